@@ -1,0 +1,68 @@
+# Two commands do everything: `make demo` (a first look, no key needed) and `make test` (the whole suite).
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+SUDO   := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PYDEVD_DISABLE_FILE_VALIDATION := 1
+
+.PHONY: help demo lab test bench offline-rates lint types contracts unit notebooks setup setup-test browser clean
+help:
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
+
+$(BIN)/python:
+	@echo "· making the virtual environment $(VENV)"
+	@$(PYTHON) -c 'import sys; sys.exit("reyn-jupyter needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 …") if sys.version_info < (3, 11) else None'
+	@$(PYTHON) -m venv $(VENV)
+
+# A stamp a set of extras: set-up is done again only when pyproject.toml moved.
+$(VENV)/.setup: $(BIN)/python pyproject.toml
+	@echo "· installing reyn-jupyter with the extras lab and sql (a few minutes the first time)"
+	@$(BIN)/pip install --quiet --editable '.[lab,sql]'
+	@touch $@
+
+$(VENV)/.setup-test: $(VENV)/.setup
+	@echo "· installing the test tools"
+	@$(BIN)/pip install --quiet --editable '.[test]'
+	@touch $@
+
+$(VENV)/.setup-bench: $(VENV)/.setup-test
+	@echo "· installing the peers that the benchmarks compare with"
+	@$(BIN)/pip install --quiet --editable '.[test,bench]'
+	@touch $@
+
+setup: $(VENV)/.setup           ## install what the demo and the notebooks need
+setup-test: $(VENV)/.setup-test browser
+
+browser:
+	@command -v chromium >/dev/null || { \
+	  echo "· installing Chromium for the browser tests"; \
+	  if [ "$$(id -u)" = 0 ] || command -v sudo >/dev/null; then \
+	    $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
+	  else echo "Chromium is missing. Install it, then run make test again:  sudo apt-get install chromium"; exit 1; fi; }
+
+demo: setup                     ## run the quickstart headless on the offline model and show its answer
+	@$(BIN)/python -m reyn_jupyter.demo
+
+lab: setup                      ## open JupyterLab on the quickstart
+	@$(BIN)/jupyter lab notebooks/01_quickstart.ipynb
+
+test: setup-test lint types contracts unit  ## run everything: lint, types, import contracts, tests, notebooks, browser
+
+lint:
+	@echo "· ruff" && $(BIN)/ruff check . && $(BIN)/ruff format --check .
+
+types:
+	@echo "· mypy" && $(BIN)/mypy
+
+contracts:
+	@echo "· import contracts" && $(BIN)/lint-imports
+
+unit:
+	@echo "· tests" && $(BIN)/pytest -q -n 2 --dist loadfile
+
+bench: $(VENV)/.setup-bench     ## print the speed figures, each beside a peer or a limit in the same run
+	@$(BIN)/python -m tests.benchmarks
+
+clean:                          ## remove what was built, the virtual environment too
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
