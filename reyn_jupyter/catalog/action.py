@@ -1,0 +1,174 @@
+"""What a category declares, and the action that everyone sees.
+
+Three questions are kept apart: what the model and the person *see* (`Action`), where a call *goes*
+(`Operation`, `Resources`: target tool and argument transform), and what *runs* (`Tool`: handler, purity,
+effects). A category file declares all three in one place; everything else (prompt section, enum, redirects,
+completion, documentation) is derived. Nothing here performs I/O: handlers are carried, never called.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reyn_jupyter.catalog.names import ActionName
+
+Schema = Mapping[str, Any]
+Arguments = dict[str, Any]
+
+SHORT_DESCRIPTION = 200  # characters, in listings that are not narrowed to a category
+
+
+class Purity(StrEnum):
+    """What an action may do, for scheduling; what it does to whom is its effects."""
+
+    PURE = "pure"
+    READ = "read"
+    WRITE = "write"
+    NETWORK = "network"
+    EXEC = "exec"
+    UNKNOWN = "unknown"
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether a call may run beside others, be merged with an equal one, or run again in a replay."""
+        return self in (Purity.PURE, Purity.READ)
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """One thing that a call does to the world, for consent: ``write data/out.csv``, ``network api.x.org``."""
+
+    kind: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.target}"
+
+
+# A handler gets the target tool's arguments and a `runtime.services.ToolContext`; it returns any Python
+# value.
+Handler = Callable[[Arguments, Any], Awaitable[object]]
+# Effects are asked before the handler runs, with the same two arguments; they must not change anything.
+EffectsRule = Callable[[Arguments, Any], Sequence[Effect]]
+# A preview of what a call would change (a unified diff for a file), shown with the question of consent.
+Preview = Callable[[Arguments, Any], str | None]
+
+
+def no_effects(arguments: Arguments, context: object) -> Sequence[Effect]:
+    return ()
+
+
+@dataclass(frozen=True)
+class Tool:
+    """What runs: one target of the dispatch tables, e.g. ``read_file`` or ``recall``.
+
+    Args:
+        name: the target's name, unique in the registry.
+        handler: the coroutine function that does the work.
+        purity: for scheduling.
+        effects: what a call would do, for permissions; none for pure tools and reads inside the workspace.
+        preview: what a call would change, as text; None when there is nothing to show.
+        guides: its results help the model find its way (a listing of tools), so they are bounded, never stored.
+    """
+
+    name: str
+    handler: Handler
+    purity: Purity
+    effects: EffectsRule = no_effects
+    preview: Preview | None = None
+    guides: bool = False
+
+
+def as_given(arguments: Arguments) -> Arguments:
+    return arguments
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A fixed action of a category (``file__read``): its entry, face, target tool and argument transform."""
+
+    entry: str
+    description: str
+    input_schema: Schema
+    tool: Tool
+    transform: Callable[[Arguments], Arguments] = as_given
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A live resource of a category (``variable__orders``): its face. `purity` overrides the tool's."""
+
+    entry: str
+    description: str
+    input_schema: Schema
+    purity: Purity | None = None
+
+
+@dataclass(frozen=True)
+class Resources:
+    """The rule of a resource category: what invoking one of its entries means.
+
+    Args:
+        tool: the target of the canonical default.
+        transform: (entry, arguments) → the target's arguments; pure.
+        canonical_default: what invoking a resource does, in a few words without action names ("read the body").
+        entries: the live resources now; asked only when the category's revision moved.
+    """
+
+    tool: Tool
+    transform: Callable[[str, Arguments], Arguments]
+    canonical_default: str
+    entries: Callable[[], Awaitable[Sequence[Entry]]]
+
+
+def always() -> bool:
+    return True
+
+
+def never_changes() -> Hashable:
+    return 0
+
+
+@dataclass(frozen=True)
+class Category:
+    """A kind of action: operations, resources, or both.
+
+    Args:
+        name: e.g. ``file`` or ``agent.peer``.
+        capability: one sentence by capability, without any action name, for the system prompt.
+        operations: its fixed actions.
+        resources: its live ones.
+        revision: a cheap value that moves whenever `resources.entries()` would answer differently.
+        visible: whether it is offered now (a pure predicate over the resolved environment).
+    """
+
+    name: str
+    capability: str
+    operations: tuple[Operation, ...] = ()
+    resources: Resources | None = None
+    revision: Callable[[], Hashable] = never_changes
+    visible: Callable[[], bool] = always
+
+
+@dataclass(frozen=True)
+class Action:
+    """One action as people and models see it."""
+
+    name: ActionName
+    description: str
+    input_schema: Schema
+    purity: Purity
+    target_tool_name: str
+    canonical_default: str | None = None
+    extra: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def short_description(self) -> str:
+        """The first paragraph on one line, at most 200 characters."""
+        line = " ".join(self.description.strip().partition("\n\n")[0].split())
+        return line if len(line) <= SHORT_DESCRIPTION else line[: SHORT_DESCRIPTION - 1].rstrip() + "…"

@@ -1,0 +1,230 @@
+"""An action's arguments on their way to the handler: read, forgiven where that is safe, validated.
+
+Invariants: `prepare` and `lift` raise nothing, whatever a model sends; a string parameter is never touched;
+what was forgiven is recorded as a flag. Forgiveness has exactly one reading or none: JSON that names a key
+twice has two.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.catalog.budget import ANSWER_BYTES, encoded_size, fitting_schema
+from reyn_jupyter.catalog.forgiveness import coerce, put_aliases_right, read_json, whole_numbers
+from reyn_jupyter.catalog.plain import MOST_MESSAGES, Invalid, Plain, compile_plain, shown
+from reyn_jupyter.catalog.references import (
+    TooMuchError,
+    claims_reference,
+    reference_fault,
+    walk,
+)
+from reyn_jupyter.catalog.text import clip, quoted
+from reyn_jupyter.catalog.validation import build_validator, messages, unknown_arguments
+
+if TYPE_CHECKING:
+    from reyn_jupyter.catalog.action import Action, Schema
+
+_REMEMBERED = 512  # schemas whose validators are kept
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """Arguments ready for the handler.
+
+    Attributes:
+        args: the arguments, references still in place; what could be read of them when they are invalid.
+        flags: what was forgiven, of "decoded", "aliased", "coerced".
+        invalid: what is wrong: path (a JSON Pointer) and message; empty when the handler may run.
+    """
+
+    args: dict[str, Any]
+    flags: tuple[str, ...] = ()
+    invalid: list[Invalid] = field(default_factory=list)
+
+
+def prepare(action_schema: Schema, raw_args: object, *, forgive: bool = True) -> Prepared:
+    """Read and validate the arguments of one call.
+
+    Args:
+        action_schema: the action's input schema. Arguments that it does not name are refused unless it is open.
+        raw_args: what came: an object; None for none; with `forgive`, a JSON string of an object.
+        forgive: decode such a string once, put known aliases right, read strings meant as other types.
+
+    Example:
+        >>> schema = {"type": "object", "properties": {"limit": {"type": "integer"}}}
+        >>> prepare(schema, '{"limit": "5"}')
+        Prepared(args={'limit': 5}, flags=('decoded', 'coerced'), invalid=[])
+    """
+    try:
+        return _prepare(_compiled(action_schema), raw_args, forgive=forgive)
+    except Exception as error:  # noqa: BLE001 - another's schema can break a validator in any way
+        message = f"the arguments could not be checked: {_reason(error)}"
+        return Prepared({}, (), [{"path": "", "message": message}])
+
+
+def _prepare(compiled: _Compiled, raw_args: object, *, forgive: bool) -> Prepared:
+    if type(raw_args) is dict and compiled.plain.accepts(raw_args):
+        return Prepared(dict(raw_args))
+    args, flags = _as_object(raw_args, forgive=forgive)
+    if args is None:
+        message = f"args must be a JSON object, not {shown(raw_args)}"
+        return Prepared({}, (), [{"path": "", "message": message}])
+    if forgive:
+        flags += put_aliases_right(compiled.schema, args)
+        flags += coerce(compiled.schema, args, compiled.fits)
+    whole_numbers(compiled.schema, args)
+    return Prepared(args, tuple(flags), _unreadable(args) or _invalid(compiled, args))
+
+
+def lift(wrapper_args: object, *, forgive: bool = True) -> tuple[str, object, tuple[str, ...]]:
+    """Take the arguments of the invoking wrapper apart: action name, raw args, flags.
+
+    Inner arguments that stand beside `action_name` are moved into empty `args` and flagged "lifted"; beside args
+    that are not empty they stay out, and `misplaced` tells about them.
+
+    >>> lift({"action_name": "file__read", "path": "a.txt"})
+    ('file__read', {'path': 'a.txt'}, ('lifted',))
+    """
+    if not isinstance(wrapper_args, dict):
+        return "", None, ()
+    name = wrapper_args.get("action_name")
+    args = wrapper_args.get("args")
+    beside = _beside(wrapper_args)
+    flags: tuple[str, ...] = ()
+    if forgive and beside and _is_empty(args):
+        args, flags = beside, ("lifted",)
+    return (name if isinstance(name, str) else ""), args, flags
+
+
+def misplaced(wrapper_args: object, *, forgive: bool = True) -> list[Invalid]:
+    """Inner arguments that `lift` left out because `args` is not empty; they must not vanish without a word."""
+    if not isinstance(wrapper_args, dict) or (forgive and _is_empty(wrapper_args.get("args"))):
+        return []
+    return [
+        {
+            "path": f"/{clip(str(key))}",
+            "message": "stands beside args; the action's arguments belong inside args",
+        }
+        for key in list(_beside(wrapper_args))[:10]
+    ]
+
+
+def invalid_arguments(
+    action: Action, invalid: list[Invalid], *, answer_bytes: int = ANSWER_BYTES
+) -> dict[str, Any]:
+    """The answer to arguments that do not fit: ``{error, invalid, input_schema, hint}``, within `answer_bytes`."""
+    answer: dict[str, Any] = {
+        "error": f"Invalid arguments for {quoted(action.name.text)}",
+        "invalid": invalid,
+        "input_schema": {},
+        "hint": "Call again with args that match input_schema.",
+    }
+    return {
+        **answer,
+        "input_schema": fitting_schema(action.input_schema, answer_bytes - encoded_size(answer)),
+    }
+
+
+@dataclass(eq=False)
+class _Compiled:
+    """A schema with its plain part, and its validator once one was needed."""
+
+    schema: Schema
+    plain: Plain
+    _validator: Any = None
+
+    @property
+    def validator(self) -> Any:
+        if self._validator is None:
+            self._validator = build_validator(self.schema)
+        return self._validator
+
+    def fits(self, name: str, value: Any) -> bool:
+        """Whether a value fits one parameter."""
+        rule = self.plain.rules.get(name)
+        if rule is not None:
+            return rule.fits(value)
+        return bool(self.validator.evolve(schema=self.schema["properties"][name]).is_valid(value))
+
+    def faults(self, args: dict[str, Any]) -> list[Invalid]:
+        return self.plain.faults(args) if self.plain.exact else messages(self.validator, args)
+
+
+# A memo, not state: what it holds follows from the schema alone. Keyed by identity, since hashing a schema
+# would cost more than most checks; each entry keeps its schema alive, so an identity is never given twice.
+_memo: OrderedDict[int, _Compiled] = OrderedDict()
+
+
+def _compiled(schema: Schema) -> _Compiled:
+    known = _memo.get(id(schema))
+    if known is not None:
+        return known
+    compiled = _Compiled(schema, compile_plain(schema))
+    _memo[id(schema)] = compiled
+    while len(_memo) > _REMEMBERED:
+        _memo.popitem(last=False)
+    return compiled
+
+
+def _beside(wrapper_args: dict[Any, Any]) -> dict[Any, Any]:
+    return {key: value for key, value in wrapper_args.items() if key not in ("action_name", "args")}
+
+
+def _is_empty(args: object) -> bool:
+    return args is None or args == {} or (isinstance(args, str) and args.strip() in ("", "{}"))
+
+
+def _as_object(raw: object, *, forgive: bool) -> tuple[dict[str, Any] | None, list[str]]:
+    if raw is None:
+        return {}, []
+    if isinstance(raw, dict):
+        return dict(raw), []
+    if isinstance(raw, str) and forgive:
+        decoded = read_json(raw)
+        if isinstance(decoded, dict):
+            return decoded, ["decoded"]
+    return None, []
+
+
+def _unreadable(args: dict[str, Any]) -> list[Invalid]:
+    """What is no JSON, and what is a reference gone wrong."""
+    found: list[Invalid] = []
+    try:
+        for path, value in walk(args):
+            fault = _fault(value)
+            if fault is not None:
+                found.append({"path": clip(path), "message": fault})
+                if len(found) == MOST_MESSAGES:
+                    break
+    except TooMuchError as error:
+        found.append({"path": "", "message": f"the arguments are {error}"})
+    return found
+
+
+def _fault(value: object) -> str | None:
+    if claims_reference(value):
+        return reference_fault(value)  # type: ignore[arg-type]
+    if isinstance(value, dict):
+        return None if all(isinstance(key, str) for key in value) else "has a key that is no text"
+    if value is None or isinstance(value, (str, bool, int, list)):
+        return None
+    if isinstance(value, float):
+        return None if math.isfinite(value) else "is no finite number"
+    return f'a {type(value).__name__} is no JSON value; pass a reference to it: {{"$var": "<name>"}}'
+
+
+def _invalid(compiled: _Compiled, args: dict[str, Any]) -> list[Invalid]:
+    unknown = unknown_arguments(compiled.schema, args)
+    names = {entry["path"] for entry in unknown}
+    known = {name: value for name, value in args.items() if f"/{name}" not in names} if unknown else args
+    return (unknown + compiled.faults(known))[: MOST_MESSAGES + 1]
+
+
+def _reason(error: Exception) -> str:
+    text = f"{type(error).__name__}: {error}".partition("\n")[0]
+    if type(error).__name__ == "SchemaError":
+        text = f"its category declared a wrong schema ({getattr(error, 'message', '')})"
+    return clip(text, 300)

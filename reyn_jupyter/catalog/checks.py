@@ -1,0 +1,126 @@
+"""What a category must be to enter a snapshot.
+
+Invariant: whatever passes here can be listed, hashed, encoded and addressed by its name. Category files of
+third parties are checked like our own, and the fault is told with the category's name, so that a session
+can go on without it. Only the shape of a schema is looked at; the full check waits for the first call that
+needs it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
+from reyn_jupyter.catalog.dispatch import CatalogError, tools_of
+from reyn_jupyter.catalog.names import ActionName, MalformedNameError, is_category_name
+from reyn_jupyter.catalog.text import quoted
+
+LARGEST_SCHEMA = 1_000_000  # bytes
+_CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
+
+
+def check_category(category: Category) -> None:
+    """Raises CatalogError for a category whose declaration cannot be used."""
+    if not isinstance(category, Category):
+        raise CatalogError(type(category).__name__, "it is no Category")
+    if not isinstance(category.name, str) or not is_category_name(category.name):
+        raise CatalogError(
+            str(category.name),
+            "its name is not made of lower-case words joined by single dots, dashes or underscores",
+        )
+
+    def refuse(reason: str) -> CatalogError:
+        return CatalogError(category.name, reason)
+
+    if not isinstance(category.capability, str) or not category.capability.strip():
+        raise refuse("it has no capability sentence")
+    if not all(isinstance(operation, Operation) for operation in category.operations):
+        raise refuse("its operations are not all of type Operation")
+    if category.resources is not None and not isinstance(category.resources, Resources):
+        raise refuse(f"its resources are a {type(category.resources).__name__}, no Resources")
+    for tool in tools_of(category):
+        _check_tool(tool, refuse)
+
+
+def _check_tool(tool: object, refuse: Callable[[str], CatalogError]) -> None:
+    if not isinstance(tool, Tool) or not isinstance(tool.name, str) or not tool.name:
+        raise refuse("a target is no Tool with a name")
+    if not isinstance(tool.purity, Purity):
+        raise refuse(f"the target {quoted(tool.name)} has no Purity")
+    if not callable(tool.handler) or not callable(tool.effects):
+        raise refuse(f"the handler or the effects of {quoted(tool.name)} cannot be called")
+
+
+def is_visible(category: Category) -> bool:
+    """The category's own predicate; one that fails is the category's fault."""
+    try:
+        return bool(category.visible())
+    except Exception as error:
+        raise CatalogError(
+            category.name, f"its visibility predicate failed with {type(error).__name__}"
+        ) from error
+
+
+class FaceChecker:
+    """Checks the face of one category's actions; a schema that many share is looked at once."""
+
+    def __init__(self, category: str) -> None:
+        self._category = category
+        self._sound: dict[int, object] = {}
+
+    def check(self, face: Operation | Entry) -> ActionName:
+        """The face's qualified name. Raises CatalogError."""
+        if not isinstance(face, (Operation, Entry)):
+            raise CatalogError(self._category, f"an entry is a {type(face).__name__}")
+        name = self._name(face.entry)
+        if not isinstance(face.description, str):
+            raise CatalogError(self._category, f"{quoted(face.entry)} has no description")
+        if isinstance(face, Entry) and not isinstance(face.purity, (Purity, type(None))):
+            raise CatalogError(self._category, f"{quoted(face.entry)} has a purity that is none")
+        if id(face.input_schema) not in self._sound:
+            if reason := schema_fault(face.input_schema):
+                raise CatalogError(self._category, f"the input schema of {quoted(face.entry)} {reason}")
+            self._sound[id(face.input_schema)] = face.input_schema
+        return name
+
+    def _name(self, entry: object) -> ActionName:
+        if isinstance(entry, str) and not _CONTROL.search(entry):
+            name = ActionName(self._category, entry)
+            try:
+                if ActionName.parse(name.text) == name:
+                    return name
+            except MalformedNameError:
+                pass
+        raise CatalogError(
+            self._category,
+            f"{quoted(entry)} cannot be an entry: it takes 1 to 512 characters, none of them a control character, "
+            "and no blank at its end",
+        )
+
+
+def schema_fault(schema: Any) -> str | None:
+    """What keeps a value from being the schema of an action's arguments, or None.
+
+    >>> schema_fault({"type": "array"})
+    "is not of type 'object'"
+    """
+    if not isinstance(schema, Mapping) or not all(isinstance(key, str) for key in schema):
+        return "is no JSON Schema object"
+    if schema.get("type", "object") != "object":
+        return "is not of type 'object'"
+    properties = schema.get("properties", {})
+    if not isinstance(properties, Mapping) or not all(
+        isinstance(name, str) and isinstance(rule, (Mapping, bool)) for name, rule in properties.items()
+    ):
+        return "has properties that are no schemas"
+    required = schema.get("required", [])
+    if not isinstance(required, (list, tuple)) or not all(isinstance(name, str) for name in required):
+        return "has a 'required' that is no list of names"
+    try:
+        size = len(json.dumps(schema, allow_nan=False, ensure_ascii=False).encode("utf-8"))
+    except (TypeError, ValueError, RecursionError) as error:
+        return f"is no JSON ({type(error).__name__})"
+    return None if size <= LARGEST_SCHEMA else f"is larger than {LARGEST_SCHEMA:,} bytes"

@@ -1,0 +1,165 @@
+"""Where a call goes: two pure tables, and the registry of what runs.
+
+Invariant: no I/O, no state, no live call. Operations are found by qualified name, resources by category;
+each rule is a target tool's name and a transform of the arguments. Both tables are derived from the
+categories, never written by hand. Source: Universal Action Catalog (FP-0034), routing layer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from reyn_jupyter.catalog.action import Arguments, Category, Tool
+from reyn_jupyter.catalog.names import ActionName, MalformedNameError
+from reyn_jupyter.catalog.ranking import rank
+from reyn_jupyter.catalog.text import quoted
+from reyn_jupyter.catalog.unknown import NO_SEPARATOR, unknown_action
+
+
+class CatalogError(Exception):
+    """A category that cannot be used as it stands; the rest of the catalog can, without it.
+
+    Attributes:
+        category: the category at fault.
+        reason: what is wrong, in one sentence.
+    """
+
+    def __init__(self, category: str, reason: str) -> None:
+        super().__init__(f"the category {quoted(category)} cannot be used: {reason}")
+        self.category = category
+        self.reason = reason
+
+
+@dataclass(frozen=True)
+class ResolvedAction:
+    """What a call turned out to mean: the tool that runs, and the arguments it gets."""
+
+    target_tool_name: str
+    target_args: Arguments
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One row of a table. `transform` is (entry, arguments) → the target's arguments."""
+
+    target_tool_name: str
+    transform: Callable[[str, Arguments], Arguments]
+
+    def apply(self, name: ActionName, args: Mapping[str, object]) -> ResolvedAction:
+        """Raises CatalogError when the category's transform fails, which validated arguments never make it do."""
+        try:
+            target_args = self.transform(name.entry, dict(args))
+        except Exception as error:
+            raise CatalogError(
+                name.category,
+                f"its argument transform failed with {type(error).__name__}; validate the arguments before resolving",
+            ) from error
+        if not isinstance(target_args, dict):
+            raise CatalogError(
+                name.category, f"its argument transform gave a {type(target_args).__name__}, no dict"
+            )
+        return ResolvedAction(self.target_tool_name, target_args)
+
+
+class ToolRegistry(Mapping[str, Tool]):
+    """The targets of the dispatch tables by name."""
+
+    def __init__(self, tools: Mapping[str, Tool]) -> None:
+        self._tools = dict(tools)
+
+    @classmethod
+    def of(cls, categories: Iterable[Category]) -> ToolRegistry:
+        """Collect the tools. Two categories may share one; two tools of one name raise CatalogError."""
+        tools: dict[str, Tool] = {}
+        for category in categories:
+            for tool in tools_of(category):
+                known = tools.setdefault(tool.name, tool)
+                if known is not tool and known != tool:
+                    raise CatalogError(
+                        category.name, f"its target {quoted(tool.name)} is another category's target already"
+                    )
+        return cls(tools)
+
+    def __getitem__(self, name: str) -> Tool:
+        return self._tools[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+
+def tools_of(category: Category) -> Iterator[Tool]:
+    """The targets that a category declares."""
+    yield from (operation.tool for operation in category.operations)
+    if category.resources is not None:
+        yield category.resources.tool
+
+
+@dataclass(frozen=True)
+class DispatchTables:
+    """The two tables.
+
+    Attributes:
+        operations: qualified name → rule.
+        resources: category → rule.
+    """
+
+    operations: Mapping[str, Rule]
+    resources: Mapping[str, Rule]
+
+    @classmethod
+    def of(cls, categories: Iterable[Category]) -> DispatchTables:
+        operations: dict[str, Rule] = {}
+        resources: dict[str, Rule] = {}
+        for category in categories:
+            for operation in category.operations:
+                name = ActionName(category.name, operation.entry)
+                if name.text in operations:
+                    raise CatalogError(
+                        category.name, f"its action {quoted(operation.entry)} is declared twice"
+                    )
+                operations[name.text] = Rule(operation.tool.name, _without_entry(operation.transform))
+            if category.resources is not None:
+                resources[category.name] = Rule(category.resources.tool.name, category.resources.transform)
+        return cls(MappingProxyType(operations), MappingProxyType(resources))
+
+    def rule(self, name: ActionName) -> Rule | None:
+        """The rule for a name, whether or not a resource of this name lives."""
+        return self.operations.get(name.text) or self.resources.get(name.category)
+
+    def resolve(
+        self, name: ActionName | str, args: Mapping[str, object], resources: Collection[str] | None
+    ) -> ResolvedAction:
+        """Resolve by the tables alone.
+
+        Args:
+            name: a qualified name.
+            args: the caller's arguments, validated.
+            resources: the live entry names of the name's category; None when the category cannot list them, and
+                its handler checks instead.
+
+        Raises:
+            UnknownActionError: no rule, or a resource that is not alive; with suggestions.
+        """
+        try:
+            parsed = name if isinstance(name, ActionName) else ActionName.parse(name)
+        except MalformedNameError:
+            raise unknown_action(name, "malformed", NO_SEPARATOR, rank(str(name), self.operations)) from None
+        rule = self.rule(parsed)
+        is_operation = parsed.text in self.operations
+        if rule is None or not (is_operation or resources is None or parsed.entry in resources):
+            live = (f"{parsed.category}__{entry}" for entry in (resources or ()))
+            near = rank(parsed.text, [*self.operations, *(live if parsed.category in self.resources else ())])
+            raise unknown_action(parsed.text, "unknown", "No rule and no live resource has this name.", near)
+        return rule.apply(parsed, args)
+
+
+def _without_entry(transform: Callable[[Arguments], Arguments]) -> Callable[[str, Arguments], Arguments]:
+    def of_operation(_entry: str, arguments: Arguments) -> Arguments:
+        return transform(arguments)
+
+    return of_operation

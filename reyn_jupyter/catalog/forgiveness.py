@@ -1,0 +1,120 @@
+"""Mistakes that models really make, put right where exactly one reading is valid.
+
+Invariants: a string parameter is never touched; what has two readings (JSON that names a key twice, a
+number out of range) has none; every function gives the flags of what it did.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.catalog.references import is_reference
+
+if TYPE_CHECKING:
+    from reyn_jupyter.catalog.action import Schema
+
+# Names that models use for another one, though the schema says otherwise.
+ALIASES: Mapping[str, str] = {"text": "content", "source_id": "source", "message": "request"}
+NOTHING = object()  # no reading
+_LONGEST_PARSED = 10_000_000  # characters of a string that is read as JSON
+
+
+def put_aliases_right(schema: Schema, args: dict[str, Any]) -> list[str]:
+    """Rename a known alias where the schema has its target, lacks the alias, and the target is absent."""
+    known = schema.get("properties", {})
+    flags: list[str] = []
+    for alias, target in ALIASES.items():
+        if alias in args and alias not in known and target in known and target not in args:
+            args[target] = args.pop(alias)
+            flags = ["aliased"]
+    return flags
+
+
+def coerce(schema: Schema, args: dict[str, Any], fits: Callable[[str, Any], bool]) -> list[str]:
+    """Read a string given for another type where its one reading fits that parameter (`fits(name, value)`)."""
+    properties = schema.get("properties", {})
+    flags: list[str] = []
+    for name, value in list(args.items()):
+        if not isinstance(value, str) or not isinstance(properties.get(name), Mapping):
+            continue
+        kinds = _kinds(properties[name], schema)
+        if kinds is None or "string" in kinds:
+            continue
+        reading = _reading(value)
+        if reading is NOTHING or isinstance(reading, str):
+            continue
+        if is_reference(reading) or fits(name, reading):
+            args[name] = reading
+            flags = ["coerced"]
+    return flags
+
+
+def _kinds(rule: Mapping[str, Any], root: Schema, depth: int = 4) -> set[str] | None:
+    """The JSON types that a parameter takes; None when its schema does not say. A reference counts as an object."""
+    if rule.get("x-reference") is True:
+        return {"object"}
+    kinds = rule.get("type")
+    if isinstance(kinds, str):
+        return {kinds}
+    if isinstance(kinds, (list, tuple)):
+        return {str(kind) for kind in kinds}
+    options = rule.get("anyOf") or rule.get("oneOf")
+    target = rule.get("$ref")
+    if isinstance(target, str) and target.startswith("#/$defs/"):
+        options = [root.get("$defs", {}).get(target.removeprefix("#/$defs/"))]
+    if not isinstance(options, (list, tuple)) or depth == 0:
+        return None
+    found = [_kinds(option, root, depth - 1) if isinstance(option, Mapping) else None for option in options]
+    return None if not found or None in found else set().union(*(kind for kind in found if kind))
+
+
+_PYTHON_WORDS = {"True": True, "False": False, "None": None}
+
+
+def _reading(text: str) -> Any:
+    """The one JSON value that a string spells, or `NOTHING`; Python's own words for true, false, null count."""
+    trimmed = text.strip()
+    return _PYTHON_WORDS[trimmed] if trimmed in _PYTHON_WORDS else read_json(trimmed)
+
+
+def read_json(text: str) -> Any:
+    if len(text) > _LONGEST_PARSED:
+        return NOTHING
+    try:
+        value = json.loads(
+            text, object_pairs_hook=_without_twice, parse_constant=_no_number, parse_float=_finite
+        )
+    except (ValueError, RecursionError):
+        return NOTHING
+    return value
+
+
+def _without_twice(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) != len(pairs):
+        raise ValueError("a key is there twice")
+    return value
+
+
+def _no_number(text: str) -> float:
+    raise ValueError(f"{text} is no JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError("too large")
+    return number
+
+
+def whole_numbers(schema: Schema, args: dict[str, Any]) -> None:
+    """20.0 and 20 are one JSON number; a handler that takes an integer gets an int."""
+    properties = schema.get("properties", {})
+    for name, value in args.items():
+        if isinstance(value, float) and value.is_integer() and isinstance(properties.get(name), Mapping):
+            kinds = _kinds(properties[name], schema) or set()
+            if "integer" in kinds and "number" not in kinds:
+                args[name] = int(value)

@@ -1,0 +1,81 @@
+"""Which names somebody may have meant, among given candidates.
+
+Invariant: with plain typing mistakes the order is that of `difflib` (n=3, cutoff 0.4). Before it come names
+made of the very words that were given, since models know the concept and miss the form: ``read_file``,
+``file.read``, ``file__read_file`` and ``FileRead`` all mean the words *file* and *read*. Source of n and
+cutoff: Universal Action Catalog (FP-0034), error response.
+"""
+
+from __future__ import annotations
+
+import heapq
+from difflib import SequenceMatcher, get_close_matches
+from typing import TYPE_CHECKING
+
+from reyn_jupyter.catalog.names import SEPARATOR
+from reyn_jupyter.catalog.text import words
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+SUGGESTIONS = 3
+CUTOFF = 0.4
+LONGEST_QUERY = 100  # characters that are compared; difflib's cost grows with the product of the lengths
+
+_SAME_WORDS = 2.0
+_SAME_ENTRY = 1.0
+_ALL_WORDS_GIVEN = 0.3
+
+
+def stems(text: str) -> frozenset[str]:
+    """The words of a name, without case and plural."""
+    return frozenset(
+        word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words(text[:LONGEST_QUERY])
+    )
+
+
+def rank(text: str, names: Iterable[str], limit: int = SUGGESTIONS) -> list[str]:
+    """The nearest names, best first; names further away than difflib's cutoff are left out.
+
+    >>> rank("skil__foo", ["skill__foo", "skill__form", "web__search"])
+    ['skill__foo', 'skill__form']
+    """
+    query = text.strip()[:LONGEST_QUERY].casefold()
+    wanted = stems(text.strip())
+    matcher: SequenceMatcher[str] = SequenceMatcher()
+    matcher.set_seq2(query)
+    found: list[tuple[float, str]] = []
+    top: list[
+        float
+    ] = []  # the best scores so far: what cannot reach the last of them is not looked at closely
+    for name in names:
+        bonus = _bonus(wanted, name)
+        floor = max(CUTOFF, top[0] if len(top) == limit else 0.0) - bonus
+        matcher.set_seq1(name.casefold())
+        if matcher.real_quick_ratio() < floor or matcher.quick_ratio() < floor:
+            continue
+        score = matcher.ratio() + bonus
+        if score >= CUTOFF:
+            found.append((-score, name))
+            (heapq.heappush if len(top) < limit else heapq.heappushpop)(top, score)
+    return [name for _, name in heapq.nsmallest(limit, found)]
+
+
+def _bonus(wanted: frozenset[str], name: str) -> float:
+    have = stems(name)
+    if have == wanted:
+        return _SAME_WORDS
+    if wanted == stems(name.partition(SEPARATOR)[2]):
+        return _SAME_ENTRY
+    return _ALL_WORDS_GIVEN if have < wanted else 0.0
+
+
+def nearest(word: str, candidates: Iterable[str]) -> str | None:
+    """The one candidate that a mistyped word is closest to, or None. For arguments and categories.
+
+    >>> nearest("pth", ["path", "limit"])
+    'path'
+    """
+    by_folded = {candidate.casefold(): candidate for candidate in candidates}
+    found = get_close_matches(word[:LONGEST_QUERY].casefold(), by_folded, n=1, cutoff=0.5)
+    return by_folded[found[0]] if found else None

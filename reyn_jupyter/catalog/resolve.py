@@ -1,0 +1,119 @@
+"""From a name to what runs, or to an answer that says why not.
+
+Invariant: over a snapshot, `find` and `resolve` are total: a name in any shape gives a result or an
+`UnknownActionError` whose payload can be answered as it is. Visibility is enforced here, so that listing,
+describing and invoking agree.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from reyn_jupyter.catalog.dispatch import CatalogError, DispatchTables, ResolvedAction, ToolRegistry
+from reyn_jupyter.catalog.names import LONGEST_NAME, ActionName, MalformedNameError
+from reyn_jupyter.catalog.ranking import nearest
+from reyn_jupyter.catalog.suggest import suggest
+from reyn_jupyter.catalog.taxonomy import REDIRECTS, TAXONOMY
+from reyn_jupyter.catalog.text import clip, quoted
+from reyn_jupyter.catalog.unknown import NO_SEPARATOR, UnknownActionError, unknown_action
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reyn_jupyter.catalog.action import Action
+    from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+
+__all__ = [
+    "CatalogError",
+    "DispatchTables",
+    "ResolvedAction",
+    "ToolRegistry",
+    "UnknownActionError",
+    "find",
+    "resolve",
+]
+
+
+def find(snapshot: CatalogSnapshot, name: ActionName | str) -> Action:
+    """The action on offer under a name.
+
+    Raises:
+        UnknownActionError: with the problem and the answer: error, reason, suggestions, hint.
+    """
+    if isinstance(name, ActionName):
+        parsed = name
+    elif isinstance(name, str):
+        try:
+            parsed = ActionName.parse(name)
+        except MalformedNameError:
+            raise _malformed(snapshot, name) from None
+    else:
+        raise unknown_action(name, "malformed", "An action name is a text.")
+    action = snapshot.get(parsed)
+    if action is None:
+        raise _missing(snapshot, parsed)
+    return action
+
+
+def resolve(snapshot: CatalogSnapshot, name: ActionName | str, args: Mapping[str, object]) -> ResolvedAction:
+    """Resolve a call: the target tool and the arguments it gets.
+
+    Args:
+        name: a qualified name.
+        args: the caller's arguments, validated with the action's schema (`arguments.prepare`).
+
+    Raises:
+        UnknownActionError: the name leads to no action on offer.
+        CatalogError: the category's own transform failed.
+
+    Example:
+        ``resolve(snapshot, "rag_corpus__meetings", {"query": "roadmap"})`` gives the target ``recall`` with
+        ``{"sources": ["meetings"], "query": "roadmap"}``.
+    """
+    action = find(snapshot, name)
+    entries = snapshot.slices[action.name.category].by_entry
+    return snapshot.tables.resolve(action.name, args, entries.keys())
+
+
+def _malformed(snapshot: CatalogSnapshot, text: str) -> UnknownActionError:
+    if len(text) > 2 * LONGEST_NAME:
+        return unknown_action(text, "malformed", "This is longer than any action name.")
+    reason = NO_SEPARATOR
+    if text.strip() in snapshot.counts:
+        reason = f"{quoted(text.strip())} is a category, not an action."
+        return unknown_action(text, "malformed", reason, suggest(snapshot, text), text.strip())
+    return unknown_action(text, "malformed", reason, suggest(snapshot, text))
+
+
+def _missing(snapshot: CatalogSnapshot, name: ActionName) -> UnknownActionError:
+    category = name.category
+    part = snapshot.slices.get(category)
+    if part is not None and not part.visible:
+        error = unknown_action(
+            name.text, "hidden", f"The category {quoted(category)} is not available in this session.", ()
+        )
+        error.payload["error"] = f"Action {quoted(name.text)} is not available"
+        return error
+    if part is not None:
+        reason = f"The category {quoted(category)} has no action {quoted(name.entry)}."
+        return unknown_action(name.text, "unknown", reason, suggest(snapshot, name.text), category)
+    if category in REDIRECTS:
+        return _stale(snapshot, name, REDIRECTS[category])
+    if category in TAXONOMY:
+        reason = f"The category {quoted(category)} ({TAXONOMY[category]}) is known but not installed in this session."
+        return unknown_action(name.text, "not_installed", reason, suggest(snapshot, name.text))
+    reason = f"There is no category {quoted(category)}."
+    near = nearest(category, snapshot.category_names)
+    if near is not None:
+        reason += f" The nearest is {quoted(near)}."
+    return unknown_action(name.text, "unknown", reason, suggest(snapshot, name.text), near)
+
+
+def _stale(snapshot: CatalogSnapshot, name: ActionName, live: str) -> UnknownActionError:
+    installed = live in snapshot.counts
+    reason = f"The category name {quoted(name.category)} is out of date; it is now {quoted(live)}"
+    reason += "." if installed else ", which is not installed in this session."
+    near = suggest(snapshot, ActionName(live, name.entry).text)
+    error = unknown_action(name.text, "stale", reason, near, live if installed else None)
+    error.payload["redirects"] = {clip(name.category): live}
+    return error

@@ -1,0 +1,216 @@
+"""The catalog as it was at one moment.
+
+Invariant: a snapshot never changes. Actions stand in the order of their qualified names; each category's
+actions are contiguous, because no name of another category can begin with its name and the separator.
+Replacing one category's live entries builds that slice anew and shares all others.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import accumulate, chain, pairwise
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from reyn_jupyter.catalog.action import Action, Category, Entry, Operation, Tool
+from reyn_jupyter.catalog.checks import FaceChecker, check_category, is_visible
+from reyn_jupyter.catalog.dispatch import CatalogError, DispatchTables, ToolRegistry
+from reyn_jupyter.catalog.lexical import SliceIndex
+from reyn_jupyter.catalog.names import SEPARATOR, ActionName
+from reyn_jupyter.catalog.taxonomy import in_order
+from reyn_jupyter.catalog.text import encodable, fold, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = ["CatalogError", "CatalogSnapshot", "Slice"]
+
+# What is derived from a few thousand actions can wait for the first call that needs it; for more it would
+# be felt there (0.3 s at 100,000 actions), so it is made with the rest.
+DERIVED_AT_ONCE = 5_000
+_RECORD = "\x1e"  # a control character: in no name, and in no short description
+
+
+@dataclass(frozen=True, eq=False)
+class Slice:
+    """One category's part of a snapshot: its actions by name, and what is derived from them."""
+
+    category: Category
+    actions: tuple[Action, ...]
+    visible: bool
+
+    @classmethod
+    def build(cls, category: Category, entries: Sequence[Entry]) -> Slice:
+        """Raises CatalogError when the category or one of its entries cannot be used."""
+        check_category(category)
+        checker = FaceChecker(category.name)
+        rule = category.resources
+        if not isinstance(entries, (list, tuple)):
+            raise CatalogError(category.name, f"its live entries are a {type(entries).__name__}, no list")
+        if rule is None and entries:
+            raise CatalogError(category.name, "it has live entries but no rule for them")
+        actions = [_action(checker.check(face), face, face.tool, None) for face in category.operations]
+        if rule is not None:
+            default = rule.canonical_default
+            actions += [_action(checker.check(face), face, rule.tool, default) for face in entries]
+        actions.sort(key=lambda action: action.name.text)
+        for before, after in pairwise(actions):
+            if before.name.text == after.name.text:
+                raise CatalogError(category.name, f"its entry {quoted(after.name.entry)} is there twice")
+        built = cls(category, tuple(actions), is_visible(category))
+        if len(actions) > DERIVED_AT_ONCE:
+            _ = built.by_entry, built.folded, built.joined
+        return built
+
+    def __len__(self) -> int:
+        return len(self.actions)
+
+    @cached_property
+    def by_entry(self) -> Mapping[str, Action]:
+        """Entry → action; its keys are the live entry names that dispatch asks for."""
+        return MappingProxyType({action.name.entry: action for action in self.actions})
+
+    @cached_property
+    def folded(self) -> tuple[str, ...]:
+        """Name and short description of each action as the filter compares them, a line break between."""
+        records = _RECORD.join(f"{action.name.text}\n{action.short_description}" for action in self.actions)
+        return tuple(fold(records).split(_RECORD)) if self.actions else ()
+
+    @cached_property
+    def texts(self) -> tuple[str, ...]:
+        return tuple(action.name.text for action in self.actions)
+
+    @cached_property
+    def joined(self) -> tuple[str, list[int]]:
+        """All names in one text without case, each after a line break, and where each begins: for a shortlist."""
+        lines = ("\n" + "\n".join(self.texts)).casefold()
+        lengths = (len(line) + 1 for line in lines.split("\n")[1:])
+        return lines, list(accumulate(lengths, initial=0))[:-1]
+
+    @cached_property
+    def lexical(self) -> SliceIndex:
+        """The words of the actions, for search by words; built on the first search."""
+        return SliceIndex(self.actions)
+
+    @cached_property
+    def digest(self) -> bytes:
+        """A hash of names, descriptions, schemas and purity."""
+        digest = hashlib.sha256()
+        for action in self.actions:
+            face = [action.name.text, action.description, action.input_schema, str(action.purity)]
+            digest.update(json.dumps(face, sort_keys=True, separators=(",", ":")).encode("ascii"))
+        return digest.digest()
+
+
+def _action(name: ActionName, face: Operation | Entry, tool: Tool, default: str | None) -> Action:
+    purity = (face.purity if isinstance(face, Entry) else None) or tool.purity
+    return Action(name, encodable(face.description), face.input_schema, purity, tool.name, default)
+
+
+@dataclass(frozen=True, eq=False)
+class CatalogSnapshot:
+    """All actions at one moment, the hidden ones kept aside.
+
+    Attributes:
+        slices: category name → its slice, in the order of qualified names, hidden ones included.
+        tables: the two dispatch tables.
+        tools: target name → what runs.
+
+    Example:
+        >>> snapshot = CatalogSnapshot.build([], {})
+        >>> len(snapshot), snapshot.counts
+        (0, {})
+    """
+
+    slices: Mapping[str, Slice]
+    tables: DispatchTables
+    tools: ToolRegistry
+
+    @classmethod
+    def build(cls, categories: Sequence[Category], entries: Mapping[str, Sequence[Entry]]) -> CatalogSnapshot:
+        """Build a snapshot.
+
+        Args:
+            categories: the installed ones.
+            entries: category name → its live resources now.
+
+        Raises:
+            CatalogError: naming the first category at fault; the others can be built without it.
+        """
+        slices: dict[str, Slice] = {}
+        for category in categories:
+            check_category(category)
+            if category.name in slices:
+                raise CatalogError(category.name, "a category of this name is installed already")
+            slices[category.name] = Slice.build(category, entries.get(category.name, ()))
+        for name in entries:
+            if name not in slices:
+                raise CatalogError(name, "it has live entries but is not installed")
+        ordered = {name: slices[name] for name in sorted(slices, key=lambda name: name + SEPARATOR)}
+        return cls(MappingProxyType(ordered), DispatchTables.of(categories), ToolRegistry.of(categories))
+
+    def replace(self, category_name: str, entries: Sequence[Entry]) -> CatalogSnapshot:
+        """A snapshot with one category's live resources, and its visibility, as they are now.
+
+        Raises:
+            KeyError: no such category.
+            CatalogError: its entries cannot be used.
+        """
+        changed = Slice.build(self.slices[category_name].category, entries)
+        return dataclasses.replace(self, slices=MappingProxyType({**self.slices, category_name: changed}))
+
+    @cached_property
+    def visible(self) -> tuple[Slice, ...]:
+        """The slices on offer, in the order of qualified names."""
+        return tuple(part for part in self.slices.values() if part.visible)
+
+    @cached_property
+    def categories(self) -> tuple[Category, ...]:
+        """The categories on offer, in the order of the taxonomy, foreign ones after it."""
+        return tuple(self.slices[name].category for name in in_order(s.category.name for s in self.visible))
+
+    @cached_property
+    def category_names(self) -> tuple[str, ...]:
+        return tuple(category.name for category in self.categories)
+
+    @cached_property
+    def counts(self) -> dict[str, int]:
+        """Category → number of actions, in the order of the taxonomy."""
+        return {name: len(self.slices[name]) for name in self.category_names}
+
+    @cached_property
+    def actions(self) -> tuple[Action, ...]:
+        """Every action on offer, by qualified name."""
+        return tuple(chain.from_iterable(part.actions for part in self.visible))
+
+    @cached_property
+    def ranges(self) -> dict[str, range]:
+        """Category → the positions of its actions in `actions`."""
+        ends = list(accumulate((len(part) for part in self.visible), initial=0))
+        return {
+            part.category.name: range(start, end)
+            for part, start, end in zip(self.visible, ends, ends[1:], strict=False)
+        }
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 over the names, descriptions, schemas and purity of every action on offer."""
+        digest = hashlib.sha256()
+        for part in self.visible:
+            digest.update(part.category.name.encode() + b"\0" + part.digest)
+        return digest.hexdigest()
+
+    def get(self, name: ActionName) -> Action | None:
+        """The action of a name when it is on offer, else None; in constant time."""
+        part = self.slices.get(name.category)
+        return part.by_entry.get(name.entry) if part is not None and part.visible else None
+
+    def __len__(self) -> int:
+        return sum(len(part) for part in self.visible)
+
+    def __iter__(self) -> Iterator[Action]:
+        return iter(self.actions)

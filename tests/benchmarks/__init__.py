@@ -1,0 +1,3 @@
+"""Speed figures, each printed beside a peer or a limit in the same run."""
+
+from __future__ import annotations
