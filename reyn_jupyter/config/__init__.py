@@ -1,0 +1,53 @@
+"""The configuration: typed `Settings`, and `load`, which lays the layers over each other and keeps where each
+value came from.
+
+>>> effective = load("/nowhere")
+>>> effective.with_value("router.limits.max_steps", "12").settings.router.limits.max_steps
+12
+"""
+
+from __future__ import annotations
+
+from reyn_jupyter.config.effective import Effective
+from reyn_jupyter.config.errors import ConfigError
+from reyn_jupyter.config.key_table import KeyInfo, all_keys
+from reyn_jupyter.config.layers import PROJECT_FILE, load, user_path
+from reyn_jupyter.config.narrowing import HeldBack
+from reyn_jupyter.config.patterns import ActionPattern, PatternError
+from reyn_jupyter.config.settings import (
+    ActionRetrieval,
+    Embedding,
+    EmbeddingClass,
+    Limits,
+    ModelEntry,
+    Models,
+    Outputs,
+    Permissions,
+    Router,
+    Sandbox,
+    Settings,
+)
+
+__all__ = [
+    "PROJECT_FILE",
+    "ActionPattern",
+    "ActionRetrieval",
+    "ConfigError",
+    "Effective",
+    "Embedding",
+    "EmbeddingClass",
+    "HeldBack",
+    "KeyInfo",
+    "Limits",
+    "ModelEntry",
+    "Models",
+    "Outputs",
+    "PatternError",
+    "Permissions",
+    "Router",
+    "Sandbox",
+    "Settings",
+    "all_keys",
+    "load",
+    "user_path",
+]

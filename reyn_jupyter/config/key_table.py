@@ -1,0 +1,183 @@
+"""The keys of the configuration, by their dotted names, derived from the models.
+
+Invariant: a leaf is the unit in which layers override each other. A model and an embedding class are
+leaves: they are replaced whole, so no layer can put an address or a header under another layer's model.
+"""
+
+from __future__ import annotations
+
+import difflib
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Annotated, Any, Literal, Union, get_args, get_origin
+
+from pydantic import BaseModel
+
+from reyn_jupyter.config.errors import ConfigError
+from reyn_jupyter.config.settings import EmbeddingClass, ModelEntry, Settings
+
+_LEAVES = (ModelEntry, EmbeddingClass)
+CLASSES = "embedding.classes"
+
+
+@dataclass(frozen=True)
+class KeyInfo:
+    """One key: its dotted name, what values it takes, the default as text, and what it is for."""
+
+    key: str
+    type: str
+    default: Any
+    description: str
+
+
+@cache
+def all_keys() -> tuple[KeyInfo, ...]:
+    """Every key that can be set, in the order of the settings, for the manual and completion.
+
+    >>> [info.type for info in all_keys() if info.key == "router.surface"]
+    ['universal | flat | auto']
+    """
+    return tuple(_walk(Settings, "", Settings()))
+
+
+def leaves(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The dotted leaves of nested values; what does not fit is a leaf where it stands, to be refused."""
+    yield from _leaves(values, Settings, "")
+
+
+def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
+    """The opposite of `leaves`."""
+    root: dict[str, Any] = {}
+    for key, value in flat.items():
+        *sections, last = split(key)
+        place = root
+        for section in sections:
+            place = place.setdefault(section, {})
+        place[last] = value
+    return root
+
+
+def split(key: str) -> list[str]:
+    """The parts of a dotted key; names of embedding classes, headers and parameters may hold dots."""
+    if key.startswith(f"{CLASSES}."):
+        name = key.removeprefix(f"{CLASSES}.")
+        bare = name.removesuffix(".model")
+        return [*CLASSES.split("."), bare, "model"] if bare != name else [*CLASSES.split("."), name]
+    return key.split(".", 3) if key.startswith("models.") else key.split(".")
+
+
+def known(key: str) -> str:
+    """The key itself when it can be set. Raises ConfigError, with the nearest key, when it cannot."""
+    parts = split(key)
+    if key in _leaf_names() or (key.startswith(f"{CLASSES}.") and parts[2]):
+        return key
+    inner = ModelEntry.model_fields
+    mapping = len(parts) == 4 and parts[2] in ("headers", "parameters") and parts[3]
+    if (
+        ".".join(parts[:2]) in _leaf_names()
+        and len(parts) > 2
+        and parts[2] in inner
+        and (len(parts) == 3 or mapping)
+    ):
+        return key
+    raise unknown(key)
+
+
+def is_leaf(key: str) -> bool:
+    """Whether layers override each other at this key."""
+    return key in _leaf_names() or (key.startswith(f"{CLASSES}.") and key != f"{CLASSES}.")
+
+
+def look_up(settings: Settings, key: str) -> Any:
+    """The value at a known dotted key; None where there is none."""
+    found: Any = settings
+    for part in split(key):
+        found = found.get(part) if isinstance(found, Mapping) else getattr(found, part, None)
+    return found
+
+
+def unknown(key: str, source: str = "", line: int | None = None) -> ConfigError:
+    """The error for a key that nobody knows."""
+    if key in sections():
+        inside = ", ".join(info.key for info in all_keys() if info.key.startswith(f"{key}."))
+        return ConfigError(f"needs keys of its own: {inside}", source=source, line=line, key=key)
+    close = nearest(key)
+    hint = (
+        f"did you mean {close!r}?"
+        if close
+        else f"the sections and keys are {', '.join(Settings.model_fields)}"
+    )
+    return ConfigError(f"unknown key; {hint}", source=source, line=line, key=key)
+
+
+@cache
+def _leaf_names() -> frozenset[str]:
+    return frozenset(info.key for info in all_keys() if not info.key.startswith(f"{CLASSES}."))
+
+
+def nearest(key: str) -> str | None:
+    """The key that was probably meant, or None."""
+    names = [info.key for info in all_keys()] + list(sections())
+    close = difflib.get_close_matches(key, names, 1, 0.75)
+    if close:
+        return close[0]
+    last = key.rpartition(".")[2]
+    tails = {name.rpartition(".")[2]: name for name in reversed(names)}
+    close = difflib.get_close_matches(last, tails, 1, 0.75)
+    return tails[close[0]] if close else None
+
+
+@cache
+def sections() -> tuple[str, ...]:
+    """The dotted names of the sections."""
+    names: dict[str, None] = {}
+    for info in all_keys():
+        parts = info.key.split(".")
+        names.update((".".join(parts[:end]), None) for end in range(1, len(parts)))
+    return tuple(names)
+
+
+def _walk(model: type[BaseModel], prefix: str, defaults: BaseModel) -> Iterator[KeyInfo]:
+    for name, field in model.model_fields.items():
+        key, default = f"{prefix}{name}", getattr(defaults, name)
+        if key == CLASSES:
+            yield KeyInfo(f"{CLASSES}.<name>.model", "text", None, field.description or "")
+        elif isinstance(default, BaseModel) and not isinstance(default, _LEAVES):
+            yield from _walk(type(default), f"{key}.", default)
+        else:
+            shown = list(default) if isinstance(default, tuple) else default
+            yield KeyInfo(key, _type(field.annotation), shown, field.description or "")
+
+
+def _type(annotation: Any) -> str:
+    if annotation is ModelEntry:
+        return "model string or mapping"
+    origin, arguments = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _type(arguments[0])
+    if origin is Literal:
+        return " | ".join(str(argument) for argument in arguments)
+    if origin in (Union, types.UnionType):
+        return " | ".join(_type(argument) for argument in arguments if argument is not type(None))
+    if origin is tuple:
+        return "list of patterns"
+    return {bool: "on | off", int: "whole number", float: "number", str: "text"}.get(annotation, "mapping")
+
+
+def _leaves(values: Mapping[str, Any], model: type[BaseModel], prefix: str) -> Iterator[tuple[str, Any]]:
+    for name, value in values.items():
+        key = f"{prefix}{name}"
+        field = model.model_fields.get(name)
+        annotation = field.annotation if field else None
+        if isinstance(value, Mapping) and key == CLASSES:
+            yield from ((f"{CLASSES}.{label}", item) for label, item in value.items())
+        elif (
+            isinstance(value, Mapping) and isinstance(annotation, type) and issubclass(annotation, BaseModel)
+        ):
+            yield from _leaves(value, annotation, f"{key}.")
+        elif value is None and isinstance(annotation, type) and issubclass(annotation, BaseModel):
+            continue  # `router:` with nothing under it
+        else:
+            yield key, value

@@ -1,0 +1,116 @@
+"""What a file that nobody trusts may say: only what makes the session do less.
+
+Invariant: with a narrowing file on top, no setting is looser than without it. Every key is judged here by
+name; a key that this table does not know is held back, so a new key is safe until someone decides about it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+Rule = Callable[[Any, Any], str | None]  # (value, value below) → why it is held back, or None
+VARIABLES = ("off", "schema", "head")
+
+
+@dataclass(frozen=True)
+class HeldBack:
+    """A value that a file asks for and does not get: its key, the value, and why."""
+
+    key: str
+    value: Any
+    why: str
+
+
+def held_back(key: str, value: Any, below: Any) -> str | None:
+    """Why `value` may not take the place of `below`, or None when it may.
+
+    Args:
+        key: a dotted leaf.
+        value: the valid value that the file asks for.
+        below: the value that holds without the file.
+    """
+    rule = _RULES.get(key)
+    if rule is None:
+        section = key.partition(".")[0]
+        return _SECTIONS.get(section, "this key cannot be set by a file that is not trusted")
+    return rule(value, below)
+
+
+def _any(value: Any, below: Any) -> str | None:
+    """Taste, not power: it changes wording and layout of what the model is told."""
+    return None
+
+
+def _at_most(value: Any, below: Any) -> str | None:
+    if below is None or (value is not None and value <= below):
+        return None
+    return f"it is a looser limit than {below}"
+
+
+def _only_off(value: Any, below: Any) -> str | None:
+    return None if not value or below else "it would switch something on"
+
+
+def _never(value: Any, below: Any) -> str | None:
+    return "allow rules count only from a trusted file"
+
+
+def _narrower_variables(value: Any, below: Any) -> str | None:
+    # Without a setting a hosted model sees schemas; anything up to that is no wider.
+    shown = VARIABLES.index(below or "schema")
+    if value is not None and VARIABLES.index(value) <= shown:
+        return None
+    return "it would show more of the notebook's variables"
+
+
+def _no_embedding(value: Any, below: Any) -> str | None:
+    return None if value is None or value == below else "it could send text to another embedding model"
+
+
+def _same_backend(value: Any, below: Any) -> str | None:
+    return None if value == below else "another sandbox may be weaker than the one in force"
+
+
+def _first_minimum(value: Any, below: Any) -> str | None:
+    return None if below is None or value == below else "it would replace a minimum that is already set"
+
+
+_SECTIONS = {
+    "models": "models count only from a trusted file",
+    "router_model": "the choice of the model counts only from a trusted file",
+    "embedding": "embedding models count only from a trusted file",
+}
+_TASTE = (
+    "surface",
+    "discovery",
+    "mandate",
+    "reinforcement",
+    "edit_rule",
+    "list_schemas",
+    "names",
+    "constrain_names",
+)
+_LIMITS = (
+    *("max_steps", "calls_per_completion", "model_timeout", "retries", "history_tokens", "flat_tokens"),
+    *("turn_tokens", "session_tokens", "turn_cost", "session_cost"),
+)
+_OUTPUTS = ("inline_bytes", "summary_bytes", "head_lines", "tail_lines", "answer_bytes")
+_RULES: dict[str, Rule] = {
+    **{f"router.{name}": _any for name in _TASTE},
+    **{f"router.limits.{name}": _at_most for name in _LIMITS},
+    **{f"outputs.{name}": _at_most for name in _OUTPUTS},
+    "router.repair": _only_off,
+    "router.forgive": _only_off,
+    "llm_log": _only_off,
+    "action_retrieval.universal_wrappers_enabled": _any,
+    "action_retrieval.hot_list_n": _any,
+    "action_retrieval.embedding_class": _no_embedding,
+    "variables": _narrower_variables,
+    "sandbox.backend": _same_backend,
+    "sandbox.minimum": _first_minimum,
+    "permissions.allow": _never,
+    "permissions.ask": _any,
+    "permissions.deny": _any,
+}

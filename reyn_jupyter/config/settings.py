@@ -1,0 +1,243 @@
+"""The settings as typed, frozen values.
+
+Invariant: a `Settings` that exists is valid. Every number is inside its bounds, every name is one of those
+listed, every permission pattern can be read, and no key is kept that nobody knows. None means "decided
+later": by the model's tier (`router.*`) or by where the model runs (`variables`). Source of the key names:
+Universal Action Catalog (FP-0034), "Configuration"; `router.*`, `permissions`, `outputs` are this project's
+own.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    JsonValue,
+    field_validator,
+    model_validator,
+)
+
+from reyn_jupyter.config.patterns import ActionPattern
+
+Tier = Literal["light", "standard", "strong"]
+LOCAL_MINI = "sentence-transformers/all-MiniLM-L6-v2"
+
+
+def _switch(value: object) -> object:
+    """YAML reads `off` and `on` as booleans; where a word is meant, give the word back."""
+    return {False: "off", True: "on"}[value] if isinstance(value, bool) else value
+
+
+def _number(value: object) -> object:
+    if isinstance(value, bool):
+        raise ValueError("a number is needed here, not on or off")
+    return value
+
+
+def _several(value: object) -> object:
+    return [value] if isinstance(value, str) else value
+
+
+Whole = Annotated[int, BeforeValidator(_number)]
+Real = Annotated[float, BeforeValidator(_number)]
+Words = Annotated[tuple[str, ...], BeforeValidator(_several)]
+
+
+class Section(BaseModel):
+    """A part of the settings: frozen, and a key that it does not know is an error."""
+
+    # Built on first use: a notebook that only loads the extension does not pay for the validators.
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
+
+
+class ModelEntry(Section):
+    """One configured model. A bare string in a file stands for `model` alone."""
+
+    model: str = Field(min_length=1, max_length=200, description="LiteLLM model string")
+    tier: Tier | None = Field(
+        default=None, description="how much guidance it needs; the entry's own name when left out"
+    )
+    api_base: str | None = Field(
+        default=None, min_length=1, description="base URL of a server that speaks the same protocol"
+    )
+    headers: dict[str, str] = Field(default_factory=dict, description="HTTP headers sent with every request")
+    parameters: dict[str, JsonValue] = Field(
+        default_factory=dict, description="temperature, seed, max_tokens, …"
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_string(cls, value: object) -> object:
+        return {"model": value} if isinstance(value, str) else value
+
+    @field_validator("parameters")
+    @classmethod
+    def _no_keys(cls, value: dict[str, Any]) -> dict[str, Any]:
+        for name in value:
+            if name.lower() in ("api_key", "api-key", "apikey", "token", "password"):
+                raise ValueError(
+                    f"{name!r} does not belong into a file; set the provider's environment variable"
+                )
+        return value
+
+
+class Models(Section):
+    """The three tiers; None where none is configured."""
+
+    light: ModelEntry | None = Field(default=None, description="the model for router_model: light")
+    standard: ModelEntry | None = Field(default=None, description="the model for router_model: standard")
+    strong: ModelEntry | None = Field(default=None, description="the model for router_model: strong")
+
+
+class EmbeddingClass(Section):
+    """One class of embeddings."""
+
+    model: str = Field(min_length=1, max_length=200, description="embedding model string")
+
+    @model_validator(mode="before")
+    @classmethod
+    def _from_string(cls, value: object) -> object:
+        return {"model": value} if isinstance(value, str) else value
+
+
+class Embedding(Section):
+    classes: dict[str, EmbeddingClass] = Field(
+        default_factory=lambda: {"local-mini": EmbeddingClass(model=LOCAL_MINI)},
+        description="embedding classes by name, each with its model",
+    )
+
+
+class ActionRetrieval(Section):
+    universal_wrappers_enabled: bool = Field(
+        default=True, description="off is the same as router.surface: flat"
+    )
+    embedding_class: str | None = Field(
+        default="local-mini", description="class used to search actions; null opts out"
+    )
+    hot_list_n: Whole = Field(
+        default=0, ge=0, le=100, description="recently used actions offered as direct tools"
+    )
+
+
+class Limits(Section):
+    """Where a turn stops. None is no limit."""
+
+    max_steps: Whole = Field(default=8, ge=1, le=1000, description="model calls a turn")
+    calls_per_completion: Whole = Field(
+        default=50, ge=1, le=10_000, description="tool calls run of one completion"
+    )
+    model_timeout: Real = Field(default=60.0, gt=0, le=3600, description="seconds for one model call")
+    retries: Whole = Field(
+        default=3, ge=0, le=20, description="repeats of a model call that failed for a while"
+    )
+    turn_tokens: Whole | None = Field(default=None, ge=1, le=10**12, description="tokens a turn")
+    session_tokens: Whole | None = Field(default=None, ge=1, le=10**12, description="tokens a session")
+    turn_cost: Real | None = Field(default=None, ge=0, description="US dollars a turn")
+    session_cost: Real | None = Field(default=None, ge=0, description="US dollars a session")
+    history_tokens: Whole = Field(
+        default=24_000, ge=0, le=10_000_000, description="history beyond which old results shrink"
+    )
+    flat_tokens: Whole = Field(
+        default=4_000, ge=0, le=1_000_000, description="definitions up to which surface auto is flat"
+    )
+
+
+class Router(Section):
+    surface: Literal["universal", "flat", "auto"] | None = Field(
+        default=None, description="which tools the model sees"
+    )
+    discovery: Literal["prompt", "gate", "forced"] | None = Field(
+        default=None, description="how listing first is brought about"
+    )
+    mandate: Literal["none", "generic", "explicit"] | None = Field(
+        default=None, description="wording of the listing mandate"
+    )
+    reinforcement: Whole | None = Field(
+        default=None, ge=0, le=10, description="how many times the mandate is placed"
+    )
+    edit_rule: Literal["none", "reasoned", "must"] | None = Field(
+        default=None, description="wording of the edit mandate"
+    )
+    list_schemas: bool = Field(default=True, description="schemas in narrowed listings")
+    names: Literal["hidden", "shown"] = Field(
+        default="hidden", description="action names in the system prompt"
+    )
+    constrain_names: bool = Field(
+        default=False, description="after a listing, action_name carries an enum of what was listed"
+    )
+    repair: bool = Field(default=False, description="run an unambiguous near-miss of a read-only action")
+    forgive: bool = Field(
+        default=True, description="decode, lift and coerce arguments where the schema allows one reading"
+    )
+    limits: Limits = Field(default_factory=Limits)
+
+
+class Sandbox(Section):
+    backend: str = Field(
+        default="auto", min_length=1, max_length=40, description="auto takes the strongest that works"
+    )
+    minimum: str | None = Field(
+        default=None, min_length=1, max_length=40, description="refuse anything weaker than this"
+    )
+
+
+class Permissions(Section):
+    """Rules by action and target, e.g. ``file__write(data/**)``. Over the layers they add up; deny wins."""
+
+    allow: Words = Field(default=(), description="patterns that need no question")
+    ask: Words = Field(default=(), description="patterns that are always asked about")
+    deny: Words = Field(default=(), description="patterns that never run")
+
+    @field_validator("allow", "ask", "deny")
+    @classmethod
+    def _readable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for pattern in value:
+            ActionPattern.parse(pattern)
+        return value
+
+
+class Outputs(Section):
+    """How much of a result goes where; the byte figures follow the tool-output design."""
+
+    inline_bytes: Whole = Field(
+        default=800, ge=0, le=1_000_000, description="a larger result is stored and summarised"
+    )
+    summary_bytes: Whole = Field(default=400, ge=100, le=100_000, description="most bytes of a summary")
+    head_lines: Whole = Field(default=5, ge=0, le=1000, description="first lines in the summary of a text")
+    tail_lines: Whole = Field(default=3, ge=0, le=1000, description="last lines in the summary of a text")
+    answer_bytes: Whole = Field(
+        default=8192, ge=256, le=1_000_000, description="most bytes of one inspection or listing"
+    )
+
+
+VariablesSetting = Annotated[Literal["off", "schema", "head"] | None, BeforeValidator(_switch)]
+
+
+class Settings(Section):
+    """Everything that can be configured.
+
+    Example:
+        >>> Settings.model_validate({"models": {"standard": "openai/gpt-4o-mini"}}).models.standard.model
+        'openai/gpt-4o-mini'
+        >>> Settings().router.limits.max_steps
+        8
+    """
+
+    models: Models = Field(default_factory=Models)
+    router_model: Tier = Field(default="standard", description="which of the models runs the loop")
+    embedding: Embedding = Field(default_factory=Embedding)
+    action_retrieval: ActionRetrieval = Field(default_factory=ActionRetrieval)
+    router: Router = Field(default_factory=Router)
+    variables: VariablesSetting = Field(
+        default=None, description="how much of a variable the model sees: off, schema, head"
+    )
+    sandbox: Sandbox = Field(default_factory=Sandbox)
+    permissions: Permissions = Field(default_factory=Permissions)
+    outputs: Outputs = Field(default_factory=Outputs)
+    llm_log: bool = Field(
+        default=False, description="show what was sent to models and what came back, redacted"
+    )

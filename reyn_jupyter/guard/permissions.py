@@ -1,0 +1,206 @@
+"""The gate's rules: may this call run?
+
+Invariant: deny wins everywhere, over ``--approve all`` and over the person too; and a call is allowed only
+when every one of its effects is. Who decides, strongest first: a deny rule · the person's own call ·
+``--approve all`` · an earlier "always" · an ask rule · an allow rule · what needs no consent (pure actions,
+reads inside the workspace, functions that the person registered). Everything else asks.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import unicodedata
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from reyn_jupyter.config import ActionPattern, PatternError, Settings
+from reyn_jupyter.guard.plain_text import clipped, visible
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from reyn_jupyter.catalog.action import Effect, Purity
+
+__all__ = ["ActionPattern", "PatternError", "Policy", "Verdict", "question", "suggest_pattern"]
+
+Approve = Literal["ask", "read", "all"]
+Actor = Literal["model", "person", "peer", "workflow"]
+PATH_EFFECTS = frozenset({"read", "write", "edit", "create", "delete"})
+MOST_EFFECTS = 20  # shown in a question
+MOST_PREVIEW = 70  # lines of a preview shown in a question
+LONGEST_SHOWN = 200  # characters of a target or of a preview's line
+_WORST = {"allow": 0, "ask": 1, "deny": 2}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """The gate's word on a call.
+
+    Attributes:
+        decision: "allow", "ask" or "deny".
+        by: who decided: "policy" (a rule), "person", "approve" (``--approve``), "purity" (needs no
+        consent), or
+            "default" for what nobody has decided yet.
+        reason: a few words for people and models.
+        pattern: the rule that decided, as written, where a rule did.
+    """
+
+    decision: Literal["allow", "ask", "deny"]
+    by: str
+    reason: str
+    pattern: str | None = None
+
+
+@dataclass(frozen=True)
+class Policy:
+    """The rules in force, parsed.
+
+    Example:
+        >>> from reyn_jupyter.catalog.action import Effect, Purity
+        >>> policy = Policy.from_settings(Settings(), approvals=["file__write(data/**)"])
+        >>> policy.decide("file__write", Purity.WRITE, [Effect("write", "data/a.csv")], "model").decision
+        'allow'
+        >>> policy.decide("file__write", Purity.WRITE, [Effect("write", "data/../a.csv")], "model").decision
+        'ask'
+    """
+
+    allow: tuple[ActionPattern, ...] = ()
+    ask: tuple[ActionPattern, ...] = ()
+    deny: tuple[ActionPattern, ...] = ()
+    approved: tuple[ActionPattern, ...] = ()
+
+    @classmethod
+    def from_settings(cls, settings: Settings, approvals: Iterable[str] = ()) -> Policy:
+        """The rules of the settings, and the person's "always" answers.
+
+        Raises:
+            PatternError: a pattern that cannot be read.
+        """
+        rules = settings.permissions
+        return cls(_parsed(rules.allow), _parsed(rules.ask), _parsed(rules.deny), _parsed(approvals))
+
+    def decide(
+        self,
+        action: str,
+        purity: Purity,
+        effects: Sequence[Effect],
+        actor: Actor = "model",
+        approve: Approve = "ask",
+    ) -> Verdict:
+        """Whether a call may run.
+
+        Args:
+            action: the resolved action's qualified name.
+            purity: the action's.
+            effects: what the call would do; paths relative to the workspace root.
+            actor: who calls.
+            approve: what ``--approve`` says for this run: "ask", "read" (deny whatever would ask) or "all".
+        """
+        targets: list[Effect | None] = list(effects)
+        if not effects or (not purity.repeatable and all(effect.kind == "read" for effect in effects)):
+            targets.append(None)
+        verdicts = [self._decide_one(action, purity, effect, actor, approve) for effect in targets]
+        return max(verdicts, key=lambda verdict: _WORST[verdict.decision])
+
+    def _decide_one(
+        self, action: str, purity: Purity, effect: Effect | None, actor: Actor, approve: Approve
+    ) -> Verdict:
+        target = None if effect is None else _target(effect)
+        what = action if target is None else f"{action} on {clipped(visible(target, one_line=True), 120)}"
+        denied = _first(self.deny, action, target, folded=True)
+        if denied:
+            return Verdict("deny", "policy", f"the rule {denied} denies {what}", denied)
+        if actor == "person":
+            return Verdict("allow", "person", "the person called it")
+        if approve == "all":
+            return Verdict("allow", "approve", "this run approves whatever is not denied")
+        if approved := _first(self.approved, action, target):
+            return Verdict("allow", "person", "the person said always", approved)
+        asked = _first(self.ask, action, target, folded=True)
+        if asked is None:
+            if allowed := _first(self.allow, action, target):
+                return Verdict("allow", "policy", f"the rule {allowed} allows it", allowed)
+            if action.startswith("function__"):
+                return Verdict("allow", "person", "the person registered this function")
+            if effect.kind == "read" if effect else purity.repeatable:
+                return Verdict("allow", "purity", "it only reads inside the workspace")
+        by = "policy" if asked else "default"
+        if approve == "read":
+            return Verdict("deny", "approve", f"{what} needs consent, and this run only reads", asked)
+        return Verdict("ask", by, f"{what} needs consent", asked)
+
+
+def suggest_pattern(action: str, effects: Sequence[Effect]) -> str | None:
+    """The pattern that "always" would stand for: this action on exactly this target.
+
+    Returns:
+        None when no single pattern says it (several targets, or a target that reads as a wildcard); then
+        "always" cannot be offered.
+
+    >>> from reyn_jupyter.catalog.action import Effect
+    >>> suggest_pattern("file__write", [Effect("write", "./data/out.csv")])
+    'file__write(data/out.csv)'
+    """
+    targets = {_target(effect) for effect in effects}
+    if len(targets) > 1:
+        return None
+    pattern = ActionPattern.exact(action, next(iter(targets), None))
+    return pattern.text if pattern else None
+
+
+def question(action: str, effects: Sequence[Effect], preview: str | None = None) -> str:
+    """The question of consent as plain text: the action, its targets, and what would change.
+
+    Every line of the preview stands behind a bar and every control or bidirectional character is shown as its
+    escape, so that no content can pass for the question.
+    """
+    lines = [f"{visible(action, one_line=True)} asks for consent to:"]
+    for effect in effects[:MOST_EFFECTS]:
+        kind = visible(effect.kind, one_line=True)
+        lines.append(f"  {kind} {clipped(visible(_target(effect), one_line=True), LONGEST_SHOWN)}")
+    if len(effects) > MOST_EFFECTS:
+        lines.append(f"  … and {len(effects) - MOST_EFFECTS} more")
+    if not effects:
+        lines.append("  run (its effects are not known in advance)")
+    if preview:
+        shown = preview.split("\n")
+        lines += [
+            f"  │ {clipped(visible(line, one_line=True), LONGEST_SHOWN)}" for line in shown[:MOST_PREVIEW]
+        ]
+        if len(shown) > MOST_PREVIEW:
+            lines.append(f"  │ … {len(shown) - MOST_PREVIEW} more lines")
+    return "\n".join(lines)
+
+
+def _parsed(patterns: Iterable[str]) -> tuple[ActionPattern, ...]:
+    return tuple(ActionPattern.parse(pattern) for pattern in patterns)
+
+
+def _first(
+    patterns: Sequence[ActionPattern], action: str, target: str | None, *, folded: bool = False
+) -> str | None:
+    """The first pattern that covers the call; `folded`: also as a file system may see it that folds names."""
+    for pattern in patterns:
+        # A path that climbs out or starts at the root of the disk is nobody's target: only a rule for every
+        # target can mean it.
+        if pattern.target is not None and not folded and target is not None and _strays(target):
+            continue
+        if pattern.covers(action, target):
+            return pattern.text
+        if folded and target is not None and pattern.folded(_fold).covers(action, _fold(target)):
+            return pattern.text
+    return None
+
+
+def _target(effect: Effect) -> str:
+    if effect.kind not in PATH_EFFECTS:
+        return effect.target
+    return posixpath.normpath(effect.target.replace("\\", "/"))
+
+
+def _strays(target: str) -> bool:
+    return target.startswith("/") or ".." in target.split("/")
+
+
+def _fold(text: str) -> str:
+    return unicodedata.normalize("NFKC", text).casefold()

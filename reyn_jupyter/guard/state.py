@@ -1,0 +1,140 @@
+"""The folder of what the person decided about one workspace: trust and approvals.
+
+Invariant: it is chosen by the workspace's resolved path and lies in the user's own state folder, never in the
+workspace, so a cloned or moved workspace brings no decisions along. Files are 0600, replaced in one step, and
+changed under a lock, so two kernels lose nothing of each other's.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import os
+import secrets
+import stat
+import time
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+LARGEST = 1 << 20  # bytes
+
+
+class StateError(Exception):
+    """The state folder cannot be used; the message says what to do."""
+
+
+def state_base() -> Path:
+    """The user's state folder of this package; the environment variable REYN_STATE_DIR names another one."""
+    import platformdirs
+
+    return Path(os.environ.get("REYN_STATE_DIR") or platformdirs.user_state_dir("reyn-jupyter"))
+
+
+class StateFolder:
+    """What is kept for one workspace.
+
+    Args:
+        root: the workspace; links in its path are resolved.
+        base: in place of the user's state folder.
+    """
+
+    def __init__(self, root: str | Path, base: Path | None = None) -> None:
+        self.root = Path(os.path.realpath(root))
+        digest = hashlib.sha256(os.fsencode(self.root)).hexdigest()[:32]
+        self.path = (base or state_base()) / "workspaces" / digest
+
+    def read(self, name: str) -> Any:
+        """The JSON value of a file, or None when it is not there.
+
+        Raises:
+            ValueError: the file is no JSON, too large, or a link.
+        """
+        try:
+            descriptor = os.open(self.path / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return None
+        except OSError as error:
+            raise ValueError(f"{name} cannot be read: {error.strerror}") from None
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            os.close(descriptor)
+            raise ValueError(f"{name} is no regular file")
+        with os.fdopen(descriptor, "rb") as file:
+            content = file.read(LARGEST + 1)
+        if len(content) > LARGEST:
+            raise ValueError(f"{name} is too large")
+        try:
+            return json.loads(content)
+        except (ValueError, RecursionError):
+            raise ValueError(f"{name} is no JSON") from None
+
+    def stamp(self, name: str) -> tuple[int, int, int] | None:
+        """A value that moves whenever a file is replaced; None when it is not there."""
+        try:
+            status = (self.path / name).lstat()
+        except OSError:
+            return None
+        return status.st_ino, status.st_mtime_ns, status.st_size
+
+    def change(self, name: str, change: Callable[[Any], Any]) -> None:
+        """Replace a file's value by ``change(value)``, alone; a damaged file is set aside and counts as absent.
+
+        Raises:
+            StateError: the folder cannot be written.
+        """
+        try:
+            with self._locked():
+                try:
+                    before = self.read(name)
+                except ValueError:
+                    self._set_aside(name)
+                    before = None
+                self._write(name, change(before))
+        except OSError as error:
+            raise StateError(
+                f"{self.path} cannot be written ({error.strerror}); "
+                "set REYN_STATE_DIR to a folder of your own"
+            ) from None
+
+    def set_aside(self, name: str) -> Path | None:
+        """Rename a damaged file so that it is kept but not read; where it is now, None if that failed."""
+        try:
+            with self._locked():
+                return self._set_aside(name)
+        except OSError:
+            return None
+
+    def _set_aside(self, name: str) -> Path:
+        aside = self.path / f"{name}.damaged-{time.time_ns()}"
+        (self.path / name).replace(aside)
+        return aside
+
+    def _write(self, name: str, value: Any) -> None:
+        temporary = self.path / f".{name}.{secrets.token_hex(8)}"
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        try:
+            with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+                json.dump(value, file, ensure_ascii=True, indent=1)
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(self.path / name)
+        except BaseException:
+            with suppress(OSError):
+                temporary.unlink()
+            raise
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        descriptor = os.open(
+            self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
+        )
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)

@@ -1,0 +1,105 @@
+"""Which workspace files the person trusts, by the hash of their content.
+
+Invariant: a file is trusted only with the very bytes that the person trusted, at the very place; any other
+content, a copy elsewhere and a moved workspace are not. Damage to the record means no trust.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.config import PROJECT_FILE, ConfigError
+from reyn_jupyter.config.reading import read_bytes
+
+if TYPE_CHECKING:
+    from reyn_jupyter.guard.state import StateFolder
+
+FILE = "trust.json"
+
+
+class Trust:
+    """The trust in the files of one workspace.
+
+    Given to `config.load` as it is, ``load(root, trusted=trust.is_trusted)``, the bytes that are judged are
+    the bytes that are used; without bytes the file is read as it is now.
+    """
+
+    def __init__(self, folder: StateFolder) -> None:
+        self._folder = folder
+
+    def is_trusted(self, content: bytes | None = None, name: str = PROJECT_FILE) -> bool:
+        """Whether the person trusts a file with exactly this content; one that cannot be read is not."""
+        try:
+            content = self._content(name) if content is None else content
+        except ConfigError:
+            return False
+        return content is not None and self._hashes().get(name) == _sha256(content)
+
+    def known(self, name: str = PROJECT_FILE) -> bool:
+        """Whether any content of this file was ever trusted here (a change since is worth a word)."""
+        return name in self._hashes()
+
+    def trust(self, content: bytes | None = None, name: str = PROJECT_FILE) -> str:
+        """Trust a file with this content, for the person only.
+
+        Returns:
+            The content's hash.
+
+        Raises:
+            ConfigError: without `content`, when there is no such file or it cannot be read.
+            StateError: the trust cannot be kept.
+        """
+        content = self._content(name) if content is None else content
+        if content is None:
+            raise ConfigError("is not there, so there is nothing to trust", source=name)
+        digest = _sha256(content)
+        self._folder.change(FILE, lambda value: _with(value, name, digest))
+        return digest
+
+    def retrust(self, before: bytes, after: bytes, name: str = PROJECT_FILE) -> bool:
+        """Carry trust over the person's own change; whether there was trust to carry. Raises StateError."""
+        if not self.is_trusted(before, name):
+            return False
+        self.trust(after, name)
+        return True
+
+    def forget(self, name: str = PROJECT_FILE) -> bool:
+        """Take trust back; whether there was any. Raises StateError."""
+        there = self.known(name)
+        if there:
+            self._folder.change(FILE, lambda value: _with(value, name, None))
+        return there
+
+    def _content(self, name: str) -> bytes | None:
+        return read_bytes(self._folder.root / name, name)
+
+    def _hashes(self) -> dict[str, str]:
+        try:
+            return _hashes(self._folder.read(FILE))
+        except ValueError:
+            return {}
+
+
+def _hashes(value: Any) -> dict[str, str]:
+    files = value.get("files") if isinstance(value, dict) else None
+    if not isinstance(files, dict):
+        return {}
+    return {
+        name: entry["sha256"]
+        for name, entry in files.items()
+        if isinstance(entry, dict) and isinstance(entry.get("sha256"), str)
+    }
+
+
+def _with(value: Any, name: str, digest: str | None) -> dict[str, Any]:
+    hashes = _hashes(value)
+    files = {other: {"sha256": known} for other, known in hashes.items() if other != name}
+    if digest is not None:
+        files[name] = {"sha256": digest, "at": str(int(time.time()))}
+    return {"version": 1, "files": files}
+
+
+def _sha256(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
