@@ -1,0 +1,240 @@
+"""Files of the workspace: read, write, edit, delete, list, glob, grep.
+
+Invariant: what is read is the file's exact text, since an edit needs it; what is changed can be undone.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+from reyn_jupyter.backends.changes import Changed, change, content
+from reyn_jupyter.backends.makers import (
+    Maker,
+    deleted,
+    edited,
+    make_deleted,
+    make_edited,
+    make_written,
+    written,
+)
+from reyn_jupyter.backends.search_files import Grep, glob, grep
+from reyn_jupyter.backends.tree import Tree, in_thread
+from reyn_jupyter.catalog.action import (
+    Arguments,
+    Category,
+    Effect,
+    EffectsRule,
+    Handler,
+    Operation,
+    Purity,
+    Tool,
+)
+from reyn_jupyter.guard.diff import unified
+from reyn_jupyter.outputs.content import FileContent, Text
+from reyn_jupyter.runtime.services import Services, Source, ToolContext
+
+_PATH = {"type": "string", "description": "File, relative to the workspace, e.g. data/orders.csv."}
+_FOLDER = {"type": "string", "description": 'Folder, relative to the workspace; "." is the workspace itself.'}
+OFFSET = {"type": "integer", "minimum": 1, "description": "First line to read, counted from 1. Default 1."}
+LIMIT = {"type": "integer", "minimum": 1, "description": "How many lines to read. Default: all."}
+PATTERN = {
+    "type": "string",
+    "minLength": 1,
+    "description": "Regular expression (RE2), matched line by line, e.g. def \\w+_total.",
+}
+GLOB = {
+    "type": "string",
+    "minLength": 1,
+    "description": "Only files whose path matches: *.py, src/**/*.md.",
+}
+CASE_SENSITIVE = {"type": "boolean", "description": "Whether letter case counts. Default true."}
+MAX_RESULTS = {
+    "type": "integer",
+    "minimum": 1,
+    "maximum": 1000,
+    "description": "Most matching lines to show. Default 100.",
+}
+
+
+def parameters(required: Sequence[str], **properties: dict[str, Any]) -> dict[str, Any]:
+    """The JSON Schema of an action's arguments; no others are allowed."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+def categories(services: Services) -> tuple[Category, ...]:
+    """The category `file` over the session's workspace."""
+    tree = Tree(services.workspace)
+    return (
+        Category(
+            "file",
+            "Read, search, write, edit and delete the files of the workspace.",
+            operations=(*_reading(tree), *_changing(tree)),
+        ),
+    )
+
+
+def _reading(tree: Tree) -> tuple[Operation, ...]:
+    return (
+        Operation(
+            "read",
+            "Read a text file: its exact text, or some of its lines.",
+            parameters(["path"], path=_PATH, offset=OFFSET, limit=LIMIT),
+            Tool("read_file", _read(tree), Purity.READ, _effects(tree, "read")),
+        ),
+        Operation(
+            "list",
+            "List what lies in one folder: names, types and sizes in bytes.",
+            parameters(["path"], path=_FOLDER),
+            Tool("list_file", _list(tree), Purity.READ, _effects(tree, "read")),
+        ),
+        Operation(
+            "glob",
+            "Find files by their path, in all folders below. Use it when you know a part of the name.",
+            parameters(
+                ["pattern"],
+                pattern={
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "Path pattern: * within a name, ** over folders, e.g. data/**/*.csv. "
+                    "Without / it is matched against file names in every folder, e.g. *.csv.",
+                },
+                path={**_FOLDER, "description": "Folder to begin in. Default: the workspace."},
+            ),
+            Tool("glob_file", _glob(tree), Purity.READ, _effects(tree, "read")),
+        ),
+        Operation(
+            "grep",
+            "Search in the text of files; answers with path:line:text for every matching line. Use it to "
+            "find where something is, before reading.",
+            parameters(
+                ["pattern"],
+                pattern=PATTERN,
+                path={"type": "string", "description": "Folder or file to search. Default: the workspace."},
+                glob=GLOB,
+                case_sensitive=CASE_SENSITIVE,
+                max_results=MAX_RESULTS,
+            ),
+            Tool("grep_file", _grep(tree), Purity.READ, _effects(tree, "read")),
+        ),
+    )
+
+
+def _changing(tree: Tree) -> tuple[Operation, ...]:
+    return (
+        Operation(
+            "write",
+            "Create a file, or replace the whole content of one. To change a part of it, edit it instead.",
+            parameters(
+                ["path", "content"],
+                path=_PATH,
+                content={"type": "string", "description": "The whole new content, exactly as it shall be."},
+            ),
+            _changer(tree, "write", make_written, written),
+        ),
+        Operation(
+            "edit",
+            "Change a part of an existing text file: new_string replaces old_string. Read the file first.",
+            parameters(
+                ["path", "old_string", "new_string"],
+                path=_PATH,
+                old_string={
+                    "type": "string",
+                    "minLength": 1,
+                    "description": "Text to replace, exactly as in the file, with enough around it to occur "
+                    "only once.",
+                },
+                new_string={"type": "string", "description": "Text to put in its place; empty to remove it."},
+                replace_all={"type": "boolean", "description": "Replace every match. Default false."},
+            ),
+            _changer(tree, "edit", make_edited, edited),
+        ),
+        Operation(
+            "delete",
+            "Delete one file. Folders cannot be deleted.",
+            parameters(["path"], path=_PATH),
+            _changer(tree, "delete", make_deleted, deleted),
+        ),
+    )
+
+
+def _effects(tree: Tree, kind: str) -> EffectsRule:
+    def effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
+        return (Effect(kind, tree.locate(args.get("path", "."), for_write=kind != "read")),)
+
+    return effects
+
+
+def _read(tree: Tree) -> Handler:
+    spool = tree.workspace.root / ".reyn" / "tmp"
+
+    async def read(args: Arguments, context: ToolContext) -> Text | FileContent:
+        # Only a store takes a file over.
+        folder = None if context.services.blobs is None else spool
+        text = await tree.read(args["path"], args.get("offset"), args.get("limit"), folder)
+        context.used(Source("file", posixpath.normpath(args["path"])))
+        return text
+
+    return read
+
+
+def _list(tree: Tree) -> Handler:
+    async def list_folder(args: Arguments, context: ToolContext) -> dict[str, Any]:
+        return await in_thread(lambda check: tree.entries(args["path"]))
+
+    return list_folder
+
+
+def _glob(tree: Tree) -> Handler:
+    async def find(args: Arguments, context: ToolContext) -> dict[str, Any]:
+        return await in_thread(partial(glob, tree, args["pattern"], args.get("path", ".")))
+
+    return find
+
+
+def _grep(tree: Tree) -> Handler:
+    async def search(args: Arguments, context: ToolContext) -> Text:
+        path = tree.locate(args.get("path", "."))
+        text = await in_thread(partial(grep, tree, as_grep({**args, "path": path}, context)))
+        context.used(Source("file", path))
+        return Text(text)
+
+    return search
+
+
+def as_grep(args: Arguments, context: ToolContext) -> Grep:
+    """The search that the arguments of a grep action ask for; secrets stay with the person."""
+    clean = str if context.actor == "person" else context.services.redactor.text
+    return Grep(**args, clean=clean)
+
+
+_Answer = Callable[[Changed, Arguments], dict[str, Any]]
+
+
+def _changer(tree: Tree, verb: str, maker: Maker, answer: _Answer) -> Tool:
+    """The tool of one kind of change: the same rule makes its preview and the change itself."""
+
+    async def handler(args: Arguments, context: ToolContext) -> dict[str, Any]:
+        made = await change(tree, args["path"], maker(tree, args, context), context)
+        told: dict[str, Any] = {"path": made.path, **answer(made, args)}
+        if not made.undo:
+            told["note"] = "The previous content was not kept (this session stores nothing): no undo."
+        return told
+
+    def preview(args: Arguments, context: ToolContext) -> str:
+        path = tree.locate(args["path"], for_write=True)
+        if any(isinstance(value, dict) for value in args.values()):  # a reference is opened after consent
+            return f"{path}: {verb} with {json.dumps(args)[:500]}"
+        before = content(tree, path)
+        return unified(before, maker(tree, args, context)(before), path)
+
+    effect = "delete" if verb == "delete" else "write"
+    return Tool(f"{verb}_file", handler, Purity.WRITE, _effects(tree, effect), preview)

@@ -1,0 +1,88 @@
+"""A workspace with real services, and actions called as the invoker calls them."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, TypeVar
+
+from reyn_jupyter.catalog.action import Category, Effect, Operation
+from reyn_jupyter.catalog.names import ActionName
+from reyn_jupyter.config import Settings
+from reyn_jupyter.guard.redact import Redactor
+from reyn_jupyter.guard.workspace import Workspace
+from reyn_jupyter.outputs.content import BlobStore
+from reyn_jupyter.outputs.memory import MemoryBlobStore
+from reyn_jupyter.runtime.services import Actor, FileChange, Services, Source, ToolContext
+
+T = TypeVar("T")
+
+SECRET = "correct-horse-battery"
+
+
+async def on_this_thread(function: Callable[[], T]) -> T:
+    return function()
+
+
+def build_services(root: Path, blobs: BlobStore | None = None) -> Services:
+    workspace = Workspace(root)
+    return Services(
+        root=workspace.root,
+        workspace=workspace,
+        namespace=dict,
+        functions=dict,
+        settings=Settings,
+        blobs=blobs,
+        redactor=Redactor({"DEMO_API_KEY": SECRET}),
+        main_thread=on_this_thread,
+    )
+
+
+@dataclass
+class Actions:
+    """The operations of some categories, by qualified name, with what their calls reported."""
+
+    services: Services
+    categories: tuple[Category, ...]
+    actor: Actor = "model"
+    changes: list[FileChange] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+
+    def operation(self, name: str) -> Operation:
+        parsed = ActionName.parse(name)
+        return next(
+            operation
+            for category in self.categories
+            if category.name == parsed.category
+            for operation in category.operations
+            if operation.entry == parsed.entry
+        )
+
+    def context(self, name: str) -> ToolContext:
+        return ToolContext(
+            services=self.services,
+            name=ActionName.parse(name),
+            actor=self.actor,
+            run_id="run-1",
+            variables="head",
+            changed=self.changes.append,
+            used=self.sources.append,
+        )
+
+    def call(self, action: str, **args: Any) -> Awaitable[Any]:
+        return self.operation(action).tool.handler(args, self.context(action))
+
+    def effects(self, action: str, **args: Any) -> tuple[Effect, ...]:
+        return tuple(self.operation(action).tool.effects(args, self.context(action)))
+
+    def preview(self, action: str, **args: Any) -> str | None:
+        preview = self.operation(action).tool.preview
+        return preview(args, self.context(action)) if preview else None
+
+
+def file_actions(root: Path, *, keep: bool = True, actor: Actor = "model") -> Actions:
+    from reyn_jupyter.categories.file import categories
+
+    services = build_services(root, MemoryBlobStore() if keep else None)
+    return Actions(services, categories(services), actor)

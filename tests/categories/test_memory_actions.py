@@ -1,0 +1,311 @@
+"""Remembering, reading and forgetting."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from file_support import SECRET, Actions, build_services
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reyn_jupyter.backends.memory import MemoryStore
+from reyn_jupyter.backends.memory_text import Memory, MemoryStoreError
+from reyn_jupyter.catalog.action import Effect, Entry, Resources
+from reyn_jupyter.categories.memory import categories
+from reyn_jupyter.outputs.content import Text
+from reyn_jupyter.runtime.errors import ActionError
+from reyn_jupyter.runtime.services import Source
+
+STYLE = {
+    "slug": "report-style",
+    "name": "Report style",
+    "description": "How reports are written here",
+    "type": "feedback",
+    "body": "# Style\n\nFull words: no abbreviations.",
+}
+
+
+@pytest.fixture
+def actions(tmp_path: Path) -> Actions:
+    services = build_services(tmp_path)
+    return Actions(services, categories(services))
+
+
+def resources(actions: Actions) -> Resources:
+    found = actions.categories[0].resources
+    assert found is not None
+    return found
+
+
+async def entries(actions: Actions) -> Sequence[Entry]:
+    return await resources(actions).entries()
+
+
+async def body_of(actions: Actions, entry: str) -> Any:
+    rule = resources(actions)
+    return await rule.tool.handler(rule.transform(entry, {}), actions.context(f"memory_entry__{entry}"))
+
+
+async def test_what_is_remembered_is_an_action_that_reads_it(actions: Actions, tmp_path: Path) -> None:
+    answer = await actions.call("memory_operation__remember_shared", **STYLE)
+
+    assert answer == {"layer": "shared", "slug": "report-style", "replaced": False}
+    (entry,) = await entries(actions)
+    assert entry.entry == "report-style"
+    assert entry.description == "Report style: How reports are written here (feedback, shared)"
+    assert await body_of(actions, "report-style") == Text(STYLE["body"])
+    assert actions.sources == [Source("file", ".reyn/memory/shared/report-style.md")]
+    assert resources(actions).tool.name == "read_memory_body"
+
+
+async def test_a_memory_is_a_markdown_file_with_front_matter_and_an_index_beside_it(
+    actions: Actions, tmp_path: Path
+) -> None:
+    await actions.call("memory_operation__remember_agent", **STYLE)
+
+    folder = tmp_path / ".reyn" / "memory" / "agent"
+    assert (folder / "report-style.md").read_text() == (
+        "---\nname: Report style\ndescription: How reports are written here\ntype: feedback\n---\n"
+        + STYLE["body"]
+    )
+    assert (
+        "- [Report style](report-style.md) (feedback): How reports are written here\n"
+        in (folder / "MEMORY.md").read_text()
+    )
+    assert (folder / "report-style.md").stat().st_mode & 0o777 == 0o600
+
+
+async def test_both_layers_are_readable_and_an_equal_slug_keeps_the_shared_name(actions: Actions) -> None:
+    await actions.call("memory_operation__remember_agent", **{**STYLE, "body": "agent's"})
+    assert [entry.entry for entry in await entries(actions)] == ["report-style"]
+    assert await body_of(actions, "report-style") == Text("agent's")
+
+    await actions.call("memory_operation__remember_shared", **{**STYLE, "body": "shared"})
+    assert {entry.entry for entry in await entries(actions)} == {"report-style", "agent.report-style"}
+    assert await body_of(actions, "report-style") == Text("shared")
+    assert await body_of(actions, "agent.report-style") == Text("agent's")
+
+
+async def test_remembering_again_replaces(actions: Actions, tmp_path: Path) -> None:
+    await actions.call("memory_operation__remember_shared", **STYLE)
+    answer = await actions.call("memory_operation__remember_shared", **{**STYLE, "body": "new"})
+
+    assert answer["replaced"] is True
+    assert await body_of(actions, "report-style") == Text("new")
+    assert len(list((tmp_path / ".reyn/memory/shared").iterdir())) == 2
+
+
+async def test_forgetting_removes_the_memory_and_its_line_in_the_index(
+    actions: Actions, tmp_path: Path
+) -> None:
+    await actions.call("memory_operation__remember_shared", **STYLE)
+    answer = await actions.call("memory_operation__forget", layer="shared", slug="report-style")
+
+    assert answer == {"layer": "shared", "slug": "report-style", "forgotten": True}
+    assert list(await entries(actions)) == []
+    assert "report-style" not in (tmp_path / ".reyn/memory/shared/MEMORY.md").read_text()
+    with pytest.raises(ActionError, match="no memory 'report-style' in the shared layer"):
+        await actions.call("memory_operation__forget", layer="shared", slug="report-style")
+
+
+async def test_a_missing_memory_is_answered_with_those_that_are_there(actions: Actions) -> None:
+    await actions.call("memory_operation__remember_shared", **STYLE)
+
+    with pytest.raises(ActionError, match="no memory 'report-styl'") as refused:
+        await body_of(actions, "report-styl")
+    assert "report-style" in refused.value.hint
+
+
+async def test_the_list_has_every_memory_without_its_text(actions: Actions) -> None:
+    await actions.call("memory_operation__remember_shared", **STYLE)
+    await actions.call("memory_operation__remember_agent", **{**STYLE, "slug": "user_name", "type": "user"})
+
+    listing = await actions.call("memory_operation__list")
+    own = await actions.call("memory_operation__list", layer="agent")
+
+    assert [(each["layer"], each["slug"], each["type"]) for each in listing["memories"]] == [
+        ("shared", "report-style", "feedback"),
+        ("agent", "user_name", "user"),
+    ]
+    assert "body" not in listing["memories"][0]
+    assert own["total"] == 1
+    assert "damaged" not in listing
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        b"no front matter at all",
+        b"---\nname: [unclosed\n---\nbody",
+        b"---\nname: A\ndescription: B\ntype: gossip\n---\n",
+        b"---\nname: A\ntype: user\n---\n",
+        b"---\n- a list\n---\n",
+        b"---\nname: A\ndescription: 2024-99-99\ntype: user\n---\n",
+        b"---\nname: " + b"[" * 7000 + b"\n---\n",
+        b"---\nname:\n" + b"- " * 3500 + b"\n---\n",
+        b"---\na: &a [1]\nname: *a\ndescription: *a\ntype: *a\n---\n",
+        b"\xff\xfe not text",
+        b"---\nname: A\ndescription: B\ntype: user\n---\n" + b"x" * 80_000,
+    ],
+)
+async def test_a_damaged_file_is_reported_and_hides_no_other(
+    actions: Actions, tmp_path: Path, damage: bytes
+) -> None:
+    await actions.call("memory_operation__remember_shared", **STYLE)
+    (tmp_path / ".reyn/memory/shared/broken.md").write_bytes(damage)
+
+    listing = await actions.call("memory_operation__list")
+
+    assert [each["slug"] for each in listing["memories"]] == ["report-style"]
+    assert [(each["layer"], each["file"]) for each in listing["damaged"]] == [("shared", "broken.md")]
+    assert listing["damaged"][0]["problem"]
+    assert [entry.entry for entry in await entries(actions)] == ["report-style"]
+    with pytest.raises(ActionError):
+        await body_of(actions, "broken")
+
+
+async def test_links_pipes_and_odd_names_are_reported_and_not_followed(
+    actions: Actions, tmp_path: Path
+) -> None:
+    await actions.call("memory_operation__remember_shared", **STYLE)
+    folder = tmp_path / ".reyn/memory/shared"
+    (tmp_path / "outside.md").write_text("---\nname: A\ndescription: B\ntype: user\n---\nsecret")
+    (folder / "linked.md").symlink_to(tmp_path / "outside.md")
+    os.mkfifo(folder / "pipe.md")
+    (folder / "Not A Slug.md").write_text("x")
+    (folder / "notes.txt").write_text("x")
+
+    listing = await actions.call("memory_operation__list")
+
+    assert [each["file"] for each in listing["damaged"]] == ["Not A Slug.md", "linked.md", "pipe.md"]
+    assert listing["total"] == 1
+
+
+async def test_a_linked_memory_folder_is_not_used(actions: Actions, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / ".reyn" / "memory").mkdir(parents=True)
+    (tmp_path / ".reyn" / "memory" / "shared").symlink_to(tmp_path / "elsewhere")
+
+    with pytest.raises(ActionError, match="reached through a link"):
+        await actions.call("memory_operation__remember_shared", **STYLE)
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert (await actions.call("memory_operation__list"))["total"] == 0
+
+
+async def test_a_folder_that_takes_no_files_is_a_clear_error(actions: Actions, tmp_path: Path) -> None:
+    (tmp_path / ".reyn").write_text("a file where the folder should be")
+
+    with pytest.raises(ActionError, match="cannot be written"):
+        await actions.call("memory_operation__remember_shared", **STYLE)
+
+
+@pytest.mark.parametrize(
+    "slug", ["../x", "a/b", "A", "a.b", "-a", "a--b", "memory", "a" * 65, "a\n", "é", ".."]
+)
+async def test_only_plain_slugs_name_a_memory(actions: Actions, tmp_path: Path, slug: str) -> None:
+    with pytest.raises(ActionError, match="is no slug"):
+        await actions.call("memory_operation__remember_shared", **{**STYLE, "slug": slug})
+    with pytest.raises(ActionError, match="is no slug"):
+        await actions.call("memory_operation__forget", layer="agent", slug=slug)
+    with pytest.raises(ActionError, match="is no slug"):
+        await body_of(actions, slug)
+    assert not (tmp_path / ".reyn").exists()
+
+
+async def test_what_is_too_much_or_nothing_is_refused(actions: Actions) -> None:
+    for change, reason in (
+        ({"body": "漢" * 22_000}, "at most 65536"),
+        ({"name": " \n "}, "must not be empty"),
+        ({"body": "half \ud800 pair"}, "surrogate"),
+    ):
+        with pytest.raises(ActionError, match=reason):
+            await actions.call("memory_operation__remember_shared", **{**STYLE, **change})
+
+
+async def test_secrets_are_not_remembered(actions: Actions, tmp_path: Path) -> None:
+    answer = await actions.call(
+        "memory_operation__remember_shared", **{**STYLE, "body": f"the key is {SECRET}", "name": SECRET}
+    )
+
+    assert "not remembered" in answer["note"]
+    for path in (tmp_path / ".reyn").rglob("*.md"):
+        assert SECRET not in path.read_text()
+
+
+async def test_the_revision_moves_with_every_change_and_only_then(actions: Actions, tmp_path: Path) -> None:
+    revision = actions.categories[0].revision
+    seen = [revision()]
+    await actions.call("memory_operation__remember_shared", **STYLE)
+    seen.append(revision())
+    assert revision() == seen[-1]
+    await actions.call("memory_operation__remember_shared", **{**STYLE, "body": STYLE["body"][::-1]})
+    seen.append(revision())
+    with (tmp_path / ".reyn/memory/shared/report-style.md").open("a") as file:
+        file.write("by hand")
+    seen.append(revision())
+    await actions.call("memory_operation__forget", layer="shared", slug="report-style")
+    seen.append(revision())
+    assert len({*map(hash, seen)}) == 4  # at the end there is nothing again, as at the beginning
+    assert seen[0] == seen[-1]
+
+
+def test_two_kernels_keep_one_true_index(tmp_path: Path) -> None:
+    def kernel(name: str) -> None:
+        store = MemoryStore(tmp_path)
+        for number in range(12):
+            store.remember(Memory("shared", f"{name}-{number}", name, "d", "project", "b"))
+            if number % 3 == 0:
+                store.forget("shared", f"{name}-{number}")
+
+    with ThreadPoolExecutor(3) as pool:
+        list(pool.map(kernel, ["one", "two", "three"]))
+
+    memories, damaged = MemoryStore(tmp_path).memories("shared")
+    index = (tmp_path / ".reyn/memory/shared/MEMORY.md").read_text()
+    assert (len(memories), damaged) == (24, ())
+    assert [line.split("(")[1].split(".md")[0] for line in index.split("\n") if line.startswith("- ")] == [
+        memory.slug for memory in memories
+    ]
+
+
+@given(
+    st.text(min_size=1, max_size=40).filter(str.strip),
+    st.text(min_size=1, max_size=40).filter(str.strip),
+    st.text(max_size=80),
+)
+def test_a_memory_reads_back_as_it_was_kept(name: str, description: str, body: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        store = MemoryStore(Path(folder))
+        store.remember(Memory("agent", "a", name, description, "user", body))
+        read = store.read("a")
+    assert read.body == body
+    assert (read.name, read.description) == (" ".join(name.split()), " ".join(description.split()))
+
+
+def test_a_memory_written_by_hand_with_other_line_ends_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / ".reyn" / "memory" / "shared"
+    folder.mkdir(parents=True)
+    (folder / "a.md").write_bytes(
+        b"\xef\xbb\xbf---\r\ntype: user\r\nname: A\r\ndescription: B\r\n---\r\nbody\r\n"
+    )
+
+    assert MemoryStore(tmp_path).read("a").body == "body\r\n"
+    with pytest.raises(MemoryStoreError):
+        MemoryStore(tmp_path).read("a", "agent")
+
+
+def test_effects_name_layer_and_slug(actions: Actions) -> None:
+    assert actions.effects("memory_operation__remember_shared", **STYLE) == (
+        Effect("write", "memory/shared/report-style"),
+    )
+    assert actions.effects("memory_operation__forget", layer="agent", slug="a") == (
+        Effect("delete", "memory/agent/a"),
+    )
+    assert actions.effects("memory_operation__list") == ()
+    assert "Full words" in (actions.preview("memory_operation__remember_agent", **STYLE) or "")
