@@ -26,7 +26,10 @@ $(VENV)/.setup-test: $(VENV)/.setup
 	@$(BIN)/pip install --quiet --editable '.[test]'
 	@touch $@
 
-$(VENV)/.setup-bench: $(VENV)/.setup-test
+$(VENV)/.setup-offline-rates: $(VENV)/.setup-test  ## measure the offline model on its 120 requests and write the table into its manual page
+	@$(BIN)/python tests/offline/rates.py --write
+
+bench: $(VENV)/.setup-test
 	@echo "· installing the peers that the benchmarks compare with"
 	@$(BIN)/pip install --quiet --editable '.[test,bench]'
 	@touch $@
@@ -60,6 +63,9 @@ contracts:
 
 unit:
 	@echo "· tests" && $(BIN)/pytest -q -n 2 --dist loadfile
+
+offline-rates: $(VENV)/.setup-test  ## measure the offline model on its 120 requests and write the table into its manual page
+	@$(BIN)/python tests/offline/rates.py --write
 
 bench: $(VENV)/.setup-bench     ## print the speed figures, each beside a peer or a limit in the same run
 	@$(BIN)/python -m tests.benchmarks

@@ -1,0 +1,296 @@
+"""What went wrong with a provider, in plain words.
+
+No text that leaves here holds a key: what a provider says is quoted only after every secret of the
+environment and every key shape is taken out, and not at all where it speaks of the key itself. Exceptions are
+read by status, headers and class names, so that this module imports neither LiteLLM nor an HTTP library.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.models.providers import base_override, provider_host, required_key, set_key
+from reyn_jupyter.models.seam import ModelError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|AUTH", re.IGNORECASE)
+_KEY_SHAPE = re.compile(
+    r"\b(?:sk|pk|rk|gsk|xai|hf|pplx|nvapi|AIza|ghp|Bearer|Basic)[-_ ]?[A-Za-z0-9_\-*.=+/]{8,}"
+    r"|\b\w{3,12}\*{3,}\w{0,8}"
+)
+_LONGEST_QUOTE = 300
+_LONGEST_CHAIN = 12
+_NO_CONNECTION = frozenset({
+    "APIConnectionError", "ClientConnectorError", "ClientConnectorDNSError", "ConnectError", "gaierror",
+    "ConnectionRefusedError", "ConnectionResetError", "ServerDisconnectedError", "RemoteProtocolError",
+    "ReadError", "WriteError", "ClientPayloadError",
+})  # fmt: skip
+_TIMED_OUT = frozenset({"Timeout", "APITimeoutError", "ReadTimeout", "ConnectTimeout", "TimeoutError"})
+_TOO_LONG = (
+    "context length",
+    "context window",
+    "context limit",
+    "prompt is too long",
+    "maximum number of tokens",
+)
+
+
+@dataclass(frozen=True)
+class _Failure:
+    """What is known of a failed call: `names` are the classes of the exception and its causes, `said` is clean."""
+
+    model: str
+    api_base: str | None
+    where: str
+    status: int | None
+    code: str
+    names: frozenset[str]
+    said: str
+    headers: Mapping[str, str] | None
+
+    def says(self, *words: str) -> bool:
+        text = f"{self.said} {self.code}".lower()
+        return any(word in text for word in words)
+
+
+def explain(
+    error: BaseException,
+    model: str,
+    api_base: str | None,
+    environ: Mapping[str, str],
+    secrets: tuple[str, ...] = (),
+    *,
+    streaming: bool = False,
+) -> ModelError:
+    """The `ModelError` for whatever LiteLLM raised.
+
+    Args:
+        error: the exception, its chain of causes included.
+        model: the model string that was called.
+        api_base: the configured address, None for the provider's own.
+        environ: the environment, for the names of keys and to take their values out of quotes.
+        secrets: further values that must not appear (configured headers).
+        streaming: whether a part of the answer had come already.
+
+    Example: ``explain(error, "openai/gpt-4o-mini", None, os.environ).kind`` → ``"rate_limited"``.
+    """
+    failure = _Failure(
+        model=model,
+        api_base=api_base,
+        where=provider_host(model, api_base, environ) or "the provider",
+        status=_status(error),
+        code=_code(error),
+        names=frozenset(type(link).__name__ for link in chain(error)),
+        said=clean(_said(error), environ, secrets),
+        headers=_headers(error),
+    )
+    speaks_of_keys = failure.status in (None, 400, 500) and failure.says(
+        "missing credentials", "api key", "api_key"
+    )
+    if failure.status in (401, 403) or speaks_of_keys or "AuthenticationError" in failure.names:
+        return refused_key(model, api_base, failure.status, environ)
+    return _of_no_answer(failure, streaming) or _of_the_request(failure) or _of_the_provider(failure)
+
+
+def _of_no_answer(failure: _Failure, streaming: bool) -> ModelError | None:
+    """Nothing came, or what came was cut off or no answer."""
+    model, where = failure.model, failure.where
+    if failure.says("invalid response from llm endpoint"):
+        return no_completion(model)
+    if failure.says("repeating the same chunk"):
+        said = f"{model} kept repeating the same words and was stopped."
+        return ModelError("stream", said, "Ask again, or ask differently.")
+    if streaming and failure.status not in (404, 429):
+        why = failure.said
+        if failure.names & _NO_CONNECTION:
+            why = "the connection was lost."
+        elif "JSONDecodeError" in failure.names:
+            why = "a piece of it could not be read."
+        said = f"The answer of {model} broke off in the middle: {why}"
+        hint = f"Ask again. If it goes on, look whether {where} can be reached and is well."
+        return ModelError("stream", said, hint, retryable=True)
+    if failure.names & _TIMED_OUT:
+        return timed_out(model)
+    if failure.headers is None and failure.names & _NO_CONNECTION:
+        said = f"{where} could not be reached for {model}: {failure.said}"
+        hint = f"Look whether {where} is up and the network is there, or use the offline model: -m offline."
+        return ModelError("connection", said, hint, retryable=True)
+    return None
+
+
+def _of_the_request(failure: _Failure) -> ModelError | None:
+    """The provider understood the request and would not have it."""
+    model, where, said = failure.model, failure.where, failure.said
+    if failure.says("provider not provided") or "LiteLLMUnknownProvider" in failure.names:
+        return unknown_provider(model)
+    if "ContextWindowExceededError" in failure.names or failure.says(*_TOO_LONG):
+        hint = "Start afresh with --new, or lower router.limits.history_tokens."
+        return ModelError("context_too_long", f"The conversation is too long for {model}: {said}", hint)
+    if "ContentPolicyViolationError" in failure.names or failure.says("content_policy", "content_filter"):
+        refusal = f"{where} refused the request for its content: {said}"
+        return ModelError("content_filter", refusal, "Word it differently.")
+    if failure.status == 404:
+        hint = f"Look up the model's name, and the address {where}; `%reyn models` lists what is configured."
+        return ModelError("not_found", f"{where} does not know {model}: {said}", hint)
+    if failure.status in (402, 429) or "RateLimitError" in failure.names:
+        return _of_the_account(failure)
+    if failure.status is not None and 400 <= failure.status < 500:
+        refusal = f"{where} refused the request for {model} ({failure.status}): {said}"
+        return ModelError("bad_request", refusal, "Look at the model's parameters in reyn.yaml.")
+    return None
+
+
+def _of_the_account(failure: _Failure) -> ModelError:
+    """Too many calls for now, or no credit for any."""
+    if failure.status == 402 or failure.says("insufficient_quota", "exceeded your current quota"):
+        said = f"The account at {failure.where} has no credit left: {failure.said}"
+        return ModelError("rate_limited", said, "Add credit, or use another model.")
+    wait = retry_after(failure.headers)
+    said = f"{failure.where} limits the rate of calls: {failure.said}"
+    hint = f"It asks to wait {wait:.0f} s." if wait is not None else "Wait a little and ask again."
+    return ModelError("rate_limited", said, hint, retryable=True, retry_after=wait)
+
+
+def _of_the_provider(failure: _Failure) -> ModelError:
+    """The provider itself failed."""
+    status = f" ({failure.status})" if failure.status else ""
+    return ModelError(
+        "unavailable",
+        f"{failure.where} failed on the call of {failure.model}{status}: {failure.said}",
+        "Ask again later, or use another model.",
+        retryable=True,
+        retry_after=retry_after(failure.headers),
+    )
+
+
+def missing_key(model: str, variable: str) -> ModelError:
+    """No key is set for a model that needs one."""
+    return ModelError(
+        "auth",
+        f"There is no key for {model}: the environment variable {variable} is not set.",
+        f"Set {variable} in the environment that starts the kernel, or use the offline model: -m offline.",
+    )
+
+
+def refused_key(
+    model: str, api_base: str | None, status: int | None, environ: Mapping[str, str]
+) -> ModelError:
+    """The provider did not take the key. Its own words are left out: they tend to quote the key."""
+    variable, used = required_key(model), set_key(model, environ)
+    if variable is not None and used is None and not (api_base or base_override(model, environ)):
+        return missing_key(model, variable)
+    where = provider_host(model, api_base, environ) or "the provider"
+    what = "does not allow this key" if status == 403 else "refused the key"
+    name = used or variable
+    hint = f"Look at the key in {name}." if name else "Look at the provider's key in the environment."
+    return ModelError("auth", f"{where} {what} for {model} ({status or 401}).", hint)
+
+
+def unknown_provider(model: str) -> ModelError:
+    """A model string whose provider LiteLLM does not know."""
+    return ModelError(
+        "configuration",
+        f"{model!r} names no provider that LiteLLM knows.",
+        "Write it as provider/model, for example openai/gpt-4o-mini or ollama_chat/llama3.2.",
+    )
+
+
+def no_completion(model: str) -> ModelError:
+    """Something answered, but not in the shape of a chat completion."""
+    return ModelError(
+        "stream",
+        f"What came back for {model} is not a chat completion.",
+        "Look at api_base in reyn.yaml: most servers want an address that ends in /v1.",
+    )
+
+
+def timed_out(model: str, silence: float | None = None, whole: float | None = None) -> ModelError:
+    """Nothing came for `silence` seconds, or the answer was not whole after `whole` seconds."""
+    said = f"{model} sent nothing {f'for {silence:g} s' if silence is not None else 'in time'}."
+    if whole is not None:
+        said = f"The answer of {model} was not finished after {whole:g} s."
+    return ModelError(
+        "timeout",
+        said,
+        "Ask again, or raise router.limits.model_timeout.",
+        retryable=True,
+    )
+
+
+def chain(error: BaseException | None) -> Iterator[BaseException]:
+    """An exception and what caused it, nearest first."""
+    for _ in range(_LONGEST_CHAIN):
+        if error is None:
+            return
+        yield error
+        error = error.__cause__ or error.__context__
+
+
+def clean(text: str, environ: Mapping[str, str], secrets: tuple[str, ...] = ()) -> str:
+    """Foreign text fit for a message: secrets and key shapes taken out, on one line, shortened."""
+    values = {value for name, value in environ.items() if _SECRET_NAME.search(name) and len(value) >= 6}
+    for value in sorted({*values, *(secret for secret in secrets if secret)}, key=len, reverse=True):
+        text = text.replace(value, "‹key›")
+    line = " ".join(_KEY_SHAPE.sub("‹key›", text[:10_000]).split())
+    return line if len(line) <= _LONGEST_QUOTE else line[: _LONGEST_QUOTE - 1] + "…"
+
+
+def retry_after(headers: Mapping[str, str] | None) -> float | None:
+    """Seconds that a provider asks to wait: ``Retry-After`` (seconds or an HTTP date) or ``Retry-After-Ms``.
+
+    None when there is no such header, or none that can be read. Source: RFC 9110, section 10.2.3.
+    """
+    if headers is None:
+        return None
+    given = {str(name).lower(): str(value).strip() for name, value in headers.items()}
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+        try:
+            seconds = float(given.get(name, "")) * scale
+        except ValueError:
+            continue
+        if 0 <= seconds < float("inf"):
+            return seconds
+    try:
+        moment = parsedate_to_datetime(given["retry-after"])
+    except (KeyError, ValueError):
+        return None
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
+
+
+def _said(error: BaseException) -> str:
+    """The provider's own words, without the names of the classes that carried them."""
+    text = str(getattr(error, "message", "") or error)
+    original = getattr(error, "original_exception", None)
+    if isinstance(original, BaseException):
+        text = str(getattr(original, "message", "") or original)
+    return re.sub(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout): |\w+Exception - )+", "", text)
+
+
+def _status(error: BaseException) -> int | None:
+    status = getattr(error, "status_code", None)
+    return status if isinstance(status, int) else None
+
+
+def _code(error: BaseException) -> str:
+    """The provider's own name for the failure, which its clients show only in the text of the HTTP error."""
+    found = (re.search(r"'code': '(\w+)'", str(link)[:10_000]) for link in chain(error))
+    return next((match.group(1) for match in found if match is not None), "")
+
+
+def _headers(error: BaseException) -> Mapping[str, str] | None:
+    """The headers of the provider's HTTP answer, None when there was none."""
+    for link in chain(error):
+        for holder in (link, getattr(link, "response", None)):
+            headers: Any = getattr(holder, "litellm_response_headers", None) or getattr(
+                holder, "headers", None
+            )
+            if headers:
+                return dict(headers)
+    return None

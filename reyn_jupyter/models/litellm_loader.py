@@ -1,0 +1,80 @@
+"""LiteLLM, imported once, on first use, and quietened.
+
+It stays off the network apart from the calls themselves: no price list, no tokenizer and no header table is
+fetched, no ``.env`` of the working folder is read, no callback is registered and nothing is logged.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from contextlib import suppress
+from typing import Any
+
+from reyn_jupyter.models.seam import ModelError
+
+# What LiteLLM reads on import or on first use: without these it asks GitHub for prices and headers, and in an
+# interactive process reads `.env` in the working folder, by which a cloned workspace could redirect requests.
+_ENVIRONMENT = {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
+    "LITELLM_MODE": "PRODUCTION",
+}
+
+_loading = threading.Lock()
+_loaded: Any = None
+
+
+def loaded() -> Any:
+    """The LiteLLM module when it has been imported here, else None."""
+    return _loaded
+
+
+def load() -> Any:
+    """The LiteLLM module, imported and quietened on the first call. Safe from any thread; takes seconds once.
+
+    Raises ModelError, kind "configuration", when it cannot be imported.
+    """
+    global _loaded
+    with _loading:
+        if _loaded is None:
+            for name, value in _ENVIRONMENT.items():
+                os.environ.setdefault(name, value)
+            try:
+                import litellm
+            except ImportError as error:
+                raise ModelError(
+                    "configuration",
+                    f"LiteLLM cannot be imported: {error}.",
+                    "Install it again (pip install 'litellm[mcp]'), or use the offline model: -m offline.",
+                ) from error
+            _quieten(litellm)
+            _loaded = litellm
+    return _loaded
+
+
+def warm() -> threading.Thread:
+    """Import LiteLLM in a background thread, so that the first question does not wait for it."""
+
+    def work() -> None:
+        # Whoever calls a model next hears of what went wrong.
+        with suppress(Exception):
+            load()
+
+    thread = threading.Thread(target=work, name="reyn-litellm-import", daemon=True)
+    thread.start()
+    return thread
+
+
+def _quieten(litellm: Any) -> None:
+    if "LITELLM_LOG" not in os.environ:
+        # Its warnings quote requests and errors to stderr, past the redaction of this package.
+        import logging
+
+        logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
+    litellm.suppress_debug_info = True
+    litellm.telemetry = False
+    litellm.disable_hf_tokenizer_download = True
+    litellm.disable_streaming_logging = True
+    # Providers that want `tools` whenever the history holds a call get a placeholder in a closing call.
+    litellm.modify_params = True

@@ -1,0 +1,262 @@
+"""LiteLLM behind the seam: any model that it can reach, as one streaming `complete`.
+
+It imports LiteLLM on the first call and never before, and closes the stream before it returns, raises or is
+cancelled. Whatever LiteLLM raises leaves here as a `ModelError` in plain words, without a key in it.
+
+A call may be silent for `Request.timeout` seconds, before the first chunk and between two; the whole call may
+take ten times that. Retries are not made here: `retry.RetryingModel` does.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Literal
+
+from reyn_jupyter.models import failures, litellm_loader, litellm_offline
+from reyn_jupyter.models.litellm_answer import IncomingAnswer, NotStreamed
+from reyn_jupyter.models.providers import (
+    base_override,
+    provider_host,
+    provider_name,
+    required_key,
+    set_key,
+)
+from reyn_jupyter.models.seam import ModelError, Request, Response, Tier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+# A parameter of these names would change what is asked, where it goes or who hears of it.
+_RESERVED = frozenset({
+    "model", "messages", "tools", "tool_choice", "functions", "n", "stream", "stream_options", "timeout",
+    "num_retries", "max_retries", "fallbacks", "context_window_fallback_dict", "model_list", "drop_params",
+    "api_key", "azure_ad_token", "aws_secret_access_key", "vertex_credentials", "api_base", "base_url",
+    "proxy", "headers", "extra_headers", "ssl_verify", "client", "shared_session", "custom_llm_provider",
+    "acompletion", "callbacks", "success_callback", "failure_callback", "logger_fn", "mock_response",
+    "input_cost_per_token", "output_cost_per_token",
+})  # fmt: skip
+_TOTAL_FACTOR = 10
+_CLOSING_SECONDS = 0.5
+
+Manner = Literal["stream with usage", "stream", "whole"]
+
+
+class LiteLLMModel:
+    """A model that LiteLLM reaches.
+
+    Args:
+        model: a LiteLLM model string, as "openai/gpt-4o-mini" or "ollama_chat/llama3.2".
+        tier: how much guidance the router gives it.
+        api_base: an address of one's own, as "http://127.0.0.1:8000/v1".
+        headers: HTTP headers to add.
+        parameters: sent with every request, under those of the request itself.
+        environ: where keys and addresses are looked up; the process's environment when None.
+
+    Raises:
+        ModelError: kind "configuration" when a parameter is one that the router sets itself.
+
+    Example:
+        model = LiteLLMModel("openai/gpt-4o-mini")
+        response = await model.complete(Request(model.label, (Message("user", "Hello"),)))
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        tier: Tier = "standard",
+        api_base: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        parameters: Mapping[str, Any] | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._model = model
+        self._tier: Tier = tier
+        self._api_base = api_base
+        self._headers = dict(headers or {})
+        self._environ = os.environ if environ is None else environ
+        self._manner: Manner = "stream with usage"
+        self.parameters = dict(parameters or {})
+        _refuse_reserved(self.parameters)
+
+    @property
+    def label(self) -> str:
+        return self._model
+
+    @property
+    def tier(self) -> Tier:
+        return self._tier
+
+    @property
+    def host(self) -> str | None:
+        known = provider_host(self._model, self._api_base, self._environ)
+        return known or provider_name(self._model) or "unknown host"
+
+    @property
+    def real(self) -> bool:
+        return True
+
+    async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
+        """One completion, streamed; `on_text` gets the text as it comes.
+
+        A provider that refuses streaming, or usage in a stream, is asked again without it, and remembered.
+        Without usage from the provider, tokens are estimated as bytes / 4 and marked so.
+        """
+        _refuse_reserved(request.parameters)
+        self._demand_key()
+        litellm = await self._litellm()
+        manner = self._manner
+        while True:
+            incoming = IncomingAnswer(request, on_text)
+            try:
+                await self._call(litellm, request, incoming, manner)
+            except _SimplerError as refusal:
+                manner = refusal.manner
+                continue
+            self._manner = manner
+            return incoming.response(self._model, litellm)
+
+    async def _litellm(self) -> Any:
+        """LiteLLM; imported in a thread, so that an interrupt need not wait for it."""
+        module = litellm_loader.loaded() or await asyncio.to_thread(litellm_loader.load)
+        if provider_name(self._model) == litellm_offline.PROVIDER:
+            litellm_offline.register(module)
+        return module
+
+    def _demand_key(self) -> None:
+        """Without a key there is nothing to wait seconds of import for."""
+        variable = required_key(self._model)
+        if variable is None or set_key(self._model, self._environ) is not None:
+            return
+        if self._api_base is None and base_override(self._model, self._environ) is None:
+            raise failures.missing_key(self._model, variable)
+
+    async def _call(self, litellm: Any, request: Request, incoming: IncomingAnswer, manner: Manner) -> None:
+        stream: Any = None
+        failure: ModelError
+        clock = asyncio.get_running_loop().time
+        end = clock() + request.timeout * _TOTAL_FACTOR
+        try:
+            async with asyncio.timeout(request.timeout) as silence:
+                answer = await litellm.acompletion(**self._arguments(request, manner))
+                if manner == "whole":
+                    incoming.take_whole(answer)
+                    return
+                stream = answer
+                async for chunk in stream:
+                    silence.reschedule(min(clock() + request.timeout, end))
+                    incoming.take(chunk)
+                incoming.end_stream(stream)
+                return
+        except ModelError:
+            raise
+        except NotStreamed:
+            raise _SimplerError("whole") from None
+        except TimeoutError:
+            whole = request.timeout * _TOTAL_FACTOR if clock() >= end else None
+            failure = failures.timed_out(self._model, request.timeout, whole)
+        except Exception as error:
+            if error is incoming.listener_error:
+                raise
+            simpler = None if incoming.begun else _simpler(error, manner)
+            if simpler is not None:
+                raise _SimplerError(simpler) from None
+            failure = self._explained(error, streaming=stream is not None)
+        finally:
+            if stream is not None:
+                await _close(stream)
+        # Raised out here, or the provider's own exception, which may quote the key, would travel along as context.
+        raise failure
+
+    def _arguments(self, request: Request, manner: Manner) -> dict[str, Any]:
+        arguments: dict[str, Any] = {
+            **self.parameters,
+            **request.parameters,
+            "model": self._model,
+            # LiteLLM rewrites messages and tools in place for some providers; these are shared and hashed.
+            "messages": copy.deepcopy([message.wire for message in request.messages]),
+            "num_retries": 0,
+            "max_retries": 0,
+            "drop_params": True,
+            "timeout": request.timeout * _TOTAL_FACTOR,
+        }
+        if request.tools.specs:
+            arguments["tools"] = copy.deepcopy(list(request.tools.specs))
+            arguments["tool_choice"] = _tool_choice(request.tool_choice)
+        if manner != "whole":
+            arguments["stream"] = True
+        if manner == "stream with usage":
+            arguments["stream_options"] = {"include_usage": True}
+        base = self._api_base or base_override(self._model, self._environ)
+        if base is not None:
+            arguments["api_base"] = base
+        if self._headers:
+            arguments["extra_headers"] = dict(self._headers)
+        key = self._key(own_address=base is not None)
+        if key is not None:
+            arguments["api_key"] = key
+        return arguments
+
+    def _key(self, *, own_address: bool) -> str | None:
+        """The key where LiteLLM would not find the right one by itself; None leaves it to LiteLLM."""
+        if required_key(self._model) is None:
+            return None
+        name = set_key(self._model, self._environ)
+        if name is not None:
+            return self._environ[name]
+        # Clients insist on some key, where a server of one's own mostly asks for none.
+        return "no-key" if own_address else None
+
+    def _explained(self, error: Exception, *, streaming: bool) -> ModelError:
+        return failures.explain(
+            error,
+            self._model,
+            self._api_base,
+            self._environ,
+            tuple(self._headers.values()),
+            streaming=streaming,
+        )
+
+
+class _SimplerError(Exception):
+    """The provider does not stream in this manner: ask in a simpler one."""
+
+    def __init__(self, manner: Manner) -> None:
+        super().__init__(manner)
+        self.manner: Manner = manner
+
+
+def _simpler(error: Exception, manner: Manner) -> Manner | None:
+    """The manner to try when a provider's error refuses the streaming itself, None for every other error."""
+    if manner == "whole" or getattr(error, "status_code", None) not in (400, 404, 422, 501):
+        return None
+    said = str(error).lower()
+    if "stream_options" in said or "include_usage" in said:
+        return "stream" if manner == "stream with usage" else None
+    return "whole" if "stream" in said else None
+
+
+def _tool_choice(choice: str) -> str | dict[str, Any]:
+    if choice in ("auto", "none", "required"):
+        return choice
+    return {"type": "function", "function": {"name": choice}}
+
+
+def _refuse_reserved(parameters: Mapping[str, Any]) -> None:
+    reserved = sorted(_RESERVED.intersection(parameters))
+    if not reserved:
+        return
+    hint = "Take it out of the model's parameters."
+    if "api_key" in reserved:
+        hint = "Keys come from the environment: take it out of the model's parameters."
+    raise ModelError("configuration", f"A model's parameters cannot set {', '.join(reserved)}.", hint)
+
+
+async def _close(stream: Any) -> None:
+    """Hang up. Bounded, because a connection that does not close must not hold an interrupt back."""
+    with suppress(Exception):
+        async with asyncio.timeout(_CLOSING_SECONDS):
+            await stream.aclose()

@@ -1,0 +1,213 @@
+"""The words of a question about a table, sorted into what they do: aggregate, group, compare, order, or name.
+
+Invariant: every token of the prompt becomes exactly one `Unit`, in order, so that later steps can insist that
+each word was understood.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from reyn_jupyter.models.offline.prompt import Prompt, Token
+
+UnitKind = Literal[
+    "aggregate", "extreme", "group", "compare", "between", "order", "distinct", "top", "times", "period", "month",
+    "not", "number", "date", "quoted", "path", "word", "symbol",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Unit:
+    """One piece of a question: what it does, what it says, and the tokens that it came from."""
+
+    kind: UnitKind
+    value: str
+    tokens: tuple[Token, ...]
+
+    @property
+    def text(self) -> str:
+        return " ".join(token.text for token in self.tokens)
+
+
+@dataclass(frozen=True)
+class Extreme:
+    """An adjective that asks for the ends of a column: its direction, and the kind of column it is about."""
+
+    direction: Literal["max", "min"]
+    concept: str = ""
+
+
+def _phrases(kind: UnitKind, **values: str) -> dict[tuple[str, ...], tuple[UnitKind, str]]:
+    return {
+        tuple(phrase.split()): (kind, value) for value, text in values.items() for phrase in text.split("|")
+    }
+
+
+_PHRASES: dict[tuple[str, ...], tuple[UnitKind, str]] = {
+    **_phrases(
+        "aggregate",
+        count="how many|number of|count of|count the|count|counts of|how often|no. of",
+        avg="average|mean|avg|on average|averages|typical",
+        sum="sum|total|totals|sum of|in total|sum up|add up|how much",
+        median="median",
+        stddev="standard deviation|std dev|std|stdev",
+        var_samp="variance",
+    ),
+    **_phrases("group", by="by|per|for each|for every|each|grouped by|broken down by|split by|in each|group by"),
+    **_phrases(
+        "compare",
+        **{
+            ">": "more than|greater than|longer than|higher than|larger than|bigger than|heavier than|older than|over|"
+            "above|exceeding|>|taller than|costlier than|later than|after",
+            ">=": "at least|no less than|>=|since|from at least",
+            "<": "less than|fewer than|shorter than|lower than|smaller than|lighter than|cheaper than|younger than|"
+            "under|below|<|earlier than|before",
+            "<=": "at most|no more than|up to|<=",
+            "=": "=|==|equal to|equals|exactly",
+            "<>": "!=|other than|except|not equal to",
+        },
+    ),
+    **_phrases("between", between="between"),
+    **_phrases(
+        "order",
+        desc="highest first|largest first|biggest first|descending|in descending order|desc|sorted descending|"
+        "most first|"
+        "from high to low",
+        asc="lowest first|smallest first|ascending|in ascending order|asc|sorted ascending|from low to high|sorted|"
+        "in order",
+    ),
+    **_phrases("distinct", distinct="different|distinct|unique"),
+    **_phrases("top", desc="top|first|best", asc="bottom|worst"),
+    **_phrases("times", **{"*": "*|×|times|multiplied by", "/": "divided by|/", "+": "+|plus", "-": "minus"}),
+    **_phrases("not", no="not|without|excluding|non -|non"),
+    **_phrases(
+        "period", month="month|months|monthly", year="year|years|yearly", week="week|weeks|weekly", day="day|daily",
+        quarter="quarter|quarters|quarterly", dayofweek="weekday|weekdays|day of the week",
+    ),
+}  # fmt: skip
+
+EXTREMES: dict[str, Extreme] = {
+    word: Extreme(direction, concept)  # type: ignore[arg-type]
+    for direction, concept, words in (
+        ("max", "", "maximum max highest largest biggest greatest most"),
+        ("min", "", "minimum min lowest smallest least fewest"),
+        ("max", "mass", "heaviest"), ("min", "mass", "lightest"),
+        ("max", "length", "longest"), ("min", "length", "shortest"),
+        ("max", "height", "tallest"), ("min", "height", "lowest-lying"),
+        ("max", "price", "dearest priciest costliest"), ("min", "price", "cheapest"),
+        ("min", "year", "oldest earliest"), ("max", "year", "newest latest youngest"),
+        ("max", "speed", "fastest"), ("min", "speed", "slowest"),
+        ("max", "temperature", "warmest hottest"), ("min", "temperature", "coldest"),
+    )
+    for word in words.split()
+}  # fmt: skip
+_EXTREME_PHRASES = {
+    ("most", "common"): "most",
+    ("most", "frequent"): "most",
+    ("most", "popular"): "most",
+    ("busiest",): "most",
+    ("quietest",): "least",
+    ("most", "often"): "most",
+    ("most", "expensive"): "dearest",
+    ("least", "expensive"): "cheapest",
+    ("most", "recent"): "latest",
+}
+MONTHS = {
+    name: number
+    for number, names in enumerate(
+        [
+            "january jan",
+            "february feb",
+            "march mar",
+            "april apr",
+            "may",
+            "june jun",
+            "july jul",
+            "august aug",
+            "september sep sept",
+            "october oct",
+            "november nov",
+            "december dec",
+        ],
+        start=1,
+    )
+    for name in names.split()
+}
+_ROWS = ("rows", "records", "entries", "lines", "observations")
+LONGEST = 4  # tokens in a phrase
+
+
+def units(prompt: Prompt) -> tuple[Unit, ...]:
+    """Sort the tokens of a prompt.
+
+    >>> from reyn_jupyter.models.offline.prompt import read
+    >>> [(unit.kind, unit.value) for unit in units(read("mean fee by clinic"))]
+    [('aggregate', 'avg'), ('word', 'fee'), ('group', 'by'), ('word', 'clinic')]
+    """
+    found: list[Unit] = []
+    tokens = prompt.tokens
+    index = 0
+    while index < len(tokens):
+        unit = _phrase(tokens, index) or _single(tokens[index], found)
+        if unit.kind == "group" and found and found[-1].value in _ROWS:
+            found[-1] = Unit("aggregate", "count", found[-1].tokens)  # "rows per clinic"
+        found.append(unit)
+        index += len(unit.tokens)
+    return tuple(found)
+
+
+def _phrase(tokens: Sequence[Token], index: int) -> Unit | None:
+    for length in range(LONGEST, 0, -1):
+        piece = tuple(tokens[index : index + length])
+        if len(piece) < length or any(token.kind not in ("word", "symbol") for token in piece):
+            continue
+        key = tuple(token.lower for token in piece)
+        if key in _EXTREME_PHRASES:
+            return Unit("extreme", _EXTREME_PHRASES[key], piece)
+        if key in _PHRASES:
+            kind, value = _PHRASES[key]
+            return Unit(kind, value, piece)
+        if length == 1 and key[0] in EXTREMES:
+            return Unit("extreme", key[0], piece)
+    return None
+
+
+def _single(token: Token, before: Sequence[Unit]) -> Unit:
+    if (
+        token.kind == "word"
+        and token.lower in MONTHS
+        and (token.lower != "may" or _after_preposition(before))
+    ):
+        return Unit("month", str(MONTHS[token.lower]), (token,))
+    return Unit(token.kind, token.lower if token.kind == "word" else token.text, (token,))
+
+
+def _after_preposition(before: Sequence[Unit]) -> bool:
+    return bool(before) and before[-1].value in (
+        "in",
+        "of",
+        "during",
+        "since",
+        "before",
+        "after",
+        "for",
+        ">",
+        "<",
+        ">=",
+    )
+
+
+def asks(found: Sequence[Unit]) -> bool:
+    """Whether a text plainly asks for something computed from a table: an aggregate, an extreme, the top so many."""
+    top = any(
+        unit.kind == "top" and index + 1 < len(found) and found[index + 1].kind == "number"
+        for index, unit in enumerate(found)
+    )
+    return top or any(unit.kind in ("aggregate", "extreme") for unit in found)
+
+
+def may_ask(found: Sequence[Unit]) -> bool:
+    """Whether a text may ask for it: a grouping or a comparison, which other texts have too."""
+    return any(unit.kind in ("group", "compare", "between") for unit in found)

@@ -1,0 +1,104 @@
+"""Which model a name means: a tier of the configuration, the offline model, or a LiteLLM model string.
+
+Nothing configured means the offline model; a tier that is named but not configured is an error with the
+missing line. Nothing here imports LiteLLM, and no key's value is read.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, get_args
+
+from reyn_jupyter.models.litellm_model import LiteLLMModel
+from reyn_jupyter.models.providers import is_local, key_status, provider_host, required_key
+from reyn_jupyter.models.seam import Model, ModelError, Tier
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from reyn_jupyter.config import ModelEntry, Settings
+
+__all__ = ["is_local", "key_status", "provider_host", "required_key", "resolve_model"]
+
+OFFLINE = "offline"
+_TIERS: tuple[Tier, ...] = get_args(Tier)
+_DEFAULT_TIER: Tier = "standard"
+_EXAMPLES: dict[Tier, str] = {
+    "light": "gemini/gemini-2.5-flash-lite",
+    "standard": "openai/gpt-4o-mini",
+    "strong": "anthropic/claude-sonnet-4-5",
+}
+
+
+def resolve_model(
+    settings: Settings, name: str | None = None, environ: Mapping[str, str] | None = None
+) -> Model:
+    """The model to use.
+
+    Args:
+        settings: the effective settings.
+        name: "offline", a tier, a LiteLLM model string (tier "standard"), or None for `router_model`.
+        environ: where keys and addresses are looked up later; the process's environment when None.
+
+    Raises:
+        ModelError: kind "configuration" for a tier that is not configured, or a name that cannot be one.
+
+    Example: ``resolve_model(settings, "openai/gpt-4o-mini").label`` → ``"openai/gpt-4o-mini"``.
+    """
+    environ = os.environ if environ is None else environ
+    if name is None:
+        if settings.router_model == _DEFAULT_TIER and not _configured(settings):
+            return _offline()
+        name = settings.router_model
+    name = name.strip()
+    if name == OFFLINE:
+        return _offline()
+    tier = next((tier for tier in _TIERS if tier == name), None)
+    if tier is not None:
+        entry = _entry(settings, tier)
+        if entry is None:
+            raise _not_configured(settings, tier)
+        return _from_entry(entry, tier, environ)
+    if not name or any(character.isspace() or not character.isprintable() for character in name):
+        raise ModelError(
+            "configuration",
+            f"{name!r} is not the name of a model.",
+            f"Give offline, {', '.join(_TIERS)}, or a LiteLLM model string as {_EXAMPLES['standard']}.",
+        )
+    return LiteLLMModel(name, tier=_DEFAULT_TIER, environ=environ)
+
+
+def _from_entry(entry: ModelEntry, tier: Tier, environ: Mapping[str, str]) -> Model:
+    if entry.model == OFFLINE:
+        return _offline()
+    return LiteLLMModel(
+        entry.model,
+        tier=entry.tier or tier,
+        api_base=entry.api_base,
+        headers=entry.headers,
+        parameters=entry.parameters,
+        environ=environ,
+    )
+
+
+def _offline() -> Model:
+    from reyn_jupyter.models.offline import OfflineModel
+
+    return OfflineModel()
+
+
+def _entry(settings: Settings, tier: Tier) -> ModelEntry | None:
+    entry: ModelEntry | None = getattr(settings.models, tier)
+    return entry
+
+
+def _configured(settings: Settings) -> list[Tier]:
+    return [tier for tier in _TIERS if _entry(settings, tier) is not None]
+
+
+def _not_configured(settings: Settings, tier: Tier) -> ModelError:
+    configured = _configured(settings)
+    hint = f"Add to reyn.yaml:\nmodels:\n  {tier}: {_EXAMPLES[tier]}"
+    if configured:
+        hint += f"\nor use one that is there: {', '.join(configured)}"
+    return ModelError("configuration", f"No model is configured for the tier {tier}.", hint + ".")

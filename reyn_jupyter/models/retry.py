@@ -1,0 +1,152 @@
+"""Calls again what may go through later, and nothing else.
+
+A call is made again only when its error says that it may go through, and never once text has reached the
+person: they would read it twice. Tool calls of a broken answer were not run, so asking again is safe for
+them. Waiting doubles from half a second with jitter; a provider's own Retry-After goes before it, and one
+longer than `longest_wait` is not waited for but passed on. A cancellation ends the waiting at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reyn_jupyter.models.seam import Model, ModelError, Request, Response, Tier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from tenacity import RetryCallState
+
+_FIRST_WAIT = 0.5
+_LONGEST_BACK_OFF = 20.0
+
+
+@dataclass(frozen=True)
+class Retry:
+    """Attempt number `attempt` (from 1) failed with `error`; the next comes in `wait` seconds."""
+
+    request: Request
+    attempt: int
+    error: ModelError
+    wait: float
+
+
+class RetryingModel:
+    """A model around another one, with retries.
+
+    Args:
+        inner: the model to call.
+        retries: further attempts after the first.
+        on_retry: hears of every attempt that failed and is followed by another.
+        longest_wait: the longest Retry-After, in seconds, that is waited for.
+        first_wait: the bound of the first wait without Retry-After, in seconds; it doubles from there.
+
+    Example:
+        model = RetryingModel(LiteLLMModel("openai/gpt-4o-mini"), retries=3)
+    """
+
+    def __init__(
+        self,
+        inner: Model,
+        *,
+        retries: int = 3,
+        on_retry: Callable[[Retry], None] | None = None,
+        longest_wait: float = 60.0,
+        first_wait: float = _FIRST_WAIT,
+    ) -> None:
+        self.inner = inner
+        self._retries = max(0, retries)
+        self._on_retry = on_retry
+        self._longest_wait = longest_wait
+        self._first_wait = first_wait
+
+    @property
+    def label(self) -> str:
+        return self.inner.label
+
+    @property
+    def tier(self) -> Tier:
+        return self.inner.tier
+
+    @property
+    def host(self) -> str | None:
+        return self.inner.host
+
+    @property
+    def real(self) -> bool:
+        return self.inner.real
+
+    async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
+        """One completion, after as many attempts as it takes. Raises the last attempt's ModelError."""
+        shown = _Shown(on_text)
+        listener = shown if on_text is not None else None
+        try:
+            return await self.inner.complete(request, listener)
+        except ModelError as error:
+            if self._retries == 0 or not self._worth_it(error, shown):
+                raise
+            first = error
+        return await self._again(request, listener, shown, first)
+
+    async def _again(
+        self, request: Request, listener: _Shown | None, shown: _Shown, first: ModelError
+    ) -> Response:
+        """The attempts after the first, whose error is given; a call that succeeds does not come here."""
+        from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
+
+        pending: ModelError | None = first
+
+        async def attempt() -> Response:
+            nonlocal pending
+            if pending is not None:
+                error, pending = pending, None
+                raise error
+            return await self.inner.complete(request, listener)
+
+        def tell(state: RetryCallState) -> None:
+            error = _error_of(state)
+            if self._on_retry is not None and error is not None and state.next_action is not None:
+                self._on_retry(Retry(request, state.attempt_number, error, float(state.next_action.sleep)))
+
+        retrying = AsyncRetrying(
+            retry=retry_if_exception(
+                lambda error: isinstance(error, ModelError) and self._worth_it(error, shown)
+            ),
+            stop=stop_after_attempt(self._retries + 1),
+            wait=self._wait,
+            before_sleep=tell,
+            reraise=True,
+        )
+        return await retrying(attempt)
+
+    def _worth_it(self, error: ModelError, shown: _Shown) -> bool:
+        patient = error.retry_after is None or error.retry_after <= self._longest_wait
+        return error.retryable and patient and not shown.any
+
+    def _wait(self, state: RetryCallState) -> float:
+        from tenacity import wait_random, wait_random_exponential
+
+        error = _error_of(state)
+        if error is not None and error.retry_after is not None:
+            # A little later than asked, so that several kernels do not come back in the same instant.
+            return error.retry_after + wait_random(0, min(1.0, 0.1 + error.retry_after / 10))(state)
+        return wait_random_exponential(multiplier=self._first_wait, max=_LONGEST_BACK_OFF)(state)
+
+
+class _Shown:
+    """Passes text on, and remembers that some went out."""
+
+    def __init__(self, on_text: Callable[[str], None] | None) -> None:
+        self._on_text = on_text
+        self.any = False
+
+    def __call__(self, text: str) -> None:
+        self.any = self.any or bool(text)
+        if self._on_text is not None:
+            self._on_text(text)
+
+
+def _error_of(state: RetryCallState) -> ModelError | None:
+    error = state.outcome.exception() if state.outcome is not None else None
+    return error if isinstance(error, ModelError) else None

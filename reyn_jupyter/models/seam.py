@@ -1,0 +1,227 @@
+"""The one seam to a language model: ``complete(request) → response``.
+
+LiteLLM, the offline model, a cassette and a scripted model stand behind it; only the first imports LiteLLM.
+A `Request` is plain data in the chat-completions shape, redacted before it gets here, and its `key` is a
+stable hash: equal requests have equal keys in every process.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+Role = Literal["system", "user", "assistant", "tool"]
+Tier = Literal["light", "standard", "strong"]
+
+
+_CANONICAL = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+_MESSAGE_TOKENS = 4  # what a message costs besides its text
+
+
+def canonical(value: object) -> bytes:
+    """Canonical JSON: sorted keys, no spaces, UTF-8."""
+    return _CANONICAL.encode(value).encode("utf-8", "surrogatepass")
+
+
+def estimate_tokens(text: str | bytes) -> int:
+    """Tokens estimated offline as UTF-8 bytes / 4, rounded up; shown with ≈."""
+    return (len(text.encode("utf-8", "surrogatepass") if isinstance(text, str) else text) + 3) // 4
+
+
+@dataclass(frozen=True)
+class ToolCall:
+    """A call that a model asks for. `arguments` is the raw JSON text, as it came."""
+
+    id: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True)
+class Message:
+    """One message of a conversation; never changed once made, so its wire form and digest are made once."""
+
+    role: Role
+    content: str
+    tool_calls: tuple[ToolCall, ...] = ()
+    tool_call_id: str | None = None
+
+    @cached_property
+    def wire(self) -> dict[str, Any]:
+        """The message in the chat-completions shape."""
+        wire: dict[str, Any] = {"role": self.role, "content": self.content}
+        if self.tool_calls:
+            wire["tool_calls"] = [
+                {
+                    "id": call.id,
+                    "type": "function",
+                    "function": {"name": call.name, "arguments": call.arguments},
+                }
+                for call in self.tool_calls
+            ]
+        if self.tool_call_id is not None:
+            wire["tool_call_id"] = self.tool_call_id
+        return wire
+
+    @cached_property
+    def digest(self) -> bytes:
+        return hashlib.sha256(canonical(self.wire)).digest()
+
+    @cached_property
+    def tokens(self) -> int:
+        """Tokens of the message, estimated; made once, so that a long history costs nothing again."""
+        if self.tool_calls:
+            return estimate_tokens(canonical(self.wire))
+        return estimate_tokens(self.content) + _MESSAGE_TOKENS
+
+    @classmethod
+    def from_wire(cls, wire: Mapping[str, Any]) -> Message:
+        calls = tuple(
+            ToolCall(call["id"], call["function"]["name"], call["function"]["arguments"])
+            for call in wire.get("tool_calls") or ()
+        )
+        return cls(wire["role"], wire.get("content") or "", calls, wire.get("tool_call_id"))
+
+
+@dataclass(frozen=True)
+class ToolSet:
+    """The tools offered, in the chat-completions shape; one object for a whole conversation where possible."""
+
+    specs: tuple[dict[str, Any], ...] = ()
+
+    @cached_property
+    def digest(self) -> bytes:
+        return hashlib.sha256(canonical(self.specs)).digest()
+
+    @cached_property
+    def tokens(self) -> int:
+        """Tokens of the definitions, estimated."""
+        return estimate_tokens(canonical(self.specs)) if self.specs else 0
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(spec["function"]["name"] for spec in self.specs)
+
+
+@dataclass(frozen=True)
+class Request:
+    """One call of a model. `tool_choice` is "auto", "none", "required" or the name of one tool."""
+
+    model: str
+    messages: tuple[Message, ...]
+    tools: ToolSet = ToolSet()
+    tool_choice: str = "auto"
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    timeout: float = 60.0
+    repeat: int = 0
+
+    @cached_property
+    def components(self) -> dict[str, str]:
+        """A short hash of each part that makes up the key, so that a miss can say which one moved."""
+        parts = {
+            "model": self.model.encode(),
+            "messages": b"".join(message.digest for message in self.messages),
+            "tools": self.tools.digest,
+            "tool_choice": self.tool_choice.encode(),
+            "parameters": canonical(dict(self.parameters)),
+            "repeat": str(self.repeat).encode(),
+        }
+        return {name: hashlib.sha256(part).hexdigest()[:16] for name, part in parts.items()}
+
+    @cached_property
+    def key(self) -> str:
+        return hashlib.sha256("".join(self.components.values()).encode()).hexdigest()
+
+    @property
+    def wire(self) -> dict[str, Any]:
+        """The request as plain JSON, as a model in another process would get it."""
+        return {
+            "model": self.model,
+            "messages": [message.wire for message in self.messages],
+            "tools": list(self.tools.specs),
+            "tool_choice": self.tool_choice,
+            **self.parameters,
+        }
+
+
+@dataclass(frozen=True)
+class Usage:
+    """Tokens of one call, as the provider counts them; `estimated` when they are bytes / 4."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    estimated: bool = False
+
+    @property
+    def total(self) -> int:
+        return self.prompt_tokens + self.completion_tokens
+
+
+@dataclass(frozen=True)
+class Response:
+    """What a model answered. `cost` is in US dollars, None where the price is not known."""
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: str = "stop"
+    usage: Usage = Usage()
+    cost: float | None = None
+    model: str = ""
+    fingerprint: str | None = None
+
+
+ErrorKind = Literal[
+    "auth", "rate_limited", "context_too_long", "timeout", "connection", "bad_request", "not_found", "unavailable",
+    "content_filter", "stream", "miss", "configuration",
+]  # fmt: skip
+
+
+class ModelError(Exception):
+    """A model call that failed, in plain words: what happened, and what to do next.
+
+    `retryable` says whether the same call may go through later; `retry_after` (seconds) is the provider's word.
+    """
+
+    def __init__(
+        self,
+        kind: ErrorKind,
+        message: str,
+        hint: str = "",
+        *,
+        retryable: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.kind: ErrorKind = kind
+        self.message = message
+        self.hint = hint
+        self.retryable = retryable
+        self.retry_after = retry_after
+
+
+class Model(Protocol):
+    """A language model, or what stands in for one.
+
+    `label` is what people call it ("offline", "openai/gpt-4o-mini"); `host` is where requests go, None when they
+    stay in the process; `real` is False for the offline model, cassettes, scripted models and simulators.
+    """
+
+    @property
+    def label(self) -> str: ...
+    @property
+    def tier(self) -> Tier: ...
+    @property
+    def host(self) -> str | None: ...
+    @property
+    def real(self) -> bool: ...
+
+    async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
+        """One completion. `on_text` gets pieces of the text as they stream in. Raises ModelError."""
+        ...
