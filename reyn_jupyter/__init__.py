@@ -1,0 +1,49 @@
+"""reyn-jupyter: an agent in the kernel of a notebook, over a universal catalog of actions.
+
+    %load_ext reyn_jupyter                  # %reyn and %%reyn
+    import reyn_jupyter as reyn             # the same in Python: reyn.session(), reyn.Session, @reyn.action
+
+Names are imported on first use, so that loading the extension costs little.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reyn_jupyter.runtime.functions import action
+    from reyn_jupyter.runtime.trace import Trace
+    from reyn_jupyter.sessions.current import session
+    from reyn_jupyter.sessions.face import Session
+
+__all__ = ["Session", "Trace", "action", "load_ipython_extension", "session", "unload_ipython_extension"]
+
+_PUBLIC = {
+    "Session": "reyn_jupyter.sessions.face",
+    "Trace": "reyn_jupyter.runtime.trace",
+    "action": "reyn_jupyter.runtime.functions",
+    "session": "reyn_jupyter.sessions.current",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PUBLIC:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(_PUBLIC[name]), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
+
+
+def load_ipython_extension(shell: Any) -> None:
+    """``%load_ext reyn_jupyter``: register the magics, completion and displays. Nothing is printed."""
+    import_module("reyn_jupyter.notebook.extension").load(shell)
+
+
+def unload_ipython_extension(shell: Any) -> None:
+    """Take out what `load_ipython_extension` put in."""
+    import_module("reyn_jupyter.notebook.extension").unload(shell)

@@ -1,0 +1,61 @@
+"""What a turn and a session may use up, in tokens and dollars; reached limits stop a run and keep what there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from reyn_jupyter.config import Settings
+from reyn_jupyter.models.seam import Response
+from reyn_jupyter.runtime.run import LimitReachedError
+
+
+@dataclass
+class Spent:
+    """Tokens and US dollars used so far."""
+
+    tokens: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+
+    def add(self, response: Response) -> None:
+        self.tokens += response.usage.total
+        if response.cost is None:
+            self.unpriced += 1
+        else:
+            self.cost += response.cost
+
+
+@dataclass
+class Budget:
+    """The limits of one turn within its session's.
+
+    Args:
+        session: what the session has spent, shared by all its turns.
+        usd: the person's own limit for this turn (``--budget``), in US dollars.
+    """
+
+    settings: Settings
+    session: Spent
+    usd: float | None = None
+    turn: Spent = field(default_factory=Spent)
+
+    def spend(self, response: Response) -> None:
+        self.turn.add(response)
+        self.session.add(response)
+
+    def check(self) -> None:
+        """Raise LimitReachedError where a limit is reached; called before each model call."""
+        limits = self.settings.router.limits
+        if self.usd is not None and self.turn.unpriced:
+            raise LimitReachedError(
+                "--budget", "the price of this model is not known, so the budget cannot be kept"
+            )
+        for name, used, most, unit in (
+            ("--budget", self.turn.cost, self.usd, "US dollars"),
+            ("router.limits.turn_cost", self.turn.cost, limits.turn_cost, "US dollars"),
+            ("router.limits.session_cost", self.session.cost, limits.session_cost, "US dollars"),
+            ("router.limits.turn_tokens", self.turn.tokens, limits.turn_tokens, "tokens"),
+            ("router.limits.session_tokens", self.session.tokens, limits.session_tokens, "tokens"),
+        ):
+            if most is not None and used >= most:
+                raise LimitReachedError(name, f"the limit of {most:,} {unit} is reached ({used:,.4g} used)")

@@ -1,0 +1,448 @@
+"""One turn: system prompt + history + the person's text → model → tool calls → results → … → answer.
+
+Invariants: the history stays valid whatever happens (every tool call has a result); a limit, an error and an
+interrupt end the turn with words that say what had already happened; nothing is sent that was not redacted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.models.retry import Retry, RetryingModel
+from reyn_jupyter.models.seam import Message, Model, ModelError, Request, Response, ToolCall
+from reyn_jupyter.router import prompt as prompts
+from reyn_jupyter.router.behaviour import Behaviour
+from reyn_jupyter.router.budget import Budget
+from reyn_jupyter.router.conversation import Conversation, Turn
+from reyn_jupyter.router.rounds import Rounds
+from reyn_jupyter.router.surface import Offer, offer
+from reyn_jupyter.runtime.engine import publisher
+from reyn_jupyter.runtime.events import ActionFinished, ModelReplied, ModelRequested, RunEnded, RunStatus
+from reyn_jupyter.runtime.invoke import Invoker
+from reyn_jupyter.runtime.run import LimitReachedError, Run
+from reyn_jupyter.runtime.services import Services
+from reyn_jupyter.runtime.usage import Use
+from reyn_jupyter.runtime.wrappers import Wrappers
+
+EMPTY_NUDGE = "(Your last reply was empty. Answer the question now, or call a tool.)"
+CLOSING_NUDGE = (
+    "(The limit of {limit} model calls for this turn is reached. Do not call tools. Sum up for the person what was "
+    "done, what was found, and what is still open.)"
+)
+
+
+@dataclass(frozen=True)
+class Delta:
+    """A piece of text on its way; shown, never recorded."""
+
+    step: int
+    text: str
+
+
+@dataclass
+class _State:
+    """What a turn has gathered: its messages, how far its requests were logged, how it ends."""
+
+    messages: list[Message]
+    base: int = 1
+    step: int = 0
+    pending: tuple[ToolCall, ...] = ()
+    logged: int = 0
+    status: RunStatus = "ok"
+    answer: str = ""
+    error: str | None = None
+    hint: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+class RouterLoop:
+    """Runs turns of one conversation on one model.
+
+    Args:
+        services: settings, workspace, redactor, blob store.
+        invoker: the one way to a handler.
+        model: what stands behind the seam.
+        conversation: the turns so far; a finished turn is added to it.
+        behaviour: the router's effective keys.
+        refresh: rebuilds the slices of the catalog whose revision moved.
+        uses: how often actions were invoked, for the hot list.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        invoker: Invoker,
+        model: Model,
+        conversation: Conversation,
+        behaviour: Behaviour,
+        *,
+        refresh: Callable[[Run], Any],
+        uses: dict[str, Use] | None = None,
+        parameters: dict[str, Any] | None = None,
+        repeat: int = 0,
+    ) -> None:
+        self._services = services
+        self._invoker = invoker
+        self._model = model
+        self._conversation = conversation
+        self._behaviour = behaviour
+        self._refresh = refresh
+        self._uses = uses or {}
+        self._parameters = parameters or {}
+        self._repeat = repeat
+
+    async def turn(
+        self,
+        text: str,
+        run: Run,
+        budget: Budget,
+        *,
+        cell: str | None = None,
+        at: int | None = None,
+        notes: Sequence[str] = (),
+    ) -> None:
+        """Run one turn to its end; it is recorded in `run.log` and added to the conversation.
+
+        Args:
+            text: the person's text, literal.
+            budget: what the turn may use up.
+            cell: id of the cell that asked, so that running it again replaces the turn.
+            at: the place in the conversation (0-based); the end when None.
+            notes: what the card should say besides.
+        """
+        history = self._conversation.messages()
+        self._prepare(run)
+        state = _State(
+            [Message("user", self._services.redactor.text(text))], base=1 + len(history), notes=list(notes)
+        )
+        try:
+            await self._steps(state, history, run, budget)
+        except asyncio.CancelledError:
+            self._interrupted(state, run)
+        except LimitReachedError as error:
+            state.status, state.error, state.hint = (
+                "limit",
+                str(error),
+                f"Raise {error.name}, or ask for less.",
+            )
+        except ModelError as error:
+            state.status, state.error, state.hint = "error", error.message, error.hint
+        except Exception as error:  # a fault of ours still ends the run's log and keeps the history valid
+            state.status, state.error = "error", f"{type(error).__name__}: {error}"
+            self._end(state, run, text, cell, at)
+            raise
+        self._end(state, run, text, cell, at)
+
+    def _prepare(self, run: Run) -> None:
+        """Decide the surface once a conversation, and the system prompt once until the catalog moves it."""
+        conversation = self._conversation
+        run.discovery.gate = self._behaviour.discovery == "gate"
+        run.discovery.listed = conversation.listed
+        run.discovery.hint_due = conversation.hint_due
+        made = self._offer(run)
+        conversation.surface = made.surface
+        if made.surface == "flat":
+            run.discovery.gate = False
+
+    def _offer(self, run: Run) -> Offer:
+        names = run.discovery.names if self._behaviour.constrain_names else ()
+        surface = self._conversation.surface
+
+        def make() -> Offer:
+            return offer(
+                run.snapshot,
+                self._behaviour,
+                inspect=self._services.blobs is not None,
+                flat_tokens=self._services.settings().router.limits.flat_tokens,
+                uses=self._uses,
+                decided=surface,
+                constrain=names or None,
+            )
+
+        # Under the universal surface the tools depend on the categories alone, however the actions move.
+        simple = surface == "universal" and not self._behaviour.hot_list_n
+        seen = run.snapshot.category_names if simple else run.snapshot
+        made: Offer = self._made("offer", (seen, self._behaviour, surface, names), make)
+        return made
+
+    def _system(self, run: Run, surface: str) -> Message:
+        date = time.strftime("%Y-%m-%d", time.localtime(run.started))
+
+        def make() -> Message:
+            behaviour = replace(self._behaviour, surface="flat" if surface == "flat" else "universal")
+            static = prompts.static_prompt(run.snapshot, behaviour, inspect=self._services.blobs is not None)
+            dynamic = prompts.dynamic_prompt(workspace=Path(self._services.root).name, date=date)
+            return Message("system", self._services.redactor.text(f"{static}\n\n{dynamic}"))
+
+        seen = run.snapshot if self._behaviour.names == "shown" else run.snapshot.category_names
+        made: Message = self._made("system", (seen, self._behaviour, surface, date), make)
+        return made
+
+    def _made(self, what: str, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """What the conversation made before from the same things, so that a turn pays for it once."""
+        kept = self._conversation.made.get(what)
+        if kept is None or not _same(kept[0], key):
+            kept = self._conversation.made[what] = (key, make())
+        return kept[1]
+
+    async def _steps(self, state: _State, history: list[Message], run: Run, budget: Budget) -> None:
+        limits = self._services.settings().router.limits
+        made = self._offer(run)
+        system = self._system(run, made.surface)
+        nudged = False
+        while state.step < limits.max_steps:
+            budget.check()
+            state.step += 1
+            choice = self._tool_choice(state, run, made)
+            response = await self._ask_model(
+                state, [system, *history, *state.messages], made, choice, run, budget
+            )
+            if response.tool_calls:
+                response = replace(response, tool_calls=_distinct(response.tool_calls))
+                await self._call_tools(state, response, made, run, limits.calls_per_completion)
+                if self._behaviour.constrain_names:
+                    made = self._offer(run)
+            elif response.text.strip():
+                state.answer = response.text
+                state.messages.append(Message("assistant", self._services.redactor.text(response.text)))
+                return
+            elif nudged:
+                raise ModelError(
+                    "stream",
+                    "The model returned nothing, twice.",
+                    "Ask again, rephrase, or try another model with -m.",
+                )
+            else:
+                nudged = True
+                state.messages.append(Message("user", EMPTY_NUDGE))
+        await self._close(state, history, system, made, run, budget, limits.max_steps)
+
+    def _tool_choice(self, state: _State, run: Run, made: Offer) -> str:
+        forced = self._behaviour.discovery == "forced" and made.surface == "universal"
+        return "list_actions" if forced and state.step == 1 and not run.discovery.listed else "auto"
+
+    async def _close(
+        self,
+        state: _State,
+        history: list[Message],
+        system: Message,
+        made: Offer,
+        run: Run,
+        budget: Budget,
+        limit: int,
+    ) -> None:
+        """The step limit: one closing call without tools sums up what was done."""
+        budget.check()
+        state.step += 1
+        nudge = Message("user", CLOSING_NUDGE.format(limit=limit))
+        messages = [system, *history, *state.messages, nudge]
+        response = await self._ask_model(state, messages, made, "none", run, budget)
+        state.status = "limit"
+        state.answer = response.text.strip() or f"Stopped after {limit} model calls without an answer."
+        state.notes.append(
+            f"the limit of {limit} model calls was reached (router.limits.max_steps, or --max-steps)"
+        )
+        state.messages.append(Message("assistant", self._services.redactor.text(state.answer)))
+
+    async def _ask_model(
+        self, state: _State, messages: Sequence[Message], made: Offer, choice: str, run: Run, budget: Budget
+    ) -> Response:
+        limits = self._services.settings().router.limits
+        request = Request(
+            self._model.label,
+            tuple(messages),
+            made.tools,
+            choice,
+            self._parameters,
+            limits.model_timeout,
+            self._repeat,
+        )
+        self._log_request(state, request, made, run)
+        publish = publisher()
+        step = state.step
+        on_text = (lambda piece: publish(Delta(step, piece))) if publish else None
+        began = time.perf_counter()
+        attempts: list[Retry] = []
+        model = RetryingModel(self._model, retries=limits.retries, on_retry=attempts.append)
+        try:
+            response = await model.complete(request, on_text)
+        except ModelError as error:
+            run.log.append(
+                ModelReplied(
+                    step=step,
+                    at=time.time(),
+                    key=request.key,
+                    seconds=time.perf_counter() - began,
+                    retries=len(attempts),
+                    error=self._services.redactor.text(error.message),
+                    error_kind=error.kind,
+                )
+            )
+            raise
+        shown = self._redacted(response)
+        run.log.append(_replied(step, request, shown, time.perf_counter() - began, len(attempts)))
+        budget.spend(response)
+        return response
+
+    def _redacted(self, response: Response) -> Response:
+        """What is kept of a reply. What runs is the reply as it came, so that a file gets the very bytes."""
+        redact = self._services.redactor.text
+        calls = tuple(ToolCall(call.id, call.name, redact(call.arguments)) for call in response.tool_calls)
+        return replace(response, text=redact(response.text), tool_calls=calls)
+
+    def _log_request(self, state: _State, request: Request, made: Offer, run: Run) -> None:
+        conversation = self._conversation
+        new = list(request.messages[state.base + state.logged :])
+        state.logged += len(new)
+        system = request.messages[0]
+        if conversation.system != system.content:
+            new = [system, *new]
+            conversation.system = system.content
+        specs = None
+        if conversation.tools is None or conversation.tools.digest != request.tools.digest:
+            specs = request.tools.specs
+            conversation.tools = request.tools
+        run.log.append(
+            ModelRequested(
+                step=state.step,
+                at=time.time(),
+                key=request.key,
+                components=request.components,
+                model=request.model,
+                messages=tuple(message.wire for message in new),
+                total_messages=len(request.messages),
+                tools=request.tools.names
+                if made.surface == "universal"
+                else (f"{len(request.tools.specs)} tools",),
+                tool_specs=specs,
+                tool_choice=request.tool_choice,
+                parameters=dict(request.parameters),
+                estimated_tokens=self._conversation.tokens
+                + sum(message.tokens for message in request.messages[state.base :])
+                + request.messages[0].tokens
+                + request.tools.tokens,
+                repeat=request.repeat,
+            )
+        )
+
+    async def _call_tools(self, state: _State, response: Response, made: Offer, run: Run, most: int) -> None:
+        calls = response.tool_calls
+        kept, dropped = calls[: most + 1 if len(calls) > most else most], max(0, len(calls) - most)
+        shown = self._redacted(replace(response, tool_calls=kept))
+        state.messages.append(Message("assistant", shown.text, shown.tool_calls))
+        state.pending = kept
+        rounds = Rounds(Wrappers(self._services, self._invoker, made.encoder), run, self._refresh)
+        if dropped:
+            state.notes.append(f"{dropped:,} of {len(calls):,} tool calls in one completion were not run")
+
+        def done(call: ToolCall, text: str) -> None:
+            state.messages.append(Message("tool", text, (), call.id))
+            state.pending = tuple(other for other in state.pending if other is not call)
+
+        await rounds.run(kept[:most], state.step, done)
+        for call in kept[most:]:
+            why = f"{dropped:,} more tool calls were not run: at most {most} in one completion"
+            done(call, rounds.refuse(call, state.step, why))
+
+    def _interrupted(self, state: _State, run: Run) -> None:
+        for call in state.pending:
+            finished = _finished_output(run, call.id)
+            text = finished or '{"error":"interrupted by the person before it ran","hint":"Ask first."}'
+            state.messages.append(Message("tool", text, (), call.id))
+        done = [
+            event.name
+            for event in run.log.events
+            if isinstance(event, ActionFinished) and event.ok and event.name
+        ]
+        happened = f"Before that it ran {', '.join(done)}." if done else "No action had run yet."
+        state.status = "interrupted"
+        state.answer = ""
+        state.error = f"Interrupted by the person. {happened}"
+        state.hint = "The partial run is kept: %reyn trace shows it, %reyn undo restores changed files."
+        state.pending = ()
+
+    def _end(self, state: _State, run: Run, text: str, cell: str | None, at: int | None) -> None:
+        for call in state.pending:
+            state.messages.append(Message("tool", '{"error":"not run: the turn ended"}', (), call.id))
+        if state.messages[-1].role != "assistant" or state.messages[-1].tool_calls:
+            why = state.error or "the turn ended"
+            state.messages.append(Message("assistant", f"[No answer: {self._services.redactor.text(why)}]"))
+        conversation = self._conversation
+        conversation.hint_due = run.discovery.hint_due
+        conversation.names = run.discovery.names
+        turn = Turn(
+            run.id,
+            text,
+            tuple(state.messages),
+            cell,
+            run.discovery.listed and not conversation.listed,
+            state.status,
+        )
+        conversation.turns.insert(len(conversation.turns) if at is None else at, turn)
+        shrunk = conversation.shrink(self._services.settings().router.limits.history_tokens)
+        if shrunk:
+            state.notes.append(f"{shrunk} old tool results shrank to stubs (router.limits.history_tokens)")
+        redact = self._services.redactor.text
+        run.log.append(
+            RunEnded(
+                run=run.id,
+                at=time.time(),
+                status=state.status,
+                answer=redact(state.answer),
+                error=redact(state.error) if state.error else None,
+                hint=state.hint,
+                notes=(*state.notes, *((run.log.problem,) if run.log.problem else ())),
+                seconds=run.seconds,
+            )
+        )
+        run.log.close()
+
+
+def _same(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+    """Equal part by part; a snapshot is compared by identity, never action by action."""
+    return all(
+        a is b or (not isinstance(a, CatalogSnapshot) and a == b) for a, b in zip(left, right, strict=True)
+    )
+
+
+def _replied(step: int, request: Request, response: Response, seconds: float, retries: int) -> ModelReplied:
+    return ModelReplied(
+        step=step,
+        at=time.time(),
+        key=request.key,
+        text=response.text,
+        tool_calls=tuple({"id": c.id, "name": c.name, "arguments": c.arguments} for c in response.tool_calls),
+        finish_reason=response.finish_reason,
+        prompt_tokens=response.usage.prompt_tokens,
+        completion_tokens=response.usage.completion_tokens,
+        cached_tokens=response.usage.cached_tokens,
+        estimated=response.usage.estimated,
+        cost=response.cost,
+        seconds=seconds,
+        retries=retries,
+        fingerprint=response.fingerprint,
+    )
+
+
+def _distinct(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    """Calls with ids of their own, whatever the model sent."""
+    seen: set[str] = set()
+    distinct = []
+    for number, call in enumerate(calls, start=1):
+        identity = call.id if call.id and call.id not in seen else f"{call.id or 'call'}-{number}"
+        seen.add(identity)
+        distinct.append(call if identity == call.id else replace(call, id=identity))
+    return tuple(distinct)
+
+
+def _finished_output(run: Run, call: str) -> str | None:
+    for event in reversed(run.log.events):
+        if isinstance(event, ActionFinished) and event.call == call:
+            return event.output
+    return None

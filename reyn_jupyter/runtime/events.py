@@ -1,0 +1,174 @@
+"""The events of a run: the one record that the trace, the live card, the cassette and a study's tables project.
+
+A run is an append-only list of these. Every tool call of the model leaves one `ActionResolved` and one
+`ActionFinished`, the wrappers' own included. Everything textual in them is redacted before it gets here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+RunKind = Literal["turn", "manual", "replay"]
+RunStatus = Literal["ok", "error", "interrupted", "limit", "cancelled", "running", "lost"]
+Problem = Literal["malformed", "unknown", "hidden", "stale", "not_installed", "gated", "invalid"]
+Flag = Literal["salvaged", "repaired", "decoded", "lifted", "coerced", "aliased", "merged"]
+Decision = Literal["allowed", "denied"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunStarted:
+    """A run begins. `mandates` are the names of the mandates in force; `settings` the router's effective keys."""
+
+    run: str
+    at: float
+    run_kind: RunKind
+    session: str
+    prompt: str
+    model: str | None = None
+    tier: str | None = None
+    host: str | None = None
+    real: bool = False
+    turn: int | None = None
+    history_tokens: int = 0
+    mandates: tuple[str, ...] = ()
+    settings: dict[str, Any] = field(default_factory=dict)
+    catalog: str = ""
+    replay_of: str | None = None
+    cell: str | None = None
+    sent: tuple[dict[str, Any], ...] = ()
+    versions: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelRequested:
+    """A request goes out: its key and its parts' hashes, and only the messages that are new since the last one."""
+
+    step: int
+    at: float
+    key: str
+    components: dict[str, str]
+    model: str
+    messages: tuple[dict[str, Any], ...]
+    total_messages: int
+    tools: tuple[str, ...]
+    tool_specs: tuple[dict[str, Any], ...] | None = None
+    tool_choice: str = "auto"
+    parameters: dict[str, Any] = field(default_factory=dict)
+    estimated_tokens: int = 0
+    repeat: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ModelReplied:
+    """The model answered, or failed (`error`). `key` is the request's."""
+
+    step: int
+    at: float
+    key: str
+    text: str = ""
+    tool_calls: tuple[dict[str, str], ...] = ()
+    finish_reason: str = "stop"
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+    estimated: bool = False
+    cost: float | None = None
+    seconds: float = 0.0
+    retries: int = 0
+    fingerprint: str | None = None
+    error: str | None = None
+    error_kind: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionResolved:
+    """What a call turned out to mean: the wrapper and arguments as given, the resolved action or the problem.
+
+    `inner` are the action's own arguments after forgiveness, None where no action was resolved.
+    """
+
+    call: str
+    step: int
+    at: float
+    actor: str
+    wrapper: str
+    arguments: Any
+    inner: Any = None
+    name: str | None = None
+    target: str | None = None
+    purity: str | None = None
+    problem: Problem | None = None
+    flags: tuple[Flag, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PermissionDecided:
+    """The gate's word on a call. `by` is who decided: "policy", "person", "purity", "nobody", "approve"."""
+
+    call: str
+    at: float
+    name: str
+    effects: tuple[str, ...]
+    decision: Decision
+    by: str
+    pattern: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ActionFinished:
+    """A call ended. `output` is the exact text that the history holds for it."""
+
+    call: str
+    step: int
+    at: float
+    wrapper: str
+    name: str | None
+    ok: bool
+    output: str
+    error: str | None = None
+    blob: str | None = None
+    content_kind: str | None = None
+    size: int = 0
+    seconds: float = 0.0
+    changes: tuple[dict[str, Any], ...] = ()
+    sources: tuple[dict[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlobStored:
+    """A result was stored: blobs know their run through this."""
+
+    call: str
+    at: float
+    blob: str
+    content_kind: str
+    size: int
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunEnded:
+    """The run is over. A log without this event is a valid partial trace."""
+
+    run: str
+    at: float
+    status: RunStatus
+    answer: str = ""
+    error: str | None = None
+    hint: str | None = None
+    notes: tuple[str, ...] = ()
+    seconds: float = 0.0
+
+
+Event = (
+    RunStarted
+    | ModelRequested
+    | ModelReplied
+    | ActionResolved
+    | PermissionDecided
+    | ActionFinished
+    | BlobStored
+    | RunEnded
+)
+EVENT_TYPES: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}

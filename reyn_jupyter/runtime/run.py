@@ -1,0 +1,97 @@
+"""A run under way: what every call in it shares, and nothing that outlives it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import uuid_utils.compat as uuid_utils
+
+from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.runtime.runlog import RunLog
+from reyn_jupyter.runtime.services import Actor, VariablesPolicy
+
+Approve = Literal["ask", "read", "all"]
+
+
+def new_run_id() -> str:
+    """A time-ordered id (UUID version 7)."""
+    return str(uuid_utils.uuid7())
+
+
+class LimitReachedError(Exception):
+    """A limit that the person set was reached. `name` is the key that moves it."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+@dataclass
+class Discovery:
+    """What a conversation has already been shown of the catalog.
+
+    `gate` answers an invoke or describe before any listing with a listing; `listed` is whether there was one;
+    `hint_due` is whether the hidden-search hint is still to be given; `names` are the last listing's names.
+    """
+
+    gate: bool = False
+    listed: bool = False
+    hint_due: bool = True
+    names: tuple[str, ...] = ()
+
+
+class RecordedCalls(Protocol):
+    """The calls of an earlier run, for a replay (`runtime.recorded`)."""
+
+    def runs_again(self, step: int, repeatable: bool) -> bool: ...
+    def take(self, name: str, arguments: Any) -> Outcome | None: ...
+
+
+@dataclass
+class Run:
+    """One run: a turn of the router, or a call by hand. In a replay, `recorded` gives what was done before."""
+
+    id: str
+    actor: Actor
+    log: RunLog
+    snapshot: CatalogSnapshot
+    approve: Approve = "ask"
+    variables: VariablesPolicy = "head"
+    discovery: Discovery = field(default_factory=Discovery)
+    recorded: RecordedCalls | None = None
+    attended: bool = True
+    started: float = field(default_factory=time.time)
+    clock: float = field(default_factory=time.perf_counter)
+
+    @property
+    def seconds(self) -> float:
+        return time.perf_counter() - self.clock
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a call came to.
+
+    Attributes:
+        text: exactly what the history holds for it.
+        ok: whether the inner action worked.
+        payload: the text, or for a failure the error as a dict.
+        value: the handler's own value, for the person.
+        blob: id of the stored result.
+        name: the resolved qualified name, None for a wrapper's own answer.
+    """
+
+    text: str
+    ok: bool
+    payload: str | dict[str, Any]
+    value: Any = None
+    blob: str | None = None
+    content_kind: str = "text"
+    size: int = 0
+    name: str | None = None
+    error: str | None = None
+    changes: Sequence[Mapping[str, Any]] = ()
+    sources: Sequence[Mapping[str, str]] = ()

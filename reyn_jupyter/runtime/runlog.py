@@ -1,0 +1,162 @@
+"""The run log: one JSON line an event, handed to the operating system before anything else happens.
+
+Invariant: after a kill at any point the file is a valid partial run. Lines go out whole, in one write, in order;
+a torn last line (the machine lost power) is left out on reading. No fsync: a run log must not slow a turn.
+A sink that fails (full disk, read-only folder) never stops a run: the events stay in memory and the run says so.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, Protocol
+
+import pydantic_core
+from pydantic import TypeAdapter, ValidationError
+
+from reyn_jupyter.runtime.events import EVENT_TYPES, Event, RunStarted
+
+
+class Sink(Protocol):
+    """Where a run's lines go. Raises OSError when it can keep no more."""
+
+    def write(self, line: bytes) -> None: ...
+    def close(self) -> None: ...
+
+
+class FileSink:
+    """A JSONL file, mode 0600, appended to; made with the first line."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._descriptor: int | None = None
+
+    def write(self, line: bytes) -> None:
+        if self._descriptor is None:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._descriptor = os.open(
+                self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600
+            )
+        written = os.write(self._descriptor, line)
+        if written != len(line):
+            raise OSError(f"only {written} of {len(line)} bytes were written to {self.path.name}")
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+
+class NoSink:
+    """Keeps nothing beside the events in memory."""
+
+    def write(self, line: bytes) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class RunLog:
+    """The events of one run, in memory and in its sink.
+
+    Args:
+        sink: where the lines go.
+        listener: gets each event after it was written (the pump, on its way to a live card).
+    """
+
+    def __init__(self, sink: Sink, listener: Callable[[Any], None] | None = None) -> None:
+        self.events: list[Event] = []
+        self.problem: str | None = None
+        self._sink: Sink = sink
+        self._listener = listener
+
+    def append(self, event: Event) -> None:
+        self.events.append(event)
+        if self.problem is None:
+            try:
+                self._sink.write(encode(event))
+            except OSError as error:
+                self.problem = (
+                    f"the run log could not be written ({error.strerror or error}); it is kept in memory only"
+                )
+        if self._listener is not None:
+            self._listener(event)
+
+    def close(self) -> None:
+        self._sink.close()
+
+
+def encode(event: Event) -> bytes:
+    """One line of JSON, its type first."""
+    try:
+        body = pydantic_core.to_json(event)
+    except pydantic_core.PydanticSerializationError:
+        # Lone surrogates and the like, which a model may put into arguments: escaped instead of refused.
+        body = json.dumps(
+            dataclasses.asdict(event), default=lambda value: f"<{type(value).__name__}>"
+        ).encode()
+    return b'{"type":"%s",%s\n' % (type(event).__name__.encode(), body[1:])
+
+
+def decode(line: bytes | str) -> Event | None:
+    """One line read back, validated; None for an event of a type that this version does not know."""
+    data = json.loads(line)
+    if not isinstance(data, dict):
+        raise ValueError("a line of a run log is a JSON object")
+    kind = EVENT_TYPES.get(str(data.pop("type", "")))
+    return None if kind is None else _adapter(kind.__name__).validate_python(data)
+
+
+@cache
+def _adapter(kind: str) -> TypeAdapter[Event]:
+    return TypeAdapter(EVENT_TYPES[kind])
+
+
+def write(path: Path, events: Iterable[Event]) -> Path:
+    """Write a whole run to a new file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
+    temporary.write_bytes(b"".join(encode(event) for event in events))
+    temporary.replace(path)
+    return path
+
+
+class RunLogError(ValueError):
+    """A file that is no run log."""
+
+
+def read(path: Path) -> Iterator[Event]:
+    """The events of a run file, in order. A torn last line is left out.
+
+    Raises:
+        RunLogError: a line inside the file is no event; says which.
+    """
+    lines = path.read_bytes().split(b"\n")
+    for number, line in enumerate(lines, start=1):
+        if not line.strip():
+            continue
+        try:
+            event = decode(line)
+        except (ValueError, ValidationError) as error:
+            if number == len(lines):
+                return
+            raise RunLogError(
+                f"{path.name}, line {number}: not an event of a run ({type(error).__name__})"
+            ) from error
+        if event is not None:
+            yield event
+
+
+def first(path: Path) -> RunStarted | None:
+    """How a run began, without reading the rest; None when the file is empty or damaged."""
+    try:
+        with path.open("rb") as file:
+            event = decode(file.readline())
+    except (OSError, ValueError):
+        return None
+    return event if isinstance(event, RunStarted) else None

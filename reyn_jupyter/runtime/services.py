@@ -1,0 +1,95 @@
+"""What a category may use, built once by `Session` and handed to every category file.
+
+A frozen dataclass of small faces: no globals, no service locator. What would point up the house (asking the
+person, a peer's router, invoking another action) is a callable here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeVar
+
+from reyn_jupyter.catalog.names import ActionName
+from reyn_jupyter.config import Settings
+from reyn_jupyter.guard.redact import Redactor
+from reyn_jupyter.guard.workspace import Workspace
+from reyn_jupyter.outputs.content import BlobStore
+
+T = TypeVar("T")
+Actor = Literal["model", "person", "peer", "workflow"]
+VariablesPolicy = Literal["off", "schema", "head"]
+
+
+class MainThread(Protocol):
+    """Runs a function on the notebook's main thread and waits for it without blocking the engine."""
+
+    def __call__(self, function: Callable[[], T], /) -> Awaitable[T]: ...
+
+
+@dataclass(frozen=True)
+class Services:
+    """Everything a category file may reach.
+
+    Attributes:
+        root: the resolved workspace folder.
+        workspace: paths inside the root, and nothing else.
+        namespace: the notebook's variables (the live mapping; read only).
+        functions: the registered functions by name (`@reyn.action` and `@session.action`).
+        settings: the effective settings now.
+        blobs: the blob store, or None when the session keeps none.
+        redactor: takes secrets out of text at the borders.
+        main_thread: runs a callable on the notebook's main thread.
+    """
+
+    root: Path
+    workspace: Workspace
+    namespace: Callable[[], Mapping[str, Any]]
+    functions: Callable[[], Mapping[str, Any]]
+    settings: Callable[[], Settings]
+    blobs: BlobStore | None
+    redactor: Redactor
+    main_thread: MainThread
+
+
+@dataclass(frozen=True)
+class FileChange:
+    """One change of a workspace file. `previous_blob` is None when the file did not exist before;
+    `sha256` is that of the new content, None when the file was deleted; `mode` the permission bits before."""
+
+    path: str
+    previous_blob: str | None
+    sha256: str | None
+    mode: int | None = None
+
+
+@dataclass(frozen=True)
+class Source:
+    """Something of the person's whose content a result carries: kind "variable", "file" or "blob"."""
+
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True)
+class ToolContext:
+    """One call's surroundings, the second argument of every handler.
+
+    Attributes:
+        services: what the category was built with.
+        name: the resolved action.
+        actor: who calls.
+        run_id: the run that the call belongs to.
+        variables: how much of a variable may be shown to this actor ("head" for the person).
+        changed: report a file change (for the run log and for undo); call it as soon as the change is made.
+        used: report whose content the result carries (for the card's "sent").
+    """
+
+    services: Services
+    name: ActionName
+    actor: Actor
+    run_id: str
+    variables: VariablesPolicy
+    changed: Callable[[FileChange], None]
+    used: Callable[[Source], None]

@@ -1,0 +1,246 @@
+"""A run as people read it: a projection of its events, never a second record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.runtime import runlog
+from reyn_jupyter.runtime.events import (
+    ActionFinished,
+    ActionResolved,
+    Event,
+    ModelReplied,
+    ModelRequested,
+    PermissionDecided,
+    RunEnded,
+    RunStarted,
+    RunStatus,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True)
+class Call:
+    """One tool call: what was asked, what it resolved to, what the gate said, what came back."""
+
+    resolved: ActionResolved
+    decision: PermissionDecided | None = None
+    finished: ActionFinished | None = None
+
+    @property
+    def id(self) -> str:
+        return self.resolved.call
+
+    @property
+    def label(self) -> str:
+        """The resolved action where there is one, else the wrapper."""
+        return self.resolved.name or self.resolved.wrapper
+
+    @property
+    def ok(self) -> bool | None:
+        """True or False once it finished, None while it runs or when the log stops before."""
+        return None if self.finished is None else self.finished.ok
+
+
+@dataclass(frozen=True)
+class Step:
+    """One model call and the tool calls it asked for. A call by hand is a step without a model."""
+
+    number: int
+    requested: ModelRequested | None = None
+    replied: ModelReplied | None = None
+    calls: tuple[Call, ...] = ()
+
+
+@dataclass(frozen=True, repr=False)
+class Trace:
+    """One run.
+
+    Attributes:
+        events: the record itself.
+        started, ended: its first and last event; `ended` is None in a partial trace.
+        steps: model calls with their tool calls.
+        payload: what a model receives for it: the answer's text.
+
+    Example:
+        >>> trace = session.ask("how many orders are there?")      # doctest: +SKIP
+        >>> trace.answer, len(trace.steps), trace.tokens           # doctest: +SKIP
+    """
+
+    events: tuple[Event, ...]
+    started: RunStarted
+    ended: RunEnded | None
+    steps: tuple[Step, ...]
+    blobs: Any = field(default=None, compare=False, repr=False)  # the store that `df_result` opens blobs from
+
+    @classmethod
+    def from_events(cls, events: Iterable[Event], blobs: Any = None) -> Trace:
+        """Build the trace; raises ValueError when the events do not begin with a `RunStarted`."""
+        listed = tuple(events)
+        if not listed or not isinstance(listed[0], RunStarted):
+            raise ValueError("not a run: its first event is no RunStarted")
+        ended = next((event for event in reversed(listed) if isinstance(event, RunEnded)), None)
+        return cls(listed, listed[0], ended, _steps(listed), blobs)
+
+    def __repr__(self) -> str:
+        said = self.answer if self.error is None else self.error
+        line = said if len(said) <= 80 else said[:79] + "…"
+        return f"Trace({self.run[-12:]!r}, {self.status!r}, steps={len(self.steps)}, calls={len(self.calls)}, {line!r})"
+
+    @property
+    def run(self) -> str:
+        return self.started.run
+
+    @property
+    def prompt(self) -> str:
+        return self.started.prompt
+
+    @property
+    def model(self) -> str | None:
+        return self.started.model
+
+    @property
+    def status(self) -> RunStatus:
+        return self.ended.status if self.ended else "running"
+
+    @property
+    def answer(self) -> str:
+        return self.ended.answer if self.ended else ""
+
+    @property
+    def error(self) -> str | None:
+        return self.ended.error if self.ended else None
+
+    @property
+    def payload(self) -> str | dict[str, Any]:
+        if self.error is None:
+            return self.answer
+        return {"error": self.error, "hint": (self.ended.hint if self.ended else None) or ""}
+
+    @cached_property
+    def calls(self) -> tuple[Call, ...]:
+        return tuple(call for step in self.steps for call in step.calls)
+
+    @property
+    def tokens(self) -> int:
+        return sum(s.replied.prompt_tokens + s.replied.completion_tokens for s in self.steps if s.replied)
+
+    @property
+    def tokens_estimated(self) -> bool:
+        return any(step.replied.estimated for step in self.steps if step.replied)
+
+    @property
+    def cost(self) -> float | None:
+        """US dollars of the model calls whose price is known; None when none is."""
+        known = [s.replied.cost for s in self.steps if s.replied and s.replied.cost is not None]
+        return sum(known) if known else None
+
+    @property
+    def seconds(self) -> float:
+        return self.ended.seconds if self.ended else max(0.0, self.events[-1].at - self.started.at)
+
+    @property
+    def sent(self) -> list[dict[str, Any]]:
+        """What of the person's left the kernel: [{kind, name, bytes}], biggest first."""
+        total: dict[tuple[str, str], int] = {}
+        for item in self.started.sent:
+            key = (str(item["kind"]), str(item["name"]))
+            total[key] = total.get(key, 0) + int(item["bytes"])
+        if self.started.model is not None:
+            for call in self.calls:
+                for source in call.finished.sources if call.finished else ():
+                    key = (source["kind"], source["name"])
+                    total[key] = (
+                        total.get(key, 0) + len(call.finished.output.encode("utf-8", "surrogatepass"))
+                        if call.finished
+                        else 0
+                    )
+        return [
+            {"kind": kind, "name": name, "bytes": size}
+            for (kind, name), size in sorted(total.items(), key=lambda item: -item[1])
+        ]
+
+    @property
+    def df(self) -> pd.DataFrame:
+        """One row a call: step, action, ok, problem, flags, seconds, bytes, blob, error."""
+        import pandas as pd
+
+        rows = [
+            {
+                "step": call.resolved.step,
+                "wrapper": call.resolved.wrapper,
+                "action": call.resolved.name,
+                "ok": call.ok,
+                "problem": call.resolved.problem,
+                "flags": ", ".join(call.resolved.flags),
+                "decision": call.decision.decision if call.decision else None,
+                "seconds": call.finished.seconds if call.finished else None,
+                "bytes": call.finished.size if call.finished else None,
+                "blob": call.finished.blob if call.finished else None,
+                "error": call.finished.error if call.finished else None,
+            }
+            for call in self.calls
+        ]
+        columns = [
+            "step",
+            "wrapper",
+            "action",
+            "ok",
+            "problem",
+            "flags",
+            "decision",
+            "seconds",
+            "bytes",
+            "blob",
+            "error",
+        ]
+        return pd.DataFrame(rows, columns=columns)
+
+    def save(self, path: str | Path) -> Path:
+        """Write the run as JSONL, the form of the run log; `Trace.load` reads it back."""
+        return runlog.write(Path(path), self.events)
+
+    @classmethod
+    def load(cls, path: str | Path, blobs: Any = None) -> Trace:
+        """Read a saved run. A torn last line (the process was killed) is left out; the rest is a partial trace."""
+        return cls.from_events(runlog.read(Path(path)), blobs)
+
+
+def _steps(events: Sequence[Event]) -> tuple[Step, ...]:
+    requested: dict[int, ModelRequested] = {}
+    replied: dict[int, ModelReplied] = {}
+    resolved: dict[int, dict[str, ActionResolved]] = {}
+    decisions: dict[str, PermissionDecided] = {}
+    finished: dict[str, ActionFinished] = {}
+    for event in events:
+        match event:
+            case ModelRequested():
+                requested[event.step] = event
+            case ModelReplied():
+                replied[event.step] = event
+            case ActionResolved():
+                resolved.setdefault(event.step, {})[event.call] = event
+            case PermissionDecided():
+                decisions[event.call] = event
+            case ActionFinished():
+                finished[event.call] = event
+            case _:
+                pass
+    return tuple(
+        Step(
+            number,
+            requested.get(number),
+            replied.get(number),
+            tuple(
+                Call(event, decisions.get(call), finished.get(call))
+                for call, event in resolved.get(number, {}).items()
+            ),
+        )
+        for number in sorted({*requested, *replied, *resolved})
+    )

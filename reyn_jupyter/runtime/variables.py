@@ -1,0 +1,101 @@
+"""Which of the notebook's variables an agent may see and name.
+
+Invariant: deciding it runs none of the person's code. A value is judged by the identity of its type and, for text
+alone, by its content; `repr`, properties, `__getattr__`, `__len__` and `__class__` are never asked. Private names,
+IPython's own, code (modules, functions, classes, callables) and what looks like a secret stay hidden.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from itertools import pairwise
+from types import ModuleType
+from typing import Any, Protocol
+
+_IPYTHONS = frozenset({"In", "Out", "exit", "quit", "get_ipython"})
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_SECRET_WORDS = frozenset({
+    "auth", "bearer", "cookie", "cookies", "credential", "credentials", "jwt", "passphrase",
+    "passwd", "password", "passwords", "pwd", "secret", "secrets", "token",
+})  # fmt: skip
+_SECRET_PARTS = re.compile(
+    "password|passwd|passphrase|apikey|authtoken|accesstoken|secretkey|privatekey|accesskey"
+)
+_KEYS = frozenset({"key", "keys", "tokens"})
+_BEFORE_KEY = frozenset({
+    "access", "account", "anthropic", "api", "auth", "aws", "azure", "client", "cohere",
+    "encryption", "gcp", "gemini", "github", "gitlab", "google", "groq", "hf", "huggingface",
+    "license", "master", "mistral", "openai", "openrouter", "private", "refresh", "secret",
+    "service", "session", "signing", "slack", "ssh", "storage", "stripe", "tavily", "twilio",
+})  # fmt: skip
+_SHORTEST_KEY = 16  # characters of text, under a name that ends in "key", that pass for one
+_LOOKED_AT = 4096  # characters of a text that are searched for a secret; borders redact the whole again
+
+_mro_of = type.__dict__["__mro__"].__get__
+
+
+class RedactsText(Protocol):
+    """The part of `guard.redact.Redactor` that is needed here."""
+
+    def redacts(self, text: str) -> bool: ...
+
+
+def secret_name(name: str) -> bool:
+    """Whether a variable, column or key is named like a secret.
+
+    >>> [secret_name(name) for name in ("api_key", "dbPassword", "token", "tokens", "sort_key", "keyboard")]
+    [True, True, True, False, False, False]
+    """
+    words = [word.lower() for word in _WORD.findall(name)]
+    if not _SECRET_WORDS.isdisjoint(words) or _SECRET_PARTS.search("".join(words)):
+        return True
+    return any(word in _KEYS and before in _BEFORE_KEY for before, word in pairwise(words))
+
+
+def is_secret(name: str, value: object, redactor: RedactsText) -> bool:
+    """Whether a variable looks like a secret, by its name or, for text and bytes, by its content."""
+    if secret_name(name):
+        return True
+    if type(value) is str:
+        text = value[:_LOOKED_AT]
+    elif type(value) is bytes:
+        text = value[:_LOOKED_AT].decode("utf-8", "replace")
+    else:
+        return False
+    keylike = name.lower().endswith("key") and len(text) >= _SHORTEST_KEY and not re.search(r"\s", text)
+    return keylike or redactor.redacts(text)
+
+
+def hidden(name: object, value: object) -> str | None:
+    """Why a variable is none that is shown, by name and type alone; None when it may be."""
+    if type(name) is not str or not name.isidentifier():
+        return "its name is no identifier"
+    if name.startswith("_"):
+        return "it is private"
+    if name in _IPYTHONS:
+        return "it belongs to IPython"
+    if callable(value) or ModuleType in _mro_of(type(value)):
+        return "it is code (a module, function or class)"
+    return None
+
+
+def visible_variables(namespace: Mapping[str, Any], redactor: RedactsText) -> dict[str, Any]:
+    """The variables that may be shown, sorted by name."""
+    found = {name: value for name, value in _items(namespace) if hidden(name, value) is None}
+    return {name: found[name] for name in sorted(found) if not is_secret(name, found[name], redactor)}
+
+
+def visible_now(namespace: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """The same without a look at contents, in the namespace's order: cheap enough for every run."""
+    return [(name, value) for name, value in _items(namespace) if hidden(name, value) is None]
+
+
+def _items(namespace: Mapping[str, Any]) -> list[tuple[Any, Any]]:
+    """A copy of the live mapping's items; another thread may add to it meanwhile."""
+    while True:
+        try:
+            return list(namespace.items())
+        except RuntimeError as error:
+            if "changed size" not in str(error):
+                raise

@@ -1,0 +1,268 @@
+"""The wrappers that a model sees, whatever is installed: list, describe, invoke, search, inspect.
+
+Each answer is planned here and recorded by the `Invoker` like any action. What a model gets wrong about a wrapper
+(malformed JSON, an action's name in a wrapper's place) is answered here, mechanically and with the way out.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from functools import cache
+from typing import Any, cast
+
+from reyn_jupyter.catalog.arguments import lift, misplaced, prepare
+from reyn_jupyter.catalog.gate import nearest_category
+from reyn_jupyter.catalog.listing import describe_action, list_actions
+from reyn_jupyter.catalog.names import NameEncoder
+from reyn_jupyter.catalog.resolve import UnknownActionError, find
+from reyn_jupyter.catalog.suggest import unambiguous
+from reyn_jupyter.catalog.visibility import search_hint
+from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
+from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStoreError
+from reyn_jupyter.outputs.ids import InvalidBlobIdError
+from reyn_jupyter.outputs.inspect import inspect
+from reyn_jupyter.outputs.selectors import SelectorError
+from reyn_jupyter.runtime.events import Flag
+from reyn_jupyter.runtime.invoke import ActionCall, Answered, Invoker, Planned
+from reyn_jupyter.runtime.run import Outcome, Run
+from reyn_jupyter.runtime.services import Services
+
+HEAD = 200  # characters of malformed text that are quoted back
+
+
+class Wrappers:
+    """Plans tool calls: those of a model by their raw JSON, those of a person by their arguments.
+
+    Args:
+        services: settings, blob store, redactor.
+        invoker: the one way to a handler; it records every answer.
+        encoder: decodes function names of direct tools (flat surface, hot list) into qualified names.
+    """
+
+    def __init__(self, services: Services, invoker: Invoker, encoder: NameEncoder | None = None) -> None:
+        self._services = services
+        self._invoker = invoker
+        self._encoder = encoder
+        self._wrappers: dict[str, Callable[[ActionCall, dict[str, Any], Run], Planned]] = {
+            "list_actions": self._list,
+            "describe_action": self._describe,
+            "invoke_action": self._invoke,
+            "search_actions": self._search,
+            "inspect": self._inspect,
+        }
+
+    def plan(self, call_id: str, name: str, arguments: str, run: Run, step: int) -> Planned:
+        """Plan one tool call of a model. Never raises: whatever is wrong is an answer."""
+        name = name.removeprefix("default_api.")
+        call = ActionCall(call_id, name, None, wrapper=name, given=arguments, step=step)
+        try:
+            given = json.loads(arguments) if arguments.strip() else {}
+        except (ValueError, RecursionError) as error:
+            return self._malformed(call, run, str(error))
+        if not isinstance(given, dict):
+            return self._malformed(call, run, f"a JSON object is needed, not {_kind(given)}")
+        call = replace(call, given=given)
+        wrapper = self._wrappers.get(name)
+        if wrapper is not None:
+            return wrapper(call, given, run)
+        return self._direct(call, given, run)
+
+    def call(self, name: str, given: dict[str, Any], run: Run) -> Planned:
+        """Plan one call by hand."""
+        return self._wrappers[name](
+            ActionCall("1", name, None, wrapper=name, given=given, step=1), given, run
+        )
+
+    def refuse(self, call_id: str, name: str, arguments: str, run: Run, step: int, why: str) -> Outcome:
+        """Answer a call that is not run, and record it."""
+        call = ActionCall(call_id, name, None, wrapper=name, given=arguments[:HEAD], step=step)
+        return self._invoker.record(
+            call, run, Answered({"error": why, "hint": "Send fewer calls at a time."})
+        )
+
+    def _malformed(self, call: ActionCall, run: Run, why: str) -> Planned:
+        raw = str(call.given)
+        payload = {
+            "error": f"The arguments of {call.name[:HEAD]!r} are not valid JSON: {why[:HEAD]}",
+            "received": raw[:HEAD] + ("…" if len(raw) > HEAD else ""),
+            "hint": "Send the call again with one JSON object as its arguments.",
+        }
+        return self._invoker.answer(call, run, Answered(payload, "malformed"))
+
+    def _direct(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
+        """A tool that is no wrapper: a direct tool, an action's name used as one (salvaged), or a near miss."""
+        decoded = self._encoder.decode(call.name) if self._encoder else None
+        if decoded is not None:
+            return self._invoker.plan(replace(call, name=str(decoded), args=given), run)
+        inner: Any = given
+        if set(given) == {"args"} and isinstance(given["args"], dict):
+            inner = given["args"]
+        salvaged = replace(call, args=inner, flags=("salvaged",))
+        try:
+            find(run.snapshot, call.name)
+        except UnknownActionError as error:
+            return self._unknown(salvaged, error, run)
+        return self._gated(salvaged, run) or self._invoker.plan(salvaged, run)
+
+    def _unknown(self, call: ActionCall, error: UnknownActionError, run: Run) -> Planned:
+        settings = self._services.settings().router
+        if settings.repair and run.actor == "model":
+            repaired = unambiguous(run.snapshot, call.name)
+            if repaired is not None:
+                flags: tuple[Flag, ...] = (*call.flags, "repaired")
+                return self._invoker.plan(replace(call, name=str(repaired.name), flags=flags), run)
+        flags = tuple(flag for flag in call.flags if flag != "salvaged")
+        return self._invoker.answer(replace(call, flags=flags), run, Answered(error.payload, error.problem))
+
+    def _invoke(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
+        forgive = self._services.settings().router.forgive
+        name, args, lifted = lift(given, forgive=forgive)
+        flags = cast("tuple[Flag, ...]", lifted)
+        beside = misplaced(given)
+        if beside:
+            payload = self._usage("invoke_action", "arguments stand beside args") | {"invalid": beside}
+            return self._invoker.answer(replace(call, name=str(name)), run, Answered(payload, "invalid"))
+        if not isinstance(name, str) or not name:
+            payload = self._usage("invoke_action", "action_name is missing or no string")
+            return self._invoker.answer(call, run, Answered(payload, "invalid"))
+        call = replace(call, name=name, args=args, flags=flags)
+        gated = self._gated(call, run)
+        if gated is not None:
+            return gated
+        try:
+            find(run.snapshot, name)
+        except UnknownActionError as error:
+            return self._unknown(call, error, run)
+        return self._invoker.plan(call, run)
+
+    def _gated(self, call: ActionCall, run: Run) -> Planned | None:
+        """Before any listing, the gate answers with the listing that was skipped."""
+        if not run.discovery.gate or run.discovery.listed or run.actor != "model":
+            return None
+        category = nearest_category(run.snapshot, call.name)
+        payload: dict[str, Any] = {
+            "error": "Not run yet: look at the catalog before invoking or describing an action.",
+            "hint": "These are real names with their input schemas. Send invoke_action again with one of them.",
+            **list_actions(
+                run.snapshot,
+                [category] if category else None,
+                schemas=self._services.settings().router.list_schemas,
+            ),
+        }
+        self._listed(run, payload)
+        return self._invoker.answer(call, run, Answered(payload, "gated"))
+
+    def _list(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
+        prepared = self._checked(call, given, run)
+        if isinstance(prepared, Planned):
+            return prepared
+        hint = None
+        if run.discovery.hint_due and run.actor == "model":
+            hint = search_hint(0, self._services.settings().action_retrieval.embedding_class)
+        payload = list_actions(
+            run.snapshot,
+            prepared.get("category"),
+            prepared.get("filter"),
+            prepared.get("offset", 0),
+            prepared.get("limit", 20),
+            schemas=self._services.settings().router.list_schemas,
+            hint=hint,
+        )
+        if "error" in payload:
+            return self._invoker.answer(
+                call, run, Answered(payload, "stale" if payload.get("redirects") else "invalid")
+            )
+        self._listed(run, payload)
+        run.discovery.hint_due = False
+        return self._invoker.answer(call, run, Answered(payload))
+
+    @staticmethod
+    def _listed(run: Run, payload: dict[str, Any]) -> None:
+        run.discovery.listed = True
+        run.discovery.names = tuple(item["qualified_name"] for item in payload.get("items", ()))
+
+    def _describe(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
+        prepared = self._checked(call, given, run)
+        if isinstance(prepared, Planned):
+            return prepared
+        call = replace(call, name=prepared["action_name"])
+        gated = self._gated(call, run)
+        if gated is not None:
+            return gated
+        try:
+            action = find(run.snapshot, call.name)
+        except UnknownActionError as error:
+            return self._invoker.answer(call, run, Answered(error.payload, error.problem))
+        return self._invoker.answer(
+            call, run, Answered(describe_action(run.snapshot, call.name), name=str(action.name))
+        )
+
+    def _search(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
+        hint = search_hint(0, self._services.settings().action_retrieval.embedding_class)
+        payload = {
+            "error": "search_actions is not available: no action index has been built.",
+            "hint": "Use list_actions, narrowed with category=[…] and filter.",
+            "search": hint,
+        }
+        return self._invoker.answer(call, run, Answered(payload, "hidden"))
+
+    def _inspect(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
+        prepared = self._checked(call, given, run)
+        if isinstance(prepared, Planned):
+            return prepared
+        return self._invoker.answering(call, run, lambda: self.look(prepared))
+
+    async def look(self, given: dict[str, Any]) -> dict[str, Any] | str:
+        """What `inspect` answers: the text, or an error as a dict."""
+        store = self._services.blobs
+        if store is None:
+            return {
+                "error": "This session keeps no blobs.",
+                "hint": "Every result is in the conversation in full.",
+            }
+        try:
+            cap = self._services.settings().outputs.answer_bytes
+            return await inspect(store, given["blob_id"], given.get("selector"), cap=cap)
+        except (SelectorError, InvalidBlobIdError) as error:
+            return {"error": str(error), "hint": error.hint}
+        except BlobNotFoundError as error:
+            return {"error": str(error), "hint": "Use an id that a result showed as [blob:<id>]."}
+        except BlobStoreError as error:
+            return {"error": f"The blob could not be read: {error}", "hint": "Run the action again."}
+
+    def _checked(self, call: ActionCall, given: dict[str, Any], run: Run) -> dict[str, Any] | Planned:
+        """A wrapper's own arguments, forgiven and validated like an action's."""
+        schema = _schemas()[call.wrapper]
+        prepared = prepare(schema, given, forgive=self._services.settings().router.forgive)
+        if prepared.invalid:
+            payload = {
+                "error": f"Invalid arguments for {call.wrapper}.",
+                "invalid": prepared.invalid,
+                "input_schema": schema,
+                "hint": "Correct the arguments named in invalid and send the call again.",
+            }
+            return self._invoker.answer(call, run, Answered(payload, "invalid"))
+        return dict(prepared.args)
+
+    @staticmethod
+    def _usage(wrapper: str, why: str) -> dict[str, Any]:
+        return {
+            "error": f"Invalid arguments for {wrapper}: {why}.",
+            "input_schema": _schemas()[wrapper],
+            "hint": 'Call it like {"action_name": "<name from list_actions>", "args": {…}}.',
+        }
+
+
+@cache
+def _schemas() -> dict[str, dict[str, Any]]:
+    """The wrappers' own schemas. Category names stay open in them: the listing checks those, and knows the redirects."""
+    specs = wrapper_specs((), search=True, inspect=True)
+    return {spec["function"]["name"]: spec["function"]["parameters"] for spec in specs}
+
+
+def _kind(value: object) -> str:
+    return {list: "an array", str: "a string", bool: "a boolean", type(None): "null"}.get(
+        type(value), "a number"
+    )

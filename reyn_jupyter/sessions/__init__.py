@@ -1,0 +1,3 @@
+"""One workspace's session: wired in `wiring`, awaited in `aio`, for ordinary code in `face`."""
+
+from __future__ import annotations

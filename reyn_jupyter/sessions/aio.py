@@ -1,0 +1,140 @@
+"""The awaited face of a session; the synchronous one is a thin layer over it.
+
+Invariants: a call by hand is a run of its own, of kind "manual"; what fails comes back as the usual object with
+`.error` set, never raised; every coroutine here runs on the engine's loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
+
+from reyn_jupyter.catalog.listing import describe_action, list_actions
+from reyn_jupyter.catalog.resolve import UnknownActionError, find
+from reyn_jupyter.outputs.blob import fetch_blob
+from reyn_jupyter.runtime.results import ActionCard, ActionTable, Inspection, Result
+from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.wrappers import Wrappers
+from reyn_jupyter.sessions import replay, turns
+from reyn_jupyter.sessions.options import AskOptions
+from reyn_jupyter.sessions.rows import action_rows, invoke_line, permission_of
+from reyn_jupyter.sessions.wiring import ENGINE, Parts
+
+T = TypeVar("T")
+Categories = str | Sequence[str] | None
+OnEvent = Callable[[Any], None] | None
+
+
+class AsyncSession:
+    """What `Session` does, awaited: ``await session.aio.ask("…")``. Arguments and results are those of `Session`."""
+
+    def __init__(self, parts: Parts) -> None:
+        self._parts = parts
+
+    async def list_actions(
+        self,
+        category: Categories = None,
+        filter: str | None = None,  # noqa: A002 - the wrapper's own argument name
+        offset: int = 0,
+        limit: int = 20,
+    ) -> ActionTable:
+        async def work() -> ActionTable:
+            snapshot = await self._parts.catalog.refresh()
+            payload = list_actions(snapshot, _several(category), filter, offset, limit)
+            return ActionTable(payload, action_rows(self._parts, snapshot, payload), "list", filter or "")
+
+        return await _on_engine(work())
+
+    async def describe_action(self, name: str) -> ActionCard:
+        async def work() -> ActionCard:
+            snapshot = await self._parts.catalog.refresh()
+            try:
+                action = find(snapshot, name)
+            except UnknownActionError as error:
+                return ActionCard(error.payload)
+            payload = describe_action(snapshot, name)
+            return ActionCard(payload, invoke_line(action), permission_of(self._parts, action))
+
+        return await _on_engine(work())
+
+    async def search_actions(self, query: str, category: Categories = None, limit: int = 10) -> ActionTable:
+        from reyn_jupyter.catalog.search import search_lexical
+
+        async def work() -> ActionTable:
+            snapshot = await self._parts.catalog.refresh()
+            items = [
+                {
+                    "qualified_name": str(action.name),
+                    "description": action.description,
+                    "input_schema": dict(action.input_schema),
+                    "score": round(score, 4),
+                }
+                for action, score in search_lexical(snapshot, query, _several(category), limit)
+            ]
+            payload = {"items": items, "total": len(items), "ranking": "lexical"}
+            return ActionTable(payload, action_rows(self._parts, snapshot, payload), "search", query)
+
+        return await _on_engine(work())
+
+    async def invoke_action(
+        self, name: str, args: Mapping[str, Any] | None = None, *, on_event: OnEvent = None
+    ) -> Result:
+        async def work() -> Result:
+            parts = self._parts
+            run = await turns.by_hand(parts, f"invoke {name}")
+            given = {"action_name": name, "args": dict(args or {})}
+            planned = Wrappers(parts.services, parts.invoker).call("invoke_action", given, run)
+            try:
+                outcome = await planned.run()
+            except asyncio.CancelledError:
+                turns.finish(parts, run, "interrupted", error="Interrupted by the person.")
+                raise
+            trace = turns.finish(
+                parts,
+                run,
+                "ok" if outcome.ok else "error",
+                answer=outcome.text if outcome.ok else "",
+                error=outcome.error,
+            )
+            store = parts.services.blobs
+            blob = await fetch_blob(store, outcome.blob) if outcome.blob and store else None
+            return Result(outcome.name or name, outcome.payload, outcome.value, blob, trace)
+
+        return await _on_engine(work(), on_event)
+
+    async def inspect(self, blob_id: str, selector: str | None = None) -> Inspection:
+        async def work() -> Inspection:
+            parts = self._parts
+            given = {"blob_id": str(blob_id), **({} if selector is None else {"selector": selector})}
+            payload = await Wrappers(parts.services, parts.invoker).look(given)
+            store = parts.services.blobs
+            blob = await fetch_blob(store, str(blob_id)) if isinstance(payload, str) and store else None
+            return Inspection(payload, blob, selector)
+
+        return await _on_engine(work())
+
+    async def ask(self, prompt: str, *, on_event: OnEvent = None, **options: Any) -> Trace:
+        chosen = AskOptions(**options)
+        return await _on_engine(turns.turn(self._parts, prompt, chosen), on_event)
+
+    async def replay(
+        self,
+        run: str | int | None = None,
+        *,
+        model: Any = None,
+        from_step: int | None = None,
+        approve: str = "ask",
+        on_event: OnEvent = None,
+    ) -> Trace:
+        return await _on_engine(replay.replay(self._parts, run, model, from_step, approve), on_event)
+
+
+def _several(category: Categories) -> list[str] | None:
+    if category is None:
+        return None
+    return [category] if isinstance(category, str) else list(category)
+
+
+def _on_engine(coroutine: Coroutine[Any, Any, T], on_event: OnEvent = None) -> Coroutine[Any, Any, T]:
+    return ENGINE.awaited(coroutine, on_event)

@@ -1,0 +1,19 @@
+"""The one session of a kernel, made when it is first used."""
+
+from __future__ import annotations
+
+from reyn_jupyter.sessions.face import Session
+
+_current: list[Session] = []
+
+
+def session() -> Session:
+    """The session of this kernel: its root is the working folder at first use, its variables the notebook's own.
+
+    Example:
+        >>> import reyn_jupyter as reyn                   # doctest: +SKIP
+        >>> reyn.session().list_actions("file")           # doctest: +SKIP
+    """
+    if not _current:
+        _current.append(Session())
+    return _current[0]

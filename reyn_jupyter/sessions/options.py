@@ -1,0 +1,51 @@
+"""What one question may change for itself: model, surface, limits, consent."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from reyn_jupyter.config import Effective, Settings
+from reyn_jupyter.router.behaviour import Discovery, Surface
+from reyn_jupyter.runtime.run import Approve
+
+
+class AskOptions(BaseModel):
+    """The options of `Session.ask` and ``%%reyn``; an unknown one is an error.
+
+    Attributes:
+        model: a tier, "offline", a LiteLLM model string, or an object behind the model seam.
+        surface, discovery, max_steps: override the settings for this turn.
+        budget: US dollars that this turn may cost.
+        approve: "ask" asks the person, "read" denies what would ask, "all" allows it; deny rules hold in all three.
+        new: start a conversation afresh.
+        sent: what of the notebook was put into the prompt: ({kind, name, bytes}, …).
+        cell: id of the asking cell; asking again from it replaces its turn.
+        attended: False in background runs, where nobody is asked.
+    """
+
+    model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, frozen=True)
+
+    model: Any = None
+    surface: Surface | None = None
+    discovery: Discovery | None = None
+    max_steps: int | None = Field(default=None, ge=1, le=1000)
+    budget: float | None = Field(default=None, gt=0)
+    approve: Approve = "ask"
+    new: bool = False
+    sent: tuple[dict[str, Any], ...] = ()
+    cell: str | None = None
+    attended: bool = True
+    kind: Literal["turn", "replay"] = "turn"
+
+    def settings(self, effective: Effective) -> Settings:
+        """The settings with this question's own values over them."""
+        for key, value in (
+            ("router.surface", self.surface),
+            ("router.discovery", self.discovery),
+            ("router.limits.max_steps", self.max_steps),
+        ):
+            if value is not None:
+                effective = effective.with_value(key, value)
+        return effective.settings

@@ -1,0 +1,272 @@
+"""Tables and cards about a session: projections of its parts, each made when it is asked for."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.models.providers import key_status, provider_host, required_key
+from reyn_jupyter.models.seam import Model, ModelError, estimate_tokens
+from reyn_jupyter.outputs.blob import Blob
+from reyn_jupyter.outputs.local import is_local
+from reyn_jupyter.router import prompt as prompts
+from reyn_jupyter.router.behaviour import Behaviour
+from reyn_jupyter.router.surface import flat_tools, universal_tools
+from reyn_jupyter.runtime.results import Card, Table
+from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.sessions.turns import find_model
+from reyn_jupyter.sessions.wiring import Parts
+
+TIERS = ("light", "standard", "strong")
+
+
+def runs(parts: Parts) -> Table:
+    traces = list(reversed(parts.runs.all()))
+    return Table("runs", tuple(_run_row(trace) for trace in traces), "Runs", "", tuple(traces))
+
+
+def _run_row(trace: Trace) -> dict[str, Any]:
+    return {
+        "run": trace.run,
+        "time": _time(trace.started.at),
+        "kind": trace.started.run_kind,
+        "prompt": trace.prompt,
+        "model": trace.model or "by hand",
+        "status": trace.status,
+        "steps": len(trace.steps),
+        "calls": len(trace.calls),
+        "tokens": trace.tokens,
+        "cost": trace.cost,
+        "seconds": round(trace.seconds, 3),
+    }
+
+
+def blobs(parts: Parts) -> Table:
+    store = parts.services.blobs
+    if store is None:
+        return Table("blobs", (), "Blobs", "This session keeps no blobs (store=None).")
+    if not is_local(store):
+        return Table("blobs", (), "Blobs", f"{type(store).__name__} cannot list what it holds.")
+    items = [Blob(info, store) for info in reversed(store.list())]
+    rows = tuple(
+        {
+            "blob": blob.id,
+            "kind": blob.kind,
+            "bytes": blob.size,
+            "entries": blob.entries,
+            "action": blob.action,
+            "run": blob.run,
+            "time": _time(blob.created),
+        }
+        for blob in items
+    )
+    return Table("blobs", rows, "Blobs", "", tuple(items))
+
+
+def events(parts: Parts, run: str | int | None) -> Table:
+    trace = parts.runs.load(run)
+    start = trace.started.at
+    rows = []
+    for event in trace.events:
+        at = getattr(event, "at", start)
+        rows.append(
+            {"ms": round((at - start) * 1000, 1), "event": type(event).__name__, "what": _what(event)}
+        )
+    return Table("events", tuple(rows), f"Events of run {trace.run[-12:]}", "", trace.events)
+
+
+def _what(event: Any) -> str:
+    for name in ("prompt", "name", "wrapper", "answer", "text", "blob", "error"):
+        value = getattr(event, name, None)
+        if value:
+            line = " ".join(str(value).split())
+            return line if len(line) <= 120 else line[:119] + "…"
+    calls = getattr(event, "tool_calls", ())
+    return ", ".join(call["name"] for call in calls) or str(
+        getattr(event, "status", getattr(event, "model", "")) or ""
+    )
+
+
+def history(parts: Parts) -> Table:
+    conversation = parts.conversation
+    rows = tuple(
+        {
+            "turn": number,
+            "prompt": turn.prompt,
+            "status": turn.status,
+            "messages": len(turn.messages),
+            "tokens": turn.tokens,
+            "run": turn.run,
+        }
+        for number, turn in enumerate(conversation.turns, start=1)
+    )
+    note = f"≈ {conversation.tokens:,} tokens of history"
+    if conversation.shrunk:
+        note += f"; {conversation.shrunk} old results shrank to stubs (router.limits.history_tokens)"
+    return Table("history", rows, "Conversation", note, tuple(conversation.turns))
+
+
+def config(parts: Parts) -> Table:
+    effective = parts.effective
+    rows = [
+        {"key": key, "value": _plain(value), "from": effective.origins.get(key, "default")}
+        for key, value in effective.values()
+    ]
+    held = "; ".join(f"{item.key}: {item.why}" for item in effective.held_back)
+    problems = "; ".join(str(problem) for problem in effective.problems)
+    notes = [f"held back until %reyn trust: {held}" if held else "", problems]
+    return Table("config", tuple(rows), "Configuration", " · ".join(note for note in notes if note))
+
+
+def _plain(value: Any) -> Any:
+    if value is None or isinstance(value, str | int | float | bool):
+        return value
+    return str(value)
+
+
+def models(parts: Parts) -> Table:
+    settings = parts.settings
+    rows = []
+    for tier in TIERS:
+        entry = getattr(settings.models, tier)
+        if entry is None:
+            rows.append({"name": tier, "model": None, "tier": tier, "host": None, "key": "not configured"})
+            continue
+        variable = required_key(entry.model)
+        state = (
+            "none needed"
+            if variable is None
+            else f"{variable} {'set' if parts.environ.get(variable) else 'missing'}"
+        )
+        host = provider_host(entry.model, entry.api_base, parts.environ)
+        rows.append(
+            {"name": tier, "model": entry.model, "tier": entry.tier or tier, "host": host, "key": state}
+        )
+    rows.append({"name": "offline", "model": "offline", "tier": "light", "host": None, "key": "none needed"})
+    keys = ", ".join(f"{variable} {state}" for _, variable, state in key_status(parts.environ))
+    note = f"in use: {model_label(parts)} · keys in the environment: {keys}"
+    return Table("models", tuple(rows), "Models", note)
+
+
+def model_label(parts: Parts) -> str:
+    try:
+        return find_model(parts, None).label
+    except ModelError as error:
+        return f"none ({error.message})"
+
+
+def approvals(parts: Parts) -> Table:
+    settings = parts.settings.permissions
+    rows = [
+        {"pattern": pattern, "decision": "always allow", "from": "you"} for pattern in parts.approvals.list()
+    ]
+    for decision in ("deny", "ask", "allow"):
+        rows += [
+            {"pattern": str(pattern), "decision": decision, "from": "configuration"}
+            for pattern in getattr(settings, decision)
+        ]
+    note = "" if rows else "No rules: pure actions and reads in the workspace are allowed, the rest asks."
+    return Table("approvals", tuple(rows), "Approvals", note)
+
+
+def trust(parts: Parts) -> Card:
+    from reyn_jupyter.config import load
+
+    content = parts.effective.project
+    if content is None:
+        return Card(
+            "trust", "Nothing to trust", (("workspace", str(parts.root)), ("reyn.yaml", "there is none"))
+        )
+    before = {item.key for item in parts.effective.held_back}
+    parts.trust.trust(content)
+    parts.effective = load(
+        parts.root, override=parts.config, trusted=parts.trust.is_trusted, session=parts.effective.session
+    )
+    facts = (
+        ("workspace", str(parts.root)),
+        ("now in force", ", ".join(sorted(before)) or "nothing was held back"),
+    )
+    return Card("trust", "reyn.yaml is trusted as it is now", facts)
+
+
+def surface(parts: Parts, snapshot: CatalogSnapshot) -> Table:
+    inspect = parts.services.blobs is not None
+    behaviour = _behaviour(parts)
+    prompt = estimate_tokens(prompts.static_prompt(snapshot, behaviour, inspect=inspect))
+    limit = parts.settings.router.limits.flat_tokens
+    sizes = {
+        "universal": universal_tools(snapshot, inspect=inspect),
+        "flat": flat_tools(snapshot, inspect=inspect),
+    }
+    auto = "flat" if sizes["flat"].tokens <= limit else "universal"
+    rows = tuple(
+        {
+            "surface": name,
+            "tools": len(tool_set.specs),
+            "tool tokens": tool_set.tokens,
+            "prompt tokens": prompt,
+            "in use": "yes"
+            if name == behaviour.surface or (behaviour.surface == "auto" and name == auto)
+            else "",
+            "auto": "chosen" if name == auto else "",
+        }
+        for name, tool_set in sizes.items()
+    )
+    note = f"≈ tokens, as bytes / 4. auto is flat up to {limit:,} tokens (router.limits.flat_tokens)."
+    return Table("surface", rows, f"Surfaces for {len(snapshot.actions):,} actions", note)
+
+
+def _behaviour(parts: Parts) -> Behaviour:
+    try:
+        return Behaviour.of(parts.settings, find_model(parts, None).tier)
+    except ModelError:
+        return Behaviour.of(parts.settings, "standard")
+
+
+def status(parts: Parts, snapshot: CatalogSnapshot) -> Card:
+    model = _model(parts)
+    counts = ", ".join(f"{name} {count}" for name, count in snapshot.counts.items() if count)
+    conversation = parts.conversation
+    facts = [
+        ("workspace", str(parts.root)),
+        ("model", _model_fact(model)),
+        ("actions", f"{len(snapshot.actions):,} in {len(snapshot.categories)} categories ({counts})"),
+        ("conversation", f"{len(conversation.turns)} turns, ≈ {conversation.tokens:,} tokens of history"),
+        ("spent", f"{parts.spent.tokens:,} tokens, ${parts.spent.cost:.4f}"),
+        ("runs kept", str(len(parts.runs.ids()))),
+    ]
+    sections = []
+    held = [f"{item.key}: {item.why}" for item in parts.effective.held_back]
+    if held:
+        sections.append(("Held back from reyn.yaml until you say %reyn trust", tuple(held)))
+    problems = [*parts.effective.problems, *parts.catalog.problems.values()]
+    if problems:
+        sections.append(("Problems", tuple(str(problem) for problem in problems)))
+    tries = (
+        "%reyn list",
+        '%reyn search "group and count rows"',
+        '%reyn ask "what files are here?"',
+        "%reyn help",
+    )
+    return Card("status", "reyn", tuple(facts), tuple(sections), tries)
+
+
+def _model(parts: Parts) -> Model | ModelError:
+    try:
+        return find_model(parts, None)
+    except ModelError as error:
+        return error
+
+
+def _model_fact(model: Model | ModelError) -> str:
+    if isinstance(model, ModelError):
+        return f"none: {model.message} {model.hint}"
+    if model.label == "offline":
+        return "offline: rules and retrieval, not a language model (nothing leaves this kernel)"
+    return f"{model.label} (tier {model.tier}, {model.host or 'in this process'})"
+
+
+def _time(at: float | datetime) -> str:
+    moment = at if isinstance(at, datetime) else datetime.fromtimestamp(at, UTC)
+    return moment.astimezone().isoformat(timespec="seconds")

@@ -1,0 +1,108 @@
+"""A run once more: from its record, or on another model, or live from a step on.
+
+Invariant: what changed the world is never done again unasked. Action results come from the record where call and
+arguments are equal; with a model or after a step, pure and read actions run again; anything else asks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from reyn_jupyter.models.seam import Model, ModelError, Request, Response, Tier, ToolCall, Usage
+from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.runtime.events import ModelReplied
+from reyn_jupyter.runtime.recorded import RecordedCalls
+from reyn_jupyter.runtime.run import new_run_id
+from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.sessions import turns
+from reyn_jupyter.sessions.options import AskOptions
+from reyn_jupyter.sessions.wiring import Parts
+
+
+class ReplayedModel:
+    """Gives a run's replies again, in order; from step `live_from` on, a live model answers."""
+
+    real = False
+
+    def __init__(self, trace: Trace, live_from: int | None, live: Model | None) -> None:
+        self._replies = [step.replied for step in trace.steps if step.replied is not None]
+        self._live_from = live_from
+        self._live = live
+        self._step = 0
+        self.label = live.label if live is not None else f"replay of {trace.model or 'a run'}"
+        self.host = live.host if live is not None else None
+        self.tier: Tier = live.tier if live is not None else _tier(trace)
+
+    async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
+        self._step += 1
+        if self._live is not None and self._live_from is not None and self._step >= self._live_from:
+            return await self._live.complete(request, on_text)
+        if self._step > len(self._replies):
+            raise ModelError(
+                "miss",
+                f"the replayed run has no reply for step {self._step}: it ended after {len(self._replies)}",
+                "Replay it with a model: %reyn replay RUN -m MODEL",
+            )
+        return _response(self._replies[self._step - 1], on_text)
+
+
+async def replay(
+    parts: Parts, wanted: str | int | None, model: Any, from_step: int | None, approve: str
+) -> Trace:
+    """Replay a run; a fresh run of kind "replay" is recorded.
+
+    Args:
+        wanted: the run, as `RunStore.find` takes it.
+        model: another model for every step; None keeps the recorded replies.
+        from_step: from this step on (1-based) the model is asked again.
+        approve: as for `ask`.
+
+    Raises:
+        RunNotFoundError, RunLogError: there is no such run, or it cannot be read.
+        ValueError: a run by hand has no model to replay.
+    """
+    trace = parts.runs.load(wanted)
+    if trace.started.run_kind == "manual":
+        raise ValueError("this run is a call by hand; run it again with %reyn invoke, or see %reyn script")
+    live_from = from_step if from_step is not None else 1 if model is not None else None
+    live = (
+        turns.find_model(parts, model if model is not None else trace.model)
+        if live_from is not None
+        else None
+    )
+    stand_in = live if live_from == 1 and live is not None else ReplayedModel(trace, live_from, live)
+    recorded = RecordedCalls(trace.events, live_from)
+    settings = trace.started.settings
+    options = AskOptions(
+        model=stand_in,
+        approve=approve,  # type: ignore[arg-type]
+        kind="replay",
+        surface=settings.get("surface"),
+        discovery=settings.get("discovery") if model is None else None,
+    )
+    return await turns.turn(
+        parts,
+        trace.prompt,
+        options,
+        conversation=Conversation(new_run_id()),
+        recorded=recorded,
+        replay_of=trace.run,
+    )
+
+
+def _tier(trace: Trace) -> Tier:
+    tier = trace.started.tier
+    return tier if tier in ("light", "standard", "strong") else "standard"  # type: ignore[return-value]
+
+
+def _response(event: ModelReplied, on_text: Callable[[str], None] | None) -> Response:
+    if event.error is not None:
+        raise ModelError(
+            "miss", f"the recorded call failed: {event.error}", "Replay it with a model: -m MODEL"
+        )
+    if on_text is not None and event.text:
+        on_text(event.text)
+    calls = tuple(ToolCall(call["id"], call["name"], call["arguments"]) for call in event.tool_calls)
+    usage = Usage(event.prompt_tokens, event.completion_tokens, event.cached_tokens, event.estimated)
+    return Response(event.text, calls, event.finish_reason, usage, 0.0, "", event.fingerprint)

@@ -1,0 +1,195 @@
+"""Runs: begun, recorded and ended here, whether a person calls an action by hand or asks the router.
+
+Invariant: every run that began has a `RunStarted` and, unless the process was killed, a `RunEnded`.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from reyn_jupyter.models.providers import is_local
+from reyn_jupyter.models.registry import resolve_model
+from reyn_jupyter.models.seam import Model, ModelError
+from reyn_jupyter.router.behaviour import Behaviour
+from reyn_jupyter.router.budget import Budget
+from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.loop import RouterLoop
+from reyn_jupyter.runtime.engine import publisher
+from reyn_jupyter.runtime.events import RunEnded, RunStarted, RunStatus
+from reyn_jupyter.runtime.run import Discovery, RecordedCalls, Run, new_run_id
+from reyn_jupyter.runtime.runlog import RunLog
+from reyn_jupyter.runtime.services import VariablesPolicy
+from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.sessions.options import AskOptions
+from reyn_jupyter.sessions.wiring import Parts, keep_out_of_git, overrides
+from reyn_jupyter.version import versions
+
+
+def variables_for(parts: Parts, model: Model) -> VariablesPolicy:
+    """How much of a variable this model may see: what is set, else the schema for hosted models, the head for local."""
+    configured = parts.settings.variables
+    if configured is not None:
+        return configured
+    return "head" if model.host is None or is_local(model.host) else "schema"
+
+
+def open_log(parts: Parts, run: str) -> RunLog:
+    log = RunLog(parts.runs.sink(run), publisher())
+    parts.runs.track(run, log.events)
+    return log
+
+
+async def by_hand(parts: Parts, what: str) -> Run:
+    """Begin a run of kind "manual": the person's own call, which is consent."""
+    parts.redactor.refresh()
+    run = Run(new_run_id(), "person", RunLog(parts.runs.sink(""), None), await parts.catalog.refresh())
+    run.log = open_log(parts, run.id)
+    run.log.append(
+        RunStarted(
+            run=run.id,
+            at=run.started,
+            run_kind="manual",
+            session=parts.conversation.id,
+            prompt=parts.redactor.text(what),
+            catalog=run.snapshot.hash,
+            versions=versions(),
+        )
+    )
+    return run
+
+
+def finish(parts: Parts, run: Run, status: RunStatus, *, answer: str = "", error: str | None = None) -> Trace:
+    """End a run by hand: its last event, the uses, the closed log."""
+    notes = (run.log.problem,) if run.log.problem else ()
+    run.log.append(
+        RunEnded(
+            run=run.id,
+            at=time.time(),
+            status=status,
+            answer=answer,
+            error=error,
+            notes=notes,
+            seconds=run.seconds,
+        )
+    )
+    return _closed(parts, run)
+
+
+def _closed(parts: Parts, run: Run) -> Trace:
+    run.log.close()
+    keep_out_of_git(parts.root)
+    parts.usage.record(run.log.events)
+    return Trace.from_events(run.log.events, parts.services.blobs)
+
+
+async def turn(
+    parts: Parts,
+    prompt: str,
+    options: AskOptions,
+    *,
+    conversation: Conversation | None = None,
+    recorded: RecordedCalls | None = None,
+    replay_of: str | None = None,
+) -> Trace:
+    """One turn of the router, from the person's text to the answer.
+
+    Args:
+        conversation: where the turn belongs; the session's own when None.
+        recorded, replay_of: for a replay, the calls to take from the record and the run they are of.
+    """
+    settings = options.settings(parts.effective)
+    overrides.set(settings)
+    parts.redactor.refresh()
+    if options.new:
+        parts.conversation = Conversation(new_run_id())
+    conversation = parts.conversation if conversation is None else conversation
+    snapshot = await parts.catalog.refresh()
+    run = Run(
+        new_run_id(),
+        "model",
+        RunLog(parts.runs.sink(""), None),
+        snapshot,
+        options.approve,
+        discovery=Discovery(),
+        recorded=recorded,
+        attended=options.attended,
+    )
+    run.log = open_log(parts, run.id)
+    try:
+        model = find_model(parts, options.model)
+    except ModelError as error:
+        run.log.append(_started(parts, prompt, options, run, None, None, conversation, replay_of))
+        run.log.append(
+            RunEnded(run=run.id, at=time.time(), status="error", error=error.message, hint=error.hint)
+        )
+        return _closed(parts, run)
+    run.variables = variables_for(parts, model)
+    behaviour = Behaviour.of(settings, model.tier)
+    place, later = conversation.replace_cell(options.cell)
+    run.log.append(_started(parts, prompt, options, run, model, behaviour, conversation, replay_of, place))
+
+    async def refresh(of: Run) -> None:
+        of.snapshot = await parts.catalog.refresh()
+
+    loop = RouterLoop(
+        parts.services,
+        parts.invoker,
+        model,
+        conversation,
+        behaviour,
+        refresh=refresh,
+        uses=parts.usage.uses if behaviour.hot_list_n else None,
+        parameters=dict(getattr(model, "parameters", {}) or {}),
+    )
+    notes = [f"{later} later turns stood on the turn that this cell replaces"] if later else []
+    await loop.turn(
+        prompt, run, Budget(settings, parts.spent, options.budget), cell=options.cell, at=place, notes=notes
+    )
+    return _closed(parts, run)
+
+
+def find_model(parts: Parts, wanted: Any) -> Model:
+    """The model that is meant: an object behind the seam as it is, a name through the settings.
+
+    Raises:
+        ModelError: it is not configured; says the missing line.
+    """
+    chosen = parts.model if wanted is None else wanted
+    if chosen is not None and not isinstance(chosen, str):
+        model: Model = chosen
+        return model
+    return resolve_model(parts.settings, chosen, parts.environ)
+
+
+def _started(
+    parts: Parts,
+    prompt: str,
+    options: AskOptions,
+    run: Run,
+    model: Model | None,
+    behaviour: Behaviour | None,
+    conversation: Conversation,
+    replay_of: str | None,
+    place: int | None = None,
+) -> RunStarted:
+    return RunStarted(
+        run=run.id,
+        at=run.started,
+        run_kind=options.kind,
+        session=conversation.id,
+        prompt=parts.redactor.text(prompt),
+        model=model.label if model else str(options.model),
+        tier=model.tier if model else None,
+        host=model.host if model else None,
+        real=model.real if model else False,
+        turn=(len(conversation.turns) if place is None else place) + 1,
+        history_tokens=conversation.tokens,
+        mandates=behaviour.mandates if behaviour else (),
+        settings=behaviour.as_dict() if behaviour else {},
+        catalog=run.snapshot.hash,
+        replay_of=replay_of,
+        cell=options.cell,
+        sent=options.sent,
+        versions=versions(),
+    )

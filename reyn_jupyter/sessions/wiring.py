@@ -1,0 +1,181 @@
+"""Everything a session is made of, put together in one place.
+
+Nothing here runs: `Parts` holds the pieces, `assemble` builds them. Heavy things (categories, models, DuckDB) are
+made on first use, so that a session costs little before it does something.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reyn_jupyter import categories as category_files
+from reyn_jupyter.catalog.action import Category
+from reyn_jupyter.config import Effective, Settings, load
+from reyn_jupyter.guard.approvals import Approvals
+from reyn_jupyter.guard.permissions import Policy
+from reyn_jupyter.guard.redact import Redactor
+from reyn_jupyter.guard.state import StateFolder
+from reyn_jupyter.guard.trust import Trust
+from reyn_jupyter.guard.workspace import Workspace
+from reyn_jupyter.outputs.content import BlobStore
+from reyn_jupyter.outputs.files import FsBlobStore
+from reyn_jupyter.outputs.memory import MemoryBlobStore
+from reyn_jupyter.router.budget import Spent
+from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.runtime.consent import Answer, Question, ask_by_input
+from reyn_jupyter.runtime.engine import Engine
+from reyn_jupyter.runtime.functions import FunctionRegister, functions
+from reyn_jupyter.runtime.invoke import Invoker
+from reyn_jupyter.runtime.live import LiveCatalog
+from reyn_jupyter.runtime.run import new_run_id
+from reyn_jupyter.runtime.services import Services
+from reyn_jupyter.runtime.store import RunStore
+from reyn_jupyter.runtime.usage import Usage
+
+ENGINE = Engine()  # one thread and loop a process
+STATE = ".reyn"
+
+overrides: ContextVar[Settings | None] = ContextVar("overrides", default=None)
+
+
+@dataclass
+class Parts:
+    """The pieces of one session."""
+
+    root: Path
+    services: Services
+    workspace: Workspace
+    redactor: Redactor
+    effective: Effective
+    trust: Trust
+    approvals: Approvals
+    functions: FunctionRegister
+    invoker: Invoker
+    catalog: LiveCatalog
+    runs: RunStore
+    usage: Usage
+    conversation: Conversation
+    model: Any = None
+    spent: Spent = field(default_factory=Spent)
+    ask_person: Callable[[Question], Answer] = ask_by_input
+    config: str | Path | Mapping[str, Any] | None = None
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    _policy: tuple[Any, tuple[str, ...], Policy] | None = None
+
+    @property
+    def settings(self) -> Settings:
+        return overrides.get() or self.effective.settings
+
+    @property
+    def policy(self) -> Policy:
+        """The permission rules now; parsed again only when the settings or the approvals moved."""
+        rules, approved = self.settings.permissions, self.approvals.list()
+        if self._policy is None or self._policy[0] is not rules or self._policy[1] != approved:
+            self._policy = (rules, approved, Policy.from_settings(self.settings, approved))
+        return self._policy[2]
+
+
+def assemble(
+    root: str | Path,
+    *,
+    config: str | Path | Mapping[str, Any] | None,
+    model: Any,
+    store: str | BlobStore | None,
+    categories: Sequence[Category] | None,
+    namespace: Mapping[str, Any] | None,
+) -> Parts:
+    """Build a session's parts. Raises ValueError, ConfigError with what to do next."""
+    folder = Path(root).expanduser().resolve()
+    if not folder.is_dir():
+        raise ValueError(f'the workspace {str(root)!r} is no folder. Give an existing one: Session(root="…")')
+    state = StateFolder(folder)
+    trust = Trust(state)
+    effective = load(folder, override=config, trusted=trust.is_trusted)
+    redactor = Redactor(os.environ)
+    workspace = Workspace(folder)
+    blobs = _blobs(store, folder)
+    register = FunctionRegister(parent=functions)
+    approvals = Approvals(state)
+    names = (lambda: namespace) if namespace is not None else _notebook_namespace
+
+    def settings() -> Settings:
+        return parts.settings
+
+    services = Services(
+        root=folder,
+        workspace=workspace,
+        namespace=names,
+        functions=register.all,
+        settings=settings,
+        blobs=blobs,
+        redactor=redactor,
+        main_thread=ENGINE.main_thread,
+    )
+
+    def policy() -> Policy:
+        return parts.policy
+
+    def ask(question: Question) -> Awaitable[Answer]:
+        return ENGINE.main_thread(lambda: parts.ask_person(question))
+
+    def installed() -> tuple[Sequence[Category], Sequence[str]]:
+        return (categories, ()) if categories is not None else category_files.load(services)
+
+    on_disk = None if store is None or store == "memory" else folder / STATE
+    parts = Parts(
+        root=folder,
+        services=services,
+        workspace=workspace,
+        redactor=redactor,
+        effective=effective,
+        trust=trust,
+        approvals=approvals,
+        functions=register,
+        invoker=Invoker(services, policy, ask, approvals.add),
+        catalog=LiveCatalog(installed),
+        runs=RunStore(on_disk / "runs" if on_disk else None, blobs),
+        usage=Usage(on_disk / "state" / "uses.json" if on_disk else None),
+        conversation=Conversation(new_run_id()),
+        model=model,
+        config=config,
+    )
+    return parts
+
+
+def _blobs(store: str | BlobStore | None, folder: Path) -> BlobStore | None:
+    if store is None:
+        return None
+    if store == "files":
+        return FsBlobStore(folder / STATE / "blobs")
+    if store == "memory":
+        return MemoryBlobStore()
+    if isinstance(store, str):
+        raise ValueError(
+            f'store={store!r} is not known: use "files", "memory", a BlobStore, or None for no blobs'
+        )
+    return store
+
+
+def keep_out_of_git(folder: Path) -> None:
+    """Give the state folder a .gitignore of its own, once it exists."""
+    ignore = folder / STATE / ".gitignore"
+    try:
+        if ignore.parent.is_dir() and not ignore.exists():
+            ignore.write_text("*\n", "utf-8")
+    except OSError:
+        return
+
+
+def _notebook_namespace() -> Mapping[str, Any]:
+    shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
+    if shell is not None:
+        names: Mapping[str, Any] = shell.user_ns
+        return names
+    main = sys.modules.get("__main__")
+    return vars(main) if main is not None else {}

@@ -1,0 +1,201 @@
+"""The engine: one thread and loop, a pump on the caller's thread, interrupts that wait for cleanup."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+
+import pytest
+
+from reyn_jupyter.runtime.engine import Engine, Interrupted, WouldDeadlockError, publisher
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return Engine()
+
+
+def test_a_coroutine_runs_off_the_callers_thread(engine: Engine) -> None:
+    async def where() -> int:
+        return threading.get_ident()
+
+    assert engine.run(where()) != threading.get_ident()
+
+
+def test_main_thread_calls_run_on_the_thread_that_called_run(engine: Engine) -> None:
+    async def work() -> tuple[int, int]:
+        return await engine.main_thread(threading.get_ident), threading.get_ident()
+
+    here, there = engine.run(work())
+    assert here == threading.get_ident() != there
+
+
+def test_what_a_main_thread_call_raises_reaches_the_coroutine(engine: Engine) -> None:
+    def fail() -> None:
+        raise KeyError("gone")
+
+    async def work() -> str:
+        try:
+            await engine.main_thread(fail)
+        except KeyError as error:
+            return f"caught {error}"
+        return "nothing"
+
+    assert engine.run(work()) == "caught 'gone'"
+
+
+@pytest.mark.parametrize("error", [StopIteration("x"), SystemExit(3), GeneratorExit()])
+def test_errors_that_would_end_a_loop_become_ordinary_ones(engine: Engine, error: BaseException) -> None:
+    def fail() -> None:
+        raise error
+
+    async def work() -> None:
+        await engine.main_thread(fail)
+
+    with pytest.raises(RuntimeError, match=type(error).__name__):
+        engine.run(work())
+    assert engine.run(_value(1)) == 1
+
+
+async def _value(value: int) -> int:
+    return value
+
+
+def test_published_events_arrive_in_order_on_the_callers_thread(engine: Engine) -> None:
+    seen: list[tuple[int, int]] = []
+
+    async def work() -> None:
+        publish = publisher()
+        assert publish is not None
+        for number in range(100):
+            publish(number)
+
+    engine.run(work(), lambda event: seen.append((event, threading.get_ident())))
+    assert seen == [(number, threading.get_ident()) for number in range(100)]
+
+
+def test_a_view_that_fails_cancels_the_run_and_shows_its_error(engine: Engine) -> None:
+    cleaned = threading.Event()
+
+    async def work() -> None:
+        publish = publisher()
+        assert publish is not None
+        try:
+            publish("x")
+            await asyncio.sleep(30)
+        finally:
+            cleaned.set()
+
+    def fail(event: object) -> None:
+        raise ValueError("the view is broken")
+
+    with pytest.raises(ValueError, match="the view is broken"):
+        engine.run(work(), fail)
+    assert cleaned.is_set()
+
+
+def test_an_interrupt_cancels_the_task_and_waits_for_its_cleanup(engine: Engine) -> None:
+    order: list[str] = []
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    async def work() -> str:
+        try:
+            asyncio.get_running_loop().call_later(0.01, lambda: None)
+            publish = publisher()
+            assert publish is not None
+            publish("go")
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.05)
+            order.append("cleaned up")
+            return "the partial result"
+        return "all of it"
+
+    began = time.monotonic()
+    with pytest.raises(Interrupted) as caught:
+        engine.run(work(), lambda event: interrupt())
+    order.append("returned")
+    assert caught.value.result == "the partial result"
+    assert order == ["cleaned up", "returned"]
+    assert time.monotonic() - began < 5
+
+
+def test_an_interrupt_inside_a_main_thread_call_stops_the_run(engine: Engine) -> None:
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    async def work() -> None:
+        await engine.main_thread(interrupted)
+        raise AssertionError("the run went on")
+
+    with pytest.raises(Interrupted):
+        engine.run(work())
+
+
+def test_a_sync_call_from_the_engines_thread_raises_at_once_and_names_the_way_out(engine: Engine) -> None:
+    async def inner() -> None:
+        engine.run(_value(1))
+
+    with pytest.raises(WouldDeadlockError, match="session.aio"):
+        engine.run(inner())
+
+
+def test_a_sync_call_from_inside_a_main_thread_call_raises_at_once(engine: Engine) -> None:
+    async def outer() -> None:
+        await engine.main_thread(lambda: engine.run(_value(1)))
+
+    with pytest.raises(WouldDeadlockError, match="session.aio"):
+        engine.run(outer())
+
+
+async def test_awaited_from_another_loop_main_thread_calls_go_to_that_loop(engine: Engine) -> None:
+    async def work() -> int:
+        return await engine.main_thread(threading.get_ident)
+
+    assert await engine.awaited(work()) == threading.get_ident()
+
+
+async def test_cancelling_the_awaiting_side_cancels_the_work_and_waits_for_it(engine: Engine) -> None:
+    cleaned: list[str] = []
+    started = asyncio.Event()
+    home = asyncio.get_running_loop()
+
+    async def work() -> None:
+        home.call_soon_threadsafe(started.set)
+        try:
+            await asyncio.sleep(30)
+        finally:
+            await asyncio.sleep(0.02)
+            cleaned.append("yes")
+
+    task = asyncio.create_task(engine.awaited(work()))
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert cleaned == ["yes"]
+
+
+def test_without_anyone_serving_it_a_main_thread_call_is_refused_not_hung(engine: Engine) -> None:
+    async def work() -> None:
+        await engine.main_thread(lambda: 1)
+
+    job = engine.start(work())
+    with pytest.raises(RuntimeError, match="nothing serves"):
+        job.future.result(timeout=5)
+
+
+def test_a_job_can_be_cancelled_from_any_thread(engine: Engine) -> None:
+    async def work() -> str:
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            return "stopped"
+        return "done"
+
+    job = engine.start(work())
+    job.cancel()
+    assert job.future.result(timeout=5) == "stopped"
