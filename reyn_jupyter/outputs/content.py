@@ -1,0 +1,92 @@
+"""The types of a tool result on its way into the history (tool-output design: Inline / Stored / BlobStore)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+JsonValue = Any  # None, bool, int, float, str, list[JsonValue], dict[str, JsonValue]
+BlobId = str  # canonical lower-case text of a UUID version 7
+
+
+@dataclass(frozen=True)
+class Text:
+    """Plain text, exactly as it is; never parsed as JSON."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Structured:
+    """A JSON value. `source` keeps the original bytes where a handler's string was already JSON.
+
+    `frame` describes a table kept as records (rows, columns, dtypes, index), so that ``.df`` restores it.
+    """
+
+    value: JsonValue
+    source: str | None = None
+    frame: dict[str, Any] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True)
+class FileContent:
+    """A file handed over by path, moved into the store without a copy through memory. `kind` is "text" or "json"."""
+
+    path: Path
+    kind: str = "text"
+
+
+Content = Text | Structured | FileContent
+
+
+@dataclass(frozen=True)
+class Inline:
+    """A small result: it goes to the history as it is."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A large result: only the summary goes to the history. A handler may return one with its own summary."""
+
+    summary: str
+    content: Content
+
+
+ToolOutput = Inline | Stored
+
+
+class BlobStoreError(Exception):
+    """The store could not keep or give content (disk full, read-only, damaged)."""
+
+
+class BlobNotFoundError(BlobStoreError):
+    """No blob has this id."""
+
+    def __init__(self, blob_id: str) -> None:
+        super().__init__(f"no blob has the id {blob_id!r}")
+        self.blob_id = blob_id
+
+
+class BlobStore(Protocol):
+    """Where stored results live. Implementations: `outputs.files.FsBlobStore`, `outputs.memory.MemoryBlobStore`."""
+
+    async def store(self, content: Content, *, action: str | None = None, run: str | None = None) -> BlobId:
+        """Keep content; `action` and `run` go into the blob's manifest. Raises BlobStoreError."""
+        ...
+
+    async def load(self, blob_id: BlobId) -> Content:
+        """The whole content. Raises BlobNotFoundError, BlobStoreError."""
+        ...
+
+    async def exists(self, blob_id: BlobId) -> bool: ...
+
+    async def store_bytes(self, data: bytes, *, action: str | None = None, run: str | None = None) -> BlobId:
+        """Keep raw bytes (a file's previous content, for undo). Raises BlobStoreError."""
+        ...
+
+    async def load_bytes(self, blob_id: BlobId) -> bytes:
+        """The exact bytes of any blob. Raises BlobNotFoundError, BlobStoreError."""
+        ...

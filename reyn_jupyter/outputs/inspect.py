@@ -1,0 +1,234 @@
+"""A part of a stored blob, as the model reads it.
+
+Invariant: an answer never passes its cap, is never stored again, and costs memory in proportion to the cap, not to the
+blob. With a selector the selected content comes first, untouched; one last line says what is left and which selector
+comes next. Where the cap cuts inside a line or a value, that next selector is ``bytes:``, so nothing is unreachable.
+
+Example::
+
+    await inspect(store, "0197f9a2-…", "lines:51-100")
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from itertools import islice
+from typing import Any
+
+from reyn_jupyter.outputs.content import BlobStore, BlobStoreError
+from reyn_jupyter.outputs.encoding import clip, one_line
+from reyn_jupyter.outputs.grep import grep
+from reyn_jupyter.outputs.info import BlobInfo
+from reyn_jupyter.outputs.local import LocalBlobStore, borrowed
+from reyn_jupyter.outputs.paging import TRAILER, elements_from, left, lines_from, overview, value_at
+from reyn_jupyter.outputs.policy import DEFAULT_POLICY
+from reyn_jupyter.outputs.selectors import (
+    Bytes,
+    Grep,
+    Key,
+    LastLines,
+    Lines,
+    Pointer,
+    Selector,
+    SelectorError,
+    Slice,
+    parse_selector,
+)
+from reyn_jupyter.outputs.structure import JsonIndex, elements, find_member, index_json, members
+from reyn_jupyter.outputs.view import BlobView
+
+DIRECT_BYTES = 1 << 16  # smaller blobs are read on the caller's thread
+KEYS_SHOWN = 800  # bytes of key names in an error
+
+
+async def inspect(
+    store: BlobStore, blob_id: str, selector: str | None = None, *, cap: int = DEFAULT_POLICY.answer_bytes
+) -> str:
+    """A part of a blob.
+
+    Args:
+        store: where the blob lies; one that cannot be read in parts is asked for the whole content.
+        blob_id: the id, also as ``[blob:<id>]``.
+        selector: see `selectors`; None gives kind, size and the leading part.
+        cap: the most bytes of the answer.
+
+    Raises:
+        InvalidBlobIdError: the id is no UUID; nothing was touched.
+        SelectorError: the selector is wrong, or wrong for this kind of blob; `hint` says which is right.
+        BlobNotFoundError, BlobStoreError: the store does not have it or cannot read it.
+    """
+    local, wanted = await borrowed(store, blob_id)
+    info = local.describe(wanted)
+    parsed = _parsed(selector, info)
+    if info.size <= DIRECT_BYTES and not isinstance(parsed, Grep):
+        return _answer(local, info, parsed, cap)
+    return await asyncio.to_thread(_answer, local, info, parsed, cap)
+
+
+def inspect_now(
+    store: LocalBlobStore,
+    blob_id: str,
+    selector: str | None = None,
+    *,
+    cap: int = DEFAULT_POLICY.answer_bytes,
+) -> str:
+    """`inspect`, as an ordinary call on a store of this machine."""
+    info = store.describe(blob_id)
+    return _answer(store, info, _parsed(selector, info), cap)
+
+
+def _parsed(selector: str | None, info: BlobInfo) -> Selector | None:
+    try:
+        return None if selector is None else parse_selector(selector)
+    except SelectorError as wrong:
+        takes = f"this blob is {info.kind} and takes {_right(info.kind, info)}"
+        raise SelectorError(f"{wrong}; {takes}", wrong.hint) from None
+
+
+def _answer(store: LocalBlobStore, info: BlobInfo, selector: Selector | None, cap: int) -> str:
+    try:
+        with BlobView(store, info) as view:
+            answer = overview(view, cap) if selector is None else _SELECT[type(selector)](view, selector, cap)
+    except SelectorError:
+        raise
+    except (ValueError, OSError) as problem:
+        raise BlobStoreError(f"blob {info.id} is damaged ({problem}); bytes:0..8192 still reads it") from None
+    return clip(answer, cap)
+
+
+def _select_lines(view: BlobView, selector: Lines, cap: int) -> str:
+    _needs_lines(view)
+    return lines_from(view, selector.first - 1, selector.last, cap)
+
+
+def _select_last_lines(view: BlobView, selector: LastLines, cap: int) -> str:
+    _needs_lines(view)
+    count = view.lines.count
+    return lines_from(view, max(0, count - selector.number), count, cap)
+
+
+def _needs_lines(view: BlobView) -> None:
+    if not view.info.has_lines:
+        raise _wrong_kind(view, "lines:")
+
+
+def _select_slice(view: BlobView, selector: Slice, cap: int) -> str:
+    if not view.info.is_json or view.json.kind != "json_array":
+        raise _wrong_kind(view, "slice:")
+    return elements_from(view, selector.start, selector.stop, cap)
+
+
+def _select_key(view: BlobView, selector: Key, cap: int) -> str:
+    if not view.info.is_json or view.json.kind != "json_object":
+        raise _wrong_kind(view, "key:")
+    member = find_member(view.source, view.json, selector.key)
+    if member is None:
+        raise _no_key(view, view.json, selector.key)
+    return value_at(view, member.start, member.end, cap)
+
+
+def _no_key(view: BlobView, index: JsonIndex, key: str, place: str = "") -> SelectorError:
+    """The error for a missing key: which keys there are, bounded."""
+    shown, room = [], KEYS_SHOWN
+    for member in islice(members(view.source, index), KEYS_SHOWN):
+        name = clip(one_line(member.key), 200)
+        room -= len(name.encode()) + 2
+        if room < 0:
+            break
+        shown.append(name)
+    more = index.count - len(shown)
+    known = f"{', '.join(shown)}{f' and {more} more' if more else ''}" or "none"
+    return SelectorError(f"no key {clip(key, 200)!r}{place}; keys: {known}", "Give one of these keys.")
+
+
+def _select_pointer(view: BlobView, selector: Pointer, cap: int) -> str:
+    if not view.info.is_json:
+        raise _wrong_kind(view, "path:")
+    index, walked = view.json, ""
+    start, end = index.start, index.end
+    for number, token in enumerate(selector.tokens):
+        if number:
+            index = index_json(view.source, start, end)
+        start, end = _step(view, index, token, walked or "/")
+        walked = f"{walked}/{clip(token, 100)}"
+    return value_at(view, start, end, cap)
+
+
+def _step(view: BlobView, index: JsonIndex, token: str, walked: str) -> tuple[int, int]:
+    """From a value to one of its parts."""
+    if index.kind == "json_object":
+        member = find_member(view.source, index, token)
+        if member is None:
+            raise _no_key(view, index, token, f" at {clip(walked, 400)}")
+        return member.start, member.end
+    if index.kind == "json_array":
+        number = int(token) if token.isascii() and token.isdigit() and len(token) < 19 else -1
+        if 0 <= number < index.count and str(number) == token:
+            return next(iter(elements(view.source, index, number, number + 1)))
+        hint = f"Give a number from 0 to {index.count - 1}." if index.count else "The array is empty."
+        raise SelectorError(f"no element {clip(token, 200)!r} in the array at {clip(walked, 400)}", hint)
+    raise SelectorError(
+        f"{clip(token, 200)!r} leads nowhere: the value at {clip(walked, 400)} is a plain value",
+        "Drop the last part of the path.",
+    )
+
+
+def _select_bytes(view: BlobView, selector: Bytes, cap: int) -> str:
+    size = view.info.size
+    if selector.start >= size and selector.start:
+        return f"no byte {selector.start}: the blob has {size} bytes"
+    stop = size if selector.stop is None else min(selector.stop, size)
+    text, reached = view.read_bytes(selector.start, stop, cap - TRAILER)
+    asked = cap - TRAILER if selector.stop is None else min(selector.stop - selector.start, cap - TRAILER)
+    return f"{text}\n{left(size - reached, 'bytes', f'bytes:{reached}..{reached + max(asked, 1)}')}"
+
+
+def _select_grep(view: BlobView, selector: Grep, cap: int) -> str:
+    lines: list[str] = []
+    room, last = cap - TRAILER, 0
+    for match in grep(view.source, selector.pattern):
+        place = "" if match.offset is None else f" (byte {match.offset})"
+        line = f"{match.line}{place}: {match.text}"
+        room -= len(line.encode()) + 1
+        if room < 0:
+            narrower = (
+                "a narrower pattern shows fewer"
+                if not view.info.has_lines
+                else f"next: lines:{match.line}-{match.line + 49}"
+            )
+            return "\n".join([*lines, f"more matches from line {match.line} on · {narrower}"])
+        lines.append(line)
+        last = match.line
+    if not lines:
+        return f"no line matches {clip(selector.pattern, 200)!r}"
+    return "\n".join([*lines, f"0 matches left after line {last}"])
+
+
+def _wrong_kind(view: BlobView, given: str) -> SelectorError:
+    kind = view.json.kind if view.info.is_json else view.info.kind
+    right = _right(kind, view.info)
+    return SelectorError(f"{given} does not fit: this blob is {kind} and takes {right}", f"Use {right}.")
+
+
+def _right(kind: str, info: BlobInfo) -> str:
+    """The selectors for a kind; JSON that keeps its line breaks takes lines too."""
+    return f"lines:20-50, {_RIGHT[kind]}" if info.is_json and info.has_lines else _RIGHT[kind]
+
+
+_RIGHT = {
+    "text": "lines:20-50, lines:20-, lines:-20, grep:<regex> or bytes:0..8192",
+    "bytes": "bytes:0..8192, lines:20-50 or grep:<regex>",
+    "json_array": "slice:3..8, path:/0, grep:<regex> or bytes:0..8192",
+    "json_object": "key:<name>, path:/a/0/b, grep:<regex> or bytes:0..8192",
+    "json_value": "bytes:0..8192",
+}
+_SELECT: dict[type, Callable[[BlobView, Any, int], str]] = {
+    Lines: _select_lines,
+    LastLines: _select_last_lines,
+    Slice: _select_slice,
+    Key: _select_key,
+    Pointer: _select_pointer,
+    Bytes: _select_bytes,
+    Grep: _select_grep,
+}

@@ -1,0 +1,86 @@
+"""Bytes that can be read in parts: the ground that indexes, `inspect` and the person's views stand on.
+
+Invariant: a file is opened only when it is a plain file, never through a symbolic link, so that a folder which came
+with a cloned workspace cannot hand out what lies elsewhere.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+BLOCK = 1 << 20
+
+
+class ByteSource(Protocol):
+    """Something of a known size that is read by offset. Closing it twice is harmless."""
+
+    @property
+    def size(self) -> int: ...
+
+    def read(self, offset: int, length: int) -> bytes:
+        """At most `length` bytes from `offset`; fewer only at the end."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class MemorySource:
+    """Bytes that are in memory already."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data = data
+        self.size = len(data)
+
+    def read(self, offset: int, length: int) -> bytes:
+        return self._data[offset : offset + length]
+
+    def close(self) -> None:
+        """Nothing to give back."""
+
+
+class FileSource:
+    """A plain file, read by offset without a position of its own, so that threads may share it.
+
+    Raises:
+        OSError: the file is not there, is a link or is no plain file.
+    """
+
+    def __init__(self, path: Path) -> None:
+        flags = (
+            os.O_RDONLY
+            | getattr(os, "O_NOFOLLOW", 0)
+            | getattr(os, "O_NONBLOCK", 0)
+            | getattr(os, "O_CLOEXEC", 0)
+        )
+        self._descriptor = os.open(path, flags)
+        status = os.fstat(self._descriptor)
+        if not stat.S_ISREG(status.st_mode):
+            self.close()
+            raise OSError(f"{path.name} is no plain file")
+        self.size = status.st_size
+
+    def read(self, offset: int, length: int) -> bytes:
+        parts = []
+        length = min(length, self.size - offset)
+        while length > 0 and (part := os.pread(self._descriptor, length, offset)):
+            parts.append(part)
+            offset += len(part)
+            length -= len(part)
+        return parts[0] if len(parts) == 1 else b"".join(parts)
+
+    def close(self) -> None:
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+
+def blocks(source: ByteSource, start: int = 0, stop: int | None = None) -> Iterator[bytes]:
+    """The bytes from `start` to `stop`, in blocks of 1 MiB."""
+    end = source.size if stop is None else min(stop, source.size)
+    while start < end and (block := source.read(start, min(BLOCK, end - start))):
+        yield block
+        start += len(block)
