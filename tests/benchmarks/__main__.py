@@ -1,0 +1,19 @@
+"""`make bench`: every figure beside a peer or a limit, in the same run. One name picks one: `… tests.benchmarks blobs`."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+
+
+def main() -> None:
+    found = [module.name for module in pkgutil.iter_modules(__import__(__package__, fromlist=["_"]).__path__)]
+    wanted = sys.argv[1:] or [name for name in found if not name.startswith("_")]
+    for name in wanted:
+        print(f"\n── {name} " + "─" * max(0, 70 - len(name)), flush=True)
+        importlib.import_module(f"{__package__}.{name}").main()
+
+
+if __name__ == "__main__":
+    main()
