@@ -8,17 +8,18 @@ Whatever comes out is plain JSON and bounded, never the whole.
 
 from __future__ import annotations
 
-import sys
 from collections import Counter
 from collections.abc import Hashable, Sequence
-from datetime import date, datetime, time, timedelta
-from decimal import Decimal
-from functools import cache
 from itertools import islice
-from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
 from typing import Any
-from uuid import UUID
 
+from reyn_jupyter.backends.known_types import (
+    dtype_text,
+    is_exactly,
+    is_known_dtype,
+    is_loaded_type,
+    is_scalar,
+)
 from reyn_jupyter.outputs.convert import to_json, type_name
 from reyn_jupyter.runtime.variables import secret_name
 
@@ -33,10 +34,6 @@ _TEXT_ALONE = 1000  # characters of a text that is a variable of its own
 _ITEMS = 10  # of a container inside another
 _DEPTH = 3
 
-_SCALARS = frozenset({
-    type(None), bool, int, float, complex, Decimal, date, datetime, time, timedelta, UUID,
-    PurePosixPath, PureWindowsPath, PosixPath, WindowsPath,
-})  # fmt: skip
 _SEQUENCES = (list, tuple, set, frozenset)
 
 
@@ -47,38 +44,38 @@ def title(value: object) -> str:
     ('list, 3 elements', 'str, 4 characters')
     """
     kind = type(value)
-    if _is(value, "pandas", "DataFrame"):
+    if is_loaded_type(value, "pandas", "DataFrame"):
         frame: Any = value
         rows, columns = frame.shape
         named = ", ".join(_labels(frame.columns[:_COLUMNS_NAMED]))
         more = ", …" if columns > _COLUMNS_NAMED else ""
         return f"DataFrame, {_count(rows, 'row')} × {_count(columns, 'column')}: {named}{more}"
-    if _is(value, "pandas", "Series"):
+    if is_loaded_type(value, "pandas", "Series"):
         series: Any = value
         return f"Series, {_count(len(series), 'value')}, {dtype_text(series.dtype)}"
-    if _is(value, "numpy", "ndarray"):
+    if is_loaded_type(value, "numpy", "ndarray"):
         array: Any = value
         return f"ndarray, {' × '.join(map(str, array.shape)) or 'no dimensions'}, {dtype_text(array.dtype)}"
-    if isinstance_exactly(value, (str,)):
-        return f"str, {_count(str.__len__(value), 'character')}"  # type: ignore[arg-type]
-    if isinstance_exactly(value, (bytes, bytearray)):
+    if is_exactly(value, (str,)):
+        return f"str, {_count(len(value), 'character')}"  # type: ignore[arg-type]
+    if is_exactly(value, (bytes, bytearray)):
         return f"{kind.__name__}, {_count(len(value), 'byte')}"  # type: ignore[arg-type]
-    if isinstance_exactly(value, (dict,)):
+    if is_exactly(value, (dict,)):
         return f"dict, {_count(len(value), 'key')}"  # type: ignore[arg-type]
-    if isinstance_exactly(value, _SEQUENCES):
+    if is_exactly(value, _SEQUENCES):
         return f"{kind.__name__}, {_count(len(value), 'element')}"  # type: ignore[arg-type]
     return type_name(value)
 
 
 def shape(value: object) -> Hashable:
     """What `title` depends on beside the type, cheaply enough for every variable at every run."""
-    if _is(value, "pandas", "DataFrame"):
+    if is_loaded_type(value, "pandas", "DataFrame"):
         frame: Any = value
         return (*frame.shape, *_labels(frame.columns[:_COLUMNS_NAMED]))
-    if _is(value, "pandas", "Series") or _is(value, "numpy", "ndarray"):
+    if is_loaded_type(value, "pandas", "Series") or is_loaded_type(value, "numpy", "ndarray"):
         table: Any = value
         return (table.shape, dtype_text(table.dtype))
-    if isinstance_exactly(value, (str, bytes, bytearray, dict, *_SEQUENCES)):
+    if is_exactly(value, (str, bytes, bytearray, dict, *_SEQUENCES)):
         return len(value)  # type: ignore[arg-type]
     return None
 
@@ -94,15 +91,15 @@ def describe(value: object, rows: int, *, head: bool) -> dict[str, Any]:
         ("pandas", "Series", _series),
         ("numpy", "ndarray", _array),
     ):
-        if _is(value, module, name):
+        if is_loaded_type(value, module, name):
             return tell(value, rows, head)
-    if isinstance_exactly(value, (str, bytes, bytearray)):
+    if is_exactly(value, (str, bytes, bytearray)):
         return _text(value, head)
-    if isinstance_exactly(value, (dict,)):
+    if is_exactly(value, (dict,)):
         return _dict(value, rows, head)
-    if isinstance_exactly(value, _SEQUENCES):
+    if is_exactly(value, _SEQUENCES):
         return _sequence(value, rows, head)
-    if _is_scalar(type(value)):
+    if is_scalar(type(value)):
         return {"type": type_name(value)} | ({"value": glimpse(value)} if head else {})
     return {"type": type_name(value), "note": "Only its type is shown."}
 
@@ -111,9 +108,9 @@ def glimpse(value: object, depth: int = _DEPTH) -> Any:
     """A value as bounded JSON: long texts and containers are cut and say so; unknown objects give their type."""
     if type(value) is str:
         return value if len(value) <= _TEXT else f"{value[:_TEXT]}… ({len(value):,} characters)"
-    if isinstance_exactly(value, (bytes, bytearray)) or (type(value) is int and value.bit_length() > 1024):
+    if is_exactly(value, (bytes, bytearray)) or (type(value) is int and value.bit_length() > 1024):
         return f"<{title(value)}>"
-    if _is_scalar(type(value)):
+    if is_scalar(type(value)):
         return to_json(value)
     if depth == 0:
         return f"<{title(value)}>"
@@ -123,7 +120,7 @@ def glimpse(value: object, depth: int = _DEPTH) -> Any:
             for key, item in islice(value.items(), _ITEMS)
         }
         return shown | ({"…": f"{len(value) - _ITEMS:,} more keys"} if len(value) > _ITEMS else {})
-    if isinstance_exactly(value, _SEQUENCES):
+    if is_exactly(value, _SEQUENCES):
         items = [glimpse(item, depth - 1) for item in islice(value, _ITEMS)]  # type: ignore[call-overload]
         left = len(value) - _ITEMS  # type: ignore[arg-type]
         return [*items, f"… {left:,} more"] if left > 0 else items
@@ -166,7 +163,7 @@ def _records(part: Any, labels: Sequence[str], with_index: bool) -> list[dict[st
 
 def _index(index: Any) -> dict[str, Any] | None:
     """The names and type of an index that is more than a row number."""
-    if type(index).__name__ == "RangeIndex" and index.name is None:
+    if is_loaded_type(index, "pandas", "RangeIndex") and index.name is None:
         return None
     return {"names": _labels(index.names), "dtype": dtype_text(index.dtype)}
 
@@ -198,12 +195,8 @@ def _array(array: Any, rows: int, head: bool) -> dict[str, Any]:
     }
     if head:
         corner = array[(slice(rows), *[slice(_ITEMS)] * (array.ndim - 1))] if array.ndim else array
-        told["head"] = glimpse(corner.tolist(), _DEPTH + 1) if array.ndim < 2 else _nested(corner.tolist())
+        told["head"] = [glimpse(item) for item in corner.tolist()] if array.ndim else glimpse(corner.tolist())
     return told
-
-
-def _nested(items: list[Any]) -> list[Any]:
-    return [glimpse(item, _DEPTH) for item in items]
 
 
 def _text(value: Any, head: bool) -> dict[str, Any]:
@@ -248,55 +241,6 @@ def _sequence(value: Any, rows: int, head: bool) -> dict[str, Any]:
     return told
 
 
-def isinstance_exactly(value: object, kinds: tuple[type, ...]) -> bool:
-    return type(value) in kinds
-
-
-def is_frame_like(value: object) -> bool:
-    """Whether it is exactly a DataFrame, Series or ndarray."""
-    return (
-        _is(value, "pandas", "DataFrame") or _is(value, "pandas", "Series") or _is(value, "numpy", "ndarray")
-    )
-
-
-def _is(value: object, module: str, name: str) -> bool:
-    """By identity: a subclass is the person's own class, whose properties could do anything."""
-    loaded = sys.modules.get(module)
-    return loaded is not None and type(value) is loaded.__dict__.get(name)
-
-
-def is_known_dtype(dtype: object) -> bool:
-    """Whether a dtype is numpy's or pandas' own; an extension type of the person's is code."""
-    numpy = sys.modules["numpy"]
-    return numpy.dtype in type.__dict__["__mro__"].__get__(type(dtype)) or type(dtype) in _pandas_dtypes()
-
-
-@cache
-def _pandas_dtypes() -> frozenset[type]:
-    import pandas as pd
-
-    names = "Categorical DatetimeTZ Period Interval Sparse String Boolean Arrow Float32 Float64".split()
-    names += [f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)]
-    return frozenset(getattr(pd, f"{name}Dtype") for name in names if hasattr(pd, f"{name}Dtype"))
-
-
-def dtype_text(dtype: object) -> str:
-    return str(dtype)[:_TEXT] if is_known_dtype(dtype) else type_name(dtype)
-
-
-def _is_scalar(kind: type) -> bool:
-    return kind in _SCALARS or kind in _table_scalars(sys.modules.get("pandas"), sys.modules.get("numpy"))
-
-
-@cache
-def _table_scalars(pandas: Any, numpy: Any) -> frozenset[type]:
-    found: set[type] = set(numpy.sctypeDict.values()) if hasattr(numpy, "sctypeDict") else set()
-    for name in ("Timestamp", "Timedelta", "Period", "Interval"):
-        if hasattr(pandas, name):
-            found.add(getattr(pandas, name))
-    return frozenset(found | {type(getattr(pandas, name)) for name in ("NaT", "NA") if hasattr(pandas, name)})
-
-
 def _labels(labels: Any) -> list[str]:
     listed = labels.tolist() if hasattr(labels, "tolist") else list(labels)
     return [_label(label) for label in listed]
@@ -307,7 +251,7 @@ def _label(label: object) -> str:
         return label if len(label) <= _TEXT else label[: _TEXT - 1] + "…"
     if type(label) is tuple:
         return "/".join(_label(part) for part in label)[:_TEXT]
-    return str(to_json(label))[:_TEXT] if _is_scalar(type(label)) else f"<{type_name(label)}>"
+    return str(to_json(label))[:_TEXT] if is_scalar(type(label)) else f"<{type_name(label)}>"
 
 
 def _unique(labels: list[str]) -> list[str]:

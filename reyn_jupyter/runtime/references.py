@@ -155,15 +155,20 @@ def _content(blob: Any, pointer: str | None) -> Any:
                 f"The stored result {blob.id} is {blob.kind} and has no parts; leave out the path."
             )
         return at_pointer(blob.json, pointer)
-    frame = blob.info.frame
-    if frame is not None:
-        table = blob.df
-        if frame.get("kind") == "Series":
-            return table.iloc[:, 0]
-        return table.to_numpy() if frame.get("kind") == "array" else table
+    if blob.info.frame is not None:
+        return _as_it_was(blob.df, blob.info.frame)
     if blob.info.is_json:
         return blob.json
     return blob.data if blob.kind == "bytes" else blob.text
+
+
+def _as_it_was(table: Any, frame: Mapping[str, Any]) -> Any:
+    """A stored table as what it was before it became records: frame, series, or array of simple numbers or text."""
+    if frame.get("kind") == "Series":
+        return table.iloc[:, 0]
+    if frame.get("kind") != "ndarray" or "[" in frame["dtype"] or len(frame["shape"]) > 2:
+        return table
+    return table.to_numpy().reshape(frame["shape"]).astype(frame["dtype"])
 
 
 def at_pointer(value: Any, pointer: str) -> Any:

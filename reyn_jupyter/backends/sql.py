@@ -1,0 +1,229 @@
+"""One SQL query in a DuckDB of its own that can reach nothing but what it was given.
+
+Invariant: the caller's SQL runs only after the door is shut: external access off (DuckDB cannot switch it on again
+in a running database), the configuration locked, no replacement scans, no extensions, no spill to disk. Files are
+copied in before, through a descriptor that the workspace opened, so that SQL never holds a path: in DuckDB a COPY
+may hide inside a WITH, and a path that may be read may be written too.
+DuckDB is imported on first use; connecting takes about 15 ms.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import threading
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+from reyn_jupyter.backends.sql_frames import as_table, exact_integers, ordinary_cells
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+MEMORY = "2GB"  # of DuckDB's buffers: tables, joins, sorts
+_THREADS = 4
+_READERS = {
+    ".csv": "read_csv({}, header=true{})",
+    ".tsv": "read_csv({}, header=true, delim='\\t'{})",
+    ".parquet": "read_parquet({})",
+    ".json": "read_json({}{})",
+    ".jsonl": "read_json({}, format='newline_delimited'{})",
+    ".ndjson": "read_json({}, format='newline_delimited'{})",
+}
+FILE_KINDS = ", ".join(_READERS)
+_READS = frozenset({"SELECT", "EXPLAIN", "MULTI"})  # DuckDB makes several steps of one PIVOT
+_MISSING_TABLE = re.compile(r"Table with name (.+?) does not exist")
+_LONGEST_MESSAGE = 800  # characters of DuckDB's own words
+
+
+class SqlError(Exception):
+    """The query was refused or failed, in plain words. `missing` is the table that it named and nobody gave."""
+
+    def __init__(self, message: str, missing: str | None = None) -> None:
+        super().__init__(message)
+        self.missing = missing
+
+
+def installed() -> bool:
+    """Whether DuckDB is there, without importing it."""
+    return find_spec("duckdb") is not None
+
+
+def reader_of(path: str) -> str | None:
+    """How a file is read, by its name's ending (``.gz`` may follow); None for a kind that is no table."""
+    name = path.lower()
+    packed = name.endswith(".gz")
+    stem = name.removesuffix(".gz")
+    reader = next((reader for ending, reader in _READERS.items() if stem.endswith(ending)), None)
+    if reader is None or (packed and stem.endswith(".parquet")):
+        return None
+    return (
+        reader.format("{}", ", compression='gzip'" if packed else "")
+        if not stem.endswith(".parquet")
+        else reader
+    )
+
+
+class Query:
+    """A database for one query. Everything but `interrupt` blocks, so it belongs into a worker thread.
+
+    Args:
+        memory: DuckDB's memory limit. It counts buffers; one single huge text is not among them.
+
+    Example:
+        >>> with contextlib.closing(Query()) as query:
+        ...     query.add_table("numbers", [1, 2, 3])
+        ...     query.run("SELECT sum(value) AS total FROM numbers", limit=10)[0]["total"].tolist()
+        [6]
+    """
+
+    def __init__(self, memory: str = MEMORY) -> None:
+        self._memory = memory
+        self._connection: Any = None
+        self._lock = threading.Lock()
+        self._stopped = False
+
+    def interrupt(self) -> None:
+        """Stop what is running, from any thread; harmless when nothing is."""
+        with self._lock:
+            self._stopped = True
+            if self._connection is not None:
+                self._connection.interrupt()
+
+    def close(self) -> None:
+        with self._lock:
+            connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
+
+    def add_table(self, alias: str, value: object) -> None:
+        """Make a value a table; see `sql_frames.as_table`. Raises NotATableError, SqlError."""
+        frame = as_table(value)
+        self._plainly(lambda connection: connection.register(alias, frame), alias)
+
+    def add_file(self, alias: str, name: str, file: BinaryIO) -> None:
+        """Copy an open file into a table.
+
+        Args:
+            alias: the table's name.
+            name: the file's name, which decides how it is read and stands in messages.
+            file: the open file; it is read anew through its descriptor, from the beginning.
+
+        Raises:
+            SqlError: no kind of file that is read, or one that cannot be read as such.
+        """
+        reader = reader_of(name)
+        if reader is None:
+            raise SqlError(
+                f"{name} is no file that SQL reads; these are: {FILE_KINDS}, and most of them as .gz"
+            )
+        # The descriptor, not the path: whoever swaps the file for a link meanwhile changes nothing.
+        place = f"/dev/fd/{file.fileno()}"
+        statement = f"CREATE TABLE {_quoted(alias)} AS FROM {reader.format(repr(place))}"
+        if os.fstat(file.fileno()).st_size == 0:
+            raise SqlError(f"{name} is empty")
+        self._plainly(lambda connection: connection.execute(statement), name, place)
+
+    def run(self, sql: str, limit: int) -> tuple[pd.DataFrame, bool]:
+        """Shut the door, then run one reading statement.
+
+        Args:
+            sql: SELECT, WITH, FROM, VALUES, PIVOT, DESCRIBE, SUMMARIZE, SHOW or EXPLAIN.
+            limit: most rows that come back.
+
+        Returns:
+            The rows, and whether there were more.
+
+        Raises:
+            SqlError: refused, wrong, interrupted, or out of memory.
+        """
+        self._plainly(_shut, "the database")
+        kind = self._plainly(lambda connection: _only_reads(connection, sql), "the SQL")
+        frame = self._plainly(lambda connection: _fetch(connection, sql, kind, limit + 1), "the SQL")
+        more = len(frame) > limit
+        return ordinary_cells(frame.iloc[:limit]), more
+
+    def _open(self) -> Any:
+        import duckdb
+
+        with self._lock:
+            if self._connection is None:
+                settings: dict[str, Any] = {
+                    "memory_limit": self._memory,
+                    "threads": min(_THREADS, os.cpu_count() or 1),
+                    "temp_directory": "",
+                    "autoinstall_known_extensions": False,
+                    "autoload_known_extensions": False,
+                    "allow_community_extensions": False,
+                    "python_enable_replacements": False,
+                    "python_scan_all_frames": False,
+                }
+                self._connection = duckdb.connect(":memory:", config=settings)
+                self._connection.execute("SET TimeZone = 'UTC'")
+            return self._connection
+
+    def _plainly(self, work: Any, what: str, place: str | None = None) -> Any:
+        """Run a step; DuckDB's refusals become SqlError."""
+        import duckdb
+
+        connection = self._open()
+        if self._stopped:
+            raise SqlError("it was interrupted")
+        try:
+            return work(connection)
+        except duckdb.InterruptException:
+            raise SqlError("it was interrupted") from None
+        except duckdb.OutOfMemoryException:
+            raise SqlError(
+                f"{what} needs more than the {self._memory} of memory that a query may use; read fewer columns, "
+                "filter or aggregate earlier"
+            ) from None
+        except (duckdb.Error, RuntimeError, ValueError, TypeError) as error:
+            message = _words(error)
+            missing = _MISSING_TABLE.search(message)
+            text = message.replace(place, what) if place else message
+            raise SqlError(text, missing[1].strip('"') if missing else None) from None
+
+
+def _shut(connection: Any) -> None:
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def _only_reads(connection: Any, sql: str) -> str:
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1:
+        found = "no statement" if not statements else f"{len(statements)} statements"
+        raise SqlError(f"one statement is needed, and there is {found}")
+    kind = str(statements[0].type.name)
+    if kind in _READS:
+        return kind
+    raise SqlError(
+        f"{kind} is not allowed: a query only reads (SELECT, WITH, PIVOT, DESCRIBE, SUMMARIZE, EXPLAIN)"
+    )
+
+
+def _fetch(connection: Any, sql: str, kind: str, rows: int) -> pd.DataFrame:
+    if kind == "EXPLAIN":
+        explained: pd.DataFrame = connection.execute(sql).df()
+        return explained
+    relation = connection.sql(sql)
+    if relation is None:
+        raise SqlError("it gives no rows")
+    # pandas has no 128-bit integers, and DuckDB would round them to floats: sums of integers are such.
+    wide = [at for at, column in enumerate(relation.types) if str(column) in ("HUGEINT", "UHUGEINT")]
+    if wide:
+        chosen = [f"#{at + 1}{'::VARCHAR' if at in wide else ''}" for at in range(len(relation.types))]
+        named = zip(chosen, relation.columns, strict=True)
+        relation = relation.project(", ".join(f"{column} AS {_quoted(name)}" for column, name in named))
+    return exact_integers(relation.limit(rows).df(), wide)
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _words(error: Exception) -> str:
+    text = str(error).partition("\nLINE ")[0].strip()
+    text = re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", text)
+    return text if len(text) <= _LONGEST_MESSAGE else text[:_LONGEST_MESSAGE] + "…"

@@ -1,0 +1,228 @@
+"""Frames on their way into DuckDB, and what it gave on its way back.
+
+Invariant: DuckDB meets no object of the person's own class, whose methods it would call: such a cell becomes its
+type's name. Every column has a distinct text name. A frame of the caller is never changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from reyn_jupyter.backends.known_types import dtype_text, is_frame_like, is_known_dtype
+from reyn_jupyter.outputs.convert import type_name
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_PLAIN = frozenset({
+    type(None), bool, int, float, str, bytes, bytearray, Decimal, date, datetime, time, timedelta, UUID,
+})  # fmt: skip
+_DEEPEST = 20  # levels of lists and dicts in a cell
+
+
+class NotATableError(TypeError):
+    """A value that SQL cannot see as a table; the message says what it is and what would work."""
+
+
+def holdable(value: object) -> object:
+    """A copy that stays as it is while a query runs: cheap, since frames share their data until one changes."""
+    if is_frame_like(value):
+        frame: Any = value
+        return frame.copy(deep=False) if hasattr(frame, "iloc") else frame
+    return list(value) if type(value) is list else value
+
+
+def as_table(value: object) -> pd.DataFrame:
+    """Any tabular value as a frame that DuckDB can read.
+
+    Args:
+        value: a DataFrame, Series or ndarray (at most two dimensions); records as a list of dicts; a list of
+            scalars (the column ``value``); a dict of equally long lists.
+
+    Returns:
+        A new frame. A named index comes first, as columns; a nameless one is left out.
+
+    Raises:
+        NotATableError: anything else, subclasses of these types included.
+    """
+    import pandas as pd
+
+    frame = _raw(value)
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index(allow_duplicates=True)
+    if frame.shape[1] == 0:
+        raise NotATableError("has no columns")
+    columns = [_readable(frame.iloc[:, at]) for at in range(frame.shape[1])]
+    names = _distinct([_name(label, at) for at, label in enumerate(frame.columns.tolist())])
+    return pd.DataFrame(dict(zip(names, columns, strict=True)), copy=False)
+
+
+def _raw(value: object) -> pd.DataFrame:
+    import numpy as np
+    import pandas as pd
+
+    table: Any = value
+    if type(value) is pd.DataFrame:
+        return table  # type: ignore[no-any-return]
+    if type(value) is pd.Series:
+        return table.to_frame("value" if table.name is None else table.name)  # type: ignore[no-any-return]
+    if type(value) is np.ndarray and table.ndim <= 2:
+        if table.ndim == 2:
+            return pd.DataFrame(table, columns=[f"c{at}" for at in range(table.shape[1])])
+        return pd.DataFrame(table) if table.dtype.names else pd.DataFrame({"value": table.reshape(-1)})
+    if type(value) is list:
+        if value and all(type(row) is dict for row in value):
+            return pd.DataFrame(_plain_records(value))
+        return pd.DataFrame({"value": pd.Series(value, dtype=object)})
+    if type(value) is dict and _are_columns(list(table.values())):
+        return pd.DataFrame({key: pd.Series(cells, dtype=object) for key, cells in table.items()})
+    raise NotATableError(
+        f"is a {type_name(value)}, which is no table. Tables are DataFrames, Series, arrays of one or two dimensions "
+        "and lists of records; convert it to a DataFrame first"
+    )
+
+
+def _plain_records(rows: list[dict[Any, Any]]) -> list[dict[Any, Any]]:
+    """pandas looks into the cells of records to find their types, so objects are taken out first."""
+    if {type(cell) for row in rows for cell in row.values()} <= _PLAIN:
+        return rows
+    return [{key: _plain_cell(cell, _DEEPEST) for key, cell in row.items()} for row in rows]
+
+
+def _are_columns(values: list[Any]) -> bool:
+    return bool(values) and all(type(value) is list and len(value) == len(values[0]) for value in values)
+
+
+def _readable(column: pd.Series[Any]) -> pd.Series[Any]:
+    """The column in a type that DuckDB knows: what it does not know becomes text."""
+    import numpy as np
+    import pandas as pd
+
+    dtype: Any = column.dtype
+    plain = column.reset_index(drop=True)
+    if not is_known_dtype(dtype):
+        raise NotATableError(
+            f"has a column of the type {dtype_text(dtype)}, which SQL does not know; convert that column first"
+        )
+    if isinstance(dtype, pd.SparseDtype):
+        return _readable(pd.Series(plain.to_numpy()))
+    if isinstance(dtype, pd.PeriodDtype | pd.IntervalDtype) or dtype.kind == "c":
+        missing = plain.isna()
+        texts = [None if gone else str(item) for item, gone in zip(plain, missing, strict=True)]
+        return pd.Series(texts, dtype=object)
+    if isinstance(dtype, pd.CategoricalDtype):
+        inner = dtype.categories.dtype
+        ready = isinstance(inner, pd.StringDtype) or (isinstance(inner, np.dtype) and inner.kind in "biufM")
+        return plain if ready else _readable(plain.astype(inner))
+    return _plain_objects(plain) if _holds_objects(dtype) else plain
+
+
+def _holds_objects(dtype: Any) -> bool:
+    import numpy as np
+
+    return isinstance(dtype, np.dtype) and dtype.kind == "O"
+
+
+def _plain_objects(column: pd.Series[Any]) -> pd.Series[Any]:
+    import pandas as pd
+
+    cells = column.tolist()
+    kinds = set(map(type, cells))
+    if kinds <= _PLAIN:
+        return column
+    return pd.Series([_plain_cell(cell, _DEEPEST) for cell in cells], dtype=object)
+
+
+def _plain_cell(cell: Any, depth: int) -> Any:
+    import numpy as np
+    import pandas as pd
+
+    kind = type(cell)
+    if kind in _PLAIN:
+        return cell
+    if cell is pd.NaT or cell is pd.NA:
+        return None
+    if kind in (pd.Timestamp, pd.Timedelta):
+        return cell
+    if kind in (pd.Period, pd.Interval):
+        return str(cell)
+    if depth:
+        if kind in (list, tuple, set, frozenset):
+            return [_plain_cell(item, depth - 1) for item in cell]
+        if kind is dict:
+            return {
+                _name(key, at): _plain_cell(item, depth - 1) for at, (key, item) in enumerate(cell.items())
+            }
+        if kind is np.ndarray:
+            return _plain_cell(cell.tolist(), depth - 1)
+    if kind in np.sctypeDict.values() and kind not in (np.void, np.object_):
+        return _plain_cell(cell.item(), 0)
+    return f"<{type_name(cell)}>"
+
+
+def _name(label: Any, position: int) -> str:
+    if type(label) is str:
+        return label.replace("\0", "").encode("utf-8", "replace").decode() or f"column_{position}"
+    if type(label) is tuple:
+        return "_".join(_name(part, position) for part in label if part != "") or f"column_{position}"
+    named = type(label) in _PLAIN and label is not None and label == label  # NaN, what pandas makes of None
+    return str(label) if named else f"column_{position}"
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    """Names that differ even when letter case does not count, as in SQL: a, A → a, A_1."""
+    taken = {name.lower() for name in names}
+    used: set[str] = set()
+    result = []
+    for name in names:
+        candidate, number = name, 0
+        while candidate.lower() in used or (number and candidate.lower() in taken):
+            number += 1
+            candidate = f"{name}_{number}"
+        used.add(candidate.lower())
+        result.append(candidate)
+    return result
+
+
+def exact_integers(frame: pd.DataFrame, columns: Sequence[int]) -> pd.DataFrame:
+    """Columns of 128-bit integers, fetched as text, as integers again: int64 where they fit, else Python's own."""
+    import pandas as pd
+
+    for at in columns:
+        values = [None if pd.isna(text) else int(text) for text in frame.iloc[:, at]]
+        fits = all(value is None or -(2**63) <= value < 2**63 for value in values)
+        whole = fits and None not in values
+        dtype: Any = "int64" if whole else "Int64" if fits else object
+        frame = frame.assign(**{frame.columns[at]: pd.Series(values, dtype=dtype, index=frame.index)})
+    return frame
+
+
+def ordinary_cells(frame: pd.DataFrame) -> pd.DataFrame:
+    """Lists instead of arrays, bytes instead of byte arrays, None for what is missing, in columns of objects."""
+    import pandas as pd
+
+    changed = {
+        name: pd.Series([_ordinary(cell) for cell in frame[name]], dtype=object, index=frame.index)
+        for name in frame.columns
+        if _holds_objects(frame[name].dtype)
+    }
+    return frame.assign(**changed) if changed else frame
+
+
+def _ordinary(cell: Any) -> Any:
+    import numpy as np
+    import pandas as pd
+
+    if isinstance(cell, np.ndarray):
+        return [_ordinary(item) for item in cell.tolist()]
+    if isinstance(cell, dict):
+        return {key: _ordinary(item) for key, item in cell.items()}
+    if isinstance(cell, list | tuple):
+        return [_ordinary(item) for item in cell]
+    if isinstance(cell, bytearray):
+        return bytes(cell)
+    return None if cell is pd.NA or cell is pd.NaT else cell

@@ -1,0 +1,104 @@
+"""Python functions that the person registered with `@reyn.action`.
+
+Invariant: the person's code runs on the notebook's main thread, arguments' validators included; an async function
+is called there and awaited on the engine's loop, since the kernel's own loop stands still while a cell runs. An
+object passed by reference arrives as that very object.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import traceback
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from reyn_jupyter.catalog.action import Arguments, Category, Entry, Purity, Resources, Tool
+from reyn_jupyter.catalog.text import clip
+from reyn_jupyter.runtime.errors import ActionError
+from reyn_jupyter.runtime.functions import RegisteredFunction
+from reyn_jupyter.runtime.services import Services, ToolContext
+
+_LONGEST_MESSAGE = 2000  # bytes of an exception's message
+
+
+def categories(services: Services) -> tuple[Category, ...]:
+    """`function`, whose resources are the registered functions."""
+
+    async def entries() -> Sequence[Entry]:
+        return [
+            Entry(name, function.description, function.input_schema, function.purity)
+            for name, function in sorted(services.functions().items())
+        ]
+
+    def revision() -> Hashable:
+        return tuple((name, function.serial) for name, function in services.functions().items())
+
+    return (
+        Category(
+            "function",
+            "Call Python functions that the person registered in this notebook.",
+            resources=Resources(
+                Tool("call_function", _call, Purity.UNKNOWN), _target, "call it in the kernel", entries
+            ),
+            revision=revision,
+        ),
+    )
+
+
+def _target(entry: str, args: Arguments) -> Arguments:
+    return {"function": entry, "args": args}
+
+
+@dataclass(frozen=True)
+class _Attempt:
+    """What a call came to: a value, or what it raised."""
+
+    value: Any = None
+    error: BaseException | None = None
+
+
+async def _call(args: Arguments, context: ToolContext) -> object:
+    registered = context.services.functions().get(args["function"])
+    if registered is None:
+        raise ActionError(f"The function {args['function']!r} is no longer registered.")
+    attempt = await context.services.main_thread(lambda: _attempt(registered, args["args"]))
+    if inspect.iscoroutine(attempt.value):
+        attempt = await _awaited(attempt.value)
+    if attempt.error is not None:
+        raise _told(attempt.error) from attempt.error
+    if inspect.isawaitable(attempt.value):
+        raise ActionError(
+            f"{registered.name} gave a {type(attempt.value).__name__} of another event loop.",
+            "Make it an async function and await inside it.",
+        )
+    return attempt.value
+
+
+def _attempt(registered: RegisteredFunction, args: Arguments) -> _Attempt:
+    try:
+        return _Attempt(registered.call(args))
+    except (Exception, SystemExit, asyncio.CancelledError) as error:  # noqa: BLE001 - the person's code
+        return _Attempt(error=error)
+
+
+async def _awaited(coroutine: Any) -> _Attempt:
+    try:
+        return _Attempt(await coroutine)
+    except Exception as error:  # noqa: BLE001 - the person's code
+        return _Attempt(error=error)
+
+
+def _told(error: BaseException) -> ActionError:
+    """The exception in one line; its traceback stays chained for the person."""
+    if isinstance(error, ActionError):
+        return ActionError(error.message, error.hint)
+    try:
+        message = str(error).strip().partition("\n")[0]
+    except Exception:  # noqa: BLE001 - an exception's own text may fail too
+        message = ""
+    name = type(error).__name__
+    place = next(reversed(list(traceback.walk_tb(error.__traceback__))), None)
+    hint = f"It was raised in {place[0].f_code.co_name}, line {place[1]}." if place else ""
+    return ActionError(clip(f"{name}: {message}" if message else name, _LONGEST_MESSAGE), hint)

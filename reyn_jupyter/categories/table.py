@@ -1,0 +1,253 @@
+"""SQL over what the session already holds: the notebook's frames, stored results, workspace files.
+
+Invariant: a query sees the sources that it names and nothing else, and it only reads (`backends.sql`). It stops
+with the run: cancellation and its own deadline interrupt it, and the handler waits until it has stopped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack, closing
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from reyn_jupyter.backends.sql import FILE_KINDS, MEMORY, Query, SqlError, installed, reader_of
+from reyn_jupyter.backends.sql_frames import NotATableError, holdable
+from reyn_jupyter.catalog.action import Arguments, Category, Effect, Operation, Purity, Tool
+from reyn_jupyter.guard.workspace import WorkspaceError
+from reyn_jupyter.outputs.ids import InvalidBlobIdError, canonical_id
+from reyn_jupyter.runtime.errors import ActionError
+from reyn_jupyter.runtime.references import find_variable, open_blob_value
+from reyn_jupyter.runtime.services import Services, Source, ToolContext
+from reyn_jupyter.runtime.variables import visible_variables
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+T = TypeVar("T")
+
+LIMIT = 1000
+MOST_ROWS = 100_000
+SECONDS = 120.0
+_ALIAS = re.compile(r"[^\W\d]\w{0,63}")
+_SCHEMA = {
+    "type": "object",
+    "properties": {
+        "sql": {
+            "type": "string",
+            "minLength": 1,
+            "description": "One DuckDB statement that reads: SELECT, WITH, PIVOT, DESCRIBE, SUMMARIZE, EXPLAIN.",
+        },
+        "sources": {
+            "type": "object",
+            "additionalProperties": {"type": "string"},
+            "description": "Table name in the SQL → a notebook variable, a workspace file "
+            f"({FILE_KINDS}) or a blob id. Only these can be queried.",
+        },
+        "limit": {
+            "type": "integer",
+            "minimum": 1,
+            "maximum": MOST_ROWS,
+            "default": LIMIT,
+            "description": "Most rows of the result.",
+        },
+    },
+    "required": ["sql"],
+    "additionalProperties": False,
+}
+
+
+def categories(services: Services, *, seconds: float = SECONDS, memory: str = MEMORY) -> tuple[Category, ...]:
+    """`table`.
+
+    Args:
+        services: namespace, blobs and workspace that sources come from.
+        seconds: a query's deadline.
+        memory: DuckDB's memory limit, e.g. "2GB".
+    """
+
+    async def query(args: Arguments, context: ToolContext) -> pd.DataFrame:
+        if not installed():
+            raise ActionError(
+                "SQL needs DuckDB, which is not installed.", "Install it: pip install 'reyn-jupyter[sql]'"
+            )
+        return await _query(args, context, seconds, memory)
+
+    return (
+        Category(
+            "table",
+            "Compute on tables with SQL: the notebook's data frames, stored results, CSV, Parquet and JSON files.",
+            operations=(
+                Operation(
+                    "query",
+                    "Run one SQL query (DuckDB) over notebook variables, workspace files and stored results: "
+                    "filter, join, group, aggregate, sort. Name every table of the query in sources.",
+                    _SCHEMA,
+                    Tool("query_table", query, Purity.READ, _effects),
+                ),
+            ),
+        ),
+    )
+
+
+def _effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
+    """Reads of workspace files, so that a deny rule can name them."""
+    workspace = context.services.workspace
+    try:
+        return tuple(
+            Effect("read", workspace.relative(workspace.resolve(given)))
+            for given in (args.get("sources") or {}).values()
+            if isinstance(given, str) and _kind(given) == "file"
+        )
+    except WorkspaceError as error:
+        raise ActionError(str(error)) from error
+
+
+async def _query(args: Arguments, context: ToolContext, seconds: float, memory: str) -> pd.DataFrame:
+    tables, files = await _sources(args.get("sources") or {}, context)
+    limit = int(args.get("limit", LIMIT))
+    query = Query(memory)
+
+    def work() -> tuple[pd.DataFrame, bool]:
+        with closing(query):
+            for alias, value in tables.items():
+                _add_table(query, alias, value)
+            with ExitStack() as opened:
+                for alias, path in files.items():
+                    query.add_file(
+                        alias, path, opened.enter_context(context.services.workspace.open_read(path))
+                    )
+            return query.run(args["sql"], limit)
+
+    try:
+        async with asyncio.timeout(seconds):
+            frame, more = await _interruptible(work, query)
+    except TimeoutError:
+        raise ActionError(
+            f"The query was stopped after {seconds:g} seconds.",
+            "Filter or aggregate earlier, or use fewer rows.",
+        ) from None
+    except SqlError as error:
+        raise ActionError(f"SQL: {error}", _hint(error, context)) from error
+    except WorkspaceError as error:
+        raise ActionError(str(error)) from error
+    if more:
+        frame.attrs["reyn_note"] = (
+            f"the first {limit:,} rows; there are more: aggregate, or raise limit (at most {MOST_ROWS:,})"
+        )
+    return frame
+
+
+async def _interruptible(work: Callable[[], T], query: Query) -> T:
+    """Run blocking work; when this is cancelled, interrupt the query until the work has ended."""
+    task = asyncio.ensure_future(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        # One interrupt may fall between two statements, and unheard.
+        while not task.done():
+            query.interrupt()
+            await asyncio.wait([task], timeout=0.05)
+        if not task.cancelled():
+            task.exception()
+        raise
+
+
+async def _sources(given: Mapping[str, Any], context: ToolContext) -> tuple[dict[str, Any], dict[str, str]]:
+    """The tables' values and the files' paths, each by alias; reported as used."""
+    _check_aliases(given)
+    tables: dict[str, Any] = {}
+    files: dict[str, str] = {}
+    variables: dict[str, str] = {}
+    for alias, source in given.items():
+        if not isinstance(source, str):
+            tables[alias] = source
+        elif (kind := _kind(source)) == "blob":
+            tables[alias] = await open_blob_value(source, None, context.services)
+            context.used(Source("blob", canonical_id(source)))
+        elif kind == "variable":
+            variables[alias] = source.removeprefix("@")
+        else:
+            files[alias] = _checked_path(source, context)
+    if variables:
+        # On the notebook's thread, where nobody changes a frame while it is copied.
+        tables |= await context.services.main_thread(
+            lambda: {alias: holdable(find_variable(name, context)) for alias, name in variables.items()}
+        )
+    for source in dict.fromkeys(variables.values()):
+        context.used(Source("variable", source))
+    for path in dict.fromkeys(files.values()):
+        context.used(Source("file", path))
+    return tables, files
+
+
+def _kind(source: str) -> str:
+    """What a source's text means. A variable is an identifier, and no file that can be read is named like one."""
+    try:
+        canonical_id(source)
+    except InvalidBlobIdError:
+        return "variable" if source.removeprefix("@").isidentifier() else "file"
+    return "blob"
+
+
+def _check_aliases(given: Mapping[str, Any]) -> None:
+    seen: dict[str, str] = {}
+    for alias in given:
+        if not _ALIAS.fullmatch(alias):
+            raise ActionError(
+                f"The source name {alias[:64]!r} cannot be a table's name.",
+                "Use letters, digits and _, a letter first, for example orders.",
+            )
+        if alias.lower() in seen:
+            raise ActionError(
+                f"The source names {seen[alias.lower()]!r} and {alias!r} are the same in SQL.",
+                "Rename one of them.",
+            )
+        seen[alias.lower()] = alias
+
+
+def _checked_path(source: str, context: ToolContext) -> str:
+    workspace = context.services.workspace
+    try:
+        path = workspace.relative(workspace.resolve(source))
+    except WorkspaceError as error:
+        raise ActionError(str(error), _available(context)) from error
+    if reader_of(path) is None:
+        raise ActionError(
+            f"{path[:200]} is no file that SQL reads; these are: {FILE_KINDS}, and most of them as .gz.",
+            _available(context),
+        )
+    return path
+
+
+def _add_table(query: Query, alias: str, value: object) -> None:
+    try:
+        query.add_table(alias, value)
+    except NotATableError as error:
+        raise ActionError(
+            f"The source {alias!r} {error}.",
+            'For a part of a stored result give {"$blob": "<id>", "path": "/rows"}.',
+        ) from error
+
+
+def _hint(error: SqlError, context: ToolContext) -> str:
+    if error.missing is None:
+        return ""
+    name = error.missing[:100]
+    known = (
+        name if context.variables != "off" and name in _variables(context) else "<variable, file or blob id>"
+    )
+    if reader_of(name):
+        return f'Files are not named in the SQL: add "sources": {{"t": "{name}"}} and query t.'
+    return f'Only named sources can be queried: add "sources": {{"{name}": "{known}"}}.'
+
+
+def _available(context: ToolContext) -> str:
+    names = [] if context.variables == "off" else list(_variables(context))[:20]
+    known = f" Variables: {', '.join(names)}." if names else ""
+    return f"A source is a notebook variable, a workspace file or a blob id.{known}"
+
+
+def _variables(context: ToolContext) -> dict[str, Any]:
+    return visible_variables(context.services.namespace(), context.services.redactor)
