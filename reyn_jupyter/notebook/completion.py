@@ -1,0 +1,139 @@
+"""Completion in every front end, from the kernel: verbs, options, categories, actions, arguments, runs, blobs.
+
+It works for ``%reyn``, ``x = %reyn`` and ``%%reyn`` (its line, and ``@action`` inside its body). It only reads: no
+action is run, and an error in it completes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import Any
+
+LINE = re.compile(r"^\s*(?:[A-Za-z_][\w.]*\s*=\s*)?%reyn(?P<rest>\s.*)?$", re.DOTALL)
+CELL = re.compile(r"^\s*%%reyn(?P<rest>[ \t][^\n]*)?$")
+MENTION = re.compile(r"(?<![\w@])@([\w.]*)$")
+MOST = 500  # completions at once; a longer fragment narrows them down
+
+Found = tuple[str, list[str]]
+
+
+def matcher() -> Any:
+    """A context matcher for `Completer.custom_matchers`."""
+    from IPython.core.completer import SimpleCompletion, context_matcher
+
+    def reyn(context: Any) -> dict[str, Any]:
+        try:
+            found = complete(context.full_text, context.cursor_line, context.cursor_position)
+        except Exception:  # noqa: BLE001 - a broken workspace must not break typing
+            found = None
+        if found is None:
+            return {"completions": [], "suppress": False}
+        fragment, words = found
+        completions = [SimpleCompletion(text=word, type="reyn") for word in words]
+        return {"completions": completions, "matched_fragment": fragment, "suppress": True}
+
+    return context_matcher(identifier="reyn_jupyter")(reyn)
+
+
+def complete(text: str, line: int, column: int) -> Found | None:
+    """What may stand at a place.
+
+    Args:
+        text: the whole cell; `line` (0-based) and `column` say where the cursor is.
+
+    Returns:
+        The fragment that a completion replaces and the completions; None where `%reyn` has no say.
+    """
+    lines = text.split("\n")
+    current = lines[line][:column] if line < len(lines) else ""
+    cell = text.lstrip().startswith("%%reyn")
+    if cell and not CELL.match(current):
+        return _mentioned(current)
+    match = CELL.match(current) if cell else LINE.match(current)
+    if match is None or match.group("rest") is None:
+        return None
+    return _words(match.group("rest"), cell)
+
+
+def _mentioned(current: str) -> Found | None:
+    mention = MENTION.search(current)
+    if mention is None:
+        return None
+    from reyn_jupyter.notebook.complete import action_names
+
+    names = _starting(action_names(_session()), mention.group(1))
+    return mention.group(0), [f"@{name}" for name in names]
+
+
+def _words(rest: str, cell: bool) -> Found:
+    from reyn_jupyter.notebook import verbs
+    from reyn_jupyter.notebook.options import named
+
+    parts = rest.split()
+    fragment = "" if not rest or rest[-1:].isspace() else parts.pop()
+    asks = cell and (parts[0] if parts else fragment).startswith("-")
+    if not parts and not asks:
+        return fragment, _starting(verbs.names(), fragment)
+    verb = verbs.find("ask" if asks else parts[0])
+    if verb is None:
+        return fragment, []
+    options = named(verb.options)
+    previous = parts[-1] if parts else ""
+    if previous in options and _takes_value(verb.options, options[previous]):
+        return fragment, _starting(_values(verb.options, options[previous], fragment), fragment)
+    word, equals, value = fragment.partition("=")
+    if equals and word in options:
+        given = _values(verb.options, options[word], value)
+        return fragment, _starting((f"{word}={each}" for each in given), fragment)
+    if fragment.startswith("-"):
+        return fragment, _starting([word for word in options if word.startswith("--")], fragment)
+    if verb.completes is None:
+        return fragment, []
+    return fragment, _starting(
+        verb.completes(_session(), _loose(verb.options, parts[1:]), fragment), fragment
+    )
+
+
+def _loose(model: Any, words: list[str]) -> list[str]:
+    """The positional ones among the words before the cursor."""
+    from reyn_jupyter.notebook.options import named
+
+    options = named(model)
+    loose = []
+    value_due = False
+    for word in words:
+        if word in options:
+            value_due = _takes_value(model, options[word])
+        elif value_due:
+            value_due = False
+        elif not word.startswith("--"):
+            loose.append(word)
+    return loose
+
+
+def _takes_value(model: Any, field: str) -> bool:
+    return model.model_fields[field].annotation is not bool
+
+
+def _values(model: Any, field: str, value: str) -> list[str]:
+    """What an option may take; of several with commas between them the last is completed."""
+    from reyn_jupyter.notebook import complete as shared
+    from reyn_jupyter.notebook.options import choices
+
+    if field == "model":
+        return shared.models(_session())
+    if field == "vars":
+        before = value[: value.rfind(",") + 1]
+        return [f"{before}{name}" for name in shared.variables(_session())]
+    return list(choices(model.model_fields[field]))
+
+
+def _starting(words: Iterable[str], fragment: str) -> list[str]:
+    return [word for word in dict.fromkeys(words) if word.startswith(fragment)][:MOST]
+
+
+def _session() -> Any:
+    from reyn_jupyter.sessions.current import session
+
+    return session()

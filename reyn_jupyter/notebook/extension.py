@@ -1,0 +1,129 @@
+"""What `%load_ext reyn_jupyter` puts into a shell: two magics, completion, displays. Nothing is printed.
+
+Invariant: loading is cheap (nothing heavy is imported until the first verb runs), can be done again, and `unload`
+takes out what it put in. The session is the kernel's, not the extension's: it outlives a reload.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+ATTRIBUTE = "_reyn_jupyter"
+# What IPython would read as a call for help on the last word.
+_QUESTION = re.compile(r"^(\s*(?:[A-Za-z_][\w.]*\s*=\s*)?)%reyn[ \t]+(ask[ \t].*\?)[ \t]*$")
+
+
+@dataclass
+class State:
+    """What a loaded extension remembers for one shell."""
+
+    debug: bool = False
+    last_traceback: str = ""
+    matcher: Any = None
+
+
+def state(shell: Any) -> State:
+    """The shell's state; made when the extension is loaded."""
+    found: State = getattr(shell, ATTRIBUTE)
+    return found
+
+
+def load(shell: Any) -> None:
+    """Register with a shell; again is harmless."""
+    unload(shell)
+    setattr(shell, ATTRIBUTE, State())
+    shell.register_magic_function(_line_and_cell(shell), magic_kind="line_cell", magic_name="reyn")
+    shell.events.register("pre_run_cell", _new_cell)
+    shell.input_transformers_cleanup.append(keep_question_marks)
+    _displays(shell)
+    _completion(shell)
+
+
+def unload(shell: Any) -> None:
+    """Take out what `load` put in. Objects that are already there keep their displays."""
+    found: State | None = getattr(shell, ATTRIBUTE, None)
+    if found is None:
+        return
+    for kind in ("line", "cell"):
+        shell.magics_manager.magics[kind].pop("reyn", None)
+    # After a reload of this module its functions are new objects, so they are known by name.
+    for callback in [each for each in shell.events.callbacks["pre_run_cell"] if _same(each, _new_cell)]:
+        shell.events.unregister("pre_run_cell", callback)
+    transformers = shell.input_transformers_cleanup
+    transformers[:] = [each for each in transformers if not _same(each, keep_question_marks)]
+    if found.matcher is not None and found.matcher in shell.Completer.custom_matchers:
+        shell.Completer.custom_matchers.remove(found.matcher)
+    delattr(shell, ATTRIBUTE)
+
+
+def _same(one: Any, other: Any) -> bool:
+    names = ("__module__", "__qualname__")
+    return all(getattr(one, name, None) == getattr(other, name) for name in names)
+
+
+def keep_question_marks(lines: list[str]) -> list[str]:
+    """An input transformer: ``%reyn ask how many rows?`` asks, where IPython would look up help on ``rows``.
+
+    Example:
+        >>> keep_question_marks(["%reyn ask how many?"])
+        ["get_ipython().run_line_magic('reyn', 'ask how many?')"]
+    """
+    if lines and (lines[0].startswith("%%") or any('"""' in line or "'''" in line for line in lines)):
+        return lines
+    return [_asked(line) if "%reyn" in line else line for line in lines]
+
+
+def _asked(line: str) -> str:
+    found = _QUESTION.match(line.rstrip("\n"))
+    if found is None:
+        return line
+    end = "\n" if line.endswith("\n") else ""
+    return f"{found[1]}get_ipython().run_line_magic('reyn', {found[2]!r}){end}"
+
+
+def _line_and_cell(shell: Any) -> Any:
+    def reyn(line: str, cell: str | None = None) -> Any:
+        """%reyn VERB … · %%reyn [options] and a question below. %reyn help lists the verbs."""
+        from reyn_jupyter.notebook.magic import run
+
+        return run(shell, line, cell)
+
+    reyn._ipython_magic_no_var_expand = True  # type: ignore[attr-defined]  # what `no_var_expand` sets
+    return reyn
+
+
+def _new_cell(info: Any = None) -> None:
+    live = sys.modules.get("reyn_jupyter.notebook.live")
+    if live is not None:
+        live.forget_shown()
+
+
+def _displays(shell: Any) -> None:
+    from reyn_jupyter.notebook.render.formatters import register
+
+    register(shell)
+    formatter = shell.display_formatter.ipython_display_formatter
+    for module, name in (
+        ("reyn_jupyter.runtime.trace", "Trace"),
+        ("reyn_jupyter.sessions.background", "BackgroundRun"),
+    ):
+        formatter.pop(f"{module}.{name}", None)
+        formatter.for_type_by_name(module, name, _silent_once)
+
+
+def _silent_once(shown: object) -> None:
+    live = sys.modules.get("reyn_jupyter.notebook.live")
+    if live is None:
+        raise NotImplementedError  # IPython's word for: show it in the ordinary way
+    live.silent_once(shown)
+
+
+def _completion(shell: Any) -> None:
+    from reyn_jupyter.notebook.completion import matcher
+
+    found = matcher()
+    state(shell).matcher = found
+    shell.Completer.custom_matchers.append(found)

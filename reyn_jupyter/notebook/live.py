@@ -1,0 +1,156 @@
+"""A run while it goes on: one card, updated in place, at most ten times a second.
+
+Invariant: a cell shows one output for a run. The object that a live verb returns is silent the first time that the
+cell displays it, since its card is there already; `_` and ``x = …`` still hold it.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import time
+import uuid
+from collections.abc import Callable
+from typing import Any
+
+from reyn_jupyter.notebook.errors import ReynInterrupt
+from reyn_jupyter.notebook.render.display import mimebundle
+from reyn_jupyter.notebook.render.traces import STOP
+from reyn_jupyter.notebook.verb import Context
+from reyn_jupyter.router.loop import Delta
+from reyn_jupyter.runtime import results
+from reyn_jupyter.runtime.engine import Interrupted
+from reyn_jupyter.runtime.events import ModelReplied, RunEnded, RunStarted
+from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.sessions.background import BackgroundRun
+from reyn_jupyter.sessions.face import Session
+
+INTERVAL = 0.1  # seconds between two updates
+
+# The objects themselves, so that another one that took an id over is not taken for one of them.
+_shown: dict[int, object] = {}
+
+
+def forget_shown() -> None:
+    """A new cell begins: everything displays again."""
+    _shown.clear()
+
+
+def silent_once(shown: object) -> None:
+    """For IPython's display formatter: say nothing for an object whose card the cell shows already."""
+    if _shown.pop(id(shown), None) is None:
+        raise NotImplementedError
+
+
+def cell_id(shell: Any) -> str | None:
+    """The id of the cell that runs, where the front end tells."""
+    parent: Any = getattr(shell, "get_parent", dict)()
+    metadata = parent.get("metadata") if isinstance(parent, dict) else None
+    found = metadata.get("cellId") if isinstance(metadata, dict) else None
+    return str(found) if found else None
+
+
+def watched(context: Context, run: Callable[[Card], Trace]) -> Trace:
+    """Run a turn under a live card. An interrupt ends it with the partial run on the card.
+
+    Raises:
+        ReynInterrupt: interrupted before there was a run to show.
+    """
+    card = Card(context.shell, context.session)
+    try:
+        return card.finish(run(card))
+    except Interrupted as interrupted:
+        if interrupted.result is None:
+            raise ReynInterrupt("Interrupted before anything was sent.") from None
+        return card.finish(interrupted.result)
+
+
+class Card:
+    """Gathers a run's events and shows them. Call it with each event; None means that nothing came for a while.
+
+    Args:
+        background: the card lives on after the cell, so its updates still name the cell that made it.
+    """
+
+    def __init__(self, shell: Any, session: Session, *, background: bool = False) -> None:
+        self._session = session
+        self._events: list[Any] = []
+        self._tail: list[str] = []
+        self._due = False
+        self._last = 0.0
+        self._timer: Any = None
+        self._handle: Any = None
+        self._live = getattr(shell, "kernel", None) is not None
+        self._id = uuid.uuid4().hex
+        self._cell: contextvars.Context | None = contextvars.copy_context() if background else None
+
+    def __call__(self, event: Any) -> None:
+        if isinstance(event, Delta):
+            self._tail.append(event.text)
+        elif event is not None:
+            self._events.append(event)
+            if isinstance(event, ModelReplied):
+                self._tail.clear()
+        elif not self._due:
+            return
+        if not self._live or not self._events or not isinstance(self._events[0], RunStarted):
+            return
+        if isinstance(event, RunEnded) and self._cell is None:
+            return  # `finish` shows the end
+        if time.monotonic() - self._last >= INTERVAL:
+            self._draw(Trace.from_events(self._events), "".join(self._tail))
+        else:
+            self._due = True
+            self._later()
+
+    def finish(self, trace: Trace) -> Trace:
+        """Show the run as it ended, and give it back."""
+        if self._live:
+            self._draw(trace, None)
+            _shown[id(trace)] = trace
+        return trace
+
+    def follow(self, run: BackgroundRun) -> BackgroundRun:
+        """Show a background run, now and until it ends, and give it back."""
+        if self._live:
+            self._show(self._bundle(_begun(run), None))
+            _shown[id(run)] = run
+        return run
+
+    def _draw(self, trace: Trace, tail: str | None) -> None:
+        self._last = time.monotonic()
+        self._due = False
+        bundle = self._bundle(trace, tail)
+        if self._cell is None:
+            self._show(bundle)
+        else:
+            self._cell.run(self._show, bundle)
+
+    def _bundle(self, shown: object, tail: str | None) -> dict[str, str]:
+        stop = STOP if self._cell is None else "The returned object's .cancel() stops it."
+        return mimebundle(shown, tail=tail, redact=self._session.parts.redactor.text, stop=stop)
+
+    def _show(self, bundle: dict[str, str]) -> None:
+        from IPython.display import display
+
+        if self._handle is None:
+            self._handle = display(bundle, raw=True, display_id=self._id)
+        else:
+            self._handle.update(bundle, raw=True)
+
+    def _later(self) -> None:
+        """In the background nobody says when it has gone quiet; the kernel's own loop does."""
+        if self._cell is None or self._timer is not None:
+            return
+        import asyncio
+
+        def draw() -> None:
+            self._timer = None
+            self(None)
+
+        self._timer = asyncio.get_running_loop().call_later(INTERVAL, draw)
+
+
+def _begun(run: BackgroundRun) -> results.Card:
+    """What stands in the cell until the run's first event."""
+    facts = (("prompt", run.prompt), ("to stop it", "the returned object's .cancel()"))
+    return results.Card("background", "Started in the background", facts)

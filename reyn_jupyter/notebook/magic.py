@@ -1,0 +1,144 @@
+"""From the words after `%reyn` to the object that a verb returns; whatever goes wrong becomes one clear line."""
+
+from __future__ import annotations
+
+import difflib
+import keyword
+import traceback
+from typing import Any
+
+from reyn_jupyter.config import ConfigError, PatternError
+from reyn_jupyter.guard.state import StateError
+from reyn_jupyter.guard.undo import UndoRefusedError
+from reyn_jupyter.models.seam import ModelError
+from reyn_jupyter.notebook import extension, verbs
+from reyn_jupyter.notebook.errors import ReynError, ReynInterrupt
+from reyn_jupyter.notebook.options import Options, parse, parse_leading
+from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.runtime.results import ActionCard, ActionTable, Inspection, Result
+from reyn_jupyter.runtime.runlog import RunLogError
+from reyn_jupyter.runtime.script import ScriptError
+from reyn_jupyter.runtime.store import RunNotFoundError
+from reyn_jupyter.sessions.restoring import NothingToUndoError
+
+# Errors whose own words are for the person; any other one is named by its type.
+PLAIN = (
+    ConfigError,
+    PatternError,
+    StateError,
+    UndoRefusedError,
+    RunLogError,
+    ScriptError,
+    RunNotFoundError,
+    NothingToUndoError,
+    ModelError,
+    IndexError,
+    ValueError,
+)
+
+
+def run(shell: Any, line: str, cell: str | None) -> Any:
+    """Run ``%reyn line`` or ``%%reyn line`` with its cell.
+
+    Raises:
+        ReynError: whatever went wrong, in one line; `%reyn debug` has the traceback.
+        ReynInterrupt: the person interrupted a verb that shows no card of its own.
+    """
+    state = extension.state(shell)
+    debug = state.debug
+    try:
+        verb, options, rest = _read(line, cell)
+        debug = debug or options.debug
+        return _run(shell, verb, options, rest, cell)
+    except KeyboardInterrupt as error:
+        raise _interrupted(error) from None
+    except ReynError as error:
+        state.last_traceback = traceback.format_exc()
+        error.debug = debug
+        raise
+    except Exception as error:
+        state.last_traceback = traceback.format_exc()
+        raise ReynError(*_words(error), debug=debug) from error
+
+
+def _read(line: str, cell: str | None) -> tuple[Verb, Options, str]:
+    """The verb that is meant, its options, and the text after them."""
+    verb, rest = _verb(line, cell)
+    if verb.literal:
+        options, rest = parse_leading(verb.options, rest)
+    else:
+        options = parse(verb.options, rest)
+    if options.output is not None and not _is_name(options.output):
+        raise ReynError(f"-o {options.output!r} is no variable name.", "For example: -o result")
+    if cell is not None and cell.strip() and not verb.takes_body and not options.help:
+        raise ReynError(f"%%reyn {verb.name} takes no cell body.", f"Use a line: %reyn {verb.name}")
+    return verb, options, rest
+
+
+def _run(shell: Any, verb: Verb, options: Options, rest: str, cell: str | None) -> Any:
+    if options.help:
+        from reyn_jupyter.notebook.verbs.help import about
+
+        return about(verb.name)
+    result = verb.run(Context(shell, cell, rest), options)
+    # What the Python face answers as an object with `.error`, a verb raises as one line.
+    if isinstance(result, ActionTable | ActionCard | Result | Inspection) and result.error is not None:
+        raise ReynError.of(result.payload)
+    if options.output is not None:
+        shell.user_ns[options.output] = result
+    return result
+
+
+def _verb(line: str, cell: str | None) -> tuple[Verb, str]:
+    word, *others = line.split(None, 1)[:2] or [""]
+    rest = others[0] if others else ""
+    if not word and cell is None:
+        return _known("status"), ""
+    if cell is not None and (not word or word.startswith("-")) and word not in ("--help", "-h"):
+        return _known("ask"), line
+    if word in ("--help", "-h"):
+        return _known("help"), ""
+    if word.startswith("-"):
+        raise ReynError("A verb comes before its options.", 'For example: %reyn ask -m offline "…"')
+    if cell is not None and verbs.find(word) is None and not difflib.get_close_matches(word, verbs.names()):
+        raise ReynError(
+            f"There is no verb {word!r}.",
+            "Beside %%reyn stand options; the question goes into the cell below.",
+        )
+    return _known(word), rest
+
+
+def _known(name: str) -> Verb:
+    verb = verbs.find(name)
+    if verb is None:
+        from reyn_jupyter.notebook.verbs.help import unknown
+
+        raise unknown(name)
+    return verb
+
+
+def _is_name(text: str) -> bool:
+    return text.isidentifier() and not keyword.iskeyword(text)
+
+
+def _interrupted(error: KeyboardInterrupt) -> ReynInterrupt:
+    if isinstance(error, ReynInterrupt):
+        return error
+    return ReynInterrupt("Interrupted.", "What was done until then is in the record: %reyn trace last")
+
+
+def _words(error: Exception) -> tuple[str, str]:
+    """An exception as a sentence and a hint."""
+    if not isinstance(error, PLAIN):
+        said = " ".join(str(error).split())
+        return f"{type(error).__name__}: {said}", "%reyn debug shows where it happened."
+    if isinstance(error, ModelError):
+        return error.message, error.hint
+    text = str(error)
+    if isinstance(error, UndoRefusedError) and error.diff:
+        text += f"\n{error.diff}"
+    first = text.partition(" ")[0]
+    said = text[:1].upper() + text[1:] if first.isalpha() else text
+    if "\n" not in said and not said.endswith((".", "!", "?", ")")):
+        said += "."
+    return said, str(getattr(error, "hint", "") or "")

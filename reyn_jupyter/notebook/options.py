@@ -1,0 +1,278 @@
+"""How the words after `%reyn` are read: one grammar for every verb, checked by pydantic.
+
+A verb's options are a pydantic model. Fields marked `Positional` are taken in order, a `Rest` field takes what is
+left, everything else is ``--name value`` (``--flag`` for booleans), with the short forms that `Option` names.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import shlex
+from dataclasses import dataclass, field
+from typing import Any, TypeVar, get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic.fields import FieldInfo
+
+from reyn_jupyter.notebook.errors import ReynError
+
+
+@dataclass(frozen=True)
+class Positional:
+    """A field taken from the words in order. `shown` is its name in the usage line."""
+
+    shown: str = ""
+
+
+@dataclass(frozen=True)
+class Rest:
+    """A field that takes all remaining words, as a tuple."""
+
+    shown: str = ""
+
+
+@dataclass(frozen=True)
+class Option:
+    """A named field. `short` is its one-letter form, `takes` what its value is called in the usage line."""
+
+    short: str = ""
+    takes: str = ""
+
+
+class Options(BaseModel):
+    """The options that every verb has: ``-o NAME`` keeps the result, ``--debug`` shows tracebacks, ``--help``."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, validate_by_name=True)
+
+    output: str | None = None
+    debug: bool = False
+    help: bool = False
+
+
+SHORT = {"-o": "output", "-h": "help"}
+_WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+""")
+_QUOTED = re.compile(r""""([^"]*)"|'([^']*)'""")
+_WRONG = {
+    "int_parsing": "it must be a whole number",
+    "int_from_float": "it must be a whole number",
+    "float_parsing": "it must be a number",
+    "bool_parsing": "it takes no value",
+    "greater_than": "it must be more than {gt}",
+    "greater_than_equal": "it must be at least {ge}",
+    "less_than": "it must be less than {lt}",
+    "less_than_equal": "it must be at most {le}",
+    "literal_error": "",
+}
+OptionsType = TypeVar("OptionsType", bound=Options)
+
+
+@dataclass
+class _Words:
+    model: type[Options]
+    values: dict[str, Any] = field(default_factory=dict)
+    loose: list[str] = field(default_factory=list)
+
+
+def split(text: str) -> list[str]:
+    """The words of a line, as a shell splits them; nothing in them is expanded."""
+    try:
+        lexer = shlex.shlex(text, posix=True, punctuation_chars=False)
+        lexer.whitespace_split = True
+        lexer.commenters = ""
+        lexer.escape = ""
+        return list(lexer)
+    except ValueError as error:
+        raise ReynError("A quote is not closed.", "Close it, or put the other kind around it.") from error
+
+
+def parse(model: type[OptionsType], text: str) -> OptionsType:
+    """Read a whole line. Raises ReynError with the nearest option for a wrong one."""
+    found = _Words(model)
+    words = split(text)
+    index = 0
+    while index < len(words):
+        index = _take(found, words, index)
+    return _build(model, found.values, found.loose)
+
+
+def parse_leading(model: type[OptionsType], text: str) -> tuple[OptionsType, str]:
+    """Read the options at the start of a line, and give back the rest of it literally.
+
+    One pair of quotes around the whole rest is taken off; ``--`` ends the options.
+    """
+    found = _Words(model)
+    rest = text.lstrip()
+    while re.match(r"-[A-Za-z-]", rest):
+        word, rest = _first_word(rest)
+        if word == "--":
+            break
+        name, attached = _name_of(word)
+        key = _key(model, name)
+        if attached is None and _is_flag(model.model_fields[key]):
+            found.values[key] = True
+            continue
+        if attached is None:
+            following, after = _first_word(rest) if rest else ("", "")
+            _need_value(model, word, key, following)
+            attached, rest = following, after
+        found.values[key] = attached
+    return _build(model, found.values, []), _unquoted(rest.strip())
+
+
+def named(model: type[Options]) -> dict[str, str]:
+    """Every option word of a model with its field: ``{"--limit": "limit", "-o": "output"}``."""
+    words = {}
+    for name, info in model.model_fields.items():
+        if _marker(info, Positional) or _marker(info, Rest):
+            continue
+        words[f"--{_spelled(name, info)}"] = name
+        option = _marker(info, Option)
+        if option is not None and option.short:
+            words[option.short] = name
+    return {**words, **SHORT}
+
+
+def usage(verb: str, model: type[Options]) -> str:
+    """The usage line: ``%reyn list [CATEGORY …] [--filter TEXT]``."""
+    parts = [f"%reyn {verb}"]
+    for name, info in model.model_fields.items():
+        if name in Options.model_fields:
+            continue
+        positional, rest, option = _marker(info, Positional), _marker(info, Rest), _marker(info, Option)
+        if positional is not None:
+            shown = positional.shown or name.upper()
+            parts.append(shown if info.is_required() else f"[{shown}]")
+        elif rest is not None:
+            parts.append(f"[{rest.shown or name.upper()} …]")
+        else:
+            word = (option.short if option and option.short else "") or f"--{_spelled(name, info)}"
+            takes = option.takes if option and option.takes else "|".join(choices(info)) or name.upper()
+            parts.append(f"[{word}]" if _is_flag(info) else f"[{word} {takes}]")
+    return " ".join(parts)
+
+
+def choices(info: FieldInfo) -> tuple[str, ...]:
+    """The words that a field accepts, where it is a choice."""
+    for candidate in (info.annotation, *get_args(info.annotation)):
+        if get_origin(candidate) is not None and str(get_origin(candidate)).endswith("Literal"):
+            return tuple(str(value) for value in get_args(candidate))
+    return ()
+
+
+def _take(found: _Words, words: list[str], index: int) -> int:
+    word = words[index]
+    if word == "--":
+        found.loose += words[index + 1 :]
+        return len(words)
+    if not word.startswith("-") or word == "-" or word[1:2].isdigit():
+        found.loose.append(word)
+        return index + 1
+    name, attached = _name_of(word)
+    key = _key(found.model, name)
+    if _is_flag(found.model.model_fields[key]) and attached is None:
+        found.values[key] = True
+        return index + 1
+    if attached is not None:
+        found.values[key] = attached
+        return index + 1
+    following = words[index + 1] if index + 1 < len(words) else ""
+    _need_value(found.model, word, key, following)
+    found.values[key] = following
+    return index + 2
+
+
+def _need_value(model: type[Options], word: str, key: str, following: str) -> None:
+    if not following or following.partition("=")[0] in named(model):
+        allowed = choices(model.model_fields[key])
+        raise ReynError(f"{word} needs a value.", f"Choose from {', '.join(allowed)}." if allowed else "")
+
+
+def _name_of(word: str) -> tuple[str, str | None]:
+    name, equals, value = word.partition("=")
+    return name, value if equals else None
+
+
+def _key(model: type[Options], word: str) -> str:
+    known = named(model)
+    if word not in known:
+        close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
+        hint = f"Did you mean {close[0]}?" if close else f"Options: {', '.join(sorted(known))}."
+        raise ReynError(f"There is no option {word}.", hint)
+    return known[word]
+
+
+def _is_flag(info: FieldInfo) -> bool:
+    return info.annotation is bool
+
+
+def _marker(info: FieldInfo, kind: type[Any]) -> Any:
+    return next((item for item in info.metadata if isinstance(item, kind)), None)
+
+
+def _build(model: type[OptionsType], values: dict[str, Any], loose: list[str]) -> OptionsType:
+    values = dict(values)
+    left = list(loose)
+    for name, info in model.model_fields.items():
+        if _marker(info, Positional) and left:
+            values[name] = left.pop(0)
+        elif _marker(info, Rest):
+            values[name] = tuple(left)
+            left = []
+    if left and not values.get("help"):
+        raise ReynError(f"Nothing takes {left[0]!r} here.", "Use --help to see what the verb takes.")
+    if values.get("help"):
+        return model.model_construct(**{**_defaults(model), **values})
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise ReynError(*_plain(model, error)) from error
+
+
+def _defaults(model: type[Options]) -> dict[str, Any]:
+    return {name: info.get_default(call_default_factory=True) for name, info in model.model_fields.items()}
+
+
+def _plain(model: type[Options], error: ValidationError) -> tuple[str, str]:
+    """The first thing that is wrong, and what would be right."""
+    first = error.errors()[0]
+    place = str(first["loc"][0]) if first["loc"] else ""
+    name, info = next(
+        (pair for pair in model.model_fields.items() if place in (pair[0], pair[1].alias)), (place, None)
+    )
+    if info is None:
+        return f"{place}: {first['msg']}.", ""
+    marker = _marker(info, Positional) or _marker(info, Rest)
+    shown = (marker.shown or name.upper()) if marker else f"--{_spelled(name, info)}"
+    if first["type"] == "missing":
+        return f"{shown} is missing.", "--help shows an example."
+    given = str(first.get("input"))[:80]
+    allowed = choices(info)
+    close = difflib.get_close_matches(given, allowed, n=1, cutoff=0.4)
+    hint = f"Did you mean {close[0]}?" if close else (f"Choose from {', '.join(allowed)}." if allowed else "")
+    if marker is not None and allowed:
+        return f"{given!r} is not one of {', '.join(allowed)}.", hint if close else ""
+    why = _WRONG.get(first["type"], first["msg"].removeprefix("Value error, "))
+    why = why.format(**first.get("ctx", {}))
+    return f"{shown} cannot be {given!r}{f': {why}' if why else ''}.", hint
+
+
+def _spelled(name: str, info: FieldInfo) -> str:
+    return (info.alias or name).replace("_", "-")
+
+
+def _first_word(text: str) -> tuple[str, str]:
+    """The first word of a text, quotes respected, and the rest as it stands."""
+    text = text.lstrip()
+    found = _WORD.match(text)
+    end = found.end() if found else 0
+    if text[end : end + 1] in ("'", '"'):
+        raise ReynError("A quote is not closed.", "Close it, or put the other kind around it.")
+    word = _QUOTED.sub(lambda quoted: quoted[1] or quoted[2] or "", text[:end])
+    return word, text[end:].lstrip()
+
+
+def _unquoted(text: str) -> str:
+    if len(text) >= 2 and text[0] == text[-1] and text[0] in "'\"" and text[0] not in text[1:-1]:
+        return text[1:-1]
+    return text

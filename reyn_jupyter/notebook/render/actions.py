@@ -1,0 +1,181 @@
+"""The action table and the schema card."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.notebook.render.figures import count
+from reyn_jupyter.notebook.render.model import (
+    Badge,
+    Block,
+    Cell,
+    Column,
+    Commands,
+    Facts,
+    Grid,
+    Message,
+    Paragraph,
+    Section,
+    Span,
+    Tone,
+    View,
+)
+from reyn_jupyter.notebook.render.problems import hint, names, problem
+from reyn_jupyter.notebook.render.schemas import parameter_grid
+from reyn_jupyter.notebook.render.untrusted import Look
+
+if TYPE_CHECKING:
+    from reyn_jupyter.runtime.results import ActionCard, ActionTable
+
+ROWS = 60
+EFFECTS: dict[str, Tone] = {
+    "pure": "good", "read": "good", "write": "warn", "network": "warn", "exec": "bad", "unknown": "muted",
+}  # fmt: skip
+
+
+def action_table(table: ActionTable, look: Look) -> View:
+    """A page of actions, or what a search found."""
+    payload = table.payload
+    search = table.kind == "search"
+    if table.error is not None:
+        return View("actions", "No listing", (Badge("✗ failed", "bad"),), (), problem(payload, look))
+    title = f"Actions for “{look.line(table.query, 80)}”" if search and table.query else "Actions"
+    blocks: list[Block] = []
+    if payload.get("weak"):
+        near = names(payload.get("nearest_categories"), look)
+        where = f" Nearest categories: {near}." if near else ""
+        blocks.append(
+            Message(
+                f"Nothing here fits well; these are only the nearest.{where}", "warn", hint(payload, look)
+            )
+        )
+    elif not table.rows:
+        blocks.append(
+            Message("No action matches.", "info", hint(payload, look) or "%reyn list shows all of them.")
+        )
+    if table.rows:
+        blocks.append(_rows(table, look))
+    next_line = _next(table, look)
+    if next_line:
+        blocks.append(Commands((next_line,), "Next page" if not search else "More"))
+    notes = [note for note in (_note(payload, look),) if note is not None]
+    return View(
+        "actions", title, (), tuple(_facts(table, look)), (*blocks, *notes), "%reyn list CATEGORY --limit N"
+    )
+
+
+def _rows(table: ActionTable, look: Look) -> Grid:
+    scored = any(row.get("score") is not None for row in table.rows)
+    columns = [
+        Column("action", header=True, whole=True),
+        Column("category"),
+        Column("what it does", wide=True),
+        Column("arguments", wide=True),
+        Column("effect"),
+        Column("permission"),
+        Column("uses", right=True),
+        Column("last ms", right=True),
+    ]
+    if scored:
+        columns.append(Column("score", right=True))
+    rows = tuple(_row(row, scored, look) for row in table.rows[:ROWS])
+    left = len(table.rows) - ROWS
+    more = f"… {left:,} more; .df holds all of them, %reyn list CATEGORY narrows" if left > 0 else ""
+    return Grid("* is a required argument", tuple(columns), rows, more)
+
+
+def _row(row: Mapping[str, Any], scored: bool, look: Look) -> tuple[Cell, ...]:
+    purity = look.line(row.get("purity") or "unknown", 20)
+    permission = look.line(row.get("permission") or "", 40)
+    uses, last, score = row.get("uses"), row.get("last_ms"), row.get("score")
+    cells = [
+        Cell(look.line(row.get("qualified_name", "?"), 100), face="code"),
+        Cell(look.line(row.get("category", ""), 40)),
+        Cell(look.line(row.get("description", ""), 160)),
+        Cell(look.line(row.get("arguments", ""), 120), face="code"),
+        Cell(purity, EFFECTS.get(purity, "muted"), "badge"),
+        Cell(permission, "muted" if permission.startswith("den") else "plain"),
+        Cell(f"{uses:,}" if isinstance(uses, int) and uses else "–", "plain" if uses else "muted"),
+        Cell(
+            f"{last:,.1f}" if isinstance(last, int | float) else "–", "plain" if last is not None else "muted"
+        ),
+    ]
+    if scored:
+        cells.append(Cell(f"{score:.2f}" if isinstance(score, int | float) else "–"))
+    return tuple(cells)
+
+
+def _facts(table: ActionTable, look: Look) -> list[str]:
+    total, shown = table.total, len(table.rows)
+    facts = [count(total, "action") if shown >= total else f"{shown:,} of {count(total, 'action')}"]
+    categories = table.payload.get("categories")
+    if isinstance(categories, Mapping):
+        facts += [
+            f"{look.line(name, 40)} {look.line(number, 10)}" for name, number in list(categories.items())[:24]
+        ]
+        if len(categories) > 24:
+            facts.append(f"… {len(categories) - 24} more categories")
+    return facts
+
+
+def _next(table: ActionTable, look: Look) -> str:
+    """The line for the next page, narrowed as this one was. A listing's `query` is its filter."""
+    offset = table.payload.get("next_offset")
+    if table.kind != "list" or not isinstance(offset, int):
+        return ""
+    items: list[Any] = list(table.payload.get("items") or ())
+    whole = bool(items) and isinstance(items[0], Mapping) and "input_schema" in items[0]
+    # Only a listing narrowed by category carries schemas; its counts are then those of the categories asked for.
+    words = [look.line(name, 60) for name in table.payload.get("categories") or ()] if whole else []
+    if table.query:
+        words += ["--filter", shlex.quote(look.line(table.query, 120))]
+    return " ".join(["%reyn list", *words, f"--offset {offset}"])
+
+
+def _note(payload: Mapping[str, Any], look: Look) -> Message | None:
+    """How to switch search on, where the listing says that it is off."""
+    search = payload.get("search") or payload.get("search_hint")
+    if isinstance(search, Mapping):
+        ways = " · ".join(look.line(search[key], 120) for key in ("install", "status") if search.get(key))
+        return Message(look.line(search.get("reason") or "Search has no index.", 300), "muted", ways)
+    if payload.get("ranking") == "lexical":
+        return Message(
+            "Ranked by words alone, without an index of meanings.", "muted", "%reyn embeddings status"
+        )
+    note = payload.get("note")
+    return Message(look.line(note, 300), "muted") if isinstance(note, str) and note else None
+
+
+def action_card(card: ActionCard, look: Look) -> View:
+    """One action: what it does, its parameters, what it may touch, and the line that calls it."""
+    payload = card.payload
+    if card.error is not None:
+        return View("action", "No such action", (Badge("✗ failed", "bad"),), (), problem(payload, look))
+    metadata = payload.get("metadata")
+    metadata = metadata if isinstance(metadata, Mapping) else {}
+    purity = look.line(metadata.get("purity") or "unknown", 20)
+    badges = [Badge(purity, EFFECTS.get(purity, "muted"))]
+    if card.permission:
+        badges.append(Badge(look.line(card.permission, 60), "muted"))
+    blocks: list[Block] = [
+        Paragraph((Span(" ".join(part.split())),))
+        for part in look.text(payload.get("description") or "", 2400).split("\n\n")
+        if part.strip()
+    ]
+    blocks.append(parameter_grid(payload.get("input_schema"), look))
+    if card.invoke_line:
+        blocks.append(Commands((look.line(card.invoke_line, 600),), "Call it"))
+    facts = _metadata(metadata, look)
+    if facts:
+        blocks.append(Section("Where it goes", (Facts(facts),)))
+    name = look.line(payload.get("qualified_name", "?"), 120)
+    return View("action", name, tuple(badges), (), tuple(blocks), ".payload")
+
+
+def _metadata(metadata: Mapping[str, Any], look: Look) -> tuple[tuple[str, str], ...]:
+    known = {"category": "category", "target_tool_name": "target tool", "canonical_default": "invoking it"}
+    pairs = [(label, metadata[key]) for key, label in known.items() if metadata.get(key)]
+    pairs += [(key, value) for key, value in metadata.items() if key not in known and key != "purity"][:12]
+    return tuple((look.line(label, 40), look.compact(value, 200).strip('"')) for label, value in pairs)

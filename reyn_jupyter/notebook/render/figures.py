@@ -1,0 +1,74 @@
+"""Figures as people read them: bytes, counts, seconds, money, moments."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+_UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """``1 row``, ``1,000 rows``."""
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def size(number: int | float) -> str:
+    """Bytes in the largest unit that keeps a digit before the point: ``812 bytes``, ``1.2 KB`` (1 KB = 1,000)."""
+    if abs(number) < 1000:
+        return count(int(number), "byte")
+    value = float(number)
+    unit = _UNITS[0]
+    for unit in _UNITS:
+        if abs(value) < 999.5 or unit == _UNITS[-1]:
+            break
+        value /= 1000
+    return f"{value:.1f} {unit}" if abs(value) < 99.95 else f"{value:.0f} {unit}"
+
+
+def seconds(number: float) -> str:
+    """``0.4 ms``, ``12 ms``, ``1.24 s``, ``2 min 5 s``."""
+    if number < 0.0995:
+        return f"{number * 1000:.1f} ms" if number < 0.00995 else f"{number * 1000:.0f} ms"
+    if number < 60:
+        return f"{number:.2f} s"
+    minutes, rest = divmod(round(number), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def money(dollars: float) -> str:
+    """US dollars with enough digits to see small ones: ``$0.0031``, ``$1.20``."""
+    if dollars == 0:
+        return "$0"
+    return (
+        f"${dollars:,.2f}"
+        if abs(dollars) >= 1
+        else f"${dollars:.4f}"
+        if abs(dollars) >= 0.0001
+        else "< $0.0001"
+    )
+
+
+def moment(epoch: float, now: float) -> str:
+    """A time both ways: ``3 min ago · 2026-01-31 12:00:05 UTC``; in a saved notebook the second part stays true."""
+    try:
+        exact = datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+    except (OverflowError, ValueError, OSError):
+        return f"{epoch:g}"
+    ago = elapsed(now - epoch)
+    return f"{ago} · {exact}" if ago else exact
+
+
+def elapsed(passed: float) -> str:
+    """``3 min ago``; "" for the future and for what is older than 30 days."""
+    if passed < 0:
+        return ""
+    for limit, length, unit in (
+        (60, 1, "s"),
+        (3600, 60, "min"),
+        (86400, 3600, "h"),
+        (30 * 86400, 86400, "d"),
+    ):
+        if passed < limit:
+            return f"{int(passed // length)} {unit} ago"
+    return ""

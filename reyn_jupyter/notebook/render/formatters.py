@@ -1,0 +1,70 @@
+"""Formatters for the session's objects in an IPython shell.
+
+Each type gets one for HTML and one for text. A terminal shell has the HTML formatter switched off, so there only text
+is made. Types are named, not imported, so that loading the extension costs nothing here. Registering again replaces.
+Secrets of the environment are taken out of every display: it is saved with the notebook.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from IPython.core.interactiveshell import InteractiveShell
+
+    from reyn_jupyter.guard.redact import Redactor
+
+TYPES: tuple[tuple[str, str], ...] = (
+    *(
+        ("reyn_jupyter.runtime.results", name)
+        for name in ("ActionTable", "ActionCard", "Result", "Inspection", "Table", "Card")
+    ),
+    ("reyn_jupyter.runtime.trace", "Trace"),
+    ("reyn_jupyter.runtime.script", "Script"),
+    ("reyn_jupyter.outputs.blob", "Blob"),
+    ("reyn_jupyter.sessions.background", "BackgroundRun"),
+)
+
+
+def register(ip: InteractiveShell, redact: Callable[[str], str] | None = None) -> None:
+    """Show the session's objects richly in this shell; safe to call again.
+
+    Args:
+        redact: takes secrets out of every text before it is shown; the environment's when None.
+    """
+
+    def html(shown: Any) -> str:
+        from reyn_jupyter.notebook.render.as_html import to_html
+        from reyn_jupyter.notebook.render.display import view
+
+        return to_html(view(shown, redact=redact or environment()))
+
+    def text(shown: Any, printer: Any, cycle: bool) -> None:
+        from reyn_jupyter.notebook.render.as_text import to_text
+        from reyn_jupyter.notebook.render.display import view
+
+        printer.text(to_text(view(shown, redact=redact or environment())))
+
+    for mime, draw in (("text/html", html), ("text/plain", text)):
+        formatter = ip.display_formatter.formatters[mime]
+        for module, name in TYPES:
+            # A type that was shown before is kept by its class, and would win over a new entry by name.
+            formatter.pop(f"{module}.{name}", None)
+            formatter.for_type_by_name(module, name, draw)
+
+
+def environment() -> Callable[[str], str]:
+    """Takes the secrets of the environment, as they are now, out of a text."""
+    redactor = _redactor()
+    redactor.refresh()
+    return redactor.text
+
+
+@cache
+def _redactor() -> Redactor:
+    from reyn_jupyter.guard.redact import Redactor
+
+    return Redactor(os.environ)

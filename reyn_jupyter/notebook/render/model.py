@@ -1,0 +1,238 @@
+"""The view model: what an object shows, before any host decides how.
+
+Invariant: a view is plain data (dataclasses.asdict gives JSON) and holds untrusted text, never markup. Every text
+is bounded where it is made; a host escapes it where it is drawn. HTML, text and later hosts draw the same view, so
+they show the same words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Tone = Literal["plain", "good", "bad", "warn", "info", "muted"]
+Face = Literal["text", "code", "badge"]
+Mark = Literal["strong", "emphasis", "strike", "code", "muted"]
+
+
+@dataclass(frozen=True, slots=True)
+class Badge:
+    """A short state in words; the tone only repeats it in colour."""
+
+    text: str
+    tone: Tone = "muted"
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A run of inline text. `href` is an http(s) address; hosts show where it leads beside the text."""
+
+    text: str
+    marks: tuple[Mark, ...] = ()
+    href: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    spans: tuple[Span, ...]
+    type: Literal["paragraph"] = "paragraph"
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    level: int
+    spans: tuple[Span, ...]
+    type: Literal["heading"] = "heading"
+
+
+@dataclass(frozen=True, slots=True)
+class Bullets:
+    """A list; `start` numbers an ordered one, None is a bulleted one."""
+
+    items: tuple[tuple[Block, ...], ...]
+    start: int | None = None
+    type: Literal["bullets"] = "bullets"
+
+
+@dataclass(frozen=True, slots=True)
+class Quote:
+    blocks: tuple[Block, ...]
+    type: Literal["quote"] = "quote"
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    type: Literal["rule"] = "rule"
+
+
+@dataclass(frozen=True, slots=True)
+class Code:
+    """Text in a fixed-width face, wrapped where it is long. `more` says what was left out and how to see it."""
+
+    text: str
+    label: str = ""
+    more: str = ""
+    type: Literal["code"] = "code"
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """Ready lines for the next cell."""
+
+    lines: tuple[str, ...]
+    label: str = "Next"
+    type: Literal["commands"] = "commands"
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Numbered lines, the first one being number `first`."""
+
+    first: int
+    lines: tuple[str, ...]
+    label: str = ""
+    more: str = ""
+    type: Literal["lines"] = "lines"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """`detail` is a second line in the header (a dtype); a `header` column names its row.
+
+    `wide` holds sentences, which may wrap; `whole` holds what people copy, which is never narrowed.
+    """
+
+    name: str
+    detail: str = ""
+    right: bool = False
+    header: bool = False
+    wide: bool = False
+    whole: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    text: str
+    tone: Tone = "plain"
+    face: Face = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table. Every row has as many cells as there are columns."""
+
+    caption: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    more: str = ""
+    type: Literal["grid"] = "grid"
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A value of a JSON tree. `kind` is its JSON type, or "more" for a note about children left out."""
+
+    key: str | None
+    text: str
+    kind: str
+    children: tuple[Node, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    root: Node
+    more: str = ""
+    type: Literal["tree"] = "tree"
+
+
+@dataclass(frozen=True, slots=True)
+class DiffLine:
+    """`sign` is "+", "-", " " or "@" (where in the file)."""
+
+    sign: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """A unified diff of one file."""
+
+    path: str
+    summary: str
+    lines: tuple[DiffLine, ...]
+    more: str = ""
+    type: Literal["diff"] = "diff"
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """(label, value) pairs."""
+
+    pairs: tuple[tuple[str, str], ...]
+    type: Literal["facts"] = "facts"
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A sentence that stands out: an error, a warning, a note. `hint` says what to do next."""
+
+    text: str
+    tone: Tone = "info"
+    hint: str = ""
+    type: Literal["message"] = "message"
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    title: str
+    blocks: tuple[Block, ...]
+    type: Literal["section"] = "section"
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Blocks behind a summary line. Text hosts show the blocks of an open fold only."""
+
+    title: tuple[Span, ...]
+    badges: tuple[Badge, ...] = ()
+    aside: str = ""
+    blocks: tuple[Block, ...] = ()
+    open: bool = False
+    type: Literal["fold"] = "fold"
+
+
+Block = (
+    Paragraph
+    | Heading
+    | Bullets
+    | Quote
+    | Rule
+    | Code
+    | Commands
+    | Lines
+    | Grid
+    | Tree
+    | Diff
+    | Facts
+    | Message
+    | Section
+    | Fold
+)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """One object as people see it.
+
+    Attributes:
+        kind: "actions", "action", "result", "blob", "inspection", "trace", or a table's or card's own kind.
+        title: the heading; `badges` and `facts` stand beside and under it.
+        knob: what gives all of it, named wherever a host has to leave something out.
+    """
+
+    kind: str
+    title: str
+    badges: tuple[Badge, ...] = ()
+    facts: tuple[str, ...] = ()
+    blocks: tuple[Block, ...] = ()
+    knob: str = ""

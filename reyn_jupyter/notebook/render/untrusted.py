@@ -1,0 +1,148 @@
+"""Untrusted text, made safe to look at.
+
+Invariant: what `visible` returns draws nothing but itself: no control character, no ANSI escape, no bidirectional
+override and no invisible letter passes; each is replaced by a mark that shows it. Applied twice it changes nothing
+more. Values of the person's own classes are named by their type; their methods are never called.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+T = TypeVar("T")
+
+# C0 and C1 controls but newline and tab; soft hyphen; bidi marks, embeddings, overrides, isolates; zero-width space,
+# word joiner and other invisible operators; byte-order mark; Hangul fillers; surrogates; interlinear marks; tags.
+# The zero-width joiners stay: emoji and Persian need them, and they reorder nothing.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
+    "\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
+)
+_CONTROL_PICTURES = 0x2400
+_NUMBERS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
+_REDACT_MARGIN = 1024  # characters looked at past a cut, so that no half of a secret is left over
+
+
+def visible(text: str) -> str:
+    """Text with every hidden character shown: ESC as ␛, an override as ⟨U+202E⟩. Newlines and tabs stay."""
+    return _HIDDEN.sub(_shown, text)
+
+
+def _shown(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    if code < 0x20:
+        return chr(_CONTROL_PICTURES + code)
+    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
+
+
+def type_name(value: object) -> str:
+    """The name of a value's type, read past any metaclass of the person's."""
+    name: str = type.__dict__["__name__"].__get__(type(value))
+    return name
+
+
+def is_a(value: object, kind: type[T]) -> TypeGuard[T]:
+    """isinstance by the real type: a `__class__` property of the person's is never asked."""
+    return any(base is kind for base in type.__dict__["__mro__"].__get__(type(value)))
+
+
+class Look:
+    """How texts of one view are made: cut to size, on one line or several, secrets taken out first.
+
+    Args:
+        now: seconds since the epoch, for relative times.
+        redact: takes secrets out of a text; it sees the text before it is cut.
+    """
+
+    def __init__(self, now: float = 0.0, redact: Callable[[str], str] | None = None) -> None:
+        self.now = now
+        self._redact = redact
+
+    def text(self, value: object, limit: int = 200) -> str:
+        """At most `limit` characters, newlines kept; a cut ends with "…"."""
+        text = str.__str__(value) if is_a(value, str) else _plain(value)
+        if self._redact is not None:
+            text = self._redact(text[: limit + _REDACT_MARGIN])
+        return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"
+
+    def line(self, value: object, limit: int = 200) -> str:
+        """The same on one line: newlines become ⏎."""
+        return self.text(value, limit).replace("\r\n", "\n").replace("\n", "⏎").replace("\t", " ")
+
+    def lines(self, lines: Sequence[str], limit: int) -> tuple[str, ...]:
+        """Several lines, each cut to size; a secret that spans lines (a private key) is seen as a whole."""
+        if self._redact is not None:
+            joined = "\n".join(line[: limit + _REDACT_MARGIN] for line in lines)
+            lines = self._redact(joined).split("\n")
+        return tuple(line if len(line) <= limit else line[: max(0, limit - 1)] + "…" for line in lines)
+
+    def compact(self, value: object, limit: int = 120) -> str:
+        """A value on one line like JSON, bounded in work as in length."""
+        parts: list[str] = []
+        size = 0
+        for piece in _pieces(value, 6, limit + _REDACT_MARGIN):
+            parts.append(piece)
+            size += len(piece)
+            if size > limit + _REDACT_MARGIN:
+                break
+        return self.line("".join(parts), limit)
+
+
+def _plain(value: object) -> str:
+    """The text of a scalar; anything else by its type name."""
+    if value is None or is_a(value, bool):
+        return str(value)
+    if is_a(value, int):
+        return integer(value)
+    if is_a(value, float):
+        return _NUMBERS.get(float.__repr__(value)) or float.__repr__(value)
+    return f"<{type_name(value)}>"
+
+
+def integer(value: int) -> str:
+    """All digits of an integer; past 300 of them only how many there are (Python refuses to print 4,300 and more)."""
+    bits = int.bit_length(value)
+    return int.__repr__(value) if bits < 1000 else f"<int of about {bits * 30103 // 100000 + 1} digits>"
+
+
+def _pieces(value: object, depth: int, limit: int) -> Iterator[str]:
+    if is_a(value, str):
+        yield quoted(str.__str__(value)[:limit])
+    elif is_a(value, dict):
+        yield from _members(value, depth, limit) if depth else ("{…}",)
+    elif is_a(value, list):
+        yield from _items(list.__iter__(value), depth, limit) if depth else ("[…]",)
+    elif is_a(value, tuple):
+        yield from _items(tuple.__iter__(value), depth, limit) if depth else ("[…]",)
+    elif value is None or is_a(value, bool):
+        yield {None: "null", True: "true", False: "false"}[value]
+    else:
+        yield _plain(value)
+
+
+def _members(value: dict[Any, Any], depth: int, limit: int) -> Iterator[str]:
+    yield "{"
+    for place, (key, item) in enumerate(dict.items(value)):
+        yield ", " if place else ""
+        yield (quoted(str.__str__(key)[:limit]) if is_a(key, str) else _plain(key)) + ": "
+        yield from _pieces(item, depth - 1, limit)
+    yield "}"
+
+
+def _items(items: Iterator[Any], depth: int, limit: int) -> Iterator[str]:
+    yield "["
+    for place, item in enumerate(items):
+        yield ", " if place else ""
+        yield from _pieces(item, depth - 1, limit)
+    yield "]"
+
+
+def quoted(text: str) -> str:
+    """A string in double quotes, as JSON writes it, but with every letter of every script readable."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
+    return f'"{escaped}"'

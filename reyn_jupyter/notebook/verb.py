@@ -1,0 +1,56 @@
+"""What a verb is: a name, its options, and a function that returns the very object of the Python face."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from reyn_jupyter.notebook.options import Options
+from reyn_jupyter.sessions.current import session
+from reyn_jupyter.sessions.face import Session
+
+
+@dataclass(frozen=True)
+class Context:
+    """Where a verb runs.
+
+    Attributes:
+        shell: the IPython shell.
+        body: the cell's text under ``%%reyn VERB``, None for a line.
+        line: the line after the verb's options, literally (for verbs that take text).
+    """
+
+    shell: Any
+    body: str | None = None
+    line: str = ""
+
+    @property
+    def session(self) -> Session:
+        """The kernel's session, made when a verb first needs it: help works in a workspace that is broken."""
+        return session()
+
+
+@dataclass(frozen=True)
+class Verb:
+    """One verb of `%reyn`.
+
+    Args:
+        name: the word.
+        summary: one line for the help.
+        run: does it and returns the object that is shown.
+        options: its options.
+        examples: ready lines.
+        literal: the rest of the line after leading options is text, not words.
+        takes_body: ``%%reyn VERB`` has a use for the cell's text.
+        completes: (session, words before, word) → completions of its positional arguments.
+    """
+
+    name: str
+    summary: str
+    run: Callable[[Context, Any], Any]
+    options: type[Options] = Options
+    examples: tuple[str, ...] = ()
+    literal: bool = False
+    takes_body: bool = False
+    completes: Callable[[Session, list[str], str], list[str]] | None = field(default=None, compare=False)

@@ -1,0 +1,94 @@
+"""`%reyn ask "…"` and `%%reyn`: a turn of the router, shown live."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from reyn_jupyter.notebook import live
+from reyn_jupyter.notebook.errors import ReynError
+from reyn_jupyter.notebook.interpolation import interpolate
+from reyn_jupyter.notebook.options import Option, Options
+from reyn_jupyter.notebook.verb import Context, Verb
+
+
+class AskOptions(Options):
+    model: Annotated[
+        str | None, Option("-m", "MODEL"), Field(description="a tier, offline, or a LiteLLM model string")
+    ] = None
+    surface: Annotated[
+        Literal["universal", "flat", "auto"] | None,
+        Option(),
+        Field(description="tools that the model is offered"),
+    ] = None
+    discovery: Annotated[
+        Literal["prompt", "gate", "forced"] | None,
+        Option(),
+        Field(description="how it is led to the catalog"),
+    ] = None
+    max_steps: Annotated[
+        int | None, Option(takes="N"), Field(ge=1, le=1000, description="model calls at most")
+    ] = None
+    budget: Annotated[
+        float | None, Option(takes="USD"), Field(gt=0, allow_inf_nan=False, description="US dollars at most")
+    ] = None
+    vars: Annotated[str | None, Option(takes="a,b"), Field(description="variables to show in the prompt")] = (
+        None
+    )
+    approve: Annotated[
+        Literal["ask", "read", "all"],
+        Option(),
+        Field(description="what happens when an action needs consent"),
+    ] = "ask"
+    new: Annotated[bool, Option(), Field(description="start a conversation afresh")] = False
+    bg: Annotated[bool, Option(), Field(description="in the background; what would ask is denied")] = False
+    dry: Annotated[
+        bool, Option(), Field(description="show tools, tokens and the most it could cost; call nothing")
+    ] = False
+
+
+_TURN = {"model", "surface", "discovery", "max_steps", "budget", "approve", "new"}
+
+
+def run(context: Context, options: AskOptions) -> Any:
+    prompt, sent = _prompt(context, options)
+    session = context.session
+    chosen = options.model_dump(include=_TURN)
+    chosen |= {"sent": tuple(sent), "cell": live.cell_id(context.shell)}
+    if options.dry:
+        return session.dry(prompt, **chosen)
+    if options.bg:
+        card = live.Card(context.shell, session, background=True)
+        return card.follow(session.start(prompt, on_event=card, **chosen))
+    return live.watched(context, lambda card: session.ask(prompt, on_event=card, **chosen))
+
+
+def _prompt(context: Context, options: AskOptions) -> tuple[str, list[dict[str, Any]]]:
+    """The text to send, its variables filled in, and what they were."""
+    text = context.line if context.body is None else context.body
+    if context.body is not None and context.line.strip():
+        raise ReynError(
+            f"{context.line.strip()[:40]!r} stands beside %%reyn, where only options belong.",
+            "The question goes into the cell below.",
+        )
+    if not text.strip():
+        raise ReynError("Ask what?", 'For example: %reyn ask "how many rows has orders.csv?"')
+    names = [name for part in (options.vars or "").split(",") if (name := part.strip())]
+    parts = context.session.parts
+    return interpolate(text.strip("\n"), names, parts.services.namespace(), parts.redactor)
+
+
+VERB = Verb(
+    "ask",
+    "ask the model; it finds and invokes actions",
+    run,
+    AskOptions,
+    (
+        '%reyn ask "how many rows has orders.csv?"',
+        "%%reyn -m openai/gpt-4o-mini --budget 0.05",
+        "%%reyn --vars orders --approve read",
+    ),
+    literal=True,
+    takes_body=True,
+)

@@ -1,0 +1,52 @@
+"""`%reyn config [KEY [VALUE]]`: the settings and where each came from; with a value, change one for this session."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from reyn_jupyter.notebook.errors import ReynError
+from reyn_jupyter.notebook.options import Options, Positional, Rest
+from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.runtime.results import Table
+from reyn_jupyter.sessions.face import Session
+
+
+class ConfigOptions(Options):
+    key: Annotated[str | None, Positional()] = None
+    value: Annotated[tuple[str, ...], Rest()] = ()
+
+
+def run(context: Context, options: ConfigOptions) -> Table:
+    session = context.session
+    if options.value and options.key is not None:
+        session.configure(options.key, " ".join(options.value))
+    table = session.config
+    if options.key is None:
+        return table
+    rows = tuple(row for row in table.rows if str(row["key"]).startswith(options.key))
+    if not rows:
+        close = _nearest(session, options.key)
+        raise ReynError(
+            f"There is no key {options.key!r}.",
+            f"Did you mean {close}?" if close else "%reyn config lists all.",
+        )
+    return Table("config", rows, table.title, table.note)
+
+
+def _nearest(session: Session, key: str) -> str | None:
+    import difflib
+
+    keys = [str(row["key"]) for row in session.config.rows]
+    return next(iter(difflib.get_close_matches(key, keys, n=1, cutoff=0.4)), None)
+
+
+VERB = Verb(
+    "config",
+    "the settings; with a value, change one for this session",
+    run,
+    ConfigOptions,
+    ("%reyn config", "%reyn config router.limits", "%reyn config router.limits.max_steps 12"),
+    completes=lambda session, before, word: (
+        [] if before else [str(row["key"]) for row in session.config.rows]
+    ),
+)

@@ -1,0 +1,28 @@
+"""`%reyn describe NAME`: one action with its arguments and a ready line."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from reyn_jupyter.notebook import complete
+from reyn_jupyter.notebook.options import Options, Positional
+from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.runtime.results import ActionCard
+
+
+class DescribeOptions(Options):
+    name: Annotated[str, Positional()]
+
+
+def run(context: Context, options: DescribeOptions) -> ActionCard:
+    return context.session.describe_action(options.name)
+
+
+VERB = Verb(
+    "describe",
+    "one action, its arguments and a ready line",
+    run,
+    DescribeOptions,
+    ("%reyn describe table__query",),
+    completes=complete.actions,
+)

@@ -1,0 +1,22 @@
+"""`%reyn diff A B`: two runs side by side."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from reyn_jupyter.notebook import complete
+from reyn_jupyter.notebook.options import Options, Positional
+from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.runtime.results import Table
+
+
+class DiffOptions(Options):
+    a: Annotated[str, Positional()]
+    b: Annotated[str, Positional()] = "last"
+
+
+def run(context: Context, options: DiffOptions) -> Table:
+    return context.session.diff(options.a, options.b)
+
+
+VERB = Verb("diff", "two runs side by side", run, DiffOptions, ("%reyn diff -2 -1",), completes=complete.runs)

@@ -1,0 +1,28 @@
+"""`%reyn events [RUN]`: the record of a run, event by event."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from reyn_jupyter.notebook import complete
+from reyn_jupyter.notebook.options import Options, Positional
+from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.runtime.results import Table
+
+
+class EventsOptions(Options):
+    run: Annotated[str | None, Positional()] = None
+
+
+def run(context: Context, options: EventsOptions) -> Table:
+    return context.session.events_of(options.run)
+
+
+VERB = Verb(
+    "events",
+    "the record of a run, event by event",
+    run,
+    EventsOptions,
+    ("%reyn events", "%reyn events last"),
+    completes=complete.one_run,
+)

@@ -1,0 +1,78 @@
+"""`%reyn help [VERB]`: the verbs, or one of them with its options and examples."""
+
+from __future__ import annotations
+
+import difflib
+from typing import Annotated
+
+from reyn_jupyter.notebook import verbs
+from reyn_jupyter.notebook.errors import ReynError
+from reyn_jupyter.notebook.options import Options, Positional, choices, named, usage
+from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.runtime.results import Card
+
+
+class HelpOptions(Options):
+    verb: Annotated[str | None, Positional()] = None
+
+
+def run(context: Context, options: HelpOptions) -> Card:
+    if options.verb is not None:
+        return about(options.verb)
+    lines = tuple(
+        f"{name:<11} {verb.summary}" for name in verbs.names() if (verb := verbs.find(name)) is not None
+    )
+    ways = (
+        "%reyn VERB …          a verb",
+        "%%reyn [options]      a question, in the lines below it",
+        "x = %reyn list file   keeps the object; so does %reyn list file -o x",
+    )
+    return Card(
+        "help", "%reyn", (), (("Ways in", ways), ("Verbs", lines)), ("%reyn help ask", "%reyn doctor")
+    )
+
+
+def about(name: str) -> Card:
+    """The help card of one verb. Raises ReynError with the nearest one."""
+    verb = verbs.find(name)
+    if verb is None:
+        raise unknown(name)
+    words: dict[str, list[str]] = {}
+    for word, field in named(verb.options).items():
+        words.setdefault(field, []).append(word)
+    lines = []
+    for field, spelled in words.items():
+        info = verb.options.model_fields[field]
+        allowed = choices(info)
+        meaning = info.description or COMMON.get(field, "")
+        values = f" ({', '.join(allowed)})" if allowed else ""
+        lines.append(f"{', '.join(sorted(spelled)):<20} {meaning}{values}")
+    text = ' "…"' if verb.literal else ""
+    sections = (("Usage", (usage(name, verb.options) + text,)), ("Options", tuple(lines)))
+    return Card("help", f"%reyn {name}: {verb.summary}", (), sections, verb.examples)
+
+
+def unknown(name: str) -> ReynError:
+    close = difflib.get_close_matches(name, verbs.names(), n=1, cutoff=0.5)
+    hint = (
+        f"Did you mean %reyn {close[0]}?"
+        if close
+        else '%reyn help lists the verbs; %reyn ask "…" asks a question.'
+    )
+    return ReynError(f"There is no verb {name!r}.", hint)
+
+
+COMMON = {
+    "output": "keep the result under this name",
+    "debug": "show whole tracebacks",
+    "help": "this text",
+}
+
+VERB = Verb(
+    "help",
+    "the verbs, or one of them",
+    run,
+    HelpOptions,
+    ("%reyn help", "%reyn help ask"),
+    completes=lambda session, before, word: list(verbs.names()),
+)

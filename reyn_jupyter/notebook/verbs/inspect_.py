@@ -1,0 +1,34 @@
+"""`%reyn inspect ID [SELECTOR]`: a stored result, or a part of it."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from reyn_jupyter.notebook import complete
+from reyn_jupyter.notebook.options import Options, Positional
+from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.runtime.results import Inspection
+
+SELECTORS = ["lines:1-50", "slice:0..20", "key:", "path:/", "grep:", "bytes:0..8192"]
+
+
+class InspectOptions(Options):
+    blob: Annotated[str, Positional("ID")]
+    selector: Annotated[str | None, Positional()] = None
+
+
+def run(context: Context, options: InspectOptions) -> Inspection:
+    wanted = options.blob.removeprefix("[blob:").removesuffix("]").removeprefix("@")
+    if wanted == "last" and (newest := context.session.blobs.rows[:1]):
+        wanted = str(newest[0]["blob"])
+    return context.session.inspect(wanted, options.selector)
+
+
+VERB = Verb(
+    "inspect",
+    "a stored result, or a part of it",
+    run,
+    InspectOptions,
+    ("%reyn inspect last", "%reyn inspect ID lines:20-50", "%reyn inspect ID slice:0..20"),
+    completes=lambda session, before, word: SELECTORS if before else complete.blobs(session, before, word),
+)

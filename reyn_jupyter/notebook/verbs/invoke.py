@@ -1,0 +1,127 @@
+"""`%reyn invoke NAME key=value …`: run one action by hand; the call is your consent."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from reyn_jupyter.notebook import complete
+from reyn_jupyter.notebook.errors import ReynError
+from reyn_jupyter.notebook.options import Option, Options, Positional, Rest
+from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.runtime.results import Result
+
+
+class InvokeOptions(Options):
+    name: Annotated[str, Positional()]
+    arguments: Annotated[tuple[str, ...], Rest("key=value")] = ()
+    json_: Annotated[
+        str | None,
+        Option(takes="'{…}'|@var|@file.json"),
+        Field(alias="json", description="all arguments at once"),
+    ] = None
+
+
+def run(context: Context, options: InvokeOptions) -> Result:
+    given = _from_json(context, options.json_) if options.json_ is not None else {}
+    if context.body is not None and context.body.strip():
+        given |= _from_body(context.body)
+    for word in options.arguments:
+        key, value = _pair(word)
+        given[key] = value
+    return context.session.invoke_action(options.name, given)
+
+
+def _pair(word: str) -> tuple[str, Any]:
+    key, equals, value = word.partition("=")
+    if not equals or not key:
+        raise ReynError(f"{word!r} is no key=value.", "For example: %reyn invoke file__read path=README.md")
+    if value.startswith("@@"):
+        return key, value[1:]
+    if value.startswith("@") and len(value) > 1:
+        return key, reference(value[1:])
+    return key, value
+
+
+def reference(name: str) -> dict[str, str]:
+    """``@orders`` as a reference to a variable, ``@<blob id>`` as one to a stored result."""
+    compact = name.replace("-", "")
+    if len(compact) == 32 and all(character in "0123456789abcdef" for character in compact.lower()):
+        return {"$blob": name}
+    return {"$var": name}
+
+
+def _from_json(context: Context, text: str) -> dict[str, Any]:
+    where = "--json"
+    if text.startswith("@"):
+        where, name = text, text[1:]
+        namespace = context.session.parts.services.namespace()
+        if name in namespace:
+            return _object(namespace[name], where)
+        text = _file(name)
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ReynError(
+            f"{where} is not valid JSON: {error}.", "Put it in single quotes: --json '{\"key\": 1}'"
+        ) from error
+    return _object(value, where)
+
+
+def _file(name: str) -> str:
+    try:
+        return Path(name).expanduser().read_text("utf-8")
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError, ValueError) as error:
+        if isinstance(error, UnicodeDecodeError):
+            raise ReynError(f"@{name} is no UTF-8 text.") from error
+        raise ReynError(
+            f"@{name} is neither a variable nor a file.", "Or give the JSON itself: --json '{\"key\": 1}'"
+        ) from error
+    except OSError as error:
+        raise ReynError(f"@{name} cannot be read: {error.strerror or error}.") from error
+
+
+def _from_body(body: str) -> dict[str, Any]:
+    try:
+        return _object(json.loads(body), "The cell")
+    except (ValueError, RecursionError):
+        return _from_yaml(body)
+
+
+def _from_yaml(body: str) -> dict[str, Any]:
+    import yaml
+
+    from reyn_jupyter.outputs.convert import to_json
+
+    try:
+        value = yaml.safe_load(body)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise ReynError(
+            f"The cell is neither JSON nor YAML: {' '.join(str(error).split())}.",
+            "For example: path: README.md",
+        ) from error
+    return _object(to_json(value), "The cell")  # YAML has dates, JSON has not
+
+
+def _object(value: object, what: str) -> dict[str, Any]:
+    if not isinstance(value, dict):
+        raise ReynError(f"{what} must hold an object of arguments, not a {type(value).__name__}.")
+    return {str(key): item for key, item in value.items()}
+
+
+VERB = Verb(
+    "invoke",
+    "run one action by hand",
+    run,
+    InvokeOptions,
+    (
+        "%reyn invoke file__read path=README.md",
+        '%reyn invoke table__query --json \'{"sql": "SELECT 1 AS one"}\'',
+        "%reyn invoke function__discount price=10 df=@orders",
+    ),
+    takes_body=True,
+    completes=complete.arguments,
+)

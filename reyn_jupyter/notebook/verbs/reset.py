@@ -1,0 +1,14 @@
+"""`%reyn reset`: start the conversation afresh."""
+
+from __future__ import annotations
+
+from reyn_jupyter.notebook.options import Options
+from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.runtime.results import Card
+
+
+def run(context: Context, options: Options) -> Card:
+    return context.session.reset()
+
+
+VERB = Verb("reset", "start the conversation afresh", run, examples=("%reyn reset",))

@@ -1,0 +1,14 @@
+"""`%reyn runs`: what ran in this workspace, newest first."""
+
+from __future__ import annotations
+
+from reyn_jupyter.notebook.options import Options
+from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.runtime.results import Table
+
+
+def run(context: Context, options: Options) -> Table:
+    return context.session.runs
+
+
+VERB = Verb("runs", "what ran in this workspace", run, examples=("%reyn runs",))

@@ -1,0 +1,26 @@
+"""`%reyn search "WORDS"`: actions ranked by words; works without any model."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import Field
+
+from reyn_jupyter.notebook.errors import ReynError
+from reyn_jupyter.notebook.options import Option, Options, Rest
+from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.runtime.results import ActionTable
+
+
+class SearchOptions(Options):
+    words: Annotated[tuple[str, ...], Rest()] = ()
+    limit: Annotated[int, Option(takes="N"), Field(ge=1, le=100, description="actions at most")] = 10
+
+
+def run(context: Context, options: SearchOptions) -> ActionTable:
+    if not options.words:
+        raise ReynError("Search for what?", 'For example: %reyn search "group rows of a table"')
+    return context.session.search_actions(" ".join(options.words), limit=options.limit)
+
+
+VERB = Verb("search", "actions ranked by words", run, SearchOptions, ('%reyn search "find text in files"',))

@@ -1,0 +1,14 @@
+"""`%reyn surface`: tokens of the universal and the flat surface."""
+
+from __future__ import annotations
+
+from reyn_jupyter.notebook.options import Options
+from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.runtime.results import Table
+
+
+def run(context: Context, options: Options) -> Table:
+    return context.session.surface()
+
+
+VERB = Verb("surface", "tokens of the universal and the flat surface", run, examples=("%reyn surface",))

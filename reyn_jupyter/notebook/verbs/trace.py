@@ -1,0 +1,28 @@
+"""`%reyn trace [RUN]`: a run with its steps, diffs and blobs."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from reyn_jupyter.notebook import complete
+from reyn_jupyter.notebook.options import Options, Positional
+from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.runtime.trace import Trace
+
+
+class TraceOptions(Options):
+    run: Annotated[str | None, Positional()] = None
+
+
+def run(context: Context, options: TraceOptions) -> Trace:
+    return context.session.trace(options.run)
+
+
+VERB = Verb(
+    "trace",
+    "a run with its steps, diffs and blobs",
+    run,
+    TraceOptions,
+    ("%reyn trace", "%reyn trace last"),
+    completes=complete.one_run,
+)

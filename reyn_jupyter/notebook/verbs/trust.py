@@ -1,0 +1,14 @@
+"""`%reyn trust`: trust this workspace's reyn.yaml as it is now."""
+
+from __future__ import annotations
+
+from reyn_jupyter.notebook.options import Options
+from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.runtime.results import Card
+
+
+def run(context: Context, options: Options) -> Card:
+    return context.session.trust()
+
+
+VERB = Verb("trust", "trust this workspace's reyn.yaml as it is now", run, examples=("%reyn trust",))
