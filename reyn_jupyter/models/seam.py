@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 if TYPE_CHECKING:
@@ -27,6 +27,11 @@ _MESSAGE_TOKENS = 4  # what a message costs besides its text
 def canonical(value: object) -> bytes:
     """Canonical JSON: sorted keys, no spaces, UTF-8."""
     return _CANONICAL.encode(value).encode("utf-8", "surrogatepass")
+
+
+@lru_cache(256)
+def _short_hash(part: bytes) -> str:
+    return hashlib.sha256(part).hexdigest()[:16]
 
 
 def estimate_tokens(text: str | bytes) -> int:
@@ -124,15 +129,14 @@ class Request:
     @cached_property
     def components(self) -> dict[str, str]:
         """A short hash of each part that makes up the key, so that a miss can say which one moved."""
-        parts = {
-            "model": self.model.encode(),
-            "messages": b"".join(message.digest for message in self.messages),
-            "tools": self.tools.digest,
-            "tool_choice": self.tool_choice.encode(),
-            "parameters": canonical(dict(self.parameters)),
-            "repeat": str(self.repeat).encode(),
+        return {
+            "model": _short_hash(self.model.encode()),
+            "messages": hashlib.sha256(b"".join([message.digest for message in self.messages])).hexdigest()[:16],
+            "tools": _short_hash(self.tools.digest),
+            "tool_choice": _short_hash(self.tool_choice.encode()),
+            "parameters": _short_hash(canonical(dict(self.parameters))),
+            "repeat": _short_hash(str(self.repeat).encode()),
         }
-        return {name: hashlib.sha256(part).hexdigest()[:16] for name, part in parts.items()}
 
     @cached_property
     def key(self) -> str:

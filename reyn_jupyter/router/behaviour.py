@@ -7,6 +7,7 @@ Weak models obey mechanical mandates and skip discovery; strong ones need neithe
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any, Literal
 
 from reyn_jupyter.config import Settings
@@ -73,5 +74,7 @@ class Behaviour:
             listed.append(f"discovery: {self.discovery}")
         return tuple(listed)
 
-    def as_dict(self) -> dict[str, Any]:
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """The keys as plain data, for a run's record."""
         return asdict(self)

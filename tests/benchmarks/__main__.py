@@ -1,4 +1,4 @@
-"""`make bench`: every figure beside a peer or a limit, in the same run. One name picks one: `… tests.benchmarks blobs`."""
+"""`make bench`: every figure beside a peer or a limit, in the same run. Names pick some: `… tests.benchmarks blobs`."""
 
 from __future__ import annotations
 

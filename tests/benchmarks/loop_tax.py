@@ -16,7 +16,7 @@ import tempfile
 import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 TURNS = 120
 LIMIT_MS = 0.4
@@ -26,7 +26,9 @@ PEERS = ("reyn", "pydantic_ai", "smolagents", "langgraph")
 def main() -> None:
     rows = {}
     for name in PEERS:
-        done = subprocess.run([sys.executable, "-m", __spec__.name, name], capture_output=True, text=True, check=False)
+        done = subprocess.run(
+            [sys.executable, "-m", __spec__.name, name], capture_output=True, text=True, check=False
+        )
         rows[name] = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
     print(f"{'loop':<14}{'ms CPU a turn':>16}{'turn 100 : turn 1':>20}")
     for name, row in rows.items():
@@ -54,11 +56,10 @@ def report(times: list[float], *, conversation: bool) -> None:
 
 
 def reyn() -> None:
+    import reyn_jupyter as reyn
     from reyn_jupyter.catalog.action import Category, Operation, Purity, Tool
     from reyn_jupyter.models.scripted import ScriptedModel, call
     from reyn_jupyter.models.seam import Response, Usage
-
-    import reyn_jupyter as reyn
 
     async def handler(args: dict[str, Any], context: Any) -> str:
         return "hello"
@@ -126,7 +127,7 @@ def smolagents() -> None:
 
     class Say(Tool):  # type: ignore[misc]
         name, description, output_type = "say", "Say a word.", "string"
-        inputs = {"text": {"type": "string", "description": "the word"}}
+        inputs: ClassVar[dict[str, Any]] = {"text": {"type": "string", "description": "the word"}}
 
         def forward(self, text: str) -> str:
             return "hello"

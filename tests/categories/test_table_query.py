@@ -74,7 +74,7 @@ async def test_references_stand_for_sources_too(notebook: Notebook) -> None:
     [
         ("a.csv", b"x,y\n1,one\n2,two\n"),
         ("a.tsv", b"x\ty\n1\tone\n2\ttwo\n"),
-        ("a.csv.gz", gzip.compress(b"x,y\n1,one\n2,two\n")),
+        ("a.csv.gz", gzip.compress(b"x,y\n1,one\n2,two\n", mtime=0)),
         ("a.json", b'[{"x": 1, "y": "one"}, {"x": 2, "y": "two"}]'),
         ("a.jsonl", b'{"x": 1, "y": "one"}\n{"x": 2, "y": "two"}\n'),
         ("A.NDJSON", b'{"x": 1, "y": "one"}\n{"x": 2, "y": "two"}\n'),
