@@ -8,6 +8,7 @@ Names are imported on first use, so that loading the extension costs little.
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +33,16 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = getattr(import_module(_PUBLIC[name]), name)
     globals()[name] = value
+    _show_richly()
     return value
+
+
+def _show_richly() -> None:
+    """In a notebook, objects of the Python face show as they do under `%reyn`, extension loaded or not."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if shell is not None:
+        import_module("reyn_jupyter.notebook.render.formatters").register(shell)
 
 
 def __dir__() -> list[str]:

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reyn_jupyter.notebook.advice import sentence, way_on
+from reyn_jupyter.notebook.render.formatters import environment
 from reyn_jupyter.notebook.render.untrusted import Look, visible
 
 _LINE = 600
@@ -44,11 +45,11 @@ class ReynError(Exception):
         return cls(sentence(payload), way_on(payload), debug=debug)
 
     def __str__(self) -> str:
-        return f"{self.message} {self.hint}".strip()
+        return _clean(f"{self.message} {self.hint}".strip())
 
     def _render_traceback_(self) -> list[str]:
         if self.debug:
-            return [visible("".join(traceback.format_exception(self)))]
+            return [_clean("".join(traceback.format_exception(self)))]
         return _shown(self.message, self.hint)
 
 
@@ -66,8 +67,13 @@ class ReynInterrupt(KeyboardInterrupt):
 
 def _shown(message: str, hint: str) -> list[str]:
     """One line where it fits on one, else the hint on its own."""
-    together = f"{message} {hint}".strip()
+    together = _clean(f"{message} {hint}".strip())
     if len(together) <= _TOGETHER and "\n" not in together:
-        return [visible(together)]
+        return [together]
     lines = [line for part in (message, hint) if part for line in part.split("\n")]
-    return [visible(line) for line in Look().lines(lines[:_LINES], _LINE)]
+    return [visible(line) for line in Look(redact=environment()).lines(lines[:_LINES], _LINE)]
+
+
+def _clean(text: str) -> str:
+    """Without secrets, since an error is saved with the notebook, and without hidden characters."""
+    return visible(environment()(text))

@@ -60,7 +60,7 @@ def _variable(name: str, namespace: Mapping[str, Any], redactor: Any, way_out: s
     if not name.isidentifier():
         raise ReynError(f"{name[:80]!r} is no variable name.", "For example: --vars orders,limit")
     if name not in namespace:
-        known = [each for each in namespace if not each.startswith("_")]
+        known = [each for each in namespace if type(each) is str and not each.startswith("_")]
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
         meant = f"Did you mean {close[0]}? " if close else ""
         raise ReynError(f"There is no variable {name!r}.", f"{meant}{way_out}")

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextvars
 import time
 import uuid
+from collections import deque
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,7 @@ from reyn_jupyter.sessions.background import BackgroundRun
 from reyn_jupyter.sessions.face import Session
 
 INTERVAL = 0.1  # seconds between two updates
+MOST = 10  # updates in any second, those included that come before the notebook's thread is busy
 
 # The objects themselves, so that another one that took an id over is not taken for one of them.
 _shown: dict[int, object] = {}
@@ -60,7 +62,7 @@ def watched(context: Context, run: Callable[[Card], Trace]) -> Trace:
         return card.finish(run(card))
     except Interrupted as interrupted:
         if interrupted.result is None:
-            raise ReynInterrupt("Interrupted before anything was sent.") from None
+            raise ReynInterrupt(interrupted.why or "Interrupted before anything was sent.") from None
         return card.finish(interrupted.result)
 
 
@@ -76,7 +78,7 @@ class Card:
         self._events: list[Any] = []
         self._tail: list[str] = []
         self._due = False
-        self._last = 0.0
+        self._drawn: deque[float] = deque([float("-inf")] * MOST, maxlen=MOST)
         self._timer: Any = None
         self._handle: Any = None
         self._live = getattr(shell, "kernel", None) is not None
@@ -96,11 +98,15 @@ class Card:
             return
         if isinstance(event, RunEnded) and self._cell is None:
             return  # `finish` shows the end
-        if time.monotonic() - self._last >= INTERVAL:
+        if self._may_draw(event):
             self._draw(Trace.from_events(self._events), "".join(self._tail))
         else:
             self._due = True
             self._later()
+
+    def _may_draw(self, event: Any) -> bool:
+        now = time.monotonic()
+        return now - self._drawn[0] >= 1.0 and (event is None or now - self._drawn[-1] >= INTERVAL)
 
     def finish(self, trace: Trace) -> Trace:
         """Show the run as it ended, and give it back."""
@@ -117,7 +123,7 @@ class Card:
         return run
 
     def _draw(self, trace: Trace, tail: str | None) -> None:
-        self._last = time.monotonic()
+        self._drawn.append(time.monotonic())
         self._due = False
         bundle = self._bundle(trace, tail)
         if self._cell is None:

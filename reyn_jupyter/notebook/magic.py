@@ -15,6 +15,7 @@ from reyn_jupyter.notebook import extension, verbs
 from reyn_jupyter.notebook.errors import ReynError, ReynInterrupt
 from reyn_jupyter.notebook.options import Options, parse, parse_leading
 from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.runtime.engine import Interrupted
 from reyn_jupyter.runtime.results import ActionCard, ActionTable, Inspection, Result
 from reyn_jupyter.runtime.runlog import RunLogError
 from reyn_jupyter.runtime.script import ScriptError
@@ -124,7 +125,8 @@ def _is_name(text: str) -> bool:
 def _interrupted(error: KeyboardInterrupt) -> ReynInterrupt:
     if isinstance(error, ReynInterrupt):
         return error
-    return ReynInterrupt("Interrupted.", "What was done until then is in the record: %reyn trace last")
+    why = error.why if isinstance(error, Interrupted) else ""
+    return ReynInterrupt(why or "Interrupted.", "What was done until then is in the record: %reyn trace last")
 
 
 def _words(error: Exception) -> tuple[str, str]:

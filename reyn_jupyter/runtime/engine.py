@@ -11,21 +11,31 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import threading
+import time
 from collections.abc import Callable, Coroutine
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from queue import SimpleQueue
+from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
+QUIET = 0.1  # seconds without an event, after which a view may catch up
+PATIENCE = 2.0  # seconds that an interrupt waits for an engine that a handler keeps from doing anything else
+BLOCKED = (
+    "Interrupted, but an action keeps the engine busy without ever giving way (it blocks instead of awaiting), so "
+    "its run could not be told. The next call gets a fresh engine; the run ends when the action gives way."
+)
 
 
 class Interrupted(KeyboardInterrupt):
-    """The person interrupted a run. `result` is what the run gave after its cleanup, if anything."""
+    """The person interrupted a run. `result` is what the run gave after its cleanup, if anything; `why` says what
+    kept it from cleaning up, if anything did."""
 
-    def __init__(self, result: Any = None) -> None:
-        super().__init__("interrupted")
+    def __init__(self, result: Any = None, why: str = "") -> None:
+        super().__init__(why or "interrupted")
         self.result = result
+        self.why = why
 
 
 class WouldDeadlockError(RuntimeError):
@@ -41,14 +51,14 @@ class MainThreadCall(Generic[T]):
     loop: asyncio.AbstractEventLoop
 
     def serve(self) -> None:
-        """Run the function here. KeyboardInterrupt goes through, after the waiting side was told."""
+        """Run the function here. KeyboardInterrupt goes through: whoever serves the call cancels the whole task,
+        and with it the waiting side, so that no half of it goes on."""
         if self.future.cancelled():
             return
         _serving.depth = getattr(_serving, "depth", 0) + 1
         try:
             result = self.function()
         except KeyboardInterrupt:
-            self._settle(lambda: self.future.cancel())
             raise
         except BaseException as error:  # noqa: BLE001 - it belongs to the waiting side, whatever it is
             self._settle(lambda error=error: self.future.set_exception(_carried(error)))  # type: ignore[misc]
@@ -56,6 +66,14 @@ class MainThreadCall(Generic[T]):
             self._settle(lambda: self.future.set_result(result))
         finally:
             _serving.depth -= 1
+
+    def serve_alone(self) -> None:
+        """The same on a loop of the caller's, where nobody else could tell the waiting side of an interrupt."""
+        try:
+            self.serve()
+        except KeyboardInterrupt:
+            error = RuntimeError("interrupted by the person")
+            self._settle(lambda: self.future.set_exception(error))
 
     def _settle(self, settle: Callable[[], object]) -> None:
         self.loop.call_soon_threadsafe(lambda: None if self.future.done() else settle())
@@ -79,6 +97,7 @@ class Job(Generic[T]):
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.future: concurrent.futures.Future[T] = concurrent.futures.Future()
         self.future.set_running_or_notify_cancel()  # so that nobody can settle it but the task
+        self.told = threading.Event()  # set once a cancellation reached the task and all that it waits for
         self._loop = loop
         self._task: asyncio.Task[T] | None = None
 
@@ -88,7 +107,12 @@ class Job(Generic[T]):
 
     def cancel(self) -> None:
         """Ask it to stop; `future` is done once it has. It has begun by then, so that its cleanup runs."""
-        self._loop.call_soon_threadsafe(self._loop.call_soon, lambda: self._task and self._task.cancel())
+        self._loop.call_soon_threadsafe(self._loop.call_soon, self._cancel)
+
+    def _cancel(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+        self.told.set()
 
     def _settle(self, task: asyncio.Task[T]) -> None:
         if task.cancelled():
@@ -129,14 +153,21 @@ class Engine:
     @staticmethod
     def _serve(loop: asyncio.AbstractEventLoop) -> None:
         asyncio.set_event_loop(loop)
-        loop.run_forever()
+        while True:
+            try:
+                loop.run_forever()
+                return
+            except BaseException:  # noqa: BLE001, S112 - a task raised SystemExit; it has it, the loop goes on
+                continue
 
     def run(self, coroutine: Coroutine[Any, Any, T], on_event: Callable[[Any], None] | None = None) -> T:
         """Run a coroutine on the engine and serve this thread's part of it until it is done.
 
         Args:
             coroutine: what to run. It may report through `publish`.
-            on_event: gets what was published, here, in order. An error in it ends the run.
+            on_event: gets what was published, here, in order, and None once when nothing more will come for a
+                while (100 ms without an event, or this thread is about to be busy), so that a view can show
+                what it held back. An error in it ends the run.
 
         Raises:
             Interrupted: the person interrupted; the coroutine was cancelled and has cleaned up.
@@ -151,7 +182,18 @@ class Engine:
         queue: SimpleQueue[Any] = SimpleQueue()
         job = self._start(loop, coroutine, queue.put, queue.put if on_event else None)
         job.future.add_done_callback(lambda _: queue.put(_DONE))
-        return _pump(queue, job, on_event)
+        try:
+            return _pump(queue, job, on_event)
+        except Interrupted as interrupted:
+            if interrupted.why:
+                self._leave(loop)
+            raise
+
+    def _leave(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Let a blocked loop be; what is called next starts another."""
+        with self._lock:
+            if self._loop is loop:
+                self._loop = self._thread = None
 
     def start(
         self,
@@ -174,11 +216,12 @@ class Engine:
                     lambda: None if call.future.done() else call.future.set_exception(refusal)
                 )
             else:
-                home.call_soon_threadsafe(call.serve)
+                home.call_soon_threadsafe(call.serve_alone)
 
         def publish(event: Any) -> None:
-            if on_event is not None and home is not None:
-                home.call_soon_threadsafe(on_event, event)
+            if on_event is not None and home is not None and not home.is_closed():
+                with suppress(RuntimeError):  # closed just now: nobody looks any more
+                    home.call_soon_threadsafe(on_event, event)
 
         return self._start(self.loop, coroutine, deliver, publish if on_event else None)
 
@@ -188,7 +231,7 @@ class Engine:
         """Run a coroutine on the engine from another loop, and await it there; cancelling cancels it."""
         home = asyncio.get_running_loop()
         if home is self._loop:
-            return await coroutine
+            return await _apart(home, coroutine)
         job = self.start(coroutine, on_event=on_event, home=home)
         waiting = asyncio.wrap_future(job.future)
         try:
@@ -209,7 +252,7 @@ class Engine:
         return await future
 
     def _refuse_waiting_for_itself(self) -> None:
-        if threading.current_thread() is self._thread or getattr(_serving, "depth", 0):
+        if threading.current_thread() is self._thread or getattr(_serving, "depth", 0) > 0:
             raise WouldDeadlockError(
                 "a synchronous call here would wait for itself (this code already runs inside a reyn run). "
                 "Use the awaited face instead: await session.aio.ask(…), session.aio.invoke_action(…)."
@@ -225,7 +268,10 @@ class Engine:
         async def within() -> T:
             _deliver.set(deliver)
             _publish.set(publish)
-            return await coroutine
+            try:
+                return await coroutine
+            except (SystemExit, KeyboardInterrupt) as error:
+                raise RuntimeError(f"{type(error).__name__} was raised inside the engine: {error}") from error
 
         job: Job[T] = Job(loop)
         loop.call_soon_threadsafe(lambda: job.begin(within()))
@@ -240,26 +286,67 @@ def publisher() -> Callable[[Any], None] | None:
     return _publish.get()
 
 
+async def _apart(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine in a task and a context of its own, so that what it sets stays there; cancelling cancels it."""
+    task = loop.create_task(coroutine)
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        task.cancel()
+        await asyncio.wait([task])
+        raise
+
+
 def _pump(queue: SimpleQueue[Any], job: Job[T], on_event: Callable[[Any], None] | None) -> T:
-    interrupted = False
+    interrupted: float | None = None
     failure: BaseException | None = None
+    view = on_event or _nobody_looks
+    waiting = False  # whether an event came since the view last heard that it is quiet
     while True:
         try:
-            item = queue.get()
-            if item is _DONE:
+            item = _next(queue, QUIET if waiting or interrupted else None)
+            # An interrupt may strike between taking the last item and looking at it.
+            if item is _DONE or (item is None and interrupted and job.future.done()):
                 break
+            if interrupted and not job.told.is_set() and time.monotonic() - interrupted > PATIENCE:
+                raise Interrupted(None, BLOCKED)
             if isinstance(item, MainThreadCall):
-                item.serve()
-            elif on_event is not None and failure is None:
-                on_event(item)
+                if waiting:  # the call may take long: what was held back comes first
+                    waiting = False
+                    view(None)
+                _serve(item, job, stopping=bool(interrupted or failure))
+            elif failure is None and (item is not None or waiting):
+                waiting = item is not None
+                view(item)
+        except Interrupted:
+            raise
         except KeyboardInterrupt:
-            interrupted = True
+            interrupted = interrupted or time.monotonic()
             job.cancel()
         except Exception as error:  # noqa: BLE001 - a view that fails ends the run cleanly, then shows
             failure = error
+            waiting = False
             job.cancel()
     if failure is not None:
         raise failure
     if interrupted:
         raise Interrupted(None if job.future.exception() else job.future.result())
     return job.future.result()
+
+
+def _nobody_looks(event: Any) -> None:
+    return None
+
+
+def _serve(call: MainThreadCall[Any], job: Job[Any], *, stopping: bool) -> None:
+    if stopping:  # a call that was on its way must not begin after all
+        job.told.wait(PATIENCE)
+    call.serve()
+
+
+def _next(queue: SimpleQueue[Any], seconds: float | None) -> Any:
+    """What comes next; None when nothing came for so many seconds."""
+    try:
+        return queue.get(timeout=seconds)
+    except Empty:
+        return None

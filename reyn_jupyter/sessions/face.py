@@ -153,6 +153,12 @@ class Session:
         """
         return BackgroundRun.begin(self.parts, prompt, AskOptions(attended=False, **options), on_event)
 
+    def dry(self, prompt: str, **options: Any) -> Card:
+        """What `ask` would offer, send and cost at most; calls no model. Options as for `ask`."""
+        from reyn_jupyter.sessions.dry import dry
+
+        return ENGINE.run(dry(self.parts, prompt, AskOptions(**options)))
+
     def replay(
         self,
         run: str | int | None = None,

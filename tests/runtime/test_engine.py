@@ -75,6 +75,48 @@ def test_published_events_arrive_in_order_on_the_callers_thread(engine: Engine) 
     assert seen == [(number, threading.get_ident()) for number in range(100)]
 
 
+def test_a_view_hears_once_that_it_is_quiet_after_an_event(engine: Engine) -> None:
+    seen: list[object] = []
+    heard = threading.Event()
+
+    async def work() -> None:
+        publish = publisher()
+        assert publish is not None
+        for event in ("first", "second"):
+            publish(event)
+            while not heard.is_set():
+                await asyncio.sleep(0.01)
+            await asyncio.sleep(0.25)
+            heard.clear()
+
+    def view(event: object) -> None:
+        seen.append(event)
+        if event is None:
+            heard.set()
+
+    engine.run(work(), view)
+    assert seen == ["first", None, "second", None]
+
+
+def test_a_view_catches_up_before_a_call_that_may_hold_its_thread(engine: Engine) -> None:
+    seen: list[object] = []
+
+    async def work() -> None:
+        publish = publisher()
+        assert publish is not None
+        publish("about to call")
+        await engine.main_thread(lambda: seen.append("the call"))
+
+    engine.run(work(), seen.append)
+    assert seen == ["about to call", None, "the call"]
+
+
+def test_without_an_event_a_view_hears_nothing(engine: Engine) -> None:
+    seen: list[object] = []
+    engine.run(asyncio.sleep(0.25), seen.append)
+    assert seen == []
+
+
 def test_a_view_that_fails_cancels_the_run_and_shows_its_error(engine: Engine) -> None:
     cleaned = threading.Event()
 
@@ -127,19 +169,48 @@ def test_an_interrupt_inside_a_main_thread_call_stops_the_run(engine: Engine) ->
     def interrupted() -> None:
         raise KeyboardInterrupt
 
+    went_on: list[str] = []
+
+    async def work() -> str:
+        try:
+            await engine.main_thread(interrupted)
+        except asyncio.CancelledError:
+            task = asyncio.current_task()
+            assert task is not None and task.cancelling()
+            return "cancelled"
+        went_on.append("yes")
+        return "went on"
+
+    with pytest.raises(Interrupted) as caught:
+        engine.run(work())
+    assert caught.value.result == "cancelled" and not went_on
+
+
+def test_a_call_that_was_on_its_way_when_the_interrupt_came_does_not_begin(engine: Engine) -> None:
+    began: list[str] = []
+
     async def work() -> None:
-        await engine.main_thread(interrupted)
-        raise AssertionError("the run went on")
+        publish = publisher()
+        assert publish is not None
+        publish("about to call")
+        asyncio.get_running_loop().call_soon(time.sleep, 0.2)  # so that the cancellation comes late
+        await engine.main_thread(lambda: began.append("yes"))
+
+    def interrupt(event: object) -> None:
+        time.sleep(0.05)  # the call stands in the queue by now
+        if event is not None:
+            raise KeyboardInterrupt
 
     with pytest.raises(Interrupted):
-        engine.run(work())
+        engine.run(work(), interrupt)
+    assert not began
 
 
 def test_a_sync_call_from_the_engines_thread_raises_at_once_and_names_the_way_out(engine: Engine) -> None:
     async def inner() -> None:
         engine.run(_value(1))
 
-    with pytest.raises(WouldDeadlockError, match="session.aio"):
+    with pytest.raises(WouldDeadlockError, match=r"session\.aio"):
         engine.run(inner())
 
 
@@ -147,7 +218,7 @@ def test_a_sync_call_from_inside_a_main_thread_call_raises_at_once(engine: Engin
     async def outer() -> None:
         await engine.main_thread(lambda: engine.run(_value(1)))
 
-    with pytest.raises(WouldDeadlockError, match="session.aio"):
+    with pytest.raises(WouldDeadlockError, match=r"session\.aio"):
         engine.run(outer())
 
 

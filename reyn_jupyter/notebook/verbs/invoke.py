@@ -8,11 +8,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from reyn_jupyter.catalog.arguments import prepare
+from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.notebook import complete
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Option, Options, Positional, Rest
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.results import Result
+from reyn_jupyter.sessions.face import Session
 
 
 class InvokeOptions(Options):
@@ -29,10 +32,8 @@ def run(context: Context, options: InvokeOptions) -> Result:
     given = _from_json(context, options.json_) if options.json_ is not None else {}
     if context.body is not None and context.body.strip():
         given |= _from_body(context.body)
-    for word in options.arguments:
-        key, value = _pair(word)
-        given[key] = value
-    return context.session.invoke_action(options.name, given)
+    words = dict(_pair(word) for word in options.arguments)
+    return context.session.invoke_action(options.name, given | _typed(context.session, options.name, words))
 
 
 def _pair(word: str) -> tuple[str, Any]:
@@ -44,6 +45,19 @@ def _pair(word: str) -> tuple[str, Any]:
     if value.startswith("@") and len(value) > 1:
         return key, reference(value[1:])
     return key, value
+
+
+def _typed(session: Session, name: str, words: dict[str, Any]) -> dict[str, Any]:
+    """Words as the types that the action takes. With `router.forgive` on, every call is read like that anyway;
+    with it off a model's strings stay strings, but a person at a keyboard has nothing else to type."""
+    if session.parts.settings.router.forgive or not words:
+        return words
+    try:
+        action = find(session.catalog, name)
+    except UnknownActionError:
+        return words
+    read = prepare(action.input_schema, dict(words)).args
+    return {key: read.get(key, value) for key, value in words.items()}
 
 
 def reference(name: str) -> dict[str, str]:

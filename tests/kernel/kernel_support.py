@@ -1,0 +1,204 @@
+"""A real ipykernel and what a front end sees of it: outputs of a cell, questions on stdin, completions."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from queue import Empty
+from typing import Any
+
+from jupyter_client.manager import KernelManager
+
+TIMEOUT = 20.0
+PREPARE = """
+%load_ext reyn_jupyter
+import asyncio, time
+import reyn_jupyter as reyn
+from reyn_jupyter.models.scripted import ScriptedModel, call
+
+def says(*steps, **options):
+    reyn.session().parts.model = ScriptedModel(*steps, **options)
+
+def write(path, content):
+    return call("invoke_action", action_name="file__write", args={"path": path, "content": content})
+"""
+
+
+@dataclass
+class Cell:
+    """What one execution sent: every message, and the reply."""
+
+    messages: list[dict[str, Any]] = field(default_factory=list)
+    questions: list[str] = field(default_factory=list)
+    reply: dict[str, Any] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    def _of(self, *kinds: str) -> list[dict[str, Any]]:
+        return [each["content"] for each in self.messages if each["msg_type"] in kinds]
+
+    @property
+    def outputs(self) -> list[dict[str, Any]]:
+        """What stands under the cell: streams, displays, results and errors. Updates replace, they do not add."""
+        return self._of("stream", "display_data", "execute_result", "error")
+
+    @property
+    def updates(self) -> list[dict[str, Any]]:
+        return self._of("update_display_data")
+
+    @property
+    def drawn(self) -> list[str]:
+        """The text of every display, update and result, in order."""
+        shown = self._of("display_data", "update_display_data", "execute_result")
+        return [each["data"]["text/plain"] for each in shown]
+
+    @property
+    def text(self) -> str:
+        """The last thing drawn."""
+        return self.drawn[-1] if self.drawn else ""
+
+    @property
+    def printed(self) -> str:
+        return "".join(each["text"] for each in self._of("stream"))
+
+    @property
+    def error(self) -> str | None:
+        """What the front end shows for the error, None when there was none."""
+        errors = self._of("error")
+        return "\n".join(errors[0]["traceback"]) if errors else None
+
+
+class Kernel:
+    """An ipykernel in a workspace, with state and settings of its own."""
+
+    def __init__(self, workspace: Path, state: Path, environ: dict[str, str] | None = None) -> None:
+        self.workspace = workspace
+        folders = {
+            "REYN_STATE_DIR": "state",
+            "REYN_CONFIG_DIR": "config",
+            "IPYTHONDIR": "ipython",
+            "JUPYTER_CONFIG_DIR": "jupyter-config",
+            "JUPYTER_DATA_DIR": "jupyter-data",
+            "JUPYTER_RUNTIME_DIR": "jupyter-runtime",
+        }
+        own = {name: str(state / folder) for name, folder in folders.items()}
+        self._manager = KernelManager(kernel_name="python3")
+        self._manager.start_kernel(
+            cwd=str(workspace),
+            env={**os.environ, **own, "PYDEVD_DISABLE_FILE_VALIDATION": "1", **(environ or {})},
+        )
+        self._client = self._manager.client()
+        self._client.start_channels()
+        self._client.wait_for_ready(timeout=TIMEOUT)
+
+    def prepare(self) -> Kernel:
+        """Load the extension, and names that the tests' cells use."""
+        assert self.run(PREPARE).error is None
+        return self
+
+    def run(
+        self,
+        code: str,
+        *,
+        cell: str | None = None,
+        answers: Sequence[str] | None = None,
+        interrupt_at: str | None = None,
+    ) -> Cell:
+        """Run a cell to its end.
+
+        Args:
+            cell: its id, as a front end sends it.
+            answers: what the person types; None means that nobody is there.
+            interrupt_at: interrupt the kernel once this text was drawn or printed.
+        """
+        waiting = list(answers or ())
+        identity = self.send(code, cell=cell, allow_stdin=answers is not None)
+        done = Cell()
+        began = time.monotonic()
+        while True:
+            message = self._next(began)
+            if message is None:
+                self._answer(done, waiting)
+                continue
+            if message["parent_header"].get("msg_id") != identity:
+                continue
+            if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
+                break
+            done.messages.append(message)
+            if interrupt_at is not None and interrupt_at in f"{done.text}{done.printed}":
+                interrupt_at, began = None, time.monotonic()
+                self.interrupt()
+        done.seconds = time.monotonic() - began
+        while done.reply == {}:
+            reply = self._client.get_shell_msg(timeout=TIMEOUT)
+            if reply["parent_header"].get("msg_id") == identity:
+                done.reply = reply["content"]
+        return done
+
+    def send(self, code: str, *, cell: str | None = None, allow_stdin: bool = False) -> str:
+        """Ask for an execution and give the request's id, without waiting."""
+        content = {
+            "code": code,
+            "silent": False,
+            "store_history": True,
+            "user_expressions": {},
+            "allow_stdin": allow_stdin,
+            "stop_on_error": True,
+        }
+        metadata = {"cellId": cell} if cell else {}
+        message = self._client.session.msg("execute_request", content, metadata=metadata)
+        self._client.shell_channel.send(message)
+        return str(message["header"]["msg_id"])
+
+    def later(self, text: str) -> list[dict[str, Any]]:
+        """What is sent after a cell has ended, up to the message that shows `text`."""
+        began = time.monotonic()
+        found: list[dict[str, Any]] = []
+        while True:
+            message = self._next(began)
+            if message is None or message["msg_type"] == "status":
+                continue
+            found.append(message)
+            if text in message["content"].get("data", {}).get("text/plain", ""):
+                return found
+
+    def complete(self, code: str) -> list[str]:
+        """What Tab offers at the end of `code`, each as the whole text that it would make."""
+        content = self._client.complete(code, len(code), reply=True, timeout=TIMEOUT)["content"]
+        assert content["status"] == "ok"
+        start, end = content["cursor_start"], content["cursor_end"]
+        return [f"{code[:start]}{match}{code[end:]}" for match in content["matches"]]
+
+    def value(self, expression: str) -> str:
+        """The text of an expression's value."""
+        cell = self.run(f"print(({expression}))")
+        assert cell.error is None, cell.error
+        return cell.printed.strip()
+
+    def interrupt(self) -> None:
+        self._manager.interrupt_kernel()
+
+    def stop(self) -> None:
+        self._client.stop_channels()
+        self._manager.shutdown_kernel(now=True)
+
+    def _next(self, began: float) -> dict[str, Any] | None:
+        try:
+            message: dict[str, Any] = self._client.get_iopub_msg(timeout=0.05)
+        except Empty:
+            if time.monotonic() - began > TIMEOUT:
+                raise TimeoutError("the kernel says nothing any more") from None
+            return None
+        return message
+
+    def _answer(self, done: Cell, waiting: list[str]) -> None:
+        if not waiting:
+            return
+        try:
+            question = self._client.get_stdin_msg(timeout=0)
+        except Empty:
+            return
+        done.questions.append(question["content"]["prompt"])
+        self._client.input(waiting.pop(0))

@@ -1,0 +1,153 @@
+"""Errors of `%reyn` in a shell: one line and what to do next; the traceback for those who ask."""
+
+from __future__ import annotations
+
+import atexit
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+from reyn_jupyter.models.scripted import ScriptedModel
+from reyn_jupyter.notebook import extension
+from reyn_jupyter.sessions import current
+
+Run = Callable[[str], str]
+
+
+@pytest.fixture
+def run(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Iterator[Run]:
+    """Runs a cell in a shell of this process and gives what it printed."""
+    monkeypatch.chdir(workspace)
+    monkeypatch.setattr(current, "_current", [])
+    hooks = (sys.excepthook, sys.displayhook)
+    shell = InteractiveShell(colors="nocolor")
+    shell.history_manager.enabled = False
+    extension.load(shell)
+
+    def run(code: str) -> str:
+        capsys.readouterr()
+        shell.run_cell(code, store_history=False)
+        return capsys.readouterr().out.strip()
+
+    yield run
+    extension.unload(shell)
+    atexit.unregister(shell.atexit_operations)
+    shell.atexit_operations()
+    sys.excepthook, sys.displayhook = hooks
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("%reyn descibe x", "There is no verb 'descibe'. Did you mean %reyn describe?"),
+        ("%reyn qqq", "There is no verb 'qqq'. %reyn help lists the verbs; %reyn ask \"…\" asks a question."),
+        ("%reyn help qqq", "There is no verb 'qqq'."),
+        ("%reyn -m offline hello", "A verb comes before its options. For example: %reyn ask -m offline \"…\""),
+        ("%reyn list --limt 3", "There is no option --limt. Did you mean --limit?"),
+        ("%reyn list fiel", "Unknown category 'fiel'; the nearest is 'file'. Categories: file, "),
+        ("%reyn list file extra --offset 1 'x", "A quote is not closed."),
+        ("%reyn describe", "NAME is missing."),
+        ("%reyn describe file_raed", "Unknown action 'file_raed'. Did you mean file__read"),
+        ("%reyn describe one two", "Nothing takes 'two' here."),
+        ("%reyn describe zzz", "Unknown action 'zzz'. An action name is a category, two underscores and an entry"),
+        ("%reyn invoke file__read", "Invalid arguments for 'file__read': path is required."),
+        ("%reyn invoke file__read pth=x", "Invalid arguments for 'file__read': pth: unknown argument; did you mean"),
+        ("%reyn invoke file__read x", "'x' is no key=value. For example: %reyn invoke file__read path=README.md"),
+        ("%reyn invoke file__read path=no.txt", "no.txt does not exist."),
+        ("%reyn invoke file__read path=../../etc/passwd", "'../../etc/passwd' climbs with '..'"),
+        ("%reyn invoke file__read --json '{'", "--json is not valid JSON"),
+        ("%reyn invoke file__read --json '[1]'", "--json must hold an object of arguments, not a list."),
+        ("%reyn invoke file__read --json @none.json", "@none.json is neither a variable nor a file."),
+        ("%reyn invoke file__read --json @data", "@data is neither a variable nor a file."),
+        ("%%reyn invoke file__read\n{path: [", "The cell is neither JSON nor YAML"),
+        ("%%reyn invoke file__read\n- a", "The cell must hold an object of arguments, not a list."),
+        ("%%reyn list\nhello", "%%reyn list takes no cell body. Use a line: %reyn list"),
+        ("%%reyn how many\nrows?", "There is no verb 'how'. Beside %%reyn stand options; the question goes"),
+        ("%%reyn invok file__read\npath: x", "There is no verb 'invok'. Did you mean %reyn invoke?"),
+        ("%%reyn --new how many\nrows?", "'how many' stands beside %%reyn, where only options belong."),
+        ("%reyn ask", "Ask what?"),
+        ("%%reyn\n \n", "Ask what?"),
+        ("%reyn ask --budget -1 x", "--budget cannot be '-1': it must be more than 0."),
+        ("%reyn ask --budget nan x", "--budget cannot be 'nan'"),
+        ("%reyn ask --approve al x", "--approve cannot be 'al'. Did you mean all?"),
+        ("%reyn ask --max-steps 0 x", "--max-steps cannot be '0': it must be at least 1."),
+        ("%reyn search", "Search for what?"),
+        ("%reyn inspect x", "'x' is no blob id."),
+        ("%reyn trace", "There is no run yet. Try: %reyn ask"),
+        ("%reyn undo", "No run here has changed a file."),
+        ("%reyn diff 1", "There is no run yet."),
+        ("%reyn history drop", "Drop which turn?"),
+        ("%reyn history drop 1", "There is no turn 1: the conversation has 0."),
+        ("%reyn history drp 1", "'drp' is not one of list, drop, fork. Did you mean drop?"),
+        ("%reyn approvals drop", "Drop which pattern?"),
+        ("%reyn approvals drop nothing", "'nothing' was not approved."),
+        ("%reyn config router.nams", "There is no key 'router.nams'. Did you mean router.names?"),
+        ("%reyn config router.nams hidden", "router.nams: unknown key"),
+        ("%reyn config router.limits.max_steps many", "router.limits.max_steps: a whole number is needed, not 'many'."),
+        ("%reyn embeddings build", "'build' is not one of status."),
+        ("%reyn list -o 1x", "-o '1x' is no variable name."),
+        ("%reyn list -o class", "-o 'class' is no variable name."),
+        ("%reyn ask -m 'no model' x", "'no model' is not the name of a model."),
+    ],
+)  # fmt: skip
+def test_one_line_says_what_and_what_next(run: Run, code: str, said: str) -> None:
+    shown = run(code)
+    if code.startswith("%reyn ask -m"):
+        assert said in shown
+        return
+    assert shown.startswith(said)
+    assert len(shown.splitlines()) == 1
+
+
+def test_a_wrong_output_name_is_refused_before_anything_runs(run: Run, workspace: Path) -> None:
+    run("%reyn invoke file__write path=made.txt content=x -o 1x")
+    assert not (workspace / "made.txt").exists()
+
+
+def test_debug_gives_the_traceback_once_or_until_it_is_switched_off(run: Run) -> None:
+    assert "Traceback" in run("%reyn describe zzz --debug")
+    assert "Traceback" not in run("%reyn describe zzz")
+    run("%reyn debug on")
+    assert "Traceback" in run("%reyn describe zzz") and "Traceback" in run("%reyn undo")
+    run("%reyn debug off")
+    assert "Traceback" not in run("%reyn undo")
+
+
+def test_the_last_traceback_is_kept_for_later(run: Run) -> None:
+    run("%reyn undo")
+    assert "NothingToUndoError" in run("%reyn debug")
+
+
+def test_a_fault_of_ours_is_one_line_too_and_says_where_to_look(run: Run) -> None:
+    run("import reyn_jupyter as reyn\nreyn.session().parts.runs = None")
+    shown = run("%reyn runs")
+    assert len(shown.splitlines()) == 1
+    assert shown.startswith("AttributeError: ") and shown.endswith("%reyn debug shows where it happened.")
+    assert "in runs" in run("%reyn debug")
+
+
+def test_an_error_holds_no_secret_and_no_hidden_letter(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DEMO_API_KEY", "correct-horse-battery")
+    shown = run("%reyn describe correct-horse-battery\u202e\x1b[2J --debug")
+    assert "correct-horse-battery" not in shown and "[redacted:DEMO_API_KEY]" in shown
+    assert "\x1b" not in shown and "\u202e" not in shown
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "literal {x} {{}} ${HOME} $x \\n 100% 'single' \"double\" `back` # no comment",
+        "emoji 🦉🏳️‍🌈, עברית, 中文, \t tabs",
+        "a line\n%reyn list\n!ls\n? help\nlast line",
+        "many words " * 100_000,
+    ],
+)
+def test_a_prompt_reaches_the_model_letter_by_letter(run: Run, prompt: str) -> None:
+    model = current.session().parts.model = ScriptedModel(otherwise="Fine.")
+    run(f"%%reyn\n{prompt}")
+    assert model.requests[-1].messages[-1].content == prompt

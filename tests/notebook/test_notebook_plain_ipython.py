@@ -1,0 +1,60 @@
+"""In a terminal IPython, without a kernel: the same verbs, text alone, nothing of a notebook's machinery."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+LINES = """\
+%load_ext reyn_jupyter
+%reyn
+table = %reyn list file --limit 2
+len(table)
+%reyn ask "read notes.txt"
+%reyn ask what is in notes.txt?
+_.answer
+%reyn describe file__raed
+%reyn ask --bg "read notes.txt"
+_.result(20).status
+%reyn invoke file__write path=made.txt content=hello
+[name for name in ("ipywidgets", "comm", "anywidget", "ipykernel", "litellm") if name in __import__("sys").modules]
+%unload_ext reyn_jupyter
+"""
+
+
+def test_the_same_verbs_work_in_a_terminal(workspace: Path, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "IPython",
+            "--simple-prompt",
+            "--no-banner",
+            "--colors=NoColor",
+            "--no-confirm-exit",
+        ],
+        input=LINES,
+        capture_output=True,
+        text=True,
+        cwd=workspace,
+        env={**os.environ, "IPYTHONDIR": str(tmp_path / "ipython"), "TERM": "dumb"},
+        timeout=60,
+        check=True,
+    )
+    shown = dict(re.findall(r"In \[(\d+)\]: (.*?)(?=\nIn \[|\Z)", done.stdout, re.DOTALL))
+    assert shown["1"].strip() == ""
+    assert "workspace" in shown["2"] and "<div" not in done.stdout
+    assert "Out[4]: 2" in shown["4"]
+    assert "second line" in shown["5"] and "second line" in shown["6"] and "second line" in shown["7"]
+    assert (
+        shown["8"].strip()
+        == "Unknown action 'file__raed'. Did you mean file__read, file__edit or file__grep?"
+    )
+    assert "In the background: read notes.txt" in shown["9"]
+    assert "Out[10]: 'ok'" in shown["10"]
+    assert (workspace / "made.txt").read_text() == "hello"
+    assert "Out[12]: []" in shown["12"]
+    assert "Traceback" not in done.stdout + done.stderr
