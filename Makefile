@@ -26,10 +26,7 @@ $(VENV)/.setup-test: $(VENV)/.setup
 	@$(BIN)/pip install --quiet --editable '.[test]'
 	@touch $@
 
-$(VENV)/.setup-offline-rates: $(VENV)/.setup-test  ## measure the offline model on its 120 requests and write the table into its manual page
-	@$(BIN)/python tests/offline/rates.py --write
-
-bench: $(VENV)/.setup-test
+$(VENV)/.setup-bench: $(VENV)/.setup-test
 	@echo "· installing the peers that the benchmarks compare with"
 	@$(BIN)/pip install --quiet --editable '.[test,bench]'
 	@touch $@
@@ -48,7 +45,7 @@ demo: setup                     ## run the quickstart headless on the offline mo
 	@$(BIN)/python -m reyn_jupyter.demo
 
 lab: setup                      ## open JupyterLab on the quickstart
-	@$(BIN)/jupyter lab notebooks/01_quickstart.ipynb
+	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_quickstart.ipynb
 
 test: setup-test lint types contracts unit  ## run everything: lint, types, import contracts, tests, notebooks, browser
 

@@ -76,6 +76,7 @@ async def change(tree: Tree, path: str, make: Make, context: ToolContext) -> Cha
         blob = await _keep(current.data, relative, context)
         digest = None if data is None else hashlib.sha256(data).hexdigest()
         report = FileChange(relative, blob, digest, current.mode)
+        context.changing(report)
         try:
             await _to_the_end(
                 partial(_apply, tree, relative, current, data), partial(context.changed, report)

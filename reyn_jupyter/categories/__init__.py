@@ -27,7 +27,7 @@ def load(services: Services) -> tuple[list[Category], list[str]]:
     for point in entry_points(group=GROUP):
         try:
             categories += _checked(point.load()(services))
-        except Exception as error:  # noqa: BLE001 - another package's code
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - another package's code
             problems.append(
                 f"the category package {point.name!r} could not be loaded: {type(error).__name__}: {error}"
             )

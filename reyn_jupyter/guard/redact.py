@@ -30,6 +30,7 @@ _SECRET_NAME = re.compile(
     r"TOKEN(?!IZ)|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIAL|PRIVATE|KEYS?(?![A-Z])|_(?:PWD|PAT|PASS|DSN|AUTH)$",
     re.IGNORECASE,
 )
+_STRUCTURE = re.compile(r"""(\\u[0-9a-fA-F]{4}|\\.|[\s"{}\[\],:])""", re.DOTALL)  # of JSON and of lines
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
@@ -84,6 +85,21 @@ class Redactor:
             pieces.append(text[position:])
             text = "".join(pieces)
         return text
+
+    def masked(self, text: str) -> str:
+        """The text with every secret covered by as many bytes of UTF-8, so that offsets and lines stay true.
+
+        For what is cut afterwards: a secret that a cut had split would no longer be found.
+
+        >>> Redactor({"DEMO_API_KEY": "correct-horse-battery-staple"}).masked("key: correct-horse-battery-staple.")
+        'key: [redacted:DEMO_API_KEY]*****.'
+        """
+        pieces: list[str] = []
+        position = 0
+        for span in self.spans(text):
+            pieces += (text[position : span.start], _covered(text[span.start : span.end], span.name))
+            position = span.end
+        return "".join([*pieces, text[position:]]) if pieces else text
 
     def value(self, value: Any) -> Any:
         """A JSON value with its strings redacted, keys included; the same object when nothing was found."""
@@ -162,6 +178,25 @@ class _Secrets:
         options.max_mem = 64 << 20
         literals = [re2.escape(needle[:HINT]) for needle in self.needles]
         return re2.compile("|".join([*literals, *(shape.hint for shape in SHAPES)]), options)
+
+
+def _covered(secret: str, name: str) -> str:
+    """A mark where it fits, and asterisks; where the span reaches over structure, that stays."""
+    mark = f"[redacted:{name}]"
+
+    def cover(piece: str) -> str:
+        return mark + "*" * (_bytes(piece) - len(mark)) if len(mark) <= len(piece) else "*" * _bytes(piece)
+
+    pieces = _STRUCTURE.split(secret)
+    return "".join(piece if at % 2 else cover(piece) for at, piece in enumerate(pieces))
+
+
+def _bytes(text: str) -> int:
+    """Bytes of UTF-8; of text that was read with "surrogateescape", those that it was read from."""
+    try:
+        return len(text.encode("utf-8", "surrogateescape"))
+    except UnicodeEncodeError:
+        return len(text.encode("utf-8", "surrogatepass"))
 
 
 def _occurrences(text: str, needle: str) -> Iterator[int]:

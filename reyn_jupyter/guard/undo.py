@@ -71,7 +71,7 @@ def plan(changes: Sequence[RecordedChange], workspace: Workspace) -> tuple[Resto
     modes: dict[str, int | None] = {}
     for change in reversed(changes):
         if change.path not in current:
-            current[change.path] = virtual[change.path] = _read(workspace, change.path)
+            current[change.path] = virtual[change.path] = content(workspace, change.path)
         here = virtual[change.path]
         if _sha256(here) != change.sha256:
             reason = "was changed since" if here is current[change.path] else "was changed in between"
@@ -89,7 +89,7 @@ def apply(restores: Sequence[Restore], workspace: Workspace) -> None:
         taken back.
     """
     for restore in restores:
-        if _read(workspace, restore.path) != restore.current:
+        if content(workspace, restore.path) != restore.current:
             raise UndoRefusedError(restore.path, "was changed just now")
     done: list[Restore] = []
     try:
@@ -110,7 +110,8 @@ def _put(workspace: Workspace, path: str, content: bytes | None, mode: int | Non
         workspace.delete(path)
 
 
-def _read(workspace: Workspace, path: str) -> bytes | None:
+def content(workspace: Workspace, path: str) -> bytes | None:
+    """What a file holds now, None when it is not there. Raises UndoRefusedError when it cannot be reached."""
     try:
         return workspace.read_bytes(path) if workspace.resolve(path, for_write=True).exists() else None
     except WorkspaceError as error:

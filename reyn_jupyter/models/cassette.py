@@ -4,6 +4,9 @@ A request is found by its key, which covers model, messages, tools, tool choice,
 index. Equal requests recorded several times are served in the order of recording, each once. What is not
 there raises, names the part of the request that moved, and never falls through to a model or the network.
 
+Stored results have new ids in every run. A request is found whatever they are, and where a recorded answer names one,
+the answer that is served names the one in its place.
+
 A recording is a list of ``ModelRequested`` and ``ModelReplied`` events, so any run log serves as a
 cassette, and `export` takes the model events out of one. Requests reach this module redacted; a key that is
 left in one is refused, on writing and on reading.
@@ -12,11 +15,13 @@ left in one is refused, on writing and on reading.
 from __future__ import annotations
 
 import json
+import re
 import threading
 import time
 from collections import deque
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, get_args
 
 from reyn_jupyter.models.recording import (
     MODEL_EVENTS,
@@ -28,7 +33,7 @@ from reyn_jupyter.models.recording import (
     reply_of,
     request_event,
 )
-from reyn_jupyter.models.seam import Model, ModelError, Request, Response, Tier
+from reyn_jupyter.models.seam import Model, ModelError, Request, Response, Tier, ToolCall
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -111,18 +116,24 @@ class CassetteRecorder:
             self._step, self._last = step, request
 
 
+_STORED = re.compile(r"\[blob:([0-9a-f-]{36})\]")
+
+
 @dataclass(frozen=True)
 class _Recorded:
-    """A request of the recording: what it was made of, for the diagnosis of a miss."""
+    """A request of the recording: what it was made of, for the diagnosis of a miss, and the stored results in it."""
 
     model: str
     components: Mapping[str, str]
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    stored: tuple[str, ...] = ()
 
 
 class CassettePlayer:
     """A model that answers from a recording alone.
 
-    `label` and `tier` are those of the recorded model: its name is a part of every request's key.
+    `label`, `tier` and `parameters` are those of the recorded model: they are parts of every request's key. `system`
+    is the first system prompt of the recording, None when it holds none.
 
     Args:
         path: a cassette or a run log.
@@ -142,15 +153,24 @@ class CassettePlayer:
         self._name = path.name
         self._tier: Tier = tier
         self._requests: dict[str, _Recorded] = {}
-        self._replies: dict[str, deque[Response | ModelError]] = {}
+        self._replies: dict[str, deque[tuple[Response | ModelError, _Recorded]]] = {}
         self._served: dict[str, int] = {}
+        self.system: str | None = None
+        stored: tuple[str, ...] = ()
         for event in read_events(path, contains_key_shape):
             if event["type"] == "ModelRequested":
-                self._requests[event["key"]] = _Recorded(event["model"], event["components"])
+                messages = event.get("messages") or ()
+                if len(messages) == event.get("total_messages"):
+                    stored = ()
+                stored = _in_order((*stored, *_stored(messages)))
+                self.system = self.system or next(_contents(messages, "system"), None)
+                self._requests[event["key"]] = _Recorded(
+                    event["model"], event["components"], event.get("parameters") or {}, stored
+                )
             elif event["type"] == "ModelReplied":
-                recorded = self._requests.get(event["key"])
-                reply = reply_of(event, recorded.model if recorded is not None else "")
-                self._replies.setdefault(event["key"], deque()).append(reply)
+                recorded = self._requests.get(event["key"]) or _Recorded("", {})
+                reply = reply_of(event, recorded.model)
+                self._replies.setdefault(event["key"], deque()).append((reply, recorded))
             elif event["type"] == "RunStarted" and event.get("tier") in get_args(Tier):
                 self._tier = event["tier"]
         if not self._replies:
@@ -174,6 +194,10 @@ class CassettePlayer:
         return False
 
     @property
+    def parameters(self) -> Mapping[str, Any]:
+        return next((recorded.parameters for recorded in self._requests.values()), {})
+
+    @property
     def remaining(self) -> int:
         """How many answers have not been served yet."""
         return sum(map(len, self._replies.values()))
@@ -184,9 +208,10 @@ class CassettePlayer:
         if not replies:
             raise self._miss(request)
         self._served[request.key] = self._served.get(request.key, 0) + 1
-        reply = replies.popleft()
+        reply, recorded = replies.popleft()
         if isinstance(reply, ModelError):
             raise reply
+        reply = _renamed(reply, recorded.stored, _stored(message.wire for message in request.messages))
         if on_text is not None and reply.text:
             on_text(reply.text)
         return reply
@@ -227,6 +252,33 @@ def export(log: Path, cassette: Path, contains_key_shape: KeyDetector) -> int:
     text = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events)
     cassette.write_text(text, encoding="utf-8", errors="backslashreplace")
     return len(events)
+
+
+def _contents(messages: Iterable[Mapping[str, Any]], role: str) -> Iterator[str]:
+    return (str(message.get("content") or "") for message in messages if message.get("role") == role)
+
+
+def _stored(messages: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+    """The ids of stored results in tool results, in the order of their first place."""
+    return _in_order(found for text in _contents(messages, "tool") for found in _STORED.findall(text))
+
+
+def _in_order(ids: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(ids))
+
+
+def _renamed(reply: Response, recorded: tuple[str, ...], now: tuple[str, ...]) -> Response:
+    """The answer with each recorded id replaced by the one in its place now, counted from the last."""
+    names = {old: new for old, new in zip(reversed(recorded), reversed(now), strict=False) if old != new}
+    if not names:
+        return reply
+    pattern = re.compile("|".join(map(re.escape, names)))
+
+    def rename(text: str) -> str:
+        return pattern.sub(lambda found: names[found[0]], text)
+
+    calls = tuple(ToolCall(call.id, call.name, rename(call.arguments)) for call in reply.tool_calls)
+    return replace(reply, text=rename(reply.text), tool_calls=calls)
 
 
 def _listed(names: list[str]) -> str:

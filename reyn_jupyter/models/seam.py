@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -21,6 +22,10 @@ Tier = Literal["light", "standard", "strong"]
 
 
 _CANONICAL = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+# Where the id of a stored result stands: in a summary, and in the arguments of a call (JSON inside JSON).
+BLOB_ID = re.compile(
+    rb"""(\[blob:|(?:blob_id|\$blob)\\*"\s*:\s*\\*")([0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})"""
+)
 _MESSAGE_TOKENS = 4  # what a message costs besides its text
 
 
@@ -76,7 +81,8 @@ class Message:
 
     @cached_property
     def digest(self) -> bytes:
-        return hashlib.sha256(canonical(self.wire)).digest()
+        """A hash of the wire form. The ids of stored results, new in every run, count by their place alone."""
+        return hashlib.sha256(BLOB_ID.sub(rb"\1<blob>", canonical(self.wire))).digest()
 
     @cached_property
     def tokens(self) -> int:
@@ -131,7 +137,9 @@ class Request:
         """A short hash of each part that makes up the key, so that a miss can say which one moved."""
         return {
             "model": _short_hash(self.model.encode()),
-            "messages": hashlib.sha256(b"".join([message.digest for message in self.messages])).hexdigest()[:16],
+            "messages": hashlib.sha256(b"".join([message.digest for message in self.messages])).hexdigest()[
+                :16
+            ],
             "tools": _short_hash(self.tools.digest),
             "tool_choice": _short_hash(self.tool_choice.encode()),
             "parameters": _short_hash(canonical(dict(self.parameters))),

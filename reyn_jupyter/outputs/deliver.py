@@ -31,12 +31,13 @@ from reyn_jupyter.outputs.convert import TooLargeError, to_content, type_name
 from reyn_jupyter.outputs.encoding import clean, clip, utf8
 from reyn_jupyter.outputs.local import is_local, read_handed_over
 from reyn_jupyter.outputs.policy import DEFAULT_POLICY, OutputPolicy
-from reyn_jupyter.outputs.summary import summarize, written
+from reyn_jupyter.outputs.summary import Mask, as_it_is, summarize, written
 from reyn_jupyter.outputs.survey import kind_of, pieces
 
 SMALL_VALUES = (
     20_000  # values, and twenty times as many characters, that are converted on the caller's thread
 )
+LOOKED_THROUGH = 1 << 20  # characters of a text that are masked on the caller's thread
 _REASON_BYTES = 120
 
 
@@ -77,23 +78,31 @@ def to_output(
     return _decide(value, policy, budget)[0]
 
 
-def _decide(value: object, policy: OutputPolicy, budget: int | None) -> tuple[ToolOutput, str]:
+def _decide(
+    value: object, policy: OutputPolicy, budget: int | None, mask: Mask = as_it_is
+) -> tuple[ToolOutput, str]:
     """The output, and the kind of its content."""
     kind = type(value)  # never isinstance: that asks the value for its __class__
     if issubclass(kind, Stored):
         own = cast("Stored", value)
         content = to_content(own.content, budget=budget)
-        return Stored(clip(str(own.summary), policy.summary_bytes), content), kind_of(content)
+        return Stored(clip(mask(str(own.summary)), policy.summary_bytes), content), kind_of(content)
     content = to_content(
         Text(cast("Inline", value).text) if issubclass(kind, Inline) else value, budget=budget
     )
     if isinstance(content, FileContent):
-        return _decide_file(content, policy, budget)
+        return _decide_file(content, policy, budget, mask)
     text = _short_text(content, policy.inline_bytes)
-    return (Stored(summarize(content, policy), content) if text is None else Inline(text)), kind_of(content)
+    if text is not None:
+        return Inline(text), kind_of(content)
+    if budget is not None and isinstance(content, Text) and len(content.text) > LOOKED_THROUGH:
+        raise TooLargeError
+    return Stored(summarize(content, policy, mask=mask), content), kind_of(content)
 
 
-def _decide_file(content: FileContent, policy: OutputPolicy, budget: int | None) -> tuple[ToolOutput, str]:
+def _decide_file(
+    content: FileContent, policy: OutputPolicy, budget: int | None, mask: Mask
+) -> tuple[ToolOutput, str]:
     if content.path.lstat().st_size <= policy.inline_bytes:
         held = read_handed_over(content)
         text = _short_text(held, policy.inline_bytes)
@@ -102,7 +111,7 @@ def _decide_file(content: FileContent, policy: OutputPolicy, budget: int | None)
             return Inline(text), kind_of(held)
     if budget is not None:
         raise TooLargeError
-    return Stored(summarize(content, policy), content), kind_of(content)
+    return Stored(summarize(content, policy, mask=mask), content), kind_of(content)
 
 
 def _short_text(content: Text | Structured, limit: int) -> str | None:
@@ -132,6 +141,7 @@ async def deliver(
     policy: OutputPolicy = DEFAULT_POLICY,
     action: str | None = None,
     run: str | None = None,
+    mask: Mask = as_it_is,
 ) -> Delivered:
     """Bring a handler's value into the history: inline when it is small, else stored with a summary.
 
@@ -141,23 +151,24 @@ async def deliver(
         policy: the bounds.
         action: the qualified name, for the blob's manifest.
         run: the run's id, for the blob's manifest.
+        mask: covers what may not be shown in a summary, before it is cut; what is stored, or goes inline, is whole.
     """
     try:
-        output, kind = _decide(value, policy, SMALL_VALUES)
+        output, kind = _decide(value, policy, SMALL_VALUES, mask)
     except TooLargeError:
-        output, kind = await _in_thread(value, policy)
+        output, kind = await _in_thread(value, policy, mask)
     except Exception as problem:  # noqa: BLE001 - a hostile value or a file that went away
         output, kind = _unreadable(value, problem), "text"
     if isinstance(output, Inline):
         return Delivered(output.text, None, kind, len(output.text.encode()))
     if store is None:
         return await asyncio.to_thread(_in_full, output.content)
-    return await _store(output, store, policy, action, run)
+    return await _store(output, store, policy, action, run, mask)
 
 
-async def _in_thread(value: object, policy: OutputPolicy) -> tuple[ToolOutput, str]:
+async def _in_thread(value: object, policy: OutputPolicy, mask: Mask) -> tuple[ToolOutput, str]:
     try:
-        return await asyncio.to_thread(_decide, value, policy, None)
+        return await asyncio.to_thread(_decide, value, policy, None, mask)
     except Exception as problem:  # noqa: BLE001 - see deliver
         return _unreadable(value, problem), "text"
 
@@ -177,7 +188,7 @@ def _in_full(content: Content) -> Delivered:
 
 
 async def _store(
-    output: Stored, store: BlobStore, policy: OutputPolicy, action: str | None, run: str | None
+    output: Stored, store: BlobStore, policy: OutputPolicy, action: str | None, run: str | None, mask: Mask
 ) -> Delivered:
     content = output.content
     try:
@@ -192,15 +203,15 @@ async def _store(
             clip(f"[blob:{blob_id}] {output.summary}", policy.summary_bytes), blob_id, kind, size
         )
     except Exception as problem:  # noqa: BLE001 - a store that fails must not end the turn
-        prefix = f"[not stored: {clip(str(problem), _REASON_BYTES)}] "
-        return await asyncio.to_thread(_preview, output, prefix, policy)
+        prefix = f"[not stored: {clip(mask(str(problem)), _REASON_BYTES)}] "
+        return await asyncio.to_thread(_preview, output, prefix, policy, mask)
 
 
-def _preview(output: Stored, prefix: str, policy: OutputPolicy) -> Delivered:
+def _preview(output: Stored, prefix: str, policy: OutputPolicy, mask: Mask) -> Delivered:
     """The summary again, with the reason where the blob's id would stand."""
     content = output.content
     try:
-        body = summarize(content, policy, prefix=len(utf8(prefix)))
+        body = summarize(content, policy, prefix=len(utf8(prefix)), mask=mask)
     except Exception:  # noqa: BLE001 - the file may have gone with the store
         body = output.summary
     delivered = Delivered(

@@ -14,6 +14,7 @@ from reyn_jupyter.outputs.convert import to_json, type_name
 from reyn_jupyter.outputs.deliver import Delivered
 from reyn_jupyter.outputs.encoding import clean, clip, compact, utf8
 from reyn_jupyter.outputs.policy import DEFAULT_POLICY, OutputPolicy
+from reyn_jupyter.outputs.summary import Mask, as_it_is
 
 SHOWN_ERROR = 300  # bytes of a handler's error that the history holds
 NAME_BYTES = 200  # bytes of a name that an error quotes
@@ -32,6 +33,7 @@ async def deliver_error(
     policy: OutputPolicy = DEFAULT_POLICY,
     action: str | None = None,
     run: str | None = None,
+    mask: Mask = as_it_is,
 ) -> Delivered:
     """What a handler raised, as ``{"error": "<Type>: <first 300 bytes>", "hint", "blob": id or null}``.
 
@@ -40,14 +42,14 @@ async def deliver_error(
         store: takes the whole text when it is longer than `policy.inline_bytes`; None shows it in full.
         kind: the exception's type name; taken from the exception when it is None.
         hint: what to do next.
-        policy, action, run: as for `deliver.deliver`.
+        policy, action, run, mask: as for `deliver.deliver`.
     """
     kind = clip(kind or type_name(error), 100) if kind or isinstance(error, BaseException) else ""
     message = _message(error)
     whole = f"{kind}: {message}" if kind else message
-    size, blob, shown = len(utf8(whole)), None, message
+    size, blob, shown, hint = len(utf8(whole)), None, mask(message), mask(hint)
     if store is not None:
-        shown = clip(message, SHOWN_ERROR)
+        shown = clip(shown, SHOWN_ERROR)
         hint = clip(hint, HINT_BYTES)
         if size > policy.inline_bytes:
             try:

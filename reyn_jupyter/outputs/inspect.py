@@ -43,7 +43,12 @@ KEYS_SHOWN = 800  # bytes of key names in an error
 
 
 async def inspect(
-    store: BlobStore, blob_id: str, selector: str | None = None, *, cap: int = DEFAULT_POLICY.answer_bytes
+    store: BlobStore,
+    blob_id: str,
+    selector: str | None = None,
+    *,
+    cap: int = DEFAULT_POLICY.answer_bytes,
+    mask: Callable[[str], str] | None = None,
 ) -> str:
     """A part of a blob.
 
@@ -52,6 +57,7 @@ async def inspect(
         blob_id: the id, also as ``[blob:<id>]``.
         selector: see `selectors`; None gives kind, size and the leading part.
         cap: the most bytes of the answer.
+        mask: covers what may not be shown, before anything is selected or cut: from a text to one of as many bytes.
 
     Raises:
         InvalidBlobIdError: the id is no UUID; nothing was touched.
@@ -62,8 +68,8 @@ async def inspect(
     info = local.describe(wanted)
     parsed = _parsed(selector, info)
     if info.size <= DIRECT_BYTES and not isinstance(parsed, Grep):
-        return _answer(local, info, parsed, cap)
-    return await asyncio.to_thread(_answer, local, info, parsed, cap)
+        return _answer(local, info, parsed, cap, mask)
+    return await asyncio.to_thread(_answer, local, info, parsed, cap, mask)
 
 
 def inspect_now(
@@ -86,9 +92,15 @@ def _parsed(selector: str | None, info: BlobInfo) -> Selector | None:
         raise SelectorError(f"{wrong}; {takes}", wrong.hint) from None
 
 
-def _answer(store: LocalBlobStore, info: BlobInfo, selector: Selector | None, cap: int) -> str:
+def _answer(
+    store: LocalBlobStore,
+    info: BlobInfo,
+    selector: Selector | None,
+    cap: int,
+    mask: Callable[[str], str] | None = None,
+) -> str:
     try:
-        with BlobView(store, info) as view:
+        with BlobView(store, info, mask) as view:
             answer = overview(view, cap) if selector is None else _SELECT[type(selector)](view, selector, cap)
     except SelectorError:
         raise

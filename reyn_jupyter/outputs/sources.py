@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
 BLOCK = 1 << 20
+AROUND = 1 << 15  # bytes before and after a part that a mask looks at too; no secret is longer
 
 
 class ByteSource(Protocol):
@@ -76,6 +77,40 @@ class FileSource:
         descriptor, self._descriptor = self._descriptor, -1
         if descriptor >= 0:
             os.close(descriptor)
+
+
+class MaskedSource:
+    """A source in which a mask has covered what may not be shown, wherever a part of it begins or ends.
+
+    Args:
+        inner: the source itself.
+        mask: from a text to one of as many bytes of UTF-8, so that every offset stays true.
+    """
+
+    def __init__(self, inner: ByteSource, mask: Callable[[str], str]) -> None:
+        self._inner = inner
+        self._mask = mask
+        self._start = 0
+        self._known = b""
+        self.size = inner.size
+
+    def read(self, offset: int, length: int) -> bytes:
+        end = min(offset + max(length, 0), self.size)
+        if not (self._start <= offset and end <= self._start + len(self._known)):
+            self._look(offset, max(length, AROUND))
+        return self._known[offset - self._start : end - self._start]
+
+    def _look(self, offset: int, length: int) -> None:
+        begin = max(0, offset - AROUND)
+        raw = self._inner.read(begin, offset - begin + length + AROUND)
+        text = raw.decode("utf-8", "surrogateescape")
+        covered = self._mask(text)
+        # A text without a secret comes back as it was; what was cut off at either end has its bytes again.
+        known = raw if covered is text else covered.encode("utf-8", "surrogateescape")
+        self._start, self._known = offset, known[offset - begin : offset - begin + length]
+
+    def close(self) -> None:
+        self._inner.close()
 
 
 def blocks(source: ByteSource, start: int = 0, stop: int | None = None) -> Iterator[bytes]:

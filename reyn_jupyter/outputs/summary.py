@@ -8,8 +8,8 @@ Source of the three formats: tool-output design, "automatic summary".
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
@@ -17,12 +17,24 @@ from reyn_jupyter.outputs.content import FileContent, Structured, Text
 from reyn_jupyter.outputs.convert import label_of
 from reyn_jupyter.outputs.encoding import ELLIPSIS, clean, clip, compact, one_line
 from reyn_jupyter.outputs.info import headline
-from reyn_jupyter.outputs.lines import count_lines, first_lines, last_lines
+from reyn_jupyter.outputs.lines import (
+    LineIndex,
+    count_lines,
+    file_lines,
+    first_lines,
+    last_lines,
+    read_lines,
+)
 from reyn_jupyter.outputs.policy import OutputPolicy
 
+Mask = Callable[[str], str]
 PREFIX_BYTES = len("[blob:] ") + 36
 HEAD_ELEMENTS = 2
 _NAMES_SEEN = 100  # more never fit into a summary
+
+
+def as_it_is(text: str) -> str:
+    return text
 
 
 @dataclass(frozen=True)
@@ -100,28 +112,25 @@ def written(value: Any) -> str:
         return label_of(value)
 
 
-def sketch_file(content: FileContent, policy: OutputPolicy) -> Sketch:
+def sketch_file(content: FileContent, policy: OutputPolicy, mask: Mask = as_it_is) -> Sketch:
     """The sketch of a handed-over file, read in parts. Raises OSError."""
-    from reyn_jupyter.outputs.sources import FileSource
+    from reyn_jupyter.outputs.sources import FileSource, MaskedSource
     from reyn_jupyter.outputs.structure import NotJsonError, index_json
 
     source = FileSource(content.path)
+    shown = MaskedSource(source, mask)
     try:
         if content.kind == "json":
             try:
-                return _sketch_index(source, index_json(source))
+                return _sketch_index(shown, index_json(source))
             except (NotJsonError, ValueError, RecursionError):
                 pass
-        return _sketch_source(source, policy)
+        return _sketch_source(shown, file_lines(source), policy)
     finally:
         source.close()
 
 
-def _sketch_source(source: Any, policy: OutputPolicy) -> Sketch:
-    from reyn_jupyter.outputs.lines import file_lines, read_lines
-
-    index = file_lines(source)
-
+def _sketch_source(source: Any, index: LineIndex, policy: OutputPolicy) -> Sketch:
     def line(number: int) -> str:
         raw, _, _ = read_lines(source, index, number, number + 1, policy.summary_bytes)
         return raw.removesuffix(b"\r").decode(errors="replace") + (
@@ -227,17 +236,29 @@ def _share(lines: list[str], room: int) -> list[str]:
 
 
 def summarize(
-    content: Text | Structured | FileContent, policy: OutputPolicy, *, prefix: int = PREFIX_BYTES
+    content: Text | Structured | FileContent,
+    policy: OutputPolicy,
+    *,
+    prefix: int = PREFIX_BYTES,
+    mask: Mask = as_it_is,
 ) -> str:
     """The automatic summary of content, without its ``[blob:<id>]`` prefix, for which `prefix` bytes are left.
+
+    Args:
+        mask: covers what may not be shown, before anything is cut: a part of it would no longer be recognised.
 
     Raises:
         OSError: a handed-over file cannot be read.
     """
     if isinstance(content, Text):
-        sketch = sketch_text(content.text, policy)
+        sketch = sketch_text(mask(content.text), policy)
     elif isinstance(content, FileContent):
-        sketch = sketch_file(content, policy)
+        sketch = sketch_file(content, policy, mask)
     else:
-        sketch = sketch_value(content.value, content.frame)
+        sketch = _masked(sketch_value(content.value, content.frame), mask)
     return render(sketch, policy.summary_bytes - prefix)
+
+
+def _masked(sketch: Sketch, mask: Mask) -> Sketch:
+    parts = (replace(part, lines=tuple(mask(line) for line in part.lines)) for part in sketch.parts)
+    return replace(sketch, parts=tuple(parts))

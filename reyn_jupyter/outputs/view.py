@@ -6,6 +6,7 @@ Invariant: nothing here reads more of a blob than was asked for, apart from buil
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from types import TracebackType
 
 from reyn_jupyter.outputs.content import BlobStoreError
@@ -13,6 +14,7 @@ from reyn_jupyter.outputs.encoding import boundary
 from reyn_jupyter.outputs.info import BlobInfo
 from reyn_jupyter.outputs.lines import LineIndex, file_lines, read_lines
 from reyn_jupyter.outputs.local import LocalBlobStore
+from reyn_jupyter.outputs.sources import ByteSource, MaskedSource
 from reyn_jupyter.outputs.structure import JsonIndex
 
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[^\s"]++|\s++', re.DOTALL)
@@ -24,12 +26,16 @@ class BlobView:
     Args:
         store: a store of this machine.
         info: the blob's manifest.
+        mask: covers what may not be shown, see `sources.MaskedSource`; None shows everything.
     """
 
-    def __init__(self, store: LocalBlobStore, info: BlobInfo) -> None:
+    def __init__(
+        self, store: LocalBlobStore, info: BlobInfo, mask: Callable[[str], str] | None = None
+    ) -> None:
         self._store = store
         self.info = info
-        self.source = store.open(info.id)
+        opened = store.open(info.id)
+        self.source: ByteSource = opened if mask is None else MaskedSource(opened, mask)
         self._lines: LineIndex | None = None
         self._json: JsonIndex | None = None
 

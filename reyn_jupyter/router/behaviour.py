@@ -70,7 +70,7 @@ class Behaviour:
             listed.append(f"list-first: {self.mandate} ×{self.reinforcement}")
         if self.edit_rule != "none":
             listed.append(f"edit rule: {self.edit_rule}")
-        if self.discovery != "prompt":
+        if self.discovery != "prompt" and self.surface != "flat":
             listed.append(f"discovery: {self.discovery}")
         return tuple(listed)
 

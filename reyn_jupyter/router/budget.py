@@ -43,8 +43,16 @@ class Budget:
         self.turn.add(response)
         self.session.add(response)
 
+    def notes(self) -> list[str]:
+        """What the person should know: a limit in dollars that could not be kept."""
+        limits = self.settings.router.limits
+        if not self.turn.unpriced or (limits.turn_cost is None and limits.session_cost is None):
+            return []
+        which = "router.limits.turn_cost and session_cost"
+        return [f"{self.turn.unpriced} model calls have no known price; {which} do not count them"]
+
     def check(self) -> None:
-        """Raise LimitReachedError where a limit is reached; called before each model call."""
+        """Raise LimitReachedError where a limit is reached; asked before each model call and each action."""
         limits = self.settings.router.limits
         if self.usd is not None and self.turn.unpriced:
             raise LimitReachedError(

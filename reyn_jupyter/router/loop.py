@@ -15,14 +15,17 @@ from typing import Any
 
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.models.retry import Retry, RetryingModel
-from reyn_jupyter.models.seam import Message, Model, ModelError, Request, Response, ToolCall
+from reyn_jupyter.models.seam import Message, Model, ModelError, Request, Response, ToolCall, ToolSet
+from reyn_jupyter.outputs.encoding import clean
 from reyn_jupyter.router import prompt as prompts
 from reyn_jupyter.router.behaviour import Behaviour
 from reyn_jupyter.router.budget import Budget
 from reyn_jupyter.router.conversation import Conversation, Turn
+from reyn_jupyter.router.replies import distinct, readable, sendable
 from reyn_jupyter.router.rounds import Rounds
 from reyn_jupyter.router.surface import Offer, offer
 from reyn_jupyter.runtime.engine import publisher
+from reyn_jupyter.runtime.errors import text_of
 from reyn_jupyter.runtime.events import ActionFinished, ModelReplied, ModelRequested, RunEnded, RunStatus
 from reyn_jupyter.runtime.invoke import Invoker
 from reyn_jupyter.runtime.run import LimitReachedError, Run
@@ -31,6 +34,7 @@ from reyn_jupyter.runtime.usage import Use
 from reyn_jupyter.runtime.wrappers import Wrappers
 
 EMPTY_NUDGE = "(Your last reply was empty. Answer the question now, or call a tool.)"
+CUT_OFF = "the model's answer was cut off at its output limit (max_tokens, under the model's parameters)"
 CLOSING_NUDGE = (
     "(The limit of {limit} model calls for this turn is reached. Do not call tools. Sum up for the person what was "
     "done, what was found, and what is still open.)"
@@ -59,6 +63,7 @@ class _State:
     error: str | None = None
     hint: str | None = None
     notes: list[str] = field(default_factory=list)
+    taken: frozenset[str] = frozenset()  # ids of the conversation's earlier tool calls
 
 
 class RouterLoop:
@@ -107,7 +112,7 @@ class RouterLoop:
         at: int | None = None,
         notes: Sequence[str] = (),
     ) -> None:
-        """Run one turn to its end; it is recorded in `run.log` and added to the conversation.
+        """Run one turn, which was prepared, to its end; it is recorded in `run.log` and added to the conversation.
 
         Args:
             text: the person's text, literal.
@@ -117,45 +122,46 @@ class RouterLoop:
             notes: what the card should say besides.
         """
         history = self._conversation.messages()
-        self._prepare(run)
-        state = _State(
-            [Message("user", self._services.redactor.text(text))], base=1 + len(history), notes=list(notes)
-        )
+        run.within_budget = budget.check
+        message = Message("user", self._services.redactor.text(clean(text)))
+        state = _State([message], base=1 + len(history), notes=list(notes), taken=self._conversation.call_ids)
         try:
             await self._steps(state, history, run, budget)
         except asyncio.CancelledError:
             self._interrupted(state, run)
         except LimitReachedError as error:
-            state.status, state.error, state.hint = (
-                "limit",
-                str(error),
-                f"Raise {error.name}, or ask for less.",
-            )
+            hint = f"Raise {error.name}, or ask for less."
+            state.status, state.error, state.hint = "limit", str(error), hint
         except ModelError as error:
             state.status, state.error, state.hint = "error", error.message, error.hint
         except Exception as error:  # a fault of ours still ends the run's log and keeps the history valid
-            state.status, state.error = "error", f"{type(error).__name__}: {error}"
-            self._end(state, run, text, cell, at)
+            state.status, state.error = "error", f"{type(error).__name__}: {text_of(error)}"
+            self._end(state, run, text, budget, cell, at)
             raise
-        self._end(state, run, text, cell, at)
+        self._end(state, run, text, budget, cell, at)
 
-    def _prepare(self, run: Run) -> None:
-        """Decide the surface once a conversation, and the system prompt once until the catalog moves it."""
+    def prepare(self, run: Run) -> Behaviour:
+        """Take over what the conversation knows of the catalog, and decide an automatic surface once for all of it.
+
+        Returns:
+            The keys in force, the surface that they come to among them.
+        """
         conversation = self._conversation
-        run.discovery.gate = self._behaviour.discovery == "gate"
         run.discovery.listed = conversation.listed
         run.discovery.hint_due = conversation.hint_due
-        made = self._offer(run)
-        conversation.surface = made.surface
-        if made.surface == "flat":
-            run.discovery.gate = False
+        run.discovery.names = conversation.names
+        surface = self._offer(run).surface
+        if self._behaviour.surface == "auto":
+            conversation.surface = surface
+        run.discovery.gate = self._behaviour.discovery == "gate" and surface == "universal"
+        return replace(self._behaviour, surface=surface)
 
     def _offer(self, run: Run) -> Offer:
         names = run.discovery.names if self._behaviour.constrain_names else ()
         surface = self._conversation.surface
 
         def make() -> Offer:
-            return offer(
+            made = offer(
                 run.snapshot,
                 self._behaviour,
                 inspect=self._services.blobs is not None,
@@ -164,15 +170,22 @@ class RouterLoop:
                 decided=surface,
                 constrain=names or None,
             )
+            specs = self._services.redactor.value(made.tools.specs)
+            return made if specs is made.tools.specs else replace(made, tools=ToolSet(tuple(specs)))
 
         # Under the universal surface the tools depend on the categories alone, however the actions move.
-        simple = surface == "universal" and not self._behaviour.hot_list_n
+        universal = self._behaviour.surface == "universal" or (
+            self._behaviour.surface == "auto" and surface == "universal"
+        )
+        simple = universal and not self._behaviour.hot_list_n
         seen = run.snapshot.category_names if simple else run.snapshot
         made: Offer = self._made("offer", (seen, self._behaviour, surface, names), make)
         return made
 
     def _system(self, run: Run, surface: str) -> Message:
-        date = time.strftime("%Y-%m-%d", time.localtime(run.started))
+        # A recorded model lives on the day of its recording: its requests would not be found on another.
+        recorded = prompts.date_in(getattr(self._model, "system", None) or "")
+        date = recorded or time.strftime("%Y-%m-%d", time.localtime(run.started))
 
         def make() -> Message:
             behaviour = replace(self._behaviour, surface="flat" if surface == "flat" else "universal")
@@ -204,13 +217,13 @@ class RouterLoop:
                 state, [system, *history, *state.messages], made, choice, run, budget
             )
             if response.tool_calls:
-                response = replace(response, tool_calls=_distinct(response.tool_calls))
                 await self._call_tools(state, response, made, run, limits.calls_per_completion)
                 if self._behaviour.constrain_names:
                     made = self._offer(run)
             elif response.text.strip():
-                state.answer = response.text
-                state.messages.append(Message("assistant", self._services.redactor.text(response.text)))
+                self._answered(state, response.text)
+                if response.finish_reason == "length":
+                    state.notes.append(CUT_OFF)
                 return
             elif nudged:
                 raise ModelError(
@@ -243,12 +256,19 @@ class RouterLoop:
         nudge = Message("user", CLOSING_NUDGE.format(limit=limit))
         messages = [system, *history, *state.messages, nudge]
         response = await self._ask_model(state, messages, made, "none", run, budget)
+        for call in self._distinct(state, response.tool_calls):
+            self._refuse(call, run, state.step, "not run: this was the closing call, which has no tools", "")
         state.status = "limit"
-        state.answer = response.text.strip() or f"Stopped after {limit} model calls without an answer."
         state.notes.append(
             f"the limit of {limit} model calls was reached (router.limits.max_steps, or --max-steps)"
         )
-        state.messages.append(Message("assistant", self._services.redactor.text(state.answer)))
+        self._answered(
+            state, response.text.strip() or f"Stopped after {limit} model calls without an answer."
+        )
+
+    def _answered(self, state: _State, answer: str) -> None:
+        state.answer = answer
+        state.messages.append(Message("assistant", self._services.redactor.text(answer)))
 
     async def _ask_model(
         self, state: _State, messages: Sequence[Message], made: Offer, choice: str, run: Run, budget: Budget
@@ -271,7 +291,7 @@ class RouterLoop:
         attempts: list[Retry] = []
         model = RetryingModel(self._model, retries=limits.retries, on_retry=attempts.append)
         try:
-            response = await model.complete(request, on_text)
+            response = readable(await model.complete(request, on_text))
         except ModelError as error:
             run.log.append(
                 ModelReplied(
@@ -293,7 +313,9 @@ class RouterLoop:
     def _redacted(self, response: Response) -> Response:
         """What is kept of a reply. What runs is the reply as it came, so that a file gets the very bytes."""
         redact = self._services.redactor.text
-        calls = tuple(ToolCall(call.id, call.name, redact(call.arguments)) for call in response.tool_calls)
+        calls = tuple(
+            ToolCall(call.id, redact(call.name), redact(call.arguments)) for call in response.tool_calls
+        )
         return replace(response, text=redact(response.text), tool_calls=calls)
 
     def _log_request(self, state: _State, request: Request, made: Offer, run: Run) -> None:
@@ -322,7 +344,7 @@ class RouterLoop:
                 else (f"{len(request.tools.specs)} tools",),
                 tool_specs=specs,
                 tool_choice=request.tool_choice,
-                parameters=dict(request.parameters),
+                parameters=self._services.redactor.value(dict(request.parameters)),
                 estimated_tokens=self._conversation.tokens
                 + sum(message.tokens for message in request.messages[state.base :])
                 + request.messages[0].tokens
@@ -332,29 +354,50 @@ class RouterLoop:
         )
 
     async def _call_tools(self, state: _State, response: Response, made: Offer, run: Run, most: int) -> None:
-        calls = response.tool_calls
-        kept, dropped = calls[: most + 1 if len(calls) > most else most], max(0, len(calls) - most)
-        shown = self._redacted(replace(response, tool_calls=kept))
-        state.messages.append(Message("assistant", shown.text, shown.tool_calls))
-        state.pending = kept
+        calls = self._distinct(state, response.tool_calls)
+        shown = self._redacted(replace(response, tool_calls=calls[: most + 1]))
+        sent = tuple(sendable(call) for call in shown.tool_calls)
+        state.messages.append(Message("assistant", shown.text, sent))
+        state.pending = calls[: most + 1]
         rounds = Rounds(Wrappers(self._services, self._invoker, made.encoder), run, self._refresh)
-        if dropped:
-            state.notes.append(f"{dropped:,} of {len(calls):,} tool calls in one completion were not run")
 
         def done(call: ToolCall, text: str) -> None:
             state.messages.append(Message("tool", text, (), call.id))
             state.pending = tuple(other for other in state.pending if other is not call)
 
-        await rounds.run(kept[:most], state.step, done)
-        for call in kept[most:]:
-            why = f"{dropped:,} more tool calls were not run: at most {most} in one completion"
-            done(call, rounds.refuse(call, state.step, why))
+        await rounds.run(calls[:most], state.step, done)
+        if dropped := len(calls) - most if len(calls) > most else 0:
+            state.notes.append(f"{dropped:,} of {len(calls):,} tool calls in one completion were not run")
+            why = f"{dropped:,} tool calls were not run: at most {most} in one completion"
+            texts = [
+                self._refuse(call, run, state.step, why, "Send fewer calls at a time.")
+                for call in calls[most:]
+            ]
+            done(calls[most], texts[0])
+
+    @staticmethod
+    def _distinct(state: _State, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+        """The calls with ids that no other call of the conversation has."""
+        made = distinct(calls, state.taken)
+        state.taken |= {call.id for call in made}
+        return made
+
+    def _refuse(self, call: ToolCall, run: Run, step: int, why: str, hint: str) -> str:
+        """Answer a call that is not run, and record that."""
+        wrappers = Wrappers(self._services, self._invoker)
+        return wrappers.refuse(call.id, call.name, call.arguments, run, step, why, hint).text
+
+    def _settle(self, state: _State, run: Run, why: str, hint: str) -> None:
+        """Give every call that is still open its result, and its events where it has none yet."""
+        for call in state.pending:
+            text = _finished_output(run, call.id)
+            if text is None:
+                text = self._refuse(call, run, state.step, why, hint)
+            state.messages.append(Message("tool", text, (), call.id))
+        state.pending = ()
 
     def _interrupted(self, state: _State, run: Run) -> None:
-        for call in state.pending:
-            finished = _finished_output(run, call.id)
-            text = finished or '{"error":"interrupted by the person before it ran","hint":"Ask first."}'
-            state.messages.append(Message("tool", text, (), call.id))
+        self._settle(state, run, "interrupted by the person before it ran", "Ask before you run it again.")
         done = [
             event.name
             for event in run.log.events
@@ -365,30 +408,31 @@ class RouterLoop:
         state.answer = ""
         state.error = f"Interrupted by the person. {happened}"
         state.hint = "The partial run is kept: %reyn trace shows it, %reyn undo restores changed files."
-        state.pending = ()
 
-    def _end(self, state: _State, run: Run, text: str, cell: str | None, at: int | None) -> None:
-        for call in state.pending:
-            state.messages.append(Message("tool", '{"error":"not run: the turn ended"}', (), call.id))
+    def _end(
+        self, state: _State, run: Run, text: str, budget: Budget, cell: str | None, at: int | None
+    ) -> None:
+        self._settle(state, run, "not run: the turn ended", "")
+        redact = self._services.redactor.text
         if state.messages[-1].role != "assistant" or state.messages[-1].tool_calls:
             why = state.error or "the turn ended"
-            state.messages.append(Message("assistant", f"[No answer: {self._services.redactor.text(why)}]"))
+            state.messages.append(Message("assistant", f"[No answer: {redact(why)}]"))
         conversation = self._conversation
-        conversation.hint_due = run.discovery.hint_due
-        conversation.names = run.discovery.names
         turn = Turn(
             run.id,
-            text,
+            redact(text),
             tuple(state.messages),
             cell,
             run.discovery.listed and not conversation.listed,
             state.status,
+            run.discovery.names,
+            conversation.hint_due and not run.discovery.hint_due,
         )
-        conversation.turns.insert(len(conversation.turns) if at is None else at, turn)
+        conversation.add(turn, at)
+        state.notes += budget.notes()
         shrunk = conversation.shrink(self._services.settings().router.limits.history_tokens)
         if shrunk:
             state.notes.append(f"{shrunk} old tool results shrank to stubs (router.limits.history_tokens)")
-        redact = self._services.redactor.text
         run.log.append(
             RunEnded(
                 run=run.id,
@@ -396,7 +440,7 @@ class RouterLoop:
                 status=state.status,
                 answer=redact(state.answer),
                 error=redact(state.error) if state.error else None,
-                hint=state.hint,
+                hint=redact(state.hint) if state.hint else None,
                 notes=(*state.notes, *((run.log.problem,) if run.log.problem else ())),
                 seconds=run.seconds,
             )
@@ -428,17 +472,6 @@ def _replied(step: int, request: Request, response: Response, seconds: float, re
         retries=retries,
         fingerprint=response.fingerprint,
     )
-
-
-def _distinct(calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-    """Calls with ids of their own, whatever the model sent."""
-    seen: set[str] = set()
-    distinct = []
-    for number, call in enumerate(calls, start=1):
-        identity = call.id if call.id and call.id not in seen else f"{call.id or 'call'}-{number}"
-        seen.add(identity)
-        distinct.append(call if identity == call.id else replace(call, id=identity))
-    return tuple(distinct)
 
 
 def _finished_output(run: Run, call: str) -> str | None:

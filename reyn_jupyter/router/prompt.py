@@ -7,11 +7,14 @@ so a provider's prefix cache stays warm.
 
 from __future__ import annotations
 
+import re
+
 from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.router.behaviour import Behaviour
 from reyn_jupyter.router.mandates import sentences
 
+_DATE = re.compile(r" Date: (\d{4}-\d{2}-\d{2})\. Paths are relative")
 IDENTITY = """# Identity
 You are Reyn, an agent in the kernel of a person's notebook. You work where their data lives: you find actions in a
 catalog, invoke them, and answer from what they return."""
@@ -56,7 +59,18 @@ def static_prompt(snapshot: CatalogSnapshot, behaviour: Behaviour, *, inspect: b
 
 def dynamic_prompt(*, workspace: str, date: str) -> str:
     """What may differ from turn to turn, after everything that may not."""
-    return f"## Now\nWorkspace folder: {workspace}. Date: {date}. Paths are relative to the workspace folder."
+    folder = " ".join(workspace.split())  # a folder's name may hold line breaks
+    return f"## Now\nWorkspace folder: {folder}. Date: {date}. Paths are relative to the workspace folder."
+
+
+def date_in(prompt: str) -> str | None:
+    """The date that a system prompt names, None when it is none of ours.
+
+    >>> date_in("…" + dynamic_prompt(workspace="shop", date="2026-01-31"))
+    '2026-01-31'
+    """
+    found = _DATE.search(prompt, max(0, prompt.rfind("\n## Now\n")))
+    return found[1] if found else None
 
 
 def _categories(snapshot: CatalogSnapshot, behaviour: Behaviour) -> str:
@@ -67,7 +81,7 @@ def _categories(snapshot: CatalogSnapshot, behaviour: Behaviour) -> str:
 
 
 def _line(category: Category) -> str:
-    line = f"- {category.name}: {category.capability}"
+    line = f"- {category.name}: {' '.join(category.capability.split())}"
     if category.resources is not None:
         line += f" Invoking one: {category.resources.canonical_default}."
     return line

@@ -49,26 +49,28 @@ class Rounds:
         if stretch:
             await self._beside(stretch, done)
 
-    def refuse(self, call: ToolCall, step: int, why: str) -> str:
-        """Answer a call that is not run, and record that."""
-        return self._wrappers.refuse(call.id, call.name, call.arguments, self._run, step, why).text
-
     async def _beside(self, stretch: Sequence[tuple[ToolCall, Planned]], done: Done) -> None:
         if len(stretch) == 1:
             call, planned = stretch[0]
             done(call, (await planned.run()).text)
             return
         running: dict[bytes, asyncio.Task[Outcome]] = {}
-        waiting: list[tuple[ToolCall, Awaitable[Outcome]]] = []
-        async with asyncio.TaskGroup() as group:
-            for call, planned in stretch:
-                first = running.get(planned.key) if planned.key else None
-                if first is not None and planned.repeat is not None:
-                    waiting.append((call, group.create_task(planned.repeat(first))))
-                    continue
-                task: asyncio.Task[Outcome] = group.create_task(planned.run())
-                if planned.key:
-                    running[planned.key] = task
-                waiting.append((call, task))
-        for call, result in waiting:
-            done(call, (await result).text)
+        tasks: list[asyncio.Task[Outcome]] = []
+        for _, planned in stretch:
+            first = running.get(planned.key) if planned.key else None
+            if first is not None and planned.repeat is not None:
+                tasks.append(asyncio.create_task(planned.repeat(first)))
+                continue
+            tasks.append(asyncio.create_task(planned.run()))
+            if planned.key:
+                running[planned.key] = tasks[-1]
+        try:
+            # A call answers for whatever goes wrong in it, so nothing but a cancellation comes out here.
+            outcomes = await asyncio.gather(*tasks)
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            raise
+        for (call, _), outcome in zip(stretch, outcomes, strict=True):
+            done(call, outcome.text)

@@ -74,14 +74,16 @@ def offer(
     """The tools for a conversation.
 
     Args:
-        decided: what this conversation runs on already, if anything.
+        decided: what an automatic surface came to earlier in this conversation, if it did.
         constrain: names just listed, which `action_name` may be narrowed to.
         flat_tokens: `auto` is flat while all definitions fit into this many tokens.
     """
-    surface = decided or behaviour.surface
+    surface = behaviour.surface
     if surface == "auto":
-        flat = flat_tools(snapshot, inspect=inspect)
-        surface = "flat" if flat.tokens <= flat_tokens else "universal"
+        flat = decided == "flat" or (
+            not decided and flat_tools(snapshot, inspect=inspect).tokens <= flat_tokens
+        )
+        surface = "flat" if flat else "universal"
     if surface == "flat":
         return Offer(
             "flat",

@@ -15,3 +15,11 @@ class ActionError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+
+
+def text_of(error: BaseException) -> str:
+    """An error's own words; an exception may have a `__str__` that fails."""
+    try:
+        return str(error)
+    except BaseException:  # noqa: BLE001 - another's code, which may raise anything
+        return "the error has no readable text"

@@ -116,6 +116,19 @@ class PermissionDecided:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FileChanging:
+    """A file is about to be changed, and what it held is kept. `ActionFinished` names the changes that were made;
+    of a run that was killed in between, this is what undo goes by. The fields are those of `services.FileChange`."""
+
+    call: str
+    at: float
+    path: str
+    previous_blob: str | None
+    sha256: str | None
+    mode: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ActionFinished:
     """A call ended. `output` is the exact text that the history holds for it."""
 
@@ -167,6 +180,7 @@ Event = (
     | ModelReplied
     | ActionResolved
     | PermissionDecided
+    | FileChanging
     | ActionFinished
     | BlobStored
     | RunEnded

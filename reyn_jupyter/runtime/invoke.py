@@ -2,38 +2,33 @@
 
 Invariant: the model, a person, a peer, a workflow and a direct tool all come through `Invoker`, and each call goes
 through the same gates in the same order: parse → resolve → visible → decode and validate arguments → effects →
-permission → references → handler → outputs → run log. `plan` does what needs no waiting and changes nothing;
-`Planned.run` does the rest. Every call leaves one `ActionResolved` and one `ActionFinished`, whatever happens.
+permission → budget → references → handler → outputs → run log. `plan` does what needs no waiting and changes nothing;
+`Planned.run` does the rest. Every call leaves one `ActionResolved` and one `ActionFinished`, whatever happens: nothing
+but a cancellation of the call's own task is ever raised from here.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from functools import cache
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
-
-import pydantic_core
 
 from reyn_jupyter.catalog.action import Action, Effect, Tool
 from reyn_jupyter.catalog.arguments import invalid_arguments, prepare
-from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.catalog.resolve import UnknownActionError, find, resolve
-from reyn_jupyter.config import Outputs
 from reyn_jupyter.guard.permissions import Policy, Verdict, question, suggest_pattern
+from reyn_jupyter.guard.state import StateError
 from reyn_jupyter.models.seam import canonical
-from reyn_jupyter.outputs.content import Inline, Stored, Structured, Text
-from reyn_jupyter.outputs.deliver import deliver
-from reyn_jupyter.outputs.guides import bound_guide, deliver_error
-from reyn_jupyter.outputs.policy import OutputPolicy
 from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.errors import ActionError
+from reyn_jupyter.runtime.delivery import Delivery, Reports, written
+from reyn_jupyter.runtime.errors import text_of
 from reyn_jupyter.runtime.events import (
     ActionFinished,
     ActionResolved,
     BlobStored,
+    FileChanging,
     Flag,
     PermissionDecided,
     Problem,
@@ -41,8 +36,6 @@ from reyn_jupyter.runtime.events import (
 from reyn_jupyter.runtime.references import check, open_references
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.services import FileChange, Services, Source, ToolContext
-
-NAME = 200  # characters of a wrapper's name that are recorded, whatever a model made up
 
 
 @dataclass(frozen=True)
@@ -73,18 +66,12 @@ class Planned:
 
 @dataclass(frozen=True)
 class Answered:
-    """A call that needs no handler: a catalog error, or a wrapper's own answer."""
+    """A call that needs no handler: a catalog error, or a wrapper's own answer, and whose content it carries."""
 
     payload: dict[str, Any] | str
     problem: Problem | None = None
     name: str | None = None
-    bounded: bool = True
-
-
-@dataclass
-class _Reports:
-    changes: list[FileChange] = field(default_factory=list)
-    sources: list[Source] = field(default_factory=list)
+    sources: tuple[Source, ...] = ()
 
 
 class Invoker:
@@ -108,6 +95,7 @@ class Invoker:
         self._policy = policy
         self._ask = ask
         self._remember = remember
+        self._delivery = Delivery(services)
 
     def plan(self, call: ActionCall, run: Run) -> Planned:
         """Parse, resolve, check visibility and arguments. Changes nothing; never raises."""
@@ -151,50 +139,75 @@ class Invoker:
 
         return Planned(record, True)
 
-    def answering(
-        self, call: ActionCall, run: Run, look: Callable[[], Awaitable[dict[str, Any] | str]]
-    ) -> Planned:
+    def answering(self, call: ActionCall, run: Run, look: Callable[[], Awaitable[Answered]]) -> Planned:
         """A call answered by a wrapper that has to wait for its answer (`inspect`)."""
 
         async def record() -> Outcome:
-            return self.record(call, run, Answered(await look(), bounded=False))
+            began = time.perf_counter()
+            self._resolved(call, run, None, None)
+            try:
+                answered = await look()
+            except asyncio.CancelledError:
+                self._finish(call, run, self._delivery.interrupted(call.wrapper, Reports()), began)
+                raise
+            except Exception as error:  # noqa: BLE001 - a store may fail in ways of its own
+                why = f"{call.wrapper} failed: {type(error).__name__}: {text_of(error)}"
+                answered = Answered({"error": why, "hint": "Go on without it."})
+            return self._answer(call, run, answered, began)
 
         return Planned(record, True)
 
     def record(self, call: ActionCall, run: Run, answered: Answered) -> Outcome:
         """Answer a call now, and leave its two events."""
-        redactor = self._services.redactor
+        began = time.perf_counter()
+        self._resolved(call, run, answered.name, answered.problem)
+        return self._answer(call, run, answered, began)
+
+    def _resolved(self, call: ActionCall, run: Run, name: str | None, problem: Problem | None) -> None:
         run.log.append(
             ActionResolved(
                 call=call.id,
                 step=call.step,
                 at=time.time(),
                 actor=run.actor,
-                wrapper=call.wrapper[:NAME],
-                arguments=redactor.value(call.given),
-                name=answered.name,
-                problem=answered.problem,
+                wrapper=call.wrapper,
+                arguments=self._services.redactor.value(call.given),
+                name=name,
+                problem=problem,
                 flags=call.flags,
             )
         )
-        payload = answered.payload
-        if isinstance(payload, dict) and answered.bounded:
-            payload = bound_guide(payload)
-        payload = redactor.value(payload)
-        text = _compact(payload)
+
+    def _answer(self, call: ActionCall, run: Run, answered: Answered, began: float) -> Outcome:
+        payload: Any = answered.payload
+        if isinstance(payload, dict):
+            payload = self._delivery.bounded(payload)
+            text = written(payload)
+        else:
+            text = payload = self._services.redactor.text(payload)
         error = str(payload["error"]) if isinstance(payload, dict) and "error" in payload else None
         outcome = Outcome(
-            text, error is None, payload, name=answered.name, error=error, size=len(text.encode())
+            text,
+            error is None,
+            payload,
+            name=answered.name,
+            error=error,
+            size=len(text.encode()),
+            sources=[asdict(source) for source in answered.sources],
         )
-        self._finish(call, run, outcome, time.perf_counter())
+        self._finish(call, run, outcome, began)
         return outcome
 
     async def _repeat(self, resolved: ActionResolved, first: Awaitable[Outcome], run: Run) -> Outcome:
         """An equal call of the same stretch: it gets the first one's outcome, and its own two events."""
         run.log.append(replace(resolved, at=time.time(), flags=(*resolved.flags, "merged")))
         began = time.perf_counter()
-        outcome = await first
         call = ActionCall(resolved.call, resolved.name or "", None, resolved.wrapper, step=resolved.step)
+        try:
+            outcome = await first
+        except asyncio.CancelledError:
+            self._finish(call, run, self._delivery.interrupted(call.name, Reports()), began)
+            raise
         self._finish(call, run, outcome, began)
         return outcome
 
@@ -204,17 +217,23 @@ class Invoker:
         began = time.perf_counter()
         run.log.append(resolved)
         call = ActionCall(resolved.call, str(action.name), args, resolved.wrapper, step=resolved.step)
-        reports = _Reports()
+        reports = Reports()
+        task = _task()
         try:
-            outcome = await self._run(call, action, args, run, reports)
-        except asyncio.CancelledError:
-            self._finish(call, run, _interrupted(action.name, reports), began)
+            try:
+                outcome = await self._run(call, action, args, run, reports)
+            except BaseException as error:
+                if _ends(error, task):
+                    raise
+                outcome = self._kept(call, run, await self._delivery.failure(call.name, error, run, reports))
+        except BaseException:
+            self._finish(call, run, self._delivery.interrupted(call.name, reports), began)
             raise
         self._finish(call, run, outcome, began)
         return outcome
 
     async def _run(
-        self, call: ActionCall, action: Action, args: dict[str, Any], run: Run, reports: _Reports
+        self, call: ActionCall, action: Action, args: dict[str, Any], run: Run, reports: Reports
     ) -> Outcome:
         name = str(action.name)
         target = resolve(run.snapshot, action.name, args)
@@ -227,28 +246,25 @@ class Invoker:
             run.variables,
             reports.changes.append,
             reports.sources.append,
+            lambda change: self._changing(call, change, run),
         )
-        try:
-            check(target_args, context)
-            effects = tool.effects(target_args, context)
-            verdict = self._policy().decide(name, action.purity, effects, run.actor, run.approve)
-            if run.recorded is not None and not run.recorded.runs_again(call.step, action.purity.repeatable):
-                before = run.recorded.take(name, self._services.redactor.value(args))
-                if before is not None:
-                    return before
-                if verdict.decision == "allow" and not action.purity.repeatable and run.approve != "all":
-                    verdict = Verdict("ask", "replay", "it is not in the replayed run")
-            verdict = await self._consent(verdict, name, effects, tool, target_args, context, run)
-            run.log.append(_decided(call.id, name, effects, verdict))
-            if verdict.decision != "allow":
-                return self._denied(name, effects, verdict)
-            opened = await open_references(target_args, context)
-            value = await tool.handler(opened, context)
-            return await self._deliver(call, name, tool, value, run, reports)
-        except ActionError as error:
-            return await self._failed(call, name, error, error.hint, run, reports)
-        except Exception as error:  # noqa: BLE001 - whatever a handler raises is an answer, never the loop's end
-            return await self._failed(call, name, error, "", run, reports)
+        check(target_args, context)
+        effects = tuple(tool.effects(target_args, context))
+        verdict = self._policy().decide(name, action.purity, effects, run.actor, run.approve)
+        if run.recorded is not None and not run.recorded.runs_again(call.step, action.purity.repeatable):
+            before = run.recorded.take(name, self._services.redactor.value(args))
+            if before is not None:
+                return before
+            if verdict.decision == "allow" and not action.purity.repeatable and run.approve != "all":
+                verdict = Verdict("ask", "replay", "it is not in the replayed run")
+        verdict = await self._consent(verdict, name, effects, tool, target_args, context, run)
+        run.log.append(self._decided(call.id, name, effects, verdict))
+        if verdict.decision != "allow":
+            return self._delivery.denied(name, effects, verdict)
+        run.within_budget()
+        opened = await open_references(target_args, context)
+        value = await tool.handler(opened, context)
+        return self._kept(call, run, await self._delivery.value(name, tool, value, run, reports))
 
     async def _consent(
         self,
@@ -269,7 +285,10 @@ class Invoker:
         text = self._services.redactor.text(question(name, effects, preview))
         answer = await self._ask(Question(name, text, pattern))
         if answer == "always" and pattern is not None:
-            self._remember(pattern)
+            try:
+                self._remember(pattern)
+            except StateError:  # it holds for this call; the next one is asked about again
+                return Verdict("allow", "person", "allowed by the person; it could not be kept")
             return Verdict("allow", "person", "always allowed by the person", pattern)
         if answer == "once":
             return Verdict("allow", "person", "allowed once by the person")
@@ -277,79 +296,41 @@ class Invoker:
             return Verdict("deny", "nobody", "nobody is there to ask; --approve all allows it for one run")
         return Verdict("deny", "person", "the person said no")
 
-    def _denied(self, name: str, effects: Sequence[Effect], verdict: Verdict) -> Outcome:
-        what = ", ".join(str(effect) for effect in effects) or "run it"
-        payload: dict[str, Any] = {
-            "error": f"Denied: {name} may not {what} ({verdict.reason}).",
-            "hint": "Do not retry it. Go on without it, or tell the person what you would have done.",
-        }
-        payload = {key: self._services.redactor.text(text) for key, text in payload.items()}
-        return Outcome(_compact(payload), False, payload, name=name, error=payload["error"])
-
-    async def _deliver(
-        self, call: ActionCall, name: str, tool: Tool, value: object, run: Run, reports: _Reports
-    ) -> Outcome:
-        redactor = self._services.redactor
-        if tool.guides and isinstance(value, dict):
-            text = redactor.text(_compact(bound_guide(value)))
-            return Outcome(text, True, text, value, size=len(text.encode()), name=name)
-        policy = output_policy(self._services.settings().outputs)
-        delivered = await deliver(value, store=self._services.blobs, policy=policy, action=name, run=run.id)
-        if delivered.blob is not None:
-            self._stored(call, run, name, delivered.blob, delivered.content_kind, delivered.size)
-        text = redactor.text(delivered.text)
-        return Outcome(
-            text,
-            True,
-            text,
-            plain(value),
-            delivered.blob,
-            delivered.content_kind,
-            delivered.size,
-            name,
-            None,
-            [asdict(change) for change in reports.changes],
-            [asdict(source) for source in reports.sources],
+    def _decided(
+        self, call: str, name: str, effects: Sequence[Effect], verdict: Verdict
+    ) -> PermissionDecided:
+        redact = self._services.redactor.text
+        return PermissionDecided(
+            call=call,
+            at=time.time(),
+            name=name,
+            effects=tuple(redact(str(effect)) for effect in effects),
+            decision="allowed" if verdict.decision == "allow" else "denied",
+            by=verdict.by,
+            pattern=redact(verdict.pattern) if verdict.pattern else None,
         )
 
-    async def _failed(
-        self, call: ActionCall, name: str, error: Exception, hint: str, run: Run, reports: _Reports
-    ) -> Outcome:
-        redactor = self._services.redactor
-        delivered = await deliver_error(
-            redactor.text(text_of(error)),
-            kind=None if isinstance(error, ActionError) else type(error).__name__,
-            hint=redactor.text(hint),
-            store=self._services.blobs,
-            policy=output_policy(self._services.settings().outputs),
-            action=name,
-            run=run.id,
-        )
-        if delivered.blob is not None:
-            self._stored(call, run, name, delivered.blob, "text", delivered.size)
-        payload = pydantic_core.from_json(delivered.text)
-        return Outcome(
-            delivered.text,
-            False,
-            payload,
-            error,
-            delivered.blob,
-            "text",
-            delivered.size,
-            name,
-            str(payload.get("error")),
-            [asdict(change) for change in reports.changes],
-            [asdict(source) for source in reports.sources],
-        )
+    def _changing(self, call: ActionCall, change: FileChange, run: Run) -> None:
+        said = self._services.redactor.value(asdict(change))
+        run.log.append(FileChanging(call=call.id, at=time.time(), **said))
 
     @staticmethod
-    def _stored(call: ActionCall, run: Run, name: str, blob: str, kind: str, size: int) -> None:
-        run.log.append(
-            BlobStored(call=call.id, at=time.time(), blob=blob, content_kind=kind, size=size, name=name)
-        )
+    def _kept(call: ActionCall, run: Run, outcome: Outcome) -> Outcome:
+        """Record that a result was stored, if it was."""
+        if outcome.blob is not None:
+            run.log.append(
+                BlobStored(
+                    call=call.id,
+                    at=time.time(),
+                    blob=outcome.blob,
+                    content_kind=outcome.content_kind,
+                    size=outcome.size,
+                    name=outcome.name,
+                )
+            )
+        return outcome
 
-    @staticmethod
-    def _finish(call: ActionCall, run: Run, outcome: Outcome, began: float) -> None:
+    def _finish(self, call: ActionCall, run: Run, outcome: Outcome, began: float) -> None:
         run.log.append(
             ActionFinished(
                 call=call.id,
@@ -364,60 +345,24 @@ class Invoker:
                 content_kind=outcome.content_kind,
                 size=outcome.size,
                 seconds=time.perf_counter() - began,
-                changes=tuple(dict(change) for change in outcome.changes),
-                sources=tuple(dict(source) for source in outcome.sources),
+                changes=tuple(self._services.redactor.value(dict(change)) for change in outcome.changes),
+                sources=tuple(self._services.redactor.value(dict(source)) for source in outcome.sources),
             )
         )
 
 
-@cache
-def output_policy(outputs: Outputs) -> OutputPolicy:
-    """The bounds of results, as the settings have them."""
-    return OutputPolicy(**outputs.model_dump())
-
-
-def plain(value: object) -> object:
-    """A handler's value for ordinary code: what a marker of the outputs room wraps."""
-    if isinstance(value, Stored):
-        value = value.content
-    if isinstance(value, Text | Inline):
-        return value.text
-    return value.value if isinstance(value, Structured) else value
-
-
-def text_of(error: BaseException) -> str:
-    """An error's own words; an exception may have a `__str__` that fails."""
+def _task() -> asyncio.Task[Any] | None:
     try:
-        return str(error)
-    except Exception:  # noqa: BLE001
-        return "the error has no readable text"
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
 
 
-def _compact(payload: Mapping[str, Any] | str) -> str:
-    return payload if isinstance(payload, str) else pydantic_core.to_json(payload).decode()
+def _ends(error: BaseException, task: asyncio.Task[Any] | None) -> bool:
+    """Whether it is the call's own task that ends: it was cancelled, or its coroutine is being closed.
 
-
-def _decided(call: str, name: str, effects: Sequence[Effect], verdict: Verdict) -> PermissionDecided:
-    return PermissionDecided(
-        call=call,
-        at=time.time(),
-        name=name,
-        effects=tuple(str(effect) for effect in effects),
-        decision="allowed" if verdict.decision == "allow" else "denied",
-        by=verdict.by,
-        pattern=verdict.pattern,
-    )
-
-
-def _interrupted(name: ActionName, reports: _Reports) -> Outcome:
-    done = "; ".join(f"{change.path} was already changed" for change in reports.changes)
-    error = f"interrupted by the person while {name} ran" + (f"; {done}" if done else "")
-    payload = {"error": error, "hint": "It may not have finished."}
-    return Outcome(
-        _compact(payload),
-        False,
-        payload,
-        name=str(name),
-        error=error,
-        changes=[asdict(change) for change in reports.changes],
-    )
+    A handler may raise the same exceptions by itself; that is its failure, and no end of the turn.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        return task is None or task.cancelling() > 0
+    return isinstance(error, GeneratorExit) and _task() is not task

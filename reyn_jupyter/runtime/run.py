@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -50,9 +50,16 @@ class RecordedCalls(Protocol):
     def take(self, name: str, arguments: Any) -> Outcome | None: ...
 
 
+def no_limit() -> None:
+    """The budget of a call by hand."""
+
+
 @dataclass
 class Run:
-    """One run: a turn of the router, or a call by hand. In a replay, `recorded` gives what was done before."""
+    """One run: a turn of the router, or a call by hand. In a replay, `recorded` gives what was done before.
+
+    `within_budget` raises LimitReachedError once a limit of the person's is reached; it is asked before each action.
+    """
 
     id: str
     actor: Actor
@@ -62,6 +69,7 @@ class Run:
     variables: VariablesPolicy = "head"
     discovery: Discovery = field(default_factory=Discovery)
     recorded: RecordedCalls | None = None
+    within_budget: Callable[[], None] = no_limit
     attended: bool = True
     started: float = field(default_factory=time.time)
     clock: float = field(default_factory=time.perf_counter)

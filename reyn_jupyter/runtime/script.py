@@ -5,7 +5,6 @@ Invariant: the code holds only literals and names that it defined, so a string o
 
 from __future__ import annotations
 
-import pprint
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,7 +95,12 @@ class _Name(str):
 
 
 def _literal(value: Any, names: dict[str, str]) -> str:
-    return pprint.pformat(_named(value, names), width=WIDTH, sort_dicts=False, compact=True)
+    """The value on one line, or a dict's entries on one each where that is too long."""
+    named = _named(value, names)
+    if isinstance(named, dict) and len(repr(named)) > WIDTH:
+        entries = "".join(f"    {key!r}: {item!r},\n" for key, item in named.items())
+        return f"{{\n{entries}}}"
+    return repr(named)
 
 
 def _named(value: Any, names: dict[str, str]) -> Any:

@@ -72,6 +72,10 @@ class Source:
     name: str
 
 
+def _unheard(change: FileChange) -> None:
+    """Where no run is recorded."""
+
+
 @dataclass(frozen=True)
 class ToolContext:
     """One call's surroundings, the second argument of every handler.
@@ -84,6 +88,8 @@ class ToolContext:
         variables: how much of a variable may be shown to this actor ("head" for the person).
         changed: report a file change (for the run log and for undo); call it as soon as the change is made.
         used: report whose content the result carries (for the card's "sent").
+        changing: announce a file change that is about to be made, its previous content kept, so that it can be
+            undone even when the process dies before `changed`.
     """
 
     services: Services
@@ -93,3 +99,4 @@ class ToolContext:
     variables: VariablesPolicy
     changed: Callable[[FileChange], None]
     used: Callable[[Source], None]
+    changing: Callable[[FileChange], None] = _unheard

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +28,7 @@ class RunStore:
     def __init__(self, folder: Path | None, blobs: Any) -> None:
         self._folder = folder
         self._blobs = blobs
-        self._own: dict[str, list[Event]] = {}
+        self._own: dict[str, list[Event] | None] = {}
 
     def sink(self, run: str) -> Sink:
         return NoSink() if self._folder is None else FileSink(self._folder / f"{run}.jsonl")
@@ -35,13 +37,23 @@ class RunStore:
         """Keep a run of this session at hand, also while it goes on or when the disk is full."""
         self._own[run] = events
 
+    def ended(self, run: str, problem: str | None) -> None:
+        """A run of this session is over; where its file has all of it, its events need no memory any more."""
+        if self._folder is not None and problem is None:
+            self._own[run] = None
+
     def ids(self) -> list[str]:
         """All run ids, oldest first."""
         on_disk = {path.stem for path in self._folder.glob("*.jsonl")} if self._folder is not None else set()
         return sorted(on_disk | set(self._own))
 
+    def latest_first(self) -> list[str]:
+        """All run ids, this session's before those of other kernels on the workspace, the newest of each first."""
+        others = [run for run in self.ids() if run not in self._own]
+        return [*sorted(self._own, reverse=True), *reversed(others)]
+
     def find(self, wanted: str | int | None = None) -> str:
-        """The id that is meant: none for the last turn or call, a negative index, or a unique part of an id.
+        """The id that is meant: none for this session's last turn or call, a negative index, or a unique part of an id.
 
         Raises:
             RunNotFoundError: says what there is instead.
@@ -50,7 +62,7 @@ class RunStore:
         if not ids:
             raise RunNotFoundError('there is no run yet. Try: %reyn ask "…"')
         if wanted is None or wanted == "last":
-            return ids[-1]
+            return self.latest_first()[0]
         if isinstance(wanted, int) or (wanted.lstrip("-").isdecimal() and len(wanted) < 5):
             try:
                 return ids[int(wanted)]
@@ -68,8 +80,9 @@ class RunStore:
     def load(self, wanted: str | int | None = None) -> Trace:
         """The trace of a run. Raises RunNotFoundError, RunLogError."""
         run = self.find(wanted)
-        if run in self._own:
-            return Trace.from_events(self._own[run], self._blobs)
+        events = self._own.get(run)
+        if events is not None:
+            return Trace.from_events(events, self._blobs)
         assert self._folder is not None
         try:
             return Trace.from_events(runlog.read(self._folder / f"{run}.jsonl"), self._blobs)
@@ -78,10 +91,13 @@ class RunStore:
 
     def all(self) -> list[Trace]:
         """Every readable run, oldest first."""
-        traces = []
-        for run in self.ids():
-            try:
-                traces.append(self.load(run))
-            except (RunLogError, RunNotFoundError):
-                continue
-        return traces
+        return list(self._readable(self.ids()))
+
+    def back(self) -> Iterator[Trace]:
+        """Every readable run in the order of `latest_first`, read one by one."""
+        return self._readable(self.latest_first())
+
+    def _readable(self, runs: list[str]) -> Iterator[Trace]:
+        for run in runs:
+            with suppress(RunLogError, RunNotFoundError):
+                yield self.load(run)

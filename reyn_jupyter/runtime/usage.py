@@ -31,6 +31,7 @@ class Usage:
         self._path = path
         self._uses: dict[str, Use] | None = None
         self._written = 0.0
+        self._changed = False
         atexit.register(self.flush)
 
     @property
@@ -42,17 +43,17 @@ class Usage:
     def record(self, events: Iterable[Event]) -> None:
         """Count the actions that a run invoked."""
         uses = self.uses
-        changed = False
         for event in events:
             if (
                 isinstance(event, ActionFinished)
+                and event.ok
                 and event.name is not None
                 and event.wrapper != "describe_action"
             ):
                 before = uses.get(event.name)
                 uses[event.name] = Use((before.count if before else 0) + 1, event.at, event.seconds)
-                changed = True
-        if changed and time.monotonic() - self._written > INTERVAL:
+                self._changed = True
+        if self._changed and time.monotonic() - self._written > INTERVAL:
             self.flush()
 
     def _read(self) -> dict[str, Use]:
@@ -68,10 +69,12 @@ class Usage:
             return {}
 
     def flush(self) -> None:
-        """Write the file now."""
-        if self._path is None or self._uses is None:
+        """Write the file now, if there is something new, and its folder is still there."""
+        if self._path is None or self._uses is None or not self._changed:
             return
-        self._written = time.monotonic()
+        if not self._path.parent.parent.is_dir():
+            return
+        self._written, self._changed = time.monotonic(), False
         temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}.part")
         try:
             self._path.parent.mkdir(parents=True, exist_ok=True)

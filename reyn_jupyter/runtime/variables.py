@@ -33,6 +33,7 @@ _SHORTEST_KEY = 16  # characters of text, under a name that ends in "key", that 
 _LOOKED_AT = 4096  # characters of a text that are searched for a secret; borders redact the whole again
 
 _mro_of = type.__dict__["__mro__"].__get__
+_names_of = type.__dict__["__dict__"].__get__  # past a metaclass that has a `__dict__` of its own
 
 
 class RedactsText(Protocol):
@@ -67,6 +68,9 @@ def is_secret(name: str, value: object, redactor: RedactsText) -> bool:
     return keylike or redactor.redacts(text)
 
 
+_OURS = "reyn_jupyter."  # what `-o NAME` keeps is no data of the person's
+
+
 def hidden(name: object, value: object) -> str | None:
     """Why a variable is none that is shown, by name and type alone; None when it may be."""
     if type(name) is not str or not name.isidentifier():
@@ -77,6 +81,8 @@ def hidden(name: object, value: object) -> str | None:
         return "it belongs to IPython"
     if callable(value) or ModuleType in _mro_of(type(value)):
         return "it is code (a module, function or class)"
+    if str(_names_of(type(value)).get("__module__", "")).startswith(_OURS):
+        return "it is an object of this session (a run, a table, a script)"
     return None
 
 

@@ -12,6 +12,7 @@ from dataclasses import replace
 from functools import cache
 from typing import Any, cast
 
+from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.arguments import lift, misplaced, prepare
 from reyn_jupyter.catalog.gate import nearest_category
 from reyn_jupyter.catalog.listing import describe_action, list_actions
@@ -21,15 +22,18 @@ from reyn_jupyter.catalog.suggest import unambiguous
 from reyn_jupyter.catalog.visibility import search_hint
 from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStoreError
+from reyn_jupyter.outputs.convert import to_json
+from reyn_jupyter.outputs.encoding import clean
 from reyn_jupyter.outputs.ids import InvalidBlobIdError
 from reyn_jupyter.outputs.inspect import inspect
 from reyn_jupyter.outputs.selectors import SelectorError
 from reyn_jupyter.runtime.events import Flag
 from reyn_jupyter.runtime.invoke import ActionCall, Answered, Invoker, Planned
 from reyn_jupyter.runtime.run import Outcome, Run
-from reyn_jupyter.runtime.services import Services
+from reyn_jupyter.runtime.services import Services, Source
 
 HEAD = 200  # characters of malformed text that are quoted back
+GATE_WORDS = 300  # bytes of what the gate says beside its listing
 
 
 class Wrappers:
@@ -56,7 +60,7 @@ class Wrappers:
     def plan(self, call_id: str, name: str, arguments: str, run: Run, step: int) -> Planned:
         """Plan one tool call of a model. Never raises: whatever is wrong is an answer."""
         name = name.removeprefix("default_api.")
-        call = ActionCall(call_id, name, None, wrapper=name, given=arguments, step=step)
+        call = ActionCall(call_id, name, None, wrapper=self._shown(name), given=arguments, step=step)
         try:
             given = json.loads(arguments) if arguments.strip() else {}
         except (ValueError, RecursionError) as error:
@@ -70,23 +74,27 @@ class Wrappers:
         return self._direct(call, given, run)
 
     def call(self, name: str, given: dict[str, Any], run: Run) -> Planned:
-        """Plan one call by hand."""
-        return self._wrappers[name](
-            ActionCall("1", name, None, wrapper=name, given=given, step=1), given, run
-        )
+        """Plan one call by hand. What is no JSON in its arguments is recorded by the name of its type."""
+        call = ActionCall("1", name, None, wrapper=name, given=to_json(given), step=1)
+        return self._wrappers[name](call, given, run)
 
-    def refuse(self, call_id: str, name: str, arguments: str, run: Run, step: int, why: str) -> Outcome:
+    def refuse(
+        self, call_id: str, name: str, arguments: str, run: Run, step: int, why: str, hint: str
+    ) -> Outcome:
         """Answer a call that is not run, and record it."""
-        call = ActionCall(call_id, name, None, wrapper=name, given=arguments[:HEAD], step=step)
-        return self._invoker.record(
-            call, run, Answered({"error": why, "hint": "Send fewer calls at a time."})
-        )
+        given = self._shown(arguments)
+        call = ActionCall(call_id, name, None, wrapper=self._shown(name), given=given, step=step)
+        return self._invoker.record(call, run, Answered({"error": why, "hint": hint}))
+
+    def _shown(self, text: str) -> str:
+        """The head of what a model made up; a secret is taken out before it can be cut in two."""
+        return self._services.redactor.text(clean(text))[:HEAD]
 
     def _malformed(self, call: ActionCall, run: Run, why: str) -> Planned:
         raw = str(call.given)
         payload = {
-            "error": f"The arguments of {call.name[:HEAD]!r} are not valid JSON: {why[:HEAD]}",
-            "received": raw[:HEAD] + ("…" if len(raw) > HEAD else ""),
+            "error": f"The arguments of {call.wrapper!r} are not valid JSON: {why[:HEAD]}",
+            "received": self._shown(raw) + ("…" if len(raw) > HEAD else ""),
             "hint": "Send the call again with one JSON object as its arguments.",
         }
         return self._invoker.answer(call, run, Answered(payload, "malformed"))
@@ -99,28 +107,42 @@ class Wrappers:
         inner: Any = given
         if set(given) == {"args"} and isinstance(given["args"], dict):
             inner = given["args"]
-        salvaged = replace(call, args=inner, flags=("salvaged",))
+        call = replace(call, args=inner)
+        gated = self._gated(call, run)
+        if gated is not None:
+            return gated
         try:
-            find(run.snapshot, call.name)
+            self._find(run, call.name)
         except UnknownActionError as error:
-            return self._unknown(salvaged, error, run)
-        return self._gated(salvaged, run) or self._invoker.plan(salvaged, run)
+            return self._unknown(call, error, run, salvaged=True)
+        return self._invoker.plan(replace(call, flags=("salvaged",)), run)
 
-    def _unknown(self, call: ActionCall, error: UnknownActionError, run: Run) -> Planned:
+    def _find(self, run: Run, name: str) -> Action:
+        """The action of a name. An error about one that holds a secret quotes it without, since it quotes in part."""
+        try:
+            return find(run.snapshot, name)
+        except UnknownActionError:
+            shown = self._services.redactor.text(name)
+            if shown == name:
+                raise
+            return find(run.snapshot, shown)
+
+    def _unknown(
+        self, call: ActionCall, error: UnknownActionError, run: Run, *, salvaged: bool = False
+    ) -> Planned:
         settings = self._services.settings().router
         if settings.repair and run.actor == "model":
             repaired = unambiguous(run.snapshot, call.name)
             if repaired is not None:
-                flags: tuple[Flag, ...] = (*call.flags, "repaired")
+                flags: tuple[Flag, ...] = (*call.flags, *(("salvaged",) if salvaged else ()), "repaired")
                 return self._invoker.plan(replace(call, name=str(repaired.name), flags=flags), run)
-        flags = tuple(flag for flag in call.flags if flag != "salvaged")
-        return self._invoker.answer(replace(call, flags=flags), run, Answered(error.payload, error.problem))
+        return self._invoker.answer(call, run, Answered(error.payload, error.problem))
 
     def _invoke(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
         forgive = self._services.settings().router.forgive
         name, args, lifted = lift(given, forgive=forgive)
         flags = cast("tuple[Flag, ...]", lifted)
-        beside = misplaced(given)
+        beside = misplaced(given, forgive=forgive)
         if beside:
             payload = self._usage("invoke_action", "arguments stand beside args") | {"invalid": beside}
             return self._invoker.answer(replace(call, name=str(name)), run, Answered(payload, "invalid"))
@@ -132,7 +154,7 @@ class Wrappers:
         if gated is not None:
             return gated
         try:
-            find(run.snapshot, name)
+            self._find(run, name)
         except UnknownActionError as error:
             return self._unknown(call, error, run)
         return self._invoker.plan(call, run)
@@ -149,6 +171,7 @@ class Wrappers:
                 run.snapshot,
                 [category] if category else None,
                 schemas=self._services.settings().router.list_schemas,
+                answer_bytes=self._answer_bytes - GATE_WORDS,
             ),
         }
         self._listed(run, payload)
@@ -169,6 +192,7 @@ class Wrappers:
             prepared.get("limit", 20),
             schemas=self._services.settings().router.list_schemas,
             hint=hint,
+            answer_bytes=self._answer_bytes,
         )
         if "error" in payload:
             return self._invoker.answer(
@@ -192,12 +216,15 @@ class Wrappers:
         if gated is not None:
             return gated
         try:
-            action = find(run.snapshot, call.name)
+            action = self._find(run, call.name)
         except UnknownActionError as error:
             return self._invoker.answer(call, run, Answered(error.payload, error.problem))
-        return self._invoker.answer(
-            call, run, Answered(describe_action(run.snapshot, call.name), name=str(action.name))
-        )
+        described = describe_action(run.snapshot, call.name, answer_bytes=self._answer_bytes)
+        return self._invoker.answer(call, run, Answered(described, name=str(action.name)))
+
+    @property
+    def _answer_bytes(self) -> int:
+        return self._services.settings().outputs.answer_bytes
 
     def _search(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
         hint = search_hint(0, self._services.settings().action_retrieval.embedding_class)
@@ -212,10 +239,16 @@ class Wrappers:
         prepared = self._checked(call, given, run)
         if isinstance(prepared, Planned):
             return prepared
-        return self._invoker.answering(call, run, lambda: self.look(prepared))
+
+        async def look() -> Answered:
+            payload = await self.look(prepared)
+            seen = (Source("blob", str(prepared["blob_id"])),) if isinstance(payload, str) else ()
+            return Answered(payload, sources=seen)
+
+        return self._invoker.answering(call, run, look)
 
     async def look(self, given: dict[str, Any]) -> dict[str, Any] | str:
-        """What `inspect` answers: the text, or an error as a dict."""
+        """What `inspect` answers: the text, secrets covered before anything is cut, or an error as a dict."""
         store = self._services.blobs
         if store is None:
             return {
@@ -223,8 +256,11 @@ class Wrappers:
                 "hint": "Every result is in the conversation in full.",
             }
         try:
-            cap = self._services.settings().outputs.answer_bytes
-            return await inspect(store, given["blob_id"], given.get("selector"), cap=cap)
+            redactor = self._services.redactor
+            text = await inspect(
+                store, given["blob_id"], given.get("selector"), cap=self._answer_bytes, mask=redactor.masked
+            )
+            return redactor.text(text)
         except (SelectorError, InvalidBlobIdError) as error:
             return {"error": str(error), "hint": error.hint}
         except BlobNotFoundError as error:
@@ -257,7 +293,7 @@ class Wrappers:
 
 @cache
 def _schemas() -> dict[str, dict[str, Any]]:
-    """The wrappers' own schemas. Category names stay open in them: the listing checks those, and knows the redirects."""
+    """The wrappers' own schemas. Category names stay open in them: the listing checks them, and knows redirects."""
     specs = wrapper_specs((), search=True, inspect=True)
     return {spec["function"]["name"]: spec["function"]["parameters"] for spec in specs}
 

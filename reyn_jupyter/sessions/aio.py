@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from reyn_jupyter.catalog.listing import describe_action, list_actions
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
-from reyn_jupyter.outputs.blob import fetch_blob
+from reyn_jupyter.outputs.blob import Blob, fetch_blob
+from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.results import ActionCard, ActionTable, Inspection, Result
 from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.runtime.wrappers import Wrappers
@@ -40,21 +42,34 @@ class AsyncSession:
         limit: int = 20,
     ) -> ActionTable:
         async def work() -> ActionTable:
-            snapshot = await self._parts.catalog.refresh()
-            payload = list_actions(snapshot, _several(category), filter, offset, limit)
-            return ActionTable(payload, action_rows(self._parts, snapshot, payload), "list", filter or "")
+            parts = self._parts
+            snapshot = await parts.catalog.refresh()
+            payload = list_actions(
+                snapshot,
+                _several(category),
+                filter,
+                offset,
+                limit,
+                schemas=parts.settings.router.list_schemas,
+                answer_bytes=parts.settings.outputs.answer_bytes,
+            )
+            rows = action_rows(parts, snapshot, payload)
+            return ActionTable(parts.redactor.value(payload), rows, "list", filter or "")
 
         return await _on_engine(work())
 
     async def describe_action(self, name: str) -> ActionCard:
         async def work() -> ActionCard:
-            snapshot = await self._parts.catalog.refresh()
+            parts = self._parts
+            snapshot = await parts.catalog.refresh()
             try:
                 action = find(snapshot, name)
             except UnknownActionError as error:
                 return ActionCard(error.payload)
-            payload = describe_action(snapshot, name)
-            return ActionCard(payload, invoke_line(action), permission_of(self._parts, action))
+            payload = describe_action(snapshot, action.name, answer_bytes=parts.settings.outputs.answer_bytes)
+            return ActionCard(
+                parts.redactor.value(payload), invoke_line(action), permission_of(parts, action)
+            )
 
         return await _on_engine(work())
 
@@ -83,7 +98,7 @@ class AsyncSession:
         async def work() -> Result:
             parts = self._parts
             run = await turns.by_hand(parts, f"invoke {name}")
-            given = {"action_name": name, "args": dict(args or {})}
+            given = {"action_name": name, "args": dict(args) if isinstance(args, Mapping) else args}
             planned = Wrappers(parts.services, parts.invoker).call("invoke_action", given, run)
             try:
                 outcome = await planned.run()
@@ -97,8 +112,7 @@ class AsyncSession:
                 answer=outcome.text if outcome.ok else "",
                 error=outcome.error,
             )
-            store = parts.services.blobs
-            blob = await fetch_blob(store, outcome.blob) if outcome.blob and store else None
+            blob = await self._blob(outcome.blob)
             return Result(outcome.name or name, outcome.payload, outcome.value, blob, trace)
 
         return await _on_engine(work(), on_event)
@@ -108,11 +122,19 @@ class AsyncSession:
             parts = self._parts
             given = {"blob_id": str(blob_id), **({} if selector is None else {"selector": selector})}
             payload = await Wrappers(parts.services, parts.invoker).look(given)
-            store = parts.services.blobs
-            blob = await fetch_blob(store, str(blob_id)) if isinstance(payload, str) and store else None
+            blob = await self._blob(str(blob_id)) if isinstance(payload, str) else None
             return Inspection(payload, blob, selector)
 
         return await _on_engine(work())
+
+    async def _blob(self, blob_id: str | None) -> Blob | None:
+        """A handle on a stored blob; None when it is gone already."""
+        store = self._parts.services.blobs
+        if store is None or blob_id is None:
+            return None
+        with suppress(BlobStoreError):
+            return await fetch_blob(store, blob_id)
+        return None
 
     async def ask(self, prompt: str, *, on_event: OnEvent = None, **options: Any) -> Trace:
         chosen = AskOptions(**options)

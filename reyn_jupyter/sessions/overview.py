@@ -140,11 +140,10 @@ def models(parts: Parts) -> Table:
             else f"{variable} {'set' if parts.environ.get(variable) else 'missing'}"
         )
         host = provider_host(entry.model, entry.api_base, parts.environ)
-        rows.append(
-            {"name": tier, "model": entry.model, "tier": entry.tier or tier, "host": host, "key": state}
-        )
+        own = "light" if entry.model == "offline" else entry.tier or tier
+        rows.append({"name": tier, "model": entry.model, "tier": own, "host": host, "key": state})
     rows.append({"name": "offline", "model": "offline", "tier": "light", "host": None, "key": "none needed"})
-    keys = ", ".join(f"{variable} {state}" for _, variable, state in key_status(parts.environ))
+    keys = ", ".join(variable for _, variable, state in key_status(parts.environ) if state == "set") or "none"
     note = f"in use: {model_label(parts)} · keys in the environment: {keys}"
     return Table("models", tuple(rows), "Models", note)
 

@@ -85,10 +85,20 @@ async def replay(
         parts,
         trace.prompt,
         options,
-        conversation=Conversation(new_run_id()),
+        conversation=Conversation(new_run_id(), opened=_opened(trace)),
         recorded=recorded,
         replay_of=trace.run,
     )
+
+
+def _opened(trace: Trace) -> bool:
+    """Whether the run could invoke without listing first: its conversation had seen the catalog before it."""
+    for call in trace.calls:
+        if call.resolved.problem == "gated" or call.resolved.wrapper == "list_actions":
+            return False
+        if call.resolved.name is not None:
+            return True
+    return False
 
 
 def _tier(trace: Trace) -> Tier:

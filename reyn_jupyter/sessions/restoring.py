@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from reyn_jupyter.guard.undo import RecordedChange, UndoRefusedError, apply, plan
+from reyn_jupyter.guard.undo import RecordedChange, UndoRefusedError, apply, content, plan
 from reyn_jupyter.outputs.content import BlobStoreError
+from reyn_jupyter.runtime.events import FileChanging
 from reyn_jupyter.runtime.results import Card
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.trace import Call, Trace
 from reyn_jupyter.sessions import turns
 from reyn_jupyter.sessions.wiring import Parts
 
@@ -20,22 +21,29 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
     """Restore the files that a run, or one step of it, changed.
 
     Args:
-        target: a run (any unique part of its id), ``RUN:STEP``, or None for the last run that changed a file.
+        target: a run (any unique part of its id), ``RUN:STEP``, or None for the last run that changed a file and
+            was not undone yet, so that one undo after another walks back.
 
     Raises:
-        NothingToUndoError: no file was changed, or its content before was not kept.
+        NothingToUndoError: no file was changed, it was undone already, or the content before was not kept.
         UndoRefusedError: a file changed since; its `diff` shows how.
         RunNotFoundError: there is no such run.
     """
     trace, step = _meant(parts, target)
-    changes = [change for call in trace.calls for change in _changes(call, step)]
+    changes = [change for call in trace.calls for change in await _changes(parts, trace, call, step)]
     if not changes:
         raise NothingToUndoError(
             f"the run {trace.run[-12:]} changed no file" + (f" in step {step}" if step else "")
         )
     recorded = [await _recorded(parts, change) for change in changes]
-    restores = plan(recorded, parts.workspace)
-    run = await turns.by_hand(parts, f"undo {trace.run}" + (f" step {step}" if step else ""))
+    what = f"undo {trace.run}" + (f" step {step}" if step else "")
+    try:
+        restores = plan(recorded, parts.workspace)
+    except UndoRefusedError:
+        if any(_undid(other) == what for other in parts.runs.all()):
+            raise NothingToUndoError(f"the run {trace.run[-12:]} was undone already") from None
+        raise
+    run = await turns.by_hand(parts, what)
     try:
         apply(restores, parts.workspace)
     except UndoRefusedError as error:
@@ -52,22 +60,51 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
 
 def _meant(parts: Parts, target: str | int | None) -> tuple[Trace, int | None]:
     if target is None:
-        for run in reversed(parts.runs.ids()):
-            trace = parts.runs.load(run)
-            if any(call.finished and call.finished.changes for call in trace.calls):
+        undone = set()
+        for trace in parts.runs.back():
+            if (what := _undid(trace)) is not None:
+                undone.add(what)
+            elif f"undo {trace.run}" not in undone and _changed(trace):
                 return trace, None
-        raise NothingToUndoError("no run here has changed a file")
+        raise NothingToUndoError(
+            "everything that runs here changed is undone" if undone else "no run here has changed a file"
+        )
     name, separator, step = str(target).rpartition(":")
     if separator and step.isdecimal():
         return parts.runs.load(name or None), int(step)
     return parts.runs.load(target), None
 
 
-def _changes(call: Any, step: int | None) -> tuple[dict[str, Any], ...]:
-    if call.finished is None or step not in (None, call.resolved.step):
-        return ()
-    changes: tuple[dict[str, Any], ...] = call.finished.changes
-    return changes
+def _undid(trace: Trace) -> str | None:
+    """What a run by hand undid, as `undo` recorded it; None for every other run."""
+    by_hand = trace.started.run_kind == "manual" and trace.status == "ok"
+    return trace.prompt if by_hand and not trace.calls and trace.prompt.startswith("undo ") else None
+
+
+def _changed(trace: Trace) -> bool:
+    return any(call.finished.changes if call.finished else _announced(trace, call.id) for call in trace.calls)
+
+
+async def _changes(parts: Parts, trace: Trace, call: Call, step: int | None) -> list[dict[str, Any]]:
+    """What a call changed. Of one that was killed, what it had announced, unless the file is as it was before."""
+    if step not in (None, call.resolved.step):
+        return []
+    if call.finished is not None:
+        return list(call.finished.changes)
+    made = []
+    for event in _announced(trace, call.id):
+        change = {name: getattr(event, name) for name in ("path", "previous_blob", "sha256", "mode")}
+        if content(parts.workspace, event.path) != (await _recorded(parts, change)).previous:
+            made.append(change)
+    return made
+
+
+def _announced(trace: Trace, call: str) -> list[FileChanging]:
+    """The changes that a call announced, the last one of each file: the one before it was overtaken."""
+    found = {
+        event.path: event for event in trace.events if isinstance(event, FileChanging) and event.call == call
+    }
+    return list(found.values())
 
 
 async def _recorded(parts: Parts, change: dict[str, Any]) -> RecordedChange:

@@ -22,7 +22,7 @@ from reyn_jupyter.runtime.runlog import RunLog
 from reyn_jupyter.runtime.services import VariablesPolicy
 from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.sessions.options import AskOptions
-from reyn_jupyter.sessions.wiring import Parts, keep_out_of_git, overrides
+from reyn_jupyter.sessions.wiring import Parts, keep_out_of_git
 from reyn_jupyter.version import versions
 
 
@@ -59,8 +59,16 @@ async def by_hand(parts: Parts, what: str) -> Run:
     return run
 
 
-def finish(parts: Parts, run: Run, status: RunStatus, *, answer: str = "", error: str | None = None) -> Trace:
-    """End a run by hand: its last event, the uses, the closed log."""
+def finish(
+    parts: Parts,
+    run: Run,
+    status: RunStatus,
+    *,
+    answer: str = "",
+    error: str | None = None,
+    hint: str | None = None,
+) -> Trace:
+    """End a run that had no turn: its last event, the uses, the closed log."""
     notes = (run.log.problem,) if run.log.problem else ()
     run.log.append(
         RunEnded(
@@ -69,6 +77,7 @@ def finish(parts: Parts, run: Run, status: RunStatus, *, answer: str = "", error
             status=status,
             answer=answer,
             error=error,
+            hint=hint,
             notes=notes,
             seconds=run.seconds,
         )
@@ -78,6 +87,7 @@ def finish(parts: Parts, run: Run, status: RunStatus, *, answer: str = "", error
 
 def _closed(parts: Parts, run: Run) -> Trace:
     run.log.close()
+    parts.runs.ended(run.id, run.log.problem)
     keep_out_of_git(parts.root)
     parts.usage.record(run.log.events)
     return Trace.from_events(run.log.events, parts.services.blobs)
@@ -99,7 +109,7 @@ async def turn(
         recorded, replay_of: for a replay, the calls to take from the record and the run they are of.
     """
     settings = options.settings(parts.effective)
-    overrides.set(settings)
+    parts.override(settings)
     parts.redactor.refresh()
     if options.new:
         parts.conversation = Conversation(new_run_id())
@@ -120,18 +130,14 @@ async def turn(
         model = find_model(parts, options.model)
     except ModelError as error:
         run.log.append(_started(parts, prompt, options, run, None, None, conversation, replay_of))
-        run.log.append(
-            RunEnded(run=run.id, at=time.time(), status="error", error=error.message, hint=error.hint)
-        )
-        return _closed(parts, run)
+        return finish(parts, run, "error", error=error.message, hint=error.hint)
     run.variables = variables_for(parts, model)
-    behaviour = Behaviour.of(settings, model.tier)
-    place, later = conversation.replace_cell(options.cell)
-    run.log.append(_started(parts, prompt, options, run, model, behaviour, conversation, replay_of, place))
 
     async def refresh(of: Run) -> None:
         of.snapshot = await parts.catalog.refresh()
 
+    place, later = conversation.replace_cell(options.cell)
+    behaviour = Behaviour.of(settings, model.tier)
     loop = RouterLoop(
         parts.services,
         parts.invoker,
@@ -142,10 +148,12 @@ async def turn(
         uses=parts.usage.uses if behaviour.hot_list_n else None,
         parameters=dict(getattr(model, "parameters", {}) or {}),
     )
-    notes = [f"{later} later turns stood on the turn that this cell replaces"] if later else []
-    await loop.turn(
-        prompt, run, Budget(settings, parts.spent, options.budget), cell=options.cell, at=place, notes=notes
-    )
+    in_force = loop.prepare(run)
+    run.log.append(_started(parts, prompt, options, run, model, in_force, conversation, replay_of, place))
+    stood = "1 later turn stands" if later == 1 else f"{later} later turns stand"
+    notes = [f"{stood} on the answer that this cell replaced; %reyn history shows them"] if later else []
+    budget = Budget(settings, parts.spent, options.budget)
+    await loop.turn(prompt, run, budget, cell=options.cell, at=place, notes=notes)
     return _closed(parts, run)
 
 
@@ -179,14 +187,14 @@ def _started(
         run_kind=options.kind,
         session=conversation.id,
         prompt=parts.redactor.text(prompt),
-        model=model.label if model else str(options.model),
+        model=model.label if model else str(options.model or parts.settings.router_model),
         tier=model.tier if model else None,
         host=model.host if model else None,
         real=model.real if model else False,
         turn=(len(conversation.turns) if place is None else place) + 1,
         history_tokens=conversation.tokens,
         mandates=behaviour.mandates if behaviour else (),
-        settings=behaviour.as_dict() if behaviour else {},
+        settings=behaviour.record if behaviour else {},
         catalog=run.snapshot.hash,
         replay_of=replay_of,
         cell=options.cell,

@@ -41,7 +41,8 @@ from reyn_jupyter.runtime.usage import Usage
 ENGINE = Engine()  # one thread and loop a process
 STATE = ".reyn"
 
-overrides: ContextVar[Settings | None] = ContextVar("overrides", default=None)
+# Whose settings they are stands with them: an action of one session may use another, under that one's own rules.
+_overrides: ContextVar[tuple[Parts, Settings] | None] = ContextVar("overrides", default=None)
 
 
 @dataclass
@@ -70,7 +71,12 @@ class Parts:
 
     @property
     def settings(self) -> Settings:
-        return overrides.get() or self.effective.settings
+        held = _overrides.get()
+        return held[1] if held is not None and held[0] is self else self.effective.settings
+
+    def override(self, settings: Settings) -> None:
+        """Let these settings hold in the current task, for this session alone."""
+        _overrides.set((self, settings))
 
     @property
     def policy(self) -> Policy:

@@ -15,6 +15,8 @@ from notebook_support import SECRET, Hostile, InvalidArgumentsError, Notebook
 from reyn_jupyter.categories.variable import categories
 from reyn_jupyter.config import Settings
 from reyn_jupyter.runtime.errors import ActionError
+from reyn_jupyter.runtime.results import Card
+from reyn_jupyter.runtime.variables import visible_now
 
 
 @pytest.fixture
@@ -303,3 +305,8 @@ def test_without_pandas_in_the_process_nothing_imports_it(tmp_path: Path) -> Non
         "assert not {'pandas', 'numpy', 'duckdb'} & set(sys.modules), 'imported'"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
+
+
+def test_the_sessions_own_objects_are_no_variables_of_the_person() -> None:
+    names = {"kept": Card("status", "a card"), "orders": [1, 2]}
+    assert [name for name, _ in visible_now(names)] == ["orders"]

@@ -18,7 +18,13 @@ from reyn_jupyter.runtime.errors import ActionError
 from reyn_jupyter.runtime.references import at_pointer, check, open_references
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 
-NAMES: dict[str, Any] = {"orders": pd.DataFrame({"a": [1]}), "_": 42, "api_key": "x", "helper": len, "_hidden": 1}
+NAMES: dict[str, Any] = {
+    "orders": pd.DataFrame({"a": [1]}),
+    "_": 42,
+    "api_key": "x",
+    "helper": len,
+    "_hidden": 1,
+}
 
 
 @pytest.fixture
@@ -36,7 +42,9 @@ def context(tmp_path: Path, store: MemoryBlobStore, used: list[Source]) -> ToolC
     return make_context(tmp_path, store, used)
 
 
-def make_context(root: Path, store: Any, used: list[Source], actor: Any = "model", variables: Any = "head") -> ToolContext:
+def make_context(
+    root: Path, store: Any, used: list[Source], actor: Any = "model", variables: Any = "head"
+) -> ToolContext:
     async def main_thread(function: Any) -> Any:
         return function()
 
@@ -61,7 +69,9 @@ async def test_arguments_without_a_reference_come_back_as_they_are(context: Tool
     assert await open_references(args, context) is args
 
 
-async def test_a_variable_is_the_very_object_wherever_it_stands(context: ToolContext, used: list[Source]) -> None:
+async def test_a_variable_is_the_very_object_wherever_it_stands(
+    context: ToolContext, used: list[Source]
+) -> None:
     args = {"df": {"$var": "orders"}, "more": [{"deep": {"$var": "orders"}}], "plain": 1}
     check(args, context)
     opened = await open_references(args, context)
@@ -94,7 +104,9 @@ async def test_a_blob_is_opened_whole_or_by_its_json_pointer(
 @pytest.mark.parametrize(
     "table",
     [
-        pd.DataFrame({"when": pd.to_datetime(["2024-01-01", None]), "n": [1, 2]}, index=pd.Index([5, 6], name="k")),
+        pd.DataFrame(
+            {"when": pd.to_datetime(["2024-01-01", None]), "n": [1, 2]}, index=pd.Index([5, 6], name="k")
+        ),
         pd.Series([1.5, 2.5], name="price"),
         np.arange(6).reshape(2, 3),
         np.array([1.5, 2.5]),
@@ -154,7 +166,9 @@ def test_a_session_without_blobs_says_so(tmp_path: Path) -> None:
         check({"a": {"$blob": "0197f9a2-7c1b-7e3c-8a55-3b0f8e1d2c4a"}}, make_context(tmp_path, None, []))
 
 
-@pytest.mark.parametrize("pointer", ["/nope", "/rows/7", "/rows/01", "/rows/-1", "/rows/x", "/rows/0/n/deeper", "/rows/²"])
+@pytest.mark.parametrize(
+    "pointer", ["/nope", "/rows/7", "/rows/01", "/rows/-1", "/rows/x", "/rows/0/n/deeper", "/rows/²"]
+)
 def test_a_pointer_that_leads_nowhere_says_what_is_there(pointer: str) -> None:
     with pytest.raises(ActionError, match="leads nowhere") as caught:
         at_pointer({"rows": [{"n": 1}]}, pointer)

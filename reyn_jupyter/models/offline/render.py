@@ -54,12 +54,19 @@ def cell(given: Any) -> str:
     return re.sub(r"([\\|`*_\[\]<>~])", r"\\\1", text) if not isinstance(given, (int, float)) else text
 
 
+def _numeric(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
+    """Whether a column holds numbers, so that they stand under each other."""
+    kinds = {type(row.get(name)) for row in rows[:ROWS]} - {type(None)}
+    return bool(kinds) and kinds <= {int, float}
+
+
 def table(rows: Sequence[Mapping[str, Any]], total: int | None = None) -> str:
     """Records as a Markdown table; rows past 50 are counted, and those of `total` that are not here."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     if not names:
         return "(no rows)"
-    lines = ["| " + " | ".join(cell(str(name)) for name in names) + " |", "|" + " --- |" * len(names)]
+    rules = ["---:" if _numeric(rows, name) else "---" for name in names]
+    lines = ["| " + " | ".join(cell(str(name)) for name in names) + " |", "| " + " | ".join(rules) + " |"]
     lines += ["| " + " | ".join(cell(row.get(name)) for name in names) + " |" for row in rows[:ROWS]]
     left = max(len(rows), total or 0) - min(len(rows), ROWS)
     if left:
