@@ -7,6 +7,7 @@ happened stands in their logs.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
@@ -15,6 +16,20 @@ from reyn_jupyter.models.seam import Message, ToolSet
 from reyn_jupyter.outputs.encoding import clip
 
 STUB_AFTER = 200  # bytes: shorter results stay as they are
+
+
+LOOSENESS = {"off": 0, "schema": 1, "head": 2}  # of what `variables` lets a model see
+NOT_SHOWN = '{"note":"left out: it holds a variable\'s content, which this model may not see"}'
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Something of the person's that a turn put before the model: by which call ("" for the prompt itself)."""
+
+    call: str
+    kind: str
+    name: str
+    size: int
 
 
 @dataclass(frozen=True)
@@ -33,6 +48,9 @@ class Turn:
     status: str = "ok"
     names: tuple[str, ...] = ()
     hinted: bool = False
+    shown: tuple[Shown, ...] = ()
+    host: str | None = None
+    variables: str = "head"
 
     @cached_property
     def tokens(self) -> int:
@@ -41,6 +59,27 @@ class Turn:
     @cached_property
     def call_ids(self) -> frozenset[str]:
         return frozenset(call.id for message in self.messages for call in message.tool_calls)
+
+
+@dataclass(frozen=True)
+class _Facts:
+    """What follows from the turns of a conversation."""
+
+    listed: bool
+    hinted: bool
+    names: tuple[str, ...]
+    tokens: int
+    call_ids: frozenset[str]
+
+    @classmethod
+    def of(cls, turns: Sequence[Turn]) -> _Facts:
+        return cls(
+            any(turn.listed for turn in turns),
+            any(turn.hinted for turn in turns),
+            next((turn.names for turn in reversed(turns) if turn.names), ()),
+            sum(turn.tokens for turn in turns),
+            frozenset().union(*(turn.call_ids for turn in turns)),
+        )
 
 
 @dataclass
@@ -52,34 +91,44 @@ class Conversation:
     """
 
     id: str
-    turns: list[Turn] = field(default_factory=list)
+    turns: tuple[Turn, ...] = ()
     surface: Literal["universal", "flat"] | None = None
     tools: ToolSet | None = None
     system: str | None = None
     made: dict[str, Any] = field(default_factory=dict, repr=False)
     opened: bool = False
     shrunk: int = 0
+    reserved: set[str] = field(default_factory=set, repr=False)
+    _known: tuple[tuple[Turn, ...], _Facts] | None = field(default=None, repr=False)
+
+    @property
+    def _facts(self) -> _Facts:
+        """What follows from the turns, worked out once for these turns: a long history costs a turn nothing again."""
+        if self._known is None or self._known[0] is not self.turns:
+            self._known = (self.turns, _Facts.of(self.turns))
+        return self._known[1]
 
     @property
     def listed(self) -> bool:
-        return self.opened or any(turn.listed for turn in self.turns)
+        return self.opened or self._facts.listed
 
     @property
     def hint_due(self) -> bool:
-        return not any(turn.hinted for turn in self.turns)
+        return not self._facts.hinted
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the last listing."""
-        return next((turn.names for turn in reversed(self.turns) if turn.names), ())
+        return self._facts.names
 
     @property
     def tokens(self) -> int:
-        return sum(turn.tokens for turn in self.turns)
+        return self._facts.tokens
 
     @property
     def call_ids(self) -> frozenset[str]:
-        return frozenset().union(*(turn.call_ids for turn in self.turns))
+        """The ids of tool calls in it, those of turns that still go on among them."""
+        return self._facts.call_ids | self.reserved
 
     def messages(self) -> list[Message]:
         return [message for turn in self.turns for message in turn.messages]
@@ -88,12 +137,54 @@ class Conversation:
         """Put a finished turn in its place, the end when `at` is None; a cell has one turn, its latest."""
         place, _ = self.replace_cell(turn.cell)
         at = place if place is not None else at
-        taken = turn.call_ids & self.call_ids
-        if taken:  # two turns went on at once
-            turn = replace(
-                turn, messages=tuple(_renamed(message, taken, turn.run) for message in turn.messages)
+        at = len(self.turns) if at is None else at
+        self.turns = (*self.turns[:at], turn, *self.turns[at:])
+
+    def remember(self, run: str, shown: tuple[Shown, ...], host: str | None, variables: str) -> None:
+        """Keep with a turn what of the person's it showed, to which host, and how much of variables was allowed."""
+        for index in reversed(range(len(self.turns))):
+            turn = self.turns[index]
+            if turn.run == run:
+                self._put(index, replace(turn, shown=shown, host=host, variables=variables))
+                return
+
+    def restrict(self, variables: str) -> int:
+        """Leave variables' contents out of earlier results where this model may see less; returns how many."""
+        if variables == "head":
+            return 0
+        count = 0
+        for index, turn in enumerate(self.turns):
+            if LOOSENESS[turn.variables] <= LOOSENESS[variables]:
+                continue
+            secret = {item.call for item in turn.shown if item.kind == "variable" and item.call}
+            messages = tuple(
+                replace(message, content=NOT_SHOWN) if message.tool_call_id in secret else message
+                for message in turn.messages
             )
-        self.turns.insert(len(self.turns) if at is None else at, turn)
+            count += len(secret)
+            self._put(index, replace(turn, messages=messages, variables=variables))
+        return count
+
+    def resent(self, host: str | None) -> list[Shown]:
+        """What of the person's earlier turns this host gets for the first time, with the history."""
+        if host is None:
+            return []
+        found: list[Shown] = []
+        for index, turn in enumerate(self.turns):
+            if turn.host == host or not turn.shown:
+                continue
+            sizes = {message.tool_call_id: len(message.content.encode()) for message in turn.messages}
+            left_out = {message.tool_call_id for message in turn.messages if message.content == NOT_SHOWN}
+            found += [
+                replace(item, size=min(item.size, sizes.get(item.call, item.size)))
+                for item in turn.shown
+                if item.call not in left_out
+            ]
+            self._put(index, replace(turn, host=host))
+        return found
+
+    def _put(self, index: int, turn: Turn) -> None:
+        self.turns = (*self.turns[:index], turn, *self.turns[index + 1 :])
 
     def replace_cell(self, cell: str | None) -> tuple[int | None, int]:
         """Take out the turn that this cell made before.
@@ -106,18 +197,21 @@ class Conversation:
         for index, turn in enumerate(self.turns):
             if turn.cell == cell:
                 later = len(self.turns) - index - 1
-                del self.turns[index]
+                self.turns = (*self.turns[:index], *self.turns[index + 1 :])
                 return index, later
         return None, 0
 
     def drop(self, number: int) -> Turn:
         """Take out turn `number` (1-based). Raises IndexError."""
-        return self.turns.pop(_index(number, self.turns))
+        index = _index(number, self.turns)
+        turn = self.turns[index]
+        self.turns = (*self.turns[:index], *self.turns[index + 1 :])
+        return turn
 
     def fork(self, number: int, conversation_id: str) -> Conversation:
         """A new conversation that stands on the turns up to `number` (1-based). Raises IndexError."""
         kept = self.turns[: _index(number, self.turns) + 1]
-        return Conversation(conversation_id, list(kept), self.surface, opened=self.opened)
+        return Conversation(conversation_id, kept, self.surface, opened=self.opened)
 
     def shrink(self, budget: int) -> int:
         """Shrink old tool results to stubs once the history passes `budget` tokens; returns how many.
@@ -132,7 +226,7 @@ class Conversation:
                 break
             messages = tuple(_stub(message) for message in turn.messages)
             count += sum(new is not old for new, old in zip(messages, turn.messages, strict=True))
-            self.turns[index] = replace(turn, messages=messages)
+            self._put(index, replace(turn, messages=messages))
         self.shrunk += count
         return count
 
@@ -146,20 +240,7 @@ def _stub(message: Message) -> Message:
     return Message("tool", f"{head}\n[shrunk: {size:,} bytes before; {note}]", (), message.tool_call_id)
 
 
-def _renamed(message: Message, taken: frozenset[str], run: str) -> Message:
-    """The message with ids of its run's own in place of those that are taken."""
-
-    def own(identity: str) -> str:
-        return f"{identity}-{run[-12:]}" if identity in taken else identity
-
-    if message.tool_call_id in taken:
-        return replace(message, tool_call_id=own(message.tool_call_id))
-    if taken.isdisjoint(call.id for call in message.tool_calls):
-        return message
-    return replace(message, tool_calls=tuple(replace(call, id=own(call.id)) for call in message.tool_calls))
-
-
-def _index(number: int, turns: list[Turn]) -> int:
+def _index(number: int, turns: Sequence[Turn]) -> int:
     if not 1 <= number <= len(turns):
         raise IndexError(f"there is no turn {number}: the conversation has {len(turns)}")
     return number - 1

@@ -9,24 +9,20 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
-from reyn_jupyter.catalog.snapshot import CatalogSnapshot
-from reyn_jupyter.models.retry import Retry, RetryingModel
-from reyn_jupyter.models.seam import Message, Model, ModelError, Request, Response, ToolCall, ToolSet
+from reyn_jupyter.models.seam import Message, Model, ModelError, Response, ToolCall
 from reyn_jupyter.outputs.encoding import clean
-from reyn_jupyter.router import prompt as prompts
+from reyn_jupyter.router.asking import Asking, Gathered
 from reyn_jupyter.router.behaviour import Behaviour
 from reyn_jupyter.router.budget import Budget
 from reyn_jupyter.router.conversation import Conversation, Turn
-from reyn_jupyter.router.replies import distinct, readable, sendable
+from reyn_jupyter.router.replies import distinct, sendable
 from reyn_jupyter.router.rounds import Rounds
-from reyn_jupyter.router.surface import Offer, offer
-from reyn_jupyter.runtime.engine import publisher
+from reyn_jupyter.router.surface import Offer
 from reyn_jupyter.runtime.errors import text_of
-from reyn_jupyter.runtime.events import ActionFinished, ModelReplied, ModelRequested, RunEnded, RunStatus
+from reyn_jupyter.runtime.events import ActionFinished, RunEnded
 from reyn_jupyter.runtime.invoke import Invoker
 from reyn_jupyter.runtime.run import LimitReachedError, Run
 from reyn_jupyter.runtime.services import Services
@@ -39,31 +35,6 @@ CLOSING_NUDGE = (
     "(The limit of {limit} model calls for this turn is reached. Do not call tools. Sum up for the person what was "
     "done, what was found, and what is still open.)"
 )
-
-
-@dataclass(frozen=True)
-class Delta:
-    """A piece of text on its way; shown, never recorded."""
-
-    step: int
-    text: str
-
-
-@dataclass
-class _State:
-    """What a turn has gathered: its messages, how far its requests were logged, how it ends."""
-
-    messages: list[Message]
-    base: int = 1
-    step: int = 0
-    pending: tuple[ToolCall, ...] = ()
-    logged: int = 0
-    status: RunStatus = "ok"
-    answer: str = ""
-    error: str | None = None
-    hint: str | None = None
-    notes: list[str] = field(default_factory=list)
-    taken: frozenset[str] = frozenset()  # ids of the conversation's earlier tool calls
 
 
 class RouterLoop:
@@ -94,13 +65,13 @@ class RouterLoop:
     ) -> None:
         self._services = services
         self._invoker = invoker
-        self._model = model
         self._conversation = conversation
         self._behaviour = behaviour
         self._refresh = refresh
-        self._uses = uses or {}
-        self._parameters = parameters or {}
-        self._repeat = repeat
+        self._given: set[str] = set()  # ids of the tool calls of the turn that goes on
+        self._asking = Asking(
+            services, model, conversation, behaviour, uses=uses, parameters=parameters, repeat=repeat
+        )
 
     async def turn(
         self,
@@ -124,7 +95,7 @@ class RouterLoop:
         history = self._conversation.messages()
         run.within_budget = budget.check
         message = Message("user", self._services.redactor.text(clean(text)))
-        state = _State([message], base=1 + len(history), notes=list(notes), taken=self._conversation.call_ids)
+        state = Gathered([message], base=1 + len(history), notes=list(notes))
         try:
             await self._steps(state, history, run, budget)
         except asyncio.CancelledError:
@@ -150,76 +121,28 @@ class RouterLoop:
         run.discovery.listed = conversation.listed
         run.discovery.hint_due = conversation.hint_due
         run.discovery.names = conversation.names
-        surface = self._offer(run).surface
+        surface = self._asking.offer(run).surface
         if self._behaviour.surface == "auto":
             conversation.surface = surface
         run.discovery.gate = self._behaviour.discovery == "gate" and surface == "universal"
         return replace(self._behaviour, surface=surface)
 
-    def _offer(self, run: Run) -> Offer:
-        names = run.discovery.names if self._behaviour.constrain_names else ()
-        surface = self._conversation.surface
-
-        def make() -> Offer:
-            made = offer(
-                run.snapshot,
-                self._behaviour,
-                inspect=self._services.blobs is not None,
-                flat_tokens=self._services.settings().router.limits.flat_tokens,
-                uses=self._uses,
-                decided=surface,
-                constrain=names or None,
-            )
-            specs = self._services.redactor.value(made.tools.specs)
-            return made if specs is made.tools.specs else replace(made, tools=ToolSet(tuple(specs)))
-
-        # Under the universal surface the tools depend on the categories alone, however the actions move.
-        universal = self._behaviour.surface == "universal" or (
-            self._behaviour.surface == "auto" and surface == "universal"
-        )
-        simple = universal and not self._behaviour.hot_list_n
-        seen = run.snapshot.category_names if simple else run.snapshot
-        made: Offer = self._made("offer", (seen, self._behaviour, surface, names), make)
-        return made
-
-    def _system(self, run: Run, surface: str) -> Message:
-        # A recorded model lives on the day of its recording: its requests would not be found on another.
-        recorded = prompts.date_in(getattr(self._model, "system", None) or "")
-        date = recorded or time.strftime("%Y-%m-%d", time.localtime(run.started))
-
-        def make() -> Message:
-            behaviour = replace(self._behaviour, surface="flat" if surface == "flat" else "universal")
-            static = prompts.static_prompt(run.snapshot, behaviour, inspect=self._services.blobs is not None)
-            dynamic = prompts.dynamic_prompt(workspace=Path(self._services.root).name, date=date)
-            return Message("system", self._services.redactor.text(f"{static}\n\n{dynamic}"))
-
-        seen = run.snapshot if self._behaviour.names == "shown" else run.snapshot.category_names
-        made: Message = self._made("system", (seen, self._behaviour, surface, date), make)
-        return made
-
-    def _made(self, what: str, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        """What the conversation made before from the same things, so that a turn pays for it once."""
-        kept = self._conversation.made.get(what)
-        if kept is None or not _same(kept[0], key):
-            kept = self._conversation.made[what] = (key, make())
-        return kept[1]
-
-    async def _steps(self, state: _State, history: list[Message], run: Run, budget: Budget) -> None:
+    async def _steps(self, state: Gathered, history: list[Message], run: Run, budget: Budget) -> None:
         limits = self._services.settings().router.limits
-        made = self._offer(run)
-        system = self._system(run, made.surface)
+        made = self._asking.offer(run)
+        system = self._asking.system(run, made.surface)
         nudged = False
         while state.step < limits.max_steps:
             budget.check()
             state.step += 1
             choice = self._tool_choice(state, run, made)
-            response = await self._ask_model(
+            response = await self._asking.ask(
                 state, [system, *history, *state.messages], made, choice, run, budget
             )
             if response.tool_calls:
                 await self._call_tools(state, response, made, run, limits.calls_per_completion)
                 if self._behaviour.constrain_names:
-                    made = self._offer(run)
+                    made = self._asking.offer(run)
             elif response.text.strip():
                 self._answered(state, response.text)
                 if response.finish_reason == "length":
@@ -236,13 +159,13 @@ class RouterLoop:
                 state.messages.append(Message("user", EMPTY_NUDGE))
         await self._close(state, history, system, made, run, budget, limits.max_steps)
 
-    def _tool_choice(self, state: _State, run: Run, made: Offer) -> str:
+    def _tool_choice(self, state: Gathered, run: Run, made: Offer) -> str:
         forced = self._behaviour.discovery == "forced" and made.surface == "universal"
         return "list_actions" if forced and state.step == 1 and not run.discovery.listed else "auto"
 
     async def _close(
         self,
-        state: _State,
+        state: Gathered,
         history: list[Message],
         system: Message,
         made: Offer,
@@ -255,8 +178,8 @@ class RouterLoop:
         state.step += 1
         nudge = Message("user", CLOSING_NUDGE.format(limit=limit))
         messages = [system, *history, *state.messages, nudge]
-        response = await self._ask_model(state, messages, made, "none", run, budget)
-        for call in self._distinct(state, response.tool_calls):
+        response = await self._asking.ask(state, messages, made, "none", run, budget)
+        for call in self._distinct(response.tool_calls):
             self._refuse(call, run, state.step, "not run: this was the closing call, which has no tools", "")
         state.status = "limit"
         state.notes.append(
@@ -266,96 +189,15 @@ class RouterLoop:
             state, response.text.strip() or f"Stopped after {limit} model calls without an answer."
         )
 
-    def _answered(self, state: _State, answer: str) -> None:
+    def _answered(self, state: Gathered, answer: str) -> None:
         state.answer = answer
         state.messages.append(Message("assistant", self._services.redactor.text(answer)))
 
-    async def _ask_model(
-        self, state: _State, messages: Sequence[Message], made: Offer, choice: str, run: Run, budget: Budget
-    ) -> Response:
-        limits = self._services.settings().router.limits
-        request = Request(
-            self._model.label,
-            tuple(messages),
-            made.tools,
-            choice,
-            self._parameters,
-            limits.model_timeout,
-            self._repeat,
-        )
-        self._log_request(state, request, made, run)
-        publish = publisher()
-        step = state.step
-        on_text = (lambda piece: publish(Delta(step, piece))) if publish else None
-        began = time.perf_counter()
-        attempts: list[Retry] = []
-        model = RetryingModel(self._model, retries=limits.retries, on_retry=attempts.append)
-        try:
-            response = readable(await model.complete(request, on_text))
-        except ModelError as error:
-            run.log.append(
-                ModelReplied(
-                    step=step,
-                    at=time.time(),
-                    key=request.key,
-                    seconds=time.perf_counter() - began,
-                    retries=len(attempts),
-                    error=self._services.redactor.text(error.message),
-                    error_kind=error.kind,
-                )
-            )
-            raise
-        shown = self._redacted(response)
-        run.log.append(_replied(step, request, shown, time.perf_counter() - began, len(attempts)))
-        budget.spend(response)
-        return response
-
-    def _redacted(self, response: Response) -> Response:
-        """What is kept of a reply. What runs is the reply as it came, so that a file gets the very bytes."""
-        redact = self._services.redactor.text
-        calls = tuple(
-            ToolCall(call.id, redact(call.name), redact(call.arguments)) for call in response.tool_calls
-        )
-        return replace(response, text=redact(response.text), tool_calls=calls)
-
-    def _log_request(self, state: _State, request: Request, made: Offer, run: Run) -> None:
-        conversation = self._conversation
-        new = list(request.messages[state.base + state.logged :])
-        state.logged += len(new)
-        system = request.messages[0]
-        if conversation.system != system.content:
-            new = [system, *new]
-            conversation.system = system.content
-        specs = None
-        if conversation.tools is None or conversation.tools.digest != request.tools.digest:
-            specs = request.tools.specs
-            conversation.tools = request.tools
-        run.log.append(
-            ModelRequested(
-                step=state.step,
-                at=time.time(),
-                key=request.key,
-                components=request.components,
-                model=request.model,
-                messages=tuple(message.wire for message in new),
-                total_messages=len(request.messages),
-                tools=request.tools.names
-                if made.surface == "universal"
-                else (f"{len(request.tools.specs)} tools",),
-                tool_specs=specs,
-                tool_choice=request.tool_choice,
-                parameters=self._services.redactor.value(dict(request.parameters)),
-                estimated_tokens=self._conversation.tokens
-                + sum(message.tokens for message in request.messages[state.base :])
-                + request.messages[0].tokens
-                + request.tools.tokens,
-                repeat=request.repeat,
-            )
-        )
-
-    async def _call_tools(self, state: _State, response: Response, made: Offer, run: Run, most: int) -> None:
-        calls = self._distinct(state, response.tool_calls)
-        shown = self._redacted(replace(response, tool_calls=calls[: most + 1]))
+    async def _call_tools(
+        self, state: Gathered, response: Response, made: Offer, run: Run, most: int
+    ) -> None:
+        calls = self._distinct(response.tool_calls)
+        shown = self._asking.redacted(replace(response, tool_calls=calls[: most + 1]))
         sent = tuple(sendable(call) for call in shown.tool_calls)
         state.messages.append(Message("assistant", shown.text, sent))
         state.pending = calls[: most + 1]
@@ -375,11 +217,12 @@ class RouterLoop:
             ]
             done(calls[most], texts[0])
 
-    @staticmethod
-    def _distinct(state: _State, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+    def _distinct(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
         """The calls with ids that no other call of the conversation has."""
-        made = distinct(calls, state.taken)
-        state.taken |= {call.id for call in made}
+        made = distinct(calls, self._conversation.call_ids)
+        own = {call.id for call in made}
+        self._given |= own
+        self._conversation.reserved |= own
         return made
 
     def _refuse(self, call: ToolCall, run: Run, step: int, why: str, hint: str) -> str:
@@ -387,7 +230,7 @@ class RouterLoop:
         wrappers = Wrappers(self._services, self._invoker)
         return wrappers.refuse(call.id, call.name, call.arguments, run, step, why, hint).text
 
-    def _settle(self, state: _State, run: Run, why: str, hint: str) -> None:
+    def _settle(self, state: Gathered, run: Run, why: str, hint: str) -> None:
         """Give every call that is still open its result, and its events where it has none yet."""
         for call in state.pending:
             text = _finished_output(run, call.id)
@@ -396,7 +239,7 @@ class RouterLoop:
             state.messages.append(Message("tool", text, (), call.id))
         state.pending = ()
 
-    def _interrupted(self, state: _State, run: Run) -> None:
+    def _interrupted(self, state: Gathered, run: Run) -> None:
         self._settle(state, run, "interrupted by the person before it ran", "Ask before you run it again.")
         done = [
             event.name
@@ -410,7 +253,7 @@ class RouterLoop:
         state.hint = "The partial run is kept: %reyn trace shows it, %reyn undo restores changed files."
 
     def _end(
-        self, state: _State, run: Run, text: str, budget: Budget, cell: str | None, at: int | None
+        self, state: Gathered, run: Run, text: str, budget: Budget, cell: str | None, at: int | None
     ) -> None:
         self._settle(state, run, "not run: the turn ended", "")
         redact = self._services.redactor.text
@@ -429,6 +272,7 @@ class RouterLoop:
             conversation.hint_due and not run.discovery.hint_due,
         )
         conversation.add(turn, at)
+        conversation.reserved -= self._given
         state.notes += budget.notes()
         shrunk = conversation.shrink(self._services.settings().router.limits.history_tokens)
         if shrunk:
@@ -446,32 +290,6 @@ class RouterLoop:
             )
         )
         run.log.close()
-
-
-def _same(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
-    """Equal part by part; a snapshot is compared by identity, never action by action."""
-    return all(
-        a is b or (not isinstance(a, CatalogSnapshot) and a == b) for a, b in zip(left, right, strict=True)
-    )
-
-
-def _replied(step: int, request: Request, response: Response, seconds: float, retries: int) -> ModelReplied:
-    return ModelReplied(
-        step=step,
-        at=time.time(),
-        key=request.key,
-        text=response.text,
-        tool_calls=tuple({"id": c.id, "name": c.name, "arguments": c.arguments} for c in response.tool_calls),
-        finish_reason=response.finish_reason,
-        prompt_tokens=response.usage.prompt_tokens,
-        completion_tokens=response.usage.completion_tokens,
-        cached_tokens=response.usage.cached_tokens,
-        estimated=response.usage.estimated,
-        cost=response.cost,
-        seconds=seconds,
-        retries=retries,
-        fingerprint=response.fingerprint,
-    )
 
 
 def _finished_output(run: Run, call: str) -> str | None:

@@ -21,11 +21,11 @@ catalog, invoke them, and answer from what they return."""
 
 UNIVERSAL = """## Capabilities
 Everything you can do is an action of the catalog, and you reach all of it through a few tools:
-- list_actions shows the actions of a category, with what each does and the arguments it takes. Action names come
+- list_actions shows the actions of a category, with what each does{arguments}. Action names come
   from it, never from memory.
-- describe_action shows one action in full.
+- describe_action shows one action in full{with_arguments}.
 - invoke_action runs one: action_name exactly as listed, args an object that fits its input schema.
-{inspect}A typical path: list_actions with one category → invoke_action → the answer."""
+{inspect}A typical path: list_actions with one category → {describe}invoke_action → the answer."""
 
 FLAT = """## Capabilities
 Everything you can do is one of your tools; call them directly, with arguments that fit their schemas.
@@ -47,7 +47,13 @@ BEHAVIOUR = """## Behaviour
 def static_prompt(snapshot: CatalogSnapshot, behaviour: Behaviour, *, inspect: bool) -> str:
     """Everything before the dynamic part."""
     universal = behaviour.surface != "flat"
-    capabilities = (UNIVERSAL if universal else FLAT).format(inspect=INSPECT if inspect else "")
+    listed = behaviour.list_schemas
+    capabilities = (UNIVERSAL if universal else FLAT).format(
+        inspect=INSPECT if inspect else "",
+        arguments=" and the arguments it takes" if listed else "",
+        with_arguments="" if listed else ", with the arguments it takes",
+        describe="" if listed else "describe_action → ",
+    )
     parts = [
         "\n".join([IDENTITY, *sentences(behaviour, "identity")]),
         capabilities.rstrip(),

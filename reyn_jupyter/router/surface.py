@@ -37,9 +37,12 @@ def universal_tools(
     inspect: bool,
     constrain: Sequence[str] | None = None,
     hot: Sequence[Action] = (),
+    schemas: bool = True,
 ) -> ToolSet:
     encoder = NameEncoder([action.name for action in hot])
-    specs = wrapper_specs(snapshot.category_names, search=False, inspect=inspect, constrain=constrain)
+    specs = wrapper_specs(
+        snapshot.category_names, search=False, inspect=inspect, constrain=constrain, schemas=schemas
+    )
     return ToolSet((*specs, *(direct_tool(action, encoder) for action in hot)))
 
 
@@ -91,7 +94,9 @@ def offer(
             NameEncoder([action.name for action in snapshot.actions]),
         )
     hot = hot_list(snapshot, uses or {}, behaviour.hot_list_n)
-    tools = universal_tools(snapshot, inspect=inspect, constrain=constrain, hot=hot)
+    tools = universal_tools(
+        snapshot, inspect=inspect, constrain=constrain, hot=hot, schemas=behaviour.list_schemas
+    )
     return Offer("universal", tools, NameEncoder([action.name for action in hot]))
 
 

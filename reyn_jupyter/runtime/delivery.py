@@ -19,12 +19,15 @@ from reyn_jupyter.guard.permissions import Verdict
 from reyn_jupyter.outputs.content import Inline, Stored, Structured, Text
 from reyn_jupyter.outputs.convert import to_json, type_name
 from reyn_jupyter.outputs.deliver import deliver
-from reyn_jupyter.outputs.encoding import clean, compact
+from reyn_jupyter.outputs.encoding import clean, clip, compact
 from reyn_jupyter.outputs.guides import bound_guide, deliver_error
 from reyn_jupyter.outputs.policy import OutputPolicy
 from reyn_jupyter.runtime.errors import ActionError, text_of
 from reyn_jupyter.runtime.run import LimitReachedError, Outcome, Run
 from reyn_jupyter.runtime.services import FileChange, Services, Source
+
+NOTE = "reyn_note"  # in a frame's `attrs`: one sentence for whoever reads the result
+NOTE_BYTES = 160
 
 
 @dataclass
@@ -52,6 +55,19 @@ class Delivery:
     def _policy(self) -> OutputPolicy:
         return output_policy(self._services.settings().outputs)
 
+    def _with_note(self, text: str, value: object, *, stored: bool) -> str:
+        """The text with what a table says of itself (that it was cut, and the knob), within a summary's bound."""
+        kind = type(value)
+        if kind.__name__ != "DataFrame" or not kind.__module__.startswith("pandas"):
+            return text
+        note = cast("Any", value).attrs.get(NOTE)
+        if not isinstance(note, str):
+            return text
+        line = f"\n[{clip(note, NOTE_BYTES)}]"
+        if stored:
+            text = clip(text, self._policy.summary_bytes - len(line.encode()))
+        return text + line
+
     async def value(self, name: str, tool: Tool, value: object, run: Run, reports: Reports) -> Outcome:
         """What a handler returned: inline, or stored with a summary."""
         redactor = self._services.redactor
@@ -66,7 +82,7 @@ class Delivery:
             run=run.id,
             mask=redactor.masked,
         )
-        text = redactor.text(delivered.text)
+        text = self._with_note(redactor.text(delivered.text), value, stored=delivered.blob is not None)
         return Outcome(
             text,
             True,

@@ -114,6 +114,11 @@ class Job(Generic[T]):
             self._task.cancel()
         self.told.set()
 
+    def ask_again(self) -> None:
+        """Clear `told` until the engine answers: a handler may have begun to block it since."""
+        self.told.clear()
+        self._loop.call_soon_threadsafe(self.told.set)
+
     def _settle(self, task: asyncio.Task[T]) -> None:
         if task.cancelled():
             self.future.set_exception(concurrent.futures.CancelledError())
@@ -308,8 +313,7 @@ def _pump(queue: SimpleQueue[Any], job: Job[T], on_event: Callable[[Any], None] 
             # An interrupt may strike between taking the last item and looking at it.
             if item is _DONE or (item is None and interrupted and job.future.done()):
                 break
-            if interrupted and not job.told.is_set() and time.monotonic() - interrupted > PATIENCE:
-                raise Interrupted(None, BLOCKED)
+            interrupted = interrupted and _patient(interrupted, job)
             if isinstance(item, MainThreadCall):
                 if waiting:  # the call may take long: what was held back comes first
                     waiting = False
@@ -332,6 +336,19 @@ def _pump(queue: SimpleQueue[Any], job: Job[T], on_event: Callable[[Any], None] 
     if interrupted:
         raise Interrupted(None if job.future.exception() else job.future.result())
     return job.future.result()
+
+
+def _patient(since: float, job: Job[Any]) -> float:
+    """Since when to wait for a run that is to stop. An engine that answered is asked again after a while.
+
+    Raises Interrupted when it does not answer.
+    """
+    if time.monotonic() - since <= PATIENCE:
+        return since
+    if not job.told.is_set():
+        raise Interrupted(None, BLOCKED)
+    job.ask_again()
+    return time.monotonic()
 
 
 def _nobody_looks(event: Any) -> None:

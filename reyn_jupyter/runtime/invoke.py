@@ -11,15 +11,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
-from reyn_jupyter.catalog.action import Action, Effect, Tool
+from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.arguments import invalid_arguments, prepare
 from reyn_jupyter.catalog.resolve import UnknownActionError, find, resolve
-from reyn_jupyter.guard.permissions import Policy, Verdict, question, suggest_pattern
-from reyn_jupyter.guard.state import StateError
+from reyn_jupyter.guard.permissions import Policy, Verdict
 from reyn_jupyter.models.seam import canonical
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.delivery import Delivery, Reports, written
@@ -30,9 +29,9 @@ from reyn_jupyter.runtime.events import (
     BlobStored,
     FileChanging,
     Flag,
-    PermissionDecided,
     Problem,
 )
+from reyn_jupyter.runtime.gate import Gate
 from reyn_jupyter.runtime.references import check, open_references
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.services import FileChange, Services, Source, ToolContext
@@ -79,9 +78,7 @@ class Invoker:
 
     Args:
         services: what handlers get.
-        policy: the permission rules now.
-        ask: asks the person; None when nobody can be asked.
-        remember: keeps an "always" pattern.
+        policy, ask, remember: see `Gate`.
     """
 
     def __init__(
@@ -92,9 +89,7 @@ class Invoker:
         remember: Callable[[str], None],
     ) -> None:
         self._services = services
-        self._policy = policy
-        self._ask = ask
-        self._remember = remember
+        self._gate = Gate(policy, ask, remember)
         self._delivery = Delivery(services)
 
     def plan(self, call: ActionCall, run: Run) -> Planned:
@@ -250,65 +245,21 @@ class Invoker:
         )
         check(target_args, context)
         effects = tuple(tool.effects(target_args, context))
-        verdict = self._policy().decide(name, action.purity, effects, run.actor, run.approve)
+        verdict = self._gate.judge(action, effects, run)
         if run.recorded is not None and not run.recorded.runs_again(call.step, action.purity.repeatable):
             before = run.recorded.take(name, self._services.redactor.value(args))
             if before is not None:
                 return before
             if verdict.decision == "allow" and not action.purity.repeatable and run.approve != "all":
-                verdict = Verdict("ask", "replay", "it is not in the replayed run")
-        verdict = await self._consent(verdict, name, effects, tool, target_args, context, run)
-        run.log.append(self._decided(call.id, name, effects, verdict))
+                why = "it is not in the replayed run"
+                verdict = Verdict("deny" if run.approve == "read" else "ask", "replay", why)
+        verdict = await self._gate.settle(verdict, call.id, effects, tool, target_args, context, run)
         if verdict.decision != "allow":
             return self._delivery.denied(name, effects, verdict)
         run.within_budget()
         opened = await open_references(target_args, context)
         value = await tool.handler(opened, context)
         return self._kept(call, run, await self._delivery.value(name, tool, value, run, reports))
-
-    async def _consent(
-        self,
-        verdict: Verdict,
-        name: str,
-        effects: Sequence[Effect],
-        tool: Tool,
-        args: dict[str, Any],
-        context: ToolContext,
-        run: Run,
-    ) -> Verdict:
-        if verdict.decision != "ask":
-            return verdict
-        if not run.attended:
-            return Verdict("deny", "nobody", "nobody is there to ask: the run is in the background")
-        preview = tool.preview(args, context) if tool.preview else None
-        pattern = suggest_pattern(name, effects)
-        text = self._services.redactor.text(question(name, effects, preview))
-        answer = await self._ask(Question(name, text, pattern))
-        if answer == "always" and pattern is not None:
-            try:
-                self._remember(pattern)
-            except StateError:  # it holds for this call; the next one is asked about again
-                return Verdict("allow", "person", "allowed by the person; it could not be kept")
-            return Verdict("allow", "person", "always allowed by the person", pattern)
-        if answer == "once":
-            return Verdict("allow", "person", "allowed once by the person")
-        if answer == "nobody":
-            return Verdict("deny", "nobody", "nobody is there to ask; --approve all allows it for one run")
-        return Verdict("deny", "person", "the person said no")
-
-    def _decided(
-        self, call: str, name: str, effects: Sequence[Effect], verdict: Verdict
-    ) -> PermissionDecided:
-        redact = self._services.redactor.text
-        return PermissionDecided(
-            call=call,
-            at=time.time(),
-            name=name,
-            effects=tuple(redact(str(effect)) for effect in effects),
-            decision="allowed" if verdict.decision == "allow" else "denied",
-            by=verdict.by,
-            pattern=redact(verdict.pattern) if verdict.pattern else None,
-        )
 
     def _changing(self, call: ActionCall, change: FileChange, run: Run) -> None:
         said = self._services.redactor.value(asdict(change))

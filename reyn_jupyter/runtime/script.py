@@ -5,12 +5,14 @@ Invariant: the code holds only literals and names that it defined, so a string o
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 from reyn_jupyter.runtime.trace import Call, Trace
 
 WIDTH = 100
+_MARK = re.compile(r"\[redacted:([A-Za-z0-9_.-]+)\]")
 
 
 class ScriptError(ValueError):
@@ -65,6 +67,7 @@ def script_of(trace: Trace) -> Script:
     )
     head = [
         f"# The calls of the run {trace.run[-12:]}: {_comment(trace.prompt)}",
+        *(["import os", ""] if any("os.environ[" in line for line in lines) else []),
         "import reyn_jupyter as reyn",
         "",
         "session = reyn.session()",
@@ -110,4 +113,22 @@ def _named(value: Any, names: dict[str, str]) -> Any:
         return [_named(item, names) for item in value]
     if isinstance(value, str) and value in names:
         return _Name(names[value])
+    if isinstance(value, str) and _MARK.search(value):
+        return _Name(_from_environment(value))
     return value
+
+
+def _from_environment(text: str) -> str:
+    """A text whose secrets were taken out of the record, as an expression that reads them where they came from."""
+    parts = []
+    for place, part in enumerate(_MARK.split(text)):
+        if place % 2 == 0:
+            parts += [repr(part)] if part else []
+        elif part == "key":
+            raise ScriptError(
+                "a call of this run was given a key that stands in no environment variable, and the record does "
+                "not keep keys, so the run cannot be repeated from it"
+            )
+        else:
+            parts.append(f"os.environ[{part!r}]")
+    return " + ".join(parts)

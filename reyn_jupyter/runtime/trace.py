@@ -148,21 +148,36 @@ class Trace:
         return self.ended.seconds if self.ended else max(0.0, self.events[-1].at - self.started.at)
 
     @property
+    def shown(self) -> list[dict[str, Any]]:
+        """What each call put before the model: [{call, kind, name, bytes}]; a call's bytes count once."""
+        found: list[dict[str, Any]] = [{"call": "", **item} for item in self.started.sent]
+        for call in self.calls if self.started.model is not None else ():
+            finished = call.finished
+            if finished is None or call.resolved.name is None or not finished.ok:
+                continue
+            sources = finished.sources or ({"kind": "result", "name": call.resolved.name},)
+            share, rest = divmod(len(finished.output.encode("utf-8", "surrogatepass")), len(sources))
+            found += [
+                {
+                    "call": call.id,
+                    "kind": source["kind"],
+                    "name": source["name"],
+                    "bytes": share + rest * (place == 0),
+                }
+                for place, source in enumerate(sources)
+            ]
+        return found
+
+    @property
     def sent(self) -> list[dict[str, Any]]:
-        """What of the person's left the kernel: [{kind, name, bytes}], biggest first."""
+        """What of the person's went to the model: [{kind, name, bytes}], biggest first.
+
+        What a call returned counts under its sources (variables, files, blobs), else as the action's result.
+        """
         total: dict[tuple[str, str], int] = {}
-        for item in self.started.sent:
+        for item in self.shown:
             key = (str(item["kind"]), str(item["name"]))
             total[key] = total.get(key, 0) + int(item["bytes"])
-        if self.started.model is not None:
-            for call in self.calls:
-                for source in call.finished.sources if call.finished else ():
-                    key = (source["kind"], source["name"])
-                    total[key] = (
-                        total.get(key, 0) + len(call.finished.output.encode("utf-8", "surrogatepass"))
-                        if call.finished
-                        else 0
-                    )
         return [
             {"kind": kind, "name": name, "bytes": size}
             for (kind, name), size in sorted(total.items(), key=lambda item: -item[1])

@@ -6,7 +6,9 @@ Each answer is planned here and recorded by the `Invoker` like any action. What 
 
 from __future__ import annotations
 
+import difflib
 import json
+import re
 from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
@@ -32,6 +34,7 @@ from reyn_jupyter.runtime.invoke import ActionCall, Answered, Invoker, Planned
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.services import Services, Source
 
+LIKE_ARGS = ("arguments", "parameters", "params", "input")  # what models write for `args`
 HEAD = 200  # characters of malformed text that are quoted back
 GATE_WORDS = 300  # bytes of what the gate says beside its listing
 
@@ -104,18 +107,31 @@ class Wrappers:
         decoded = self._encoder.decode(call.name) if self._encoder else None
         if decoded is not None:
             return self._invoker.plan(replace(call, name=str(decoded), args=given), run)
-        inner: Any = given
-        if set(given) == {"args"} and isinstance(given["args"], dict):
-            inner = given["args"]
-        call = replace(call, args=inner)
+        meant = self._near_wrapper(call.name)
+        if meant is not None:
+            payload = {"error": f"There is no tool {call.wrapper!r}.", "hint": f"Did you mean {meant}?"}
+            return self._invoker.answer(call, run, Answered(payload, "unknown"))
+        call = replace(call, args=given)
         gated = self._gated(call, run)
         if gated is not None:
             return gated
         try:
-            self._find(run, call.name)
+            action = self._find(run, call.name)
         except UnknownActionError as error:
             return self._unknown(call, error, run, salvaged=True)
-        return self._invoker.plan(replace(call, flags=("salvaged",)), run)
+        wrapped = set(given) == {"args"} and "args" not in action.input_schema.get("properties", {})
+        args = given["args"] if wrapped and isinstance(given["args"], dict | str) else given
+        return self._invoker.plan(replace(call, args=args, flags=("salvaged",)), run)
+
+    def _near_wrapper(self, name: str) -> str | None:
+        """The wrapper that a made-up tool name is nearest to: ``listActions``, ``list_action``, ``invoke``."""
+        plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name[:HEAD]).lower().replace("-", "_")
+        if "__" in plain or "." in plain:
+            return None
+        for wrapper in self._wrappers:
+            if wrapper == plain or wrapper.partition("_")[0] == plain:
+                return wrapper
+        return next(iter(difflib.get_close_matches(plain, self._wrappers, n=1, cutoff=0.85)), None)
 
     def _find(self, run: Run, name: str) -> Action:
         """The action of a name. An error about one that holds a secret quotes it without, since it quotes in part."""
@@ -142,13 +158,22 @@ class Wrappers:
         forgive = self._services.settings().router.forgive
         name, args, lifted = lift(given, forgive=forgive)
         flags = cast("tuple[Flag, ...]", lifted)
-        beside = misplaced(given, forgive=forgive)
-        if beside:
-            payload = self._usage("invoke_action", "arguments stand beside args") | {"invalid": beside}
-            return self._invoker.answer(replace(call, name=str(name)), run, Answered(payload, "invalid"))
+        if name in self._wrappers:
+            payload = {"error": f"{name} is a tool, not an action.", "hint": f"Call {name} itself."}
+            return self._invoker.answer(replace(call, name=name), run, Answered(payload, "unknown"))
         if not isinstance(name, str) or not name:
             payload = self._usage("invoke_action", "action_name is missing or no string")
             return self._invoker.answer(call, run, Answered(payload, "invalid"))
+        beside = misplaced(given, forgive=forgive)
+        other = [key for key in given if key in LIKE_ARGS]
+        if other and "args" not in given and len(given) == 2:
+            payload = self._usage(
+                "invoke_action", f"the action's arguments go into args, not into {other[0]}"
+            )
+            return self._invoker.answer(replace(call, name=name), run, Answered(payload, "invalid"))
+        if beside:
+            payload = self._usage("invoke_action", "arguments stand beside args") | {"invalid": beside}
+            return self._invoker.answer(replace(call, name=name), run, Answered(payload, "invalid"))
         call = replace(call, name=name, args=args, flags=flags)
         gated = self._gated(call, run)
         if gated is not None:
@@ -166,7 +191,7 @@ class Wrappers:
         category = nearest_category(run.snapshot, call.name)
         payload: dict[str, Any] = {
             "error": "Not run yet: look at the catalog before invoking or describing an action.",
-            "hint": "These are real names with their input schemas. Send invoke_action again with one of them.",
+            "hint": "These are real names. Send the call again with one of them and arguments that fit it.",
             **list_actions(
                 run.snapshot,
                 [category] if category else None,

@@ -75,8 +75,9 @@ async def dry(parts: Parts, prompt: str, options: AskOptions) -> Card:
     )
     price = await asyncio.to_thread(price_of, model.label) if model.real else None
     calls = settings.router.limits.max_steps + 1
+    bound = _most_tokens(parts, tokens, calls)
     cost = _most(parts, options, price, calls) if price else None if model.real else 0.0
-    facts = (
+    facts: tuple[tuple[str, str], ...] = (
         ("model", f"{model.label} (tier {model.tier}, {model.host or 'in this process'})"),
         ("tools", f"{len(made.tools.specs)}, {made.surface} surface, ≈ {tokens.tools:,} tokens"),
         ("system prompt", f"≈ {tokens.system:,} tokens"),
@@ -86,6 +87,8 @@ async def dry(parts: Parts, prompt: str, options: AskOptions) -> Card:
         ("model calls", f"at most {calls}: router.limits.max_steps is {calls - 1}, and one to sum up"),
         ("cost", _cost_fact(model, price, cost, calls, options)),
     )
+    if model.real and price is None:
+        facts += (("tokens", f"at most ≈ {bound:,} sent, whatever they cost: {_growth_fact(parts, calls)}"),)
     names = made.tools.names
     more = (f"… and {len(names) - SHOWN:,} more",) if len(names) > SHOWN else ()
     data = {
@@ -93,6 +96,7 @@ async def dry(parts: Parts, prompt: str, options: AskOptions) -> Card:
         "tokens": {**vars(tokens), "request": tokens.request},
         "calls": calls,
         "most_cost": cost,
+        "most_tokens": bound,
     }
     return Card("dry", "Nothing was sent", facts, (("Tools offered", (*names[:SHOWN], *more)),), (), data)
 
@@ -129,7 +133,7 @@ def _conversation(parts: Parts, options: AskOptions) -> Conversation:
     conversation = parts.conversation
     if options.new:
         return Conversation(conversation.id)
-    kept = [turn for turn in conversation.turns if options.cell is None or turn.cell != options.cell]
+    kept = tuple(turn for turn in conversation.turns if options.cell is None or turn.cell != options.cell)
     return Conversation(conversation.id, kept, conversation.surface if options.surface is None else None)
 
 
@@ -166,6 +170,30 @@ def _most(parts: Parts, options: AskOptions, price: Price, calls: int) -> float:
     left = None if limits.session_cost is None else max(0.0, limits.session_cost - parts.spent.cost)
     ceilings = [most for most in (options.budget, limits.turn_cost, left) if most is not None]
     return min([calls * price.call, *(most + price.call for most in ceilings)])
+
+
+def _growth(parts: Parts) -> int:
+    """Tokens that the results of one step add at most: every call it may make, each with the longest answer."""
+    settings = parts.settings
+    return settings.router.limits.calls_per_completion * -(-settings.outputs.answer_bytes // 4)
+
+
+def _most_tokens(parts: Parts, tokens: _Tokens, calls: int) -> int:
+    """Every call as long as the last one can be, the model's own words left out; or what a limit leaves, and one."""
+    limits = parts.settings.router.limits
+    one = tokens.request + (calls - 1) * _growth(parts)
+    left = None if limits.session_tokens is None else max(0, limits.session_tokens - parts.spent.tokens)
+    ceilings = [most for most in (limits.turn_tokens, left) if most is not None]
+    return min([calls * one, *(most + one for most in ceilings)])
+
+
+def _growth_fact(parts: Parts, calls: int) -> str:
+    settings = parts.settings
+    most = settings.router.limits.calls_per_completion
+    return (
+        f"{calls} calls, each the first request and all that {calls - 1} steps can add "
+        f"({most} results of {settings.outputs.answer_bytes:,} bytes a step); the model's own words come on top"
+    )
 
 
 def _cost_fact(model: Model, price: Price | None, cost: float | None, calls: int, options: AskOptions) -> str:

@@ -11,6 +11,17 @@ from reyn_jupyter.router.behaviour import Discovery, Surface
 from reyn_jupyter.runtime.run import Approve
 
 
+def asked(prompt: object) -> str:
+    """The question, as it is. Raises ValueError for one that says nothing or is no text."""
+    if not isinstance(prompt, str):
+        raise ValueError(
+            f'Ask what? A question is a text, not a {type(prompt).__name__}: ask("how many rows …?")'
+        )
+    if not prompt.strip():
+        raise ValueError('Ask what? For example: ask("how many rows has orders.csv?")')
+    return prompt
+
+
 class AskOptions(BaseModel):
     """The options of `Session.ask` and ``%%reyn``; an unknown one is an error.
 
@@ -23,6 +34,7 @@ class AskOptions(BaseModel):
         sent: what of the notebook was put into the prompt: ({kind, name, bytes}, …).
         cell: id of the asking cell; asking again from it replaces its turn.
         attended: False in background runs, where nobody is asked.
+        keys: any other settings for this turn, by dotted key (a replay's are those of its run).
     """
 
     model_config = ConfigDict(extra="forbid", arbitrary_types_allowed=True, frozen=True)
@@ -38,6 +50,7 @@ class AskOptions(BaseModel):
     cell: str | None = None
     attended: bool = True
     kind: Literal["turn", "replay"] = "turn"
+    keys: dict[str, Any] = Field(default_factory=dict)
 
     def settings(self, effective: Effective) -> Settings:
         """The settings with this question's own values over them."""
@@ -45,6 +58,7 @@ class AskOptions(BaseModel):
             ("router.surface", self.surface),
             ("router.discovery", self.discovery),
             ("router.limits.max_steps", self.max_steps),
+            *self.keys.items(),
         ):
             if value is not None:
                 effective = effective.with_value(key, value)

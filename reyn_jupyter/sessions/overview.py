@@ -104,7 +104,7 @@ def history(parts: Parts) -> Table:
     note = f"≈ {conversation.tokens:,} tokens of history"
     if conversation.shrunk:
         note += f"; {conversation.shrunk} old results shrank to stubs (router.limits.history_tokens)"
-    return Table("history", rows, "Conversation", note, tuple(conversation.turns))
+    return Table("history", rows, "Conversation", note, conversation.turns)
 
 
 def config(parts: Parts) -> Table:

@@ -6,7 +6,8 @@ arguments are equal; with a model or after a step, pure and read actions run aga
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any
 
 from reyn_jupyter.models.seam import Model, ModelError, Request, Response, Tier, ToolCall, Usage
@@ -18,6 +19,8 @@ from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.sessions import turns
 from reyn_jupyter.sessions.options import AskOptions
 from reyn_jupyter.sessions.wiring import Parts
+
+HOT = "action_retrieval.hot_list_n"
 
 
 class ReplayedModel:
@@ -65,12 +68,13 @@ async def replay(
     trace = parts.runs.load(wanted)
     if trace.started.run_kind == "manual":
         raise ValueError("this run is a call by hand; run it again with %reyn invoke, or see %reyn script")
+    steps = len(trace.steps)
+    if from_step is not None and not 1 <= from_step <= steps:
+        raise ValueError(f"the run has {steps} step{'s' if steps != 1 else ''}, so --from takes 1 to {steps}")
     live_from = from_step if from_step is not None else 1 if model is not None else None
-    live = (
-        turns.find_model(parts, model if model is not None else trace.model)
-        if live_from is not None
-        else None
-    )
+    live = None
+    if live_from is not None:
+        live = turns.find_model(parts, model) if model is not None else _own_model(parts, trace)
     stand_in = live if live_from == 1 and live is not None else ReplayedModel(trace, live_from, live)
     recorded = RecordedCalls(trace.events, live_from)
     settings = trace.started.settings
@@ -78,8 +82,7 @@ async def replay(
         model=stand_in,
         approve=approve,  # type: ignore[arg-type]
         kind="replay",
-        surface=settings.get("surface"),
-        discovery=settings.get("discovery") if model is None else None,
+        keys=_keys(settings) if model is None else {"router.surface": settings.get("surface")},
     )
     return await turns.turn(
         parts,
@@ -88,6 +91,30 @@ async def replay(
         conversation=Conversation(new_run_id(), opened=_opened(trace)),
         recorded=recorded,
         replay_of=trace.run,
+    )
+
+
+def _keys(settings: Mapping[str, Any]) -> dict[str, Any]:
+    """The router's keys as the run had them."""
+    return {HOT if key == "hot_list_n" else f"router.{key}": value for key, value in settings.items()}
+
+
+def _own_model(parts: Parts, trace: Trace) -> Model:
+    """The run's model, where it ran: a configured one, never another host's under the same name.
+
+    Raises:
+        ModelError: it is not configured any more.
+    """
+    for name in (None, "light", "standard", "strong", trace.model):
+        with suppress(ModelError):
+            model = turns.find_model(parts, name)
+            if (model.label, model.host) == (trace.model, trace.started.host):
+                return model
+    where = f" at {trace.started.host}" if trace.started.host else ""
+    raise ModelError(
+        "configuration",
+        f"The run's model, {trace.model}{where}, is not configured any more.",
+        "Name one: %reyn replay RUN -m MODEL",
     )
 
 

@@ -6,6 +6,7 @@ Invariant: every run that began has a `RunStarted` and, unless the process was k
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from typing import Any
 
 from reyn_jupyter.models.providers import is_local
@@ -13,7 +14,7 @@ from reyn_jupyter.models.registry import resolve_model
 from reyn_jupyter.models.seam import Model, ModelError
 from reyn_jupyter.router.behaviour import Behaviour
 from reyn_jupyter.router.budget import Budget
-from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.conversation import Conversation, Shown
 from reyn_jupyter.router.loop import RouterLoop
 from reyn_jupyter.runtime.engine import publisher
 from reyn_jupyter.runtime.events import RunEnded, RunStarted, RunStatus
@@ -137,6 +138,8 @@ async def turn(
         of.snapshot = await parts.catalog.refresh()
 
     place, later = conversation.replace_cell(options.cell)
+    left_out = conversation.restrict(run.variables)
+    earlier = conversation.resent(model.host)
     behaviour = Behaviour.of(settings, model.tier)
     loop = RouterLoop(
         parts.services,
@@ -149,12 +152,21 @@ async def turn(
         parameters=dict(getattr(model, "parameters", {}) or {}),
     )
     in_force = loop.prepare(run)
-    run.log.append(_started(parts, prompt, options, run, model, in_force, conversation, replay_of, place))
+    run.log.append(
+        _started(parts, prompt, options, run, model, in_force, conversation, replay_of, place, earlier)
+    )
     stood = "1 later turn stands" if later == 1 else f"{later} later turns stand"
     notes = [f"{stood} on the answer that this cell replaced; %reyn history shows them"] if later else []
+    if left_out:
+        notes.append(
+            f"{left_out} earlier results with a variable's content were left out (variables: {run.variables})"
+        )
     budget = Budget(settings, parts.spent, options.budget)
     await loop.turn(prompt, run, budget, cell=options.cell, at=place, notes=notes)
-    return _closed(parts, run)
+    trace = _closed(parts, run)
+    shown = tuple(Shown(item["call"], item["kind"], item["name"], item["bytes"]) for item in trace.shown)
+    conversation.remember(run.id, shown, model.host, run.variables)
+    return trace
 
 
 def find_model(parts: Parts, wanted: Any) -> Model:
@@ -180,6 +192,7 @@ def _started(
     conversation: Conversation,
     replay_of: str | None,
     place: int | None = None,
+    earlier: Sequence[Shown] = (),
 ) -> RunStarted:
     return RunStarted(
         run=run.id,
@@ -198,6 +211,12 @@ def _started(
         catalog=run.snapshot.hash,
         replay_of=replay_of,
         cell=options.cell,
-        sent=options.sent,
+        sent=(
+            *options.sent,
+            *(
+                {"kind": item.kind, "name": f"{item.name}, from an earlier turn", "bytes": item.size}
+                for item in earlier
+            ),
+        ),
         versions=versions(),
     )

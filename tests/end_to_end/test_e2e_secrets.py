@@ -228,3 +228,14 @@ def test_targets_and_tool_definitions_are_redacted_too(workspace: Path) -> None:
         )
         == []
     )
+
+
+@pytest.mark.parametrize("before", range(60, 200, 10))
+def test_the_question_of_consent_shows_no_part_of_a_secret(workspace: Path, before: int) -> None:
+    asked: list[str] = []
+    (workspace / "notes.txt").write_text("a" * before + f" {SECRET} {'x' * 200}\n")
+    write = invoke("file__write", path="notes.txt", content="b" * before + f" {KEY} {'y' * 200}\n")
+    s, _ = scripted(workspace, write, "ok")
+    s.parts.ask_person = lambda question: asked.append(question.text) or "deny"  # type: ignore[func-returns-value]
+    s.ask("go")
+    assert "write notes.txt" in asked[0] and leaks(asked[0]) == []

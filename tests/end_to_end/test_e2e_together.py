@@ -337,3 +337,42 @@ def test_undo_takes_back_this_sessions_change_first(workspace: Path) -> None:
     assert mine.trace().prompt.startswith("invoke file__write")
     mine.undo()
     assert not (workspace / "mine.txt").exists() and (workspace / "other.txt").exists()
+
+
+def test_without_schemas_in_listings_nothing_promises_them(workspace: Path) -> None:
+    s, model = scripted(workspace, otherwise="ok", config={"router": {"list_schemas": False}}, tier="light")
+    s.ask("go")
+    specs = {tool["function"]["name"]: tool["function"] for tool in model.requests[0].tools.specs}
+    assert "schema" not in specs["list_actions"]["description"]
+    assert "and the arguments it takes" not in model.requests[0].messages[0].content
+    assert "input_schema" not in json.dumps(s.list_actions("file").payload)
+
+
+def test_an_always_that_cannot_be_kept_holds_for_this_call(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes = [invoke("file__write", path=f"{n}.txt", content="x") for n in range(2)]
+    s, _ = scripted(workspace, writes, "ok")
+    (workspace / "file").write_text("no folder")
+    monkeypatch.setenv("REYN_STATE_DIR", str(workspace / "file" / "state"))
+    s, _ = scripted(workspace, writes, "ok")
+    asked: list[str] = []
+    s.parts.ask_person = lambda question: asked.append(question.action) or "always"  # type: ignore[func-returns-value]
+    trace = s.ask("go")
+    assert [each.ok for each in trace.calls] == [True, True] and len(asked) == 2
+
+
+def test_an_answer_that_was_cut_off_and_costs_nobody_knows_are_told(workspace: Path) -> None:
+    cut = Response("half of an", finish_reason="length", usage=Usage(10, 10), cost=None)
+    s, _ = scripted(workspace, cut, config={"router": {"limits": {"turn_cost": 1.0}}})
+    notes = " ".join(s.ask("go").ended.notes)  # type: ignore[union-attr]
+    assert "cut off" in notes and "no known price" in notes
+
+
+def test_a_model_that_calls_tools_in_the_closing_call_runs_nothing_and_is_on_record(workspace: Path) -> None:
+    write = invoke("file__write", path="new.txt", content="x")
+    s, _ = scripted(workspace, otherwise=[write, write])
+    trace = s.ask("go", max_steps=1)
+    assert trace.status == "limit" and paired(trace) and len(trace.calls) == 4
+    assert not any(each.ok for each in trace.calls) and not (workspace / "new.txt").exists()
+    assert history_is_valid(s)

@@ -265,3 +265,42 @@ def test_a_trace_can_be_saved_loaded_and_turned_into_frames(workspace: Path, tmp
 def test_a_configured_tier_that_is_missing_is_an_error_with_the_line_to_add(workspace: Path) -> None:
     trace = session(workspace, "x").ask("go", model="strong")
     assert trace.status == "error" and "strong" in str(trace.error) and "reyn.yaml" in trace.payload["hint"]
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        ("list_action", "list_actions"),
+        ("listActions", "list_actions"),
+        ("invoke", "invoke_action"),
+        ("Inspect", "inspect"),
+    ],
+)
+def test_a_near_miss_of_a_wrapper_is_told_which_one_it_was_after(
+    workspace: Path, name: str, meant: str
+) -> None:
+    s = session(workspace, call(name), "sorry")
+    assert s.ask("go").calls[0].resolved.problem == "unknown"
+    assert json.loads(results(s.model.requests[-1])[0])["hint"] == f"Did you mean {meant}?"
+
+
+def test_a_wrapper_is_no_action(workspace: Path) -> None:
+    s = session(workspace, invoke("list_actions"), "sorry")
+    s.ask("go")
+    assert "Call list_actions itself" in results(s.model.requests[-1])[0]
+
+
+def test_arguments_under_another_name_are_told_where_they_belong(workspace: Path) -> None:
+    wrong = raw_call("invoke_action", '{"action_name": "file__read", "arguments": {"path": "notes.txt"}}')
+    nameless = raw_call("invoke_action", '{"name": "file__read", "args": {"path": "notes.txt"}}')
+    s = session(workspace, [wrong, nameless], "sorry")
+    s.ask("go")
+    first, second = results(s.model.requests[-1])
+    assert "go into args, not into arguments" in first
+    assert "action_name is missing" in second
+
+
+def test_salvaged_calls_decode_string_args_too(workspace: Path) -> None:
+    s = session(workspace, raw_call("file__read", '{"args": "{\\"path\\": \\"notes.txt\\"}"}'), "done")
+    read = s.ask("go").calls[0]
+    assert read.ok and set(read.resolved.flags) == {"salvaged", "decoded"}

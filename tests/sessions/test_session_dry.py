@@ -83,3 +83,14 @@ def test_what_of_the_notebook_goes_along_is_listed(workspace: Path) -> None:
 def test_a_model_that_is_not_configured_is_an_error_with_the_missing_line(workspace: Path) -> None:
     with pytest.raises(ModelError, match="No model is configured for the tier strong"):
         reyn.Session(workspace).dry("x", model="strong")
+
+
+def test_without_a_price_there_is_still_a_bound_on_the_tokens(workspace: Path) -> None:
+    session = reyn.Session(workspace, model="openai/no-such-model")
+    card = session.dry("how many?", max_steps=2)
+    most, first = card.data["most_tokens"], card.data["tokens"]["request"]
+    assert most == 3 * (first + 2 * 50 * 2048)
+    assert f"at most ≈ {most:,} sent" in dict(card.facts)["tokens"]
+    session.configure("router.limits.turn_tokens", 1000)
+    assert session.dry("how many?", max_steps=2).data["most_tokens"] == 1000 + first + 2 * 50 * 2048
+    assert "tokens" not in facts(reyn.Session(workspace, model=PRICED))

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -315,3 +316,157 @@ def test_the_status_card_says_where_you_are_and_what_to_try(session: reyn.Sessio
     assert facts["workspace"] == str(workspace)
     assert "not a language model" in facts["model"]
     assert session.status.tries
+
+
+def test_a_replay_from_a_step_never_goes_to_another_host_under_the_same_name(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-not-a-real-key-0000000000000000")
+    local = ScriptedModel("old", label="openai/local", host="127.0.0.1:9")
+    first = reyn.Session(workspace, model=local).ask("go")
+    with pytest.raises(Exception, match="not configured any more"):
+        reyn.Session(workspace).replay(first.run, from_step=1)
+
+
+def test_a_replay_runs_under_the_settings_of_its_run(workspace: Path) -> None:
+    session = reyn.Session(workspace, model=ScriptedModel("a", "b"), config={"router": {"names": "shown"}})
+    first = session.ask("go")
+    again = reyn.Session(workspace, model=ScriptedModel("b")).replay(first.run)
+    assert again.started.settings == first.started.settings
+
+
+@pytest.mark.parametrize("step", [0, 99])
+def test_a_replay_from_a_step_that_is_not_there_is_refused(workspace: Path, step: int) -> None:
+    session = reyn.Session(workspace, model=ScriptedModel("a"))
+    run = session.ask("go").run
+    with pytest.raises(ValueError, match="--from takes 1 to 1"):
+        session.replay(run, from_step=step)
+
+
+def test_a_script_reads_a_secret_from_where_it_came_and_never_writes_its_mark(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEMO_API_KEY", "hunter2-hunter2")
+    write = call(
+        "invoke_action", action_name="file__write", args={"path": "a.txt", "content": "key=hunter2-hunter2\n"}
+    )
+    session = reyn.Session(workspace, model=ScriptedModel(write, "done"))
+    session.ask("go", approve="all")
+    code = session.script().code
+    assert "hunter2" not in code and "redacted" not in code
+    (workspace / "a.txt").unlink()
+    exec(code.replace("reyn.session()", f"reyn.Session({str(workspace)!r})"), {})
+    assert (workspace / "a.txt").read_text() == "key=hunter2-hunter2\n"
+
+
+def test_what_a_local_model_saw_of_a_variable_is_left_out_for_a_hosted_one_and_the_rest_is_said(
+    workspace: Path,
+) -> None:
+    pd = pytest.importorskip("pandas")
+    names = {"people": pd.DataFrame({"name": ["alice-of-the-hill"]})}
+    look = [
+        call("invoke_action", action_name="variable__people", args={}),
+        call("invoke_action", action_name="file__read", args={"path": "notes.txt"}),
+    ]
+    hosted = ScriptedModel("hello", "again", label="openai/x", host="api.openai.com")
+    session = reyn.Session(workspace, namespace=names)
+    session.ask("look", model=ScriptedModel(look, "seen"))
+    trace = session.ask("and now?", model=hosted)
+    sent = json.dumps([request.wire for request in hosted.requests])
+    assert "alice-of-the-hill" not in sent and "second line" in sent
+    assert any("left out" in note for note in trace.ended.notes)  # type: ignore[union-attr]
+    assert [(item["kind"], item["name"]) for item in trace.sent] == [
+        ("file", "notes.txt, from an earlier turn")
+    ]
+    assert session.ask("once more", model=hosted).sent == []
+
+
+def test_what_a_function_or_a_listing_returned_counts_as_sent(workspace: Path) -> None:
+    hosted = ScriptedModel(
+        call("invoke_action", action_name="function__rows", args={}),
+        call("invoke_action", action_name="file__list", args={"path": "."}),
+        "done",
+        host="api.example.org",
+    )
+    session = reyn.Session(workspace, model=hosted)
+
+    @session.action
+    def rows() -> list[int]:
+        """Give rows."""
+        return list(range(10))
+
+    sent = {(item["kind"], item["name"]): item["bytes"] for item in session.ask("go").sent}
+    assert sent[("result", "function__rows")] == len("[0,1,2,3,4,5,6,7,8,9]")
+    assert ("result", "file__list") in sent
+
+
+def test_a_replay_that_only_reads_denies_what_is_not_in_its_record_without_asking(workspace: Path) -> None:
+    session = reyn.Session(workspace, model=ScriptedModel("nothing"))
+
+    @session.action
+    def ring() -> str:
+        """Ring a bell."""
+        return "rung"
+
+    run = session.ask("go").run
+    other = ScriptedModel(call("invoke_action", action_name="function__ring", args={}), "done")
+    denied = session.replay(run, model=other, approve="read").calls[0]
+    assert denied.decision is not None and (denied.decision.decision, denied.decision.by) == (
+        "denied",
+        "replay",
+    )
+
+
+@pytest.mark.parametrize(
+    ("query", "options"),
+    [
+        ("read", {"category": "fiel"}),
+        ("read", {"category": ["file", 3]}),
+        ("read", {"limit": 0}),
+        ("read", {"limit": -1}),
+        ("", {}),
+        ("  ", {}),
+    ],
+)
+def test_a_search_that_cannot_be_read_is_answered_as_a_listing_is(
+    session: reyn.Session, query: str, options: dict[str, Any]
+) -> None:
+    found = session.search_actions(query, **options)
+    assert found.error and found.payload["hint"] and len(found) == 0
+    if query == "read":
+        assert found.payload == session.list_actions(**options).payload
+
+
+def test_a_search_without_a_hit_leads_to_the_listing(session: reyn.Session) -> None:
+    found = session.search_actions("zxqwv")
+    assert found.payload["items"] == [] and "list_actions" in found.payload["hint"]
+    assert "hint" not in session.search_actions("read file").payload
+
+
+@pytest.mark.parametrize("prompt", ["", " \n", None, 7])
+async def test_a_question_that_asks_nothing_is_refused_before_a_run_begins(
+    session: reyn.Session, prompt: Any
+) -> None:
+    for face in (session.ask, session.start, session.dry):
+        with pytest.raises(ValueError, match="Ask what"):
+            face(prompt)
+    with pytest.raises(ValueError, match="Ask what"):
+        await session.aio.ask(prompt)
+    assert not session.runs
+
+
+def test_a_model_that_is_not_configured_leaves_the_missing_lines_as_the_hint(session: reyn.Session) -> None:
+    ended = session.ask("x", model="light").ended
+    assert ended is not None and ended.error == "No model is configured for the tier light."
+    assert ended.hint is not None and ended.hint.startswith("Add to reyn.yaml:\nmodels:\n  light: ")
+
+
+@pytest.mark.parametrize(("rows", "limit"), [(20, 5), (5000, 1000)])
+def test_a_table_that_was_cut_says_so_and_names_the_knob(workspace: Path, rows: int, limit: int) -> None:
+    session = reyn.Session(workspace)
+    result = session.invoke_action(
+        "table__query", {"sql": f"SELECT range AS n FROM range({rows})", "limit": limit}
+    )
+    assert isinstance(result.payload, str) and "limit" in result.payload.splitlines()[-1]
+    assert result.blob is None or len(result.payload.encode()) <= 400
+    assert result.trace is not None and len(result.trace.df_result) == limit

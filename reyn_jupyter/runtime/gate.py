@@ -1,0 +1,91 @@
+"""The permission gate of a call: the rules, the person where the rules ask, and the record of what was decided.
+
+Invariant: nobody there to ask means no; what the person is shown is redacted before it is cut.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from reyn_jupyter.catalog.action import Action, Effect, Tool
+from reyn_jupyter.guard.permissions import Policy, Verdict, question, suggest_pattern
+from reyn_jupyter.guard.state import StateError
+from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.events import PermissionDecided
+from reyn_jupyter.runtime.run import Run
+from reyn_jupyter.runtime.services import ToolContext
+
+
+class Gate:
+    """Decides whether calls may run.
+
+    Args:
+        policy: the permission rules now.
+        ask: asks the person.
+        remember: keeps an "always" pattern; raises StateError when it cannot.
+    """
+
+    def __init__(
+        self,
+        policy: Callable[[], Policy],
+        ask: Callable[[Question], Awaitable[Answer]],
+        remember: Callable[[str], None],
+    ) -> None:
+        self._policy = policy
+        self._ask = ask
+        self._remember = remember
+
+    def judge(self, action: Action, effects: Sequence[Effect], run: Run) -> Verdict:
+        """What the rules alone say."""
+        return self._policy().decide(str(action.name), action.purity, effects, run.actor, run.approve)
+
+    async def settle(
+        self,
+        verdict: Verdict,
+        call: str,
+        effects: Sequence[Effect],
+        tool: Tool,
+        args: dict[str, Any],
+        context: ToolContext,
+        run: Run,
+    ) -> Verdict:
+        """The last word, the person's where the rules ask; it is recorded."""
+        if verdict.decision == "ask":
+            verdict = await self._consent(effects, tool, args, context, run)
+        redact = context.services.redactor.text
+        run.log.append(
+            PermissionDecided(
+                call=call,
+                at=time.time(),
+                name=str(context.name),
+                effects=tuple(redact(str(effect)) for effect in effects),
+                decision="allowed" if verdict.decision == "allow" else "denied",
+                by=verdict.by,
+                pattern=redact(verdict.pattern) if verdict.pattern else None,
+            )
+        )
+        return verdict
+
+    async def _consent(
+        self, effects: Sequence[Effect], tool: Tool, args: dict[str, Any], context: ToolContext, run: Run
+    ) -> Verdict:
+        if not run.attended:
+            return Verdict("deny", "nobody", "nobody is there to ask: the run is in the background")
+        name, redactor = str(context.name), context.services.redactor
+        preview = tool.preview(args, context) if tool.preview else None
+        pattern = suggest_pattern(name, effects)
+        text = question(name, effects, redactor.masked(preview) if preview else None)
+        answer = await self._ask(Question(name, redactor.text(text), pattern))
+        if answer == "always" and pattern is not None:
+            try:
+                self._remember(pattern)
+            except StateError:  # it holds for this call; the next one is asked about again
+                return Verdict("allow", "person", "allowed by the person; it could not be kept")
+            return Verdict("allow", "person", "always allowed by the person", pattern)
+        if answer == "once":
+            return Verdict("allow", "person", "allowed once by the person")
+        if answer == "nobody":
+            return Verdict("deny", "nobody", "nobody is there to ask; --approve all allows it for one run")
+        return Verdict("deny", "person", "the person said no")
