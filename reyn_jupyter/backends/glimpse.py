@@ -8,6 +8,7 @@ Whatever comes out is plain JSON and bounded, never the whole.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from itertools import islice
@@ -20,7 +21,7 @@ from reyn_jupyter.backends.known_types import (
     is_loaded_type,
     is_scalar,
 )
-from reyn_jupyter.outputs.convert import to_json, type_name
+from reyn_jupyter.outputs.convert import number_tag, to_json, type_name
 from reyn_jupyter.runtime.variables import secret_name
 
 HIDDEN = "[hidden]"  # in place of a value under a name like a secret's
@@ -34,6 +35,7 @@ _TEXT_ALONE = 1000  # characters of a text that is a variable of its own
 _ITEMS = 10  # of a container inside another
 _DEPTH = 3
 
+_NO_NUMBERS = tuple(number_tag(number) for number in (math.nan, math.inf, -math.inf))
 _SEQUENCES = (list, tuple, set, frozenset)
 
 
@@ -154,11 +156,17 @@ def _frame(frame: Any, rows: int, head: bool) -> dict[str, Any]:
 def _records(part: Any, labels: Sequence[str], with_index: bool) -> list[dict[str, Any]]:
     columns: dict[str, list[Any]] = {}
     if with_index:
-        columns["(index)"] = [glimpse(item) for item in part.index.tolist()]
+        columns["(index)"] = [_cell(item) for item in part.index.tolist()]
     for at, label in enumerate(labels):
         cells = part.iloc[:, at].tolist()
-        columns[label] = [HIDDEN] * len(cells) if secret_name(label) else [glimpse(cell) for cell in cells]
+        columns[label] = [HIDDEN] * len(cells) if secret_name(label) else [_cell(cell) for cell in cells]
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _cell(value: object) -> Any:
+    """A cell of a frame; what is no number there (NaN, an infinity) is null, as in records."""
+    told = glimpse(value)
+    return None if is_scalar(type(value)) and told in _NO_NUMBERS else told
 
 
 def _index(index: Any) -> dict[str, Any] | None:

@@ -34,14 +34,28 @@ FILE_KINDS = ", ".join(_READERS)
 _READS = frozenset({"SELECT", "EXPLAIN", "MULTI"})  # DuckDB makes several steps of one PIVOT
 _MISSING_TABLE = re.compile(r"Table with name (.+?) does not exist")
 _LONGEST_MESSAGE = 800  # characters of DuckDB's own words
+_HINTS = (
+    (
+        re.compile(r"file system operations are disabled|Cannot access (?:file|directory)"),
+        'SQL opens no files: name a workspace file in "sources", as {"t": "orders.csv"}, and query t.',
+    ),
+    (
+        re.compile(r"Function with name \"?(?:getenv|getvariable|current_setting)\b"),
+        "SQL sees its sources alone, not the environment or the settings of the process.",
+    ),
+)
 
 
 class SqlError(Exception):
-    """The query was refused or failed, in plain words. `missing` is the table that it named and nobody gave."""
+    """The query was refused or failed, in plain words.
 
-    def __init__(self, message: str, missing: str | None = None) -> None:
+    `missing` is the table that it named and nobody gave; `hint` says what to do next, where that is known.
+    """
+
+    def __init__(self, message: str, missing: str | None = None, hint: str = "") -> None:
         super().__init__(message)
         self.missing = missing
+        self.hint = hint
 
 
 def installed() -> bool:
@@ -182,7 +196,7 @@ class Query:
             message = _words(error)
             missing = _MISSING_TABLE.search(message)
             text = message.replace(place, what) if place else message
-            raise SqlError(text, missing[1].strip('"') if missing else None) from None
+            raise SqlError(text, missing[1].strip('"') if missing else None, _advice(message)) from None
 
 
 def _shut(connection: Any) -> None:
@@ -193,13 +207,17 @@ def _shut(connection: Any) -> None:
 def _only_reads(connection: Any, sql: str) -> str:
     statements = connection.extract_statements(sql)
     if len(statements) != 1:
-        found = "no statement" if not statements else f"{len(statements)} statements"
-        raise SqlError(f"one statement is needed, and there is {found}")
+        found = f"there are {len(statements)}" if statements else "there is none"
+        raise SqlError(
+            f"one statement is needed, and {found}",
+            hint="Send one SELECT a call; WITH puts several steps into one.",
+        )
     kind = str(statements[0].type.name)
     if kind in _READS:
         return kind
     raise SqlError(
-        f"{kind} is not allowed: a query only reads (SELECT, WITH, PIVOT, DESCRIBE, SUMMARIZE, EXPLAIN)"
+        f"{kind} is not allowed: a query only reads (SELECT, WITH, PIVOT, DESCRIBE, SUMMARIZE, EXPLAIN)",
+        hint="Write a statement that reads; a long result is stored, and its blob id can be a source later.",
     )
 
 
@@ -221,6 +239,10 @@ def _fetch(connection: Any, sql: str, kind: str, rows: int) -> pd.DataFrame:
 
 def _quoted(name: str) -> str:
     return '"' + name.replace('"', '""') + '"'
+
+
+def _advice(message: str) -> str:
+    return next((hint for pattern, hint in _HINTS if pattern.search(message)), "")
 
 
 def _words(error: Exception) -> str:

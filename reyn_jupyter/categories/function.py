@@ -15,12 +15,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from reyn_jupyter.catalog.action import Arguments, Category, Entry, Purity, Resources, Tool
-from reyn_jupyter.catalog.text import clip
 from reyn_jupyter.runtime.errors import ActionError
 from reyn_jupyter.runtime.functions import RegisteredFunction
 from reyn_jupyter.runtime.services import Services, ToolContext
-
-_LONGEST_MESSAGE = 2000  # bytes of an exception's message
 
 
 def categories(services: Services) -> tuple[Category, ...]:
@@ -91,14 +88,14 @@ async def _awaited(coroutine: Any) -> _Attempt:
 
 
 def _told(error: BaseException) -> ActionError:
-    """The exception in one line; its traceback stays chained for the person."""
+    """The exception with all of its text; its traceback stays chained for the person."""
     if isinstance(error, ActionError):
         return ActionError(error.message, error.hint)
     try:
-        message = str(error).strip().partition("\n")[0]
+        message = str(error).strip()
     except Exception:  # noqa: BLE001 - an exception's own text may fail too
         message = ""
     name = type(error).__name__
     place = next(reversed(list(traceback.walk_tb(error.__traceback__))), None)
     hint = f"It was raised in {place[0].f_code.co_name}, line {place[1]}." if place else ""
-    return ActionError(clip(f"{name}: {message}" if message else name, _LONGEST_MESSAGE), hint)
+    return ActionError(f"{name}: {message}" if message else name, hint)

@@ -16,6 +16,7 @@ from reyn_jupyter.backends.sql import FILE_KINDS, MEMORY, Query, SqlError, insta
 from reyn_jupyter.backends.sql_frames import NotATableError, holdable
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, Operation, Purity, Tool
 from reyn_jupyter.guard.workspace import WorkspaceError
+from reyn_jupyter.outputs.convert import type_name
 from reyn_jupyter.outputs.ids import InvalidBlobIdError, canonical_id
 from reyn_jupyter.runtime.errors import ActionError
 from reyn_jupyter.runtime.references import find_variable, open_blob_value
@@ -105,7 +106,7 @@ def _effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
 
 
 async def _query(args: Arguments, context: ToolContext, seconds: float, memory: str) -> pd.DataFrame:
-    tables, files = await _sources(args.get("sources") or {}, context)
+    tables, files = await _sources(_named(args.get("sources")), context)
     limit = int(args.get("limit", LIMIT))
     query = Query(memory)
 
@@ -152,6 +153,18 @@ async def _interruptible(work: Callable[[], T], query: Query) -> T:
         if not task.cancelled():
             task.exception()
         raise
+
+
+def _named(sources: object) -> Mapping[str, Any]:
+    """The sources as given; a reference in the place of the whole mapping brought an object."""
+    if sources is None:
+        return {}
+    if type(sources) is not dict:
+        raise ActionError(
+            f"sources maps table names to sources; it got a {type_name(sources)}",
+            'Use {"orders": "orders"}.',
+        )
+    return sources
 
 
 async def _sources(given: Mapping[str, Any], context: ToolContext) -> tuple[dict[str, Any], dict[str, str]]:
@@ -233,7 +246,7 @@ def _add_table(query: Query, alias: str, value: object) -> None:
 
 def _hint(error: SqlError, context: ToolContext) -> str:
     if error.missing is None:
-        return ""
+        return error.hint
     name = error.missing[:100]
     known = (
         name if context.variables != "off" and name in _variables(context) else "<variable, file or blob id>"

@@ -101,4 +101,4 @@ def _not_configured(settings: Settings, tier: Tier) -> ModelError:
     hint = f"Add to reyn.yaml:\nmodels:\n  {tier}: {_EXAMPLES[tier]}"
     if configured:
         hint += f"\nor use one that is there: {', '.join(configured)}"
-    return ModelError("configuration", f"No model is configured for the tier {tier}.", hint + ".")
+    return ModelError("configuration", f"No model is configured for the tier {tier}.", hint)

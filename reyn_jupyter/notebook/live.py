@@ -17,7 +17,7 @@ from reyn_jupyter.notebook.errors import ReynInterrupt
 from reyn_jupyter.notebook.render.display import mimebundle
 from reyn_jupyter.notebook.render.traces import STOP
 from reyn_jupyter.notebook.verb import Context
-from reyn_jupyter.router.loop import Delta
+from reyn_jupyter.router.asking import Delta
 from reyn_jupyter.runtime import results
 from reyn_jupyter.runtime.engine import Interrupted
 from reyn_jupyter.runtime.events import ModelReplied, RunEnded, RunStarted

@@ -13,13 +13,14 @@ from typing import Any, TypeVar
 
 from reyn_jupyter.catalog.listing import describe_action, list_actions
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
+from reyn_jupyter.catalog.selection import InvalidListingError, as_count, select_categories
 from reyn_jupyter.outputs.blob import Blob, fetch_blob
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.results import ActionCard, ActionTable, Inspection, Result
 from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.runtime.wrappers import Wrappers
 from reyn_jupyter.sessions import replay, turns
-from reyn_jupyter.sessions.options import AskOptions
+from reyn_jupyter.sessions.options import AskOptions, asked
 from reyn_jupyter.sessions.rows import action_rows, invoke_line, permission_of
 from reyn_jupyter.sessions.wiring import ENGINE, Parts
 
@@ -77,7 +78,14 @@ class AsyncSession:
         from reyn_jupyter.catalog.search import search_lexical
 
         async def work() -> ActionTable:
-            snapshot = await self._parts.catalog.refresh()
+            parts = self._parts
+            snapshot = await parts.catalog.refresh()
+            try:
+                chosen = [part.category.name for part in select_categories(snapshot, category)]
+                wanted = _query(query)
+                most = as_count("limit", limit, 10, smallest=1)
+            except InvalidListingError as error:
+                return ActionTable(parts.redactor.value(error.payload), (), "search", str(query))
             items = [
                 {
                     "qualified_name": str(action.name),
@@ -85,10 +93,14 @@ class AsyncSession:
                     "input_schema": dict(action.input_schema),
                     "score": round(score, 4),
                 }
-                for action, score in search_lexical(snapshot, query, _several(category), limit)
+                for action, score in search_lexical(snapshot, wanted, chosen, most)
             ]
-            payload = {"items": items, "total": len(items), "ranking": "lexical"}
-            return ActionTable(payload, action_rows(self._parts, snapshot, payload), "search", query)
+            payload: dict[str, Any] = {"items": items, "total": len(items), "ranking": "lexical"}
+            if not items:
+                payload["hint"] = (
+                    "No action has these words. Use others, or list_actions to see every action."
+                )
+            return ActionTable(payload, action_rows(parts, snapshot, payload), "search", query)
 
         return await _on_engine(work())
 
@@ -138,7 +150,7 @@ class AsyncSession:
 
     async def ask(self, prompt: str, *, on_event: OnEvent = None, **options: Any) -> Trace:
         chosen = AskOptions(**options)
-        return await _on_engine(turns.turn(self._parts, prompt, chosen), on_event)
+        return await _on_engine(turns.turn(self._parts, asked(prompt), chosen), on_event)
 
     async def replay(
         self,
@@ -150,6 +162,20 @@ class AsyncSession:
         on_event: OnEvent = None,
     ) -> Trace:
         return await _on_engine(replay.replay(self._parts, run, model, from_step, approve), on_event)
+
+
+def _query(query: object) -> str:
+    """The words to look for. Raises InvalidListingError."""
+    if isinstance(query, str) and query.strip():
+        return query
+    message = "must be a text with at least one word"
+    raise InvalidListingError(
+        {
+            "error": f"query {message}",
+            "invalid": [{"path": "/query", "message": message}],
+            "hint": "Say what you want to do, or use list_actions to see every action.",
+        }
+    )
 
 
 def _several(category: Categories) -> list[str] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -19,7 +19,7 @@ from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.sessions import overview, restoring
 from reyn_jupyter.sessions.aio import AsyncSession, Categories, OnEvent
 from reyn_jupyter.sessions.background import BackgroundRun
-from reyn_jupyter.sessions.options import AskOptions
+from reyn_jupyter.sessions.options import AskOptions, asked
 from reyn_jupyter.sessions.turns import turn
 from reyn_jupyter.sessions.wiring import ENGINE, assemble
 
@@ -142,22 +142,23 @@ class Session:
             The `Trace`: `.answer`, `.steps`, `.df`, `.cost`; `.error` where it failed, with the partial run kept.
 
         Raises:
+            ValueError: the prompt is blank or no text.
             Interrupted: the person interrupted; its `result` is the partial trace.
         """
-        return ENGINE.run(turn(self.parts, prompt, AskOptions(**options)), on_event)
+        return ENGINE.run(turn(self.parts, asked(prompt), AskOptions(**options)), on_event)
 
     def start(self, prompt: str, *, on_event: OnEvent = None, **options: Any) -> BackgroundRun:
         """The same in the background: what would ask is denied, `.cancel()` stops it, `.trace` is what there is.
 
         Events and notebook functions are served by the loop of the caller, a kernel's own in a notebook.
         """
-        return BackgroundRun.begin(self.parts, prompt, AskOptions(attended=False, **options), on_event)
+        return BackgroundRun.begin(self.parts, asked(prompt), AskOptions(attended=False, **options), on_event)
 
     def dry(self, prompt: str, **options: Any) -> Card:
         """What `ask` would offer, send and cost at most; calls no model. Options as for `ask`."""
         from reyn_jupyter.sessions.dry import dry
 
-        return ENGINE.run(dry(self.parts, prompt, AskOptions(**options)))
+        return ENGINE.run(dry(self.parts, asked(prompt), AskOptions(**options)))
 
     def replay(
         self,
@@ -184,6 +185,29 @@ class Session:
     def blobs(self) -> Table:
         """The stored blobs, newest first."""
         return overview.blobs(self.parts)
+
+    def collect_blobs(
+        self,
+        max_age_days: float | None = None,
+        max_bytes: int | None = None,
+        keep: Collection[str] | None = None,
+    ) -> Card:
+        """Remove stored results that nothing needs any more.
+
+        Args:
+            max_age_days: only what is older goes.
+            max_bytes: only as much goes, the oldest first, as makes the rest fit.
+            keep: ids of runs and blobs that stay; None for those of every run that is kept.
+
+        Returns:
+            A `Card` that says what went and how many bytes. Without a limit only the blobs of runs that are gone go.
+
+        Raises:
+            ValueError: a limit that is no number from 0 on, or a single text as `keep`.
+        """
+        from reyn_jupyter.sessions.collecting import collect
+
+        return collect(self.parts, max_age_days, max_bytes, keep)
 
     @property
     def events(self) -> Table:

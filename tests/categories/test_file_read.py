@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
+import subprocess
+import sys
 import tempfile
-import threading
 from pathlib import Path
 
 import pytest
@@ -147,27 +148,31 @@ async def test_a_linked_state_folder_gets_no_files(tmp_path: Path) -> None:
     assert not list(elsewhere.iterdir())
 
 
+GROW = """
+import sys
+with open(sys.argv[1], "a", buffering=1) as file:
+    for _ in range(20_000_000):
+        file.write("more\\n")
+"""
+
+
 async def test_a_file_that_changes_while_it_is_read_is_an_error_that_says_so(
     actions: Actions, tmp_path: Path
 ) -> None:
     path = tmp_path / "growing.log"
-    path.write_text("some text\n" * 600_000)
-    stop = threading.Event()
-
-    def grow() -> None:
-        with path.open("a") as file:
-            while not stop.is_set():
-                file.write("more\n")
-                file.flush()
-
-    writer = threading.Thread(target=grow)
-    writer.start()
+    path.write_text("some text\n" * 6_000_000)
+    before = path.stat().st_size
+    # A process of its own: a thread may wait for the interpreter until the file is read.
+    writer = subprocess.Popen([sys.executable, "-S", "-c", GROW, str(path)])
     try:
+        while path.stat().st_size == before:
+            await asyncio.sleep(0.01)
+            assert writer.poll() is None
         with pytest.raises(ActionError, match="changed while it was being read"):
             await actions.call("file__read", path="growing.log")
     finally:
-        stop.set()
-        writer.join()
+        writer.kill()
+        writer.wait()
     assert not list((tmp_path / ".reyn" / "tmp").glob("*"))
 
 

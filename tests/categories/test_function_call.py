@@ -374,7 +374,8 @@ class MuteError(Exception):
 @pytest.mark.parametrize(
     ("error", "message"),
     [
-        (ValueError("bad price\nand much more"), "ValueError: bad price"),
+        (ValueError("bad price\nand much more"), "ValueError: bad price\nand much more"),
+        (ValueError("x" * 5000), f"ValueError: {'x' * 5000}"),
         (KeyError("region"), "KeyError: 'region'"),
         (MuteError(), "MuteError"),
         (SystemExit("bye"), "SystemExit: bye"),
@@ -382,7 +383,7 @@ class MuteError(Exception):
         (ActionError("no column", "Use region."), "no column"),
     ],
 )
-async def test_what_a_function_raises_is_told_in_one_line_with_the_traceback_kept(
+async def test_what_a_function_raises_is_told_in_full_with_the_traceback_kept(
     notebook: Notebook, error: BaseException, message: str
 ) -> None:
     @notebook.functions.action

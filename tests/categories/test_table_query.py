@@ -139,6 +139,14 @@ async def test_sources_that_cannot_be_used_are_refused_plainly(
         await rows(notebook, "FROM t", sources={"t": source})
 
 
+async def test_a_frame_in_the_place_of_all_sources_is_refused_with_the_right_form(notebook: Notebook) -> None:
+    with pytest.raises(
+        ActionError, match="sources maps table names to sources; it got a DataFrame"
+    ) as caught:
+        await rows(notebook, "FROM orders", sources={"$var": "orders"})
+    assert '{"orders": "orders"}' in caught.value.hint
+
+
 async def test_with_variables_off_no_variable_is_a_source(notebook: Notebook) -> None:
     caller = notebook.caller(categories, variables="off")
     with pytest.raises(ActionError, match="switched off"):
@@ -167,6 +175,26 @@ async def test_a_table_that_was_not_named_as_a_source_is_an_error_that_says_how(
     with pytest.raises(ActionError) as caught:
         await rows(notebook, sql)
     assert hint in caught.value.hint + caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("sql", "message", "hint"),
+    [
+        ("CREATE TABLE x AS SELECT 1", "CREATE is not allowed", "a statement that reads"),
+        ("COPY t TO 'x.csv'", "COPY is not allowed", "a statement that reads"),
+        ("SELECT 1; SELECT 2", "one statement is needed, and there are 2", "one SELECT a call"),
+        ("-- nothing", "one statement is needed, and there is none", "one SELECT a call"),
+        ("SELECT getenv('HOME')", "getenv", "its sources alone"),
+        ("SELECT * FROM 'orders.csv'", "orders.csv", '"sources"'),
+        ("SELECT * FROM read_csv('orders.csv')", "orders.csv", '"sources"'),
+    ],
+)
+async def test_a_refusal_says_what_to_do_instead(
+    notebook: Notebook, sql: str, message: str, hint: str
+) -> None:
+    with pytest.raises(ActionError, match=message) as caught:
+        await rows(notebook, sql, sources={"t": "orders.csv"})
+    assert hint in caught.value.hint
 
 
 # Ways out

@@ -310,3 +310,11 @@ def test_without_pandas_in_the_process_nothing_imports_it(tmp_path: Path) -> Non
 def test_the_sessions_own_objects_are_no_variables_of_the_person() -> None:
     names = {"kept": Card("status", "a card"), "orders": [1, 2]}
     assert [name for name, _ in visible_now(names)] == ["orders"]
+
+
+async def test_what_is_no_number_in_a_frame_is_null(notebook: Notebook) -> None:
+    mixed = pd.Series([np.float64("nan"), np.float32("inf"), {"$number": "NaN"}], dtype=object)
+    notebook.names["it"] = pd.DataFrame({"x": [math.nan, -math.inf, 1.5], "mixed": mixed})
+    told = await notebook.caller(categories).call("it", rows=3)
+    assert [row["x"] for row in told["head"]] == [None, None, 1.5]
+    assert [row["mixed"] for row in told["head"]] == [None, None, {"$number": "NaN"}]

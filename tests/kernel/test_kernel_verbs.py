@@ -27,13 +27,15 @@ LOOK = "invoke file__read path=data/orders.csv"
         ('search "find text in files"', "ActionTable", "file__grep"),
         ("invoke file__read path=notes.txt", "Result", "second line"),
         ("blobs", "Table", "file__read"),
+        ("blobs gc", "Card", "Nothing to collect"),
+        ("blobs gc --max-age 30 --max-bytes 1000", "Card", "0 blobs, 0 bytes"),
         ("runs", "Table", "by hand"),
         ("trace", "Trace", "file__read"),
         ("events", "Table", "ActionFinished"),
         ("script", "Script", "session.invoke_action('file__read'"),
         ("history", "Table", "Conversation"),
-        ("memory", "ActionTable", "memory_entry"),
-        ("embeddings status", "Card", "Search by meaning"),
+        ("memory", "Table", "Nothing yet"),
+        ("embeddings status", "Card", "comes with a later version"),
         ("models", "Table", "offline"),
         ("config", "Table", "router.limits.max_steps"),
         ("config router.limits.max_steps", "Table", "8"),
@@ -222,3 +224,12 @@ def test_help_works_where_the_configuration_is_broken(kernel: Kernel) -> None:
     kernel.run("current._current[:] = before")
     assert helped.error is None
     assert status.error is None or "reyn.yaml" in status.error
+
+
+def test_nothing_is_advised_that_would_not_turn_search_by_meaning_on(kernel: Kernel) -> None:
+    for line in ("doctor", "embeddings"):
+        assert "local-embed" not in kernel.run(f"%reyn {line}").text
+
+
+def test_limits_of_a_collection_without_gc_are_refused(kernel: Kernel) -> None:
+    assert "belong to gc" in str(kernel.run("%reyn blobs --max-age 3").error)

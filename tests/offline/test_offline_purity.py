@@ -240,3 +240,29 @@ def test_no_call_is_made_when_none_may_be() -> None:
     desk = Desk(WORLDS["clinic"])
     request = {"messages": [{"role": "user", "content": "mean fee in visits.csv"}], "tools": desk.tools}
     assert answer({**request, "tool_choice": "none"})["tool_calls"] == []
+
+
+CLOSING = {"role": "user", "content": "(The limit of model calls is reached. Sum up what was done.)"}
+
+
+def test_at_the_limit_it_answers_from_the_results_that_it_has() -> None:
+    last = prefixes("clinic", "average fee per clinic in visits.csv")[-1]
+    closing = {**last, "messages": [*last["messages"], CLOSING], "tool_choice": "none"}
+    assert answer(closing) == answer(last)
+
+
+def test_at_the_limit_it_lists_what_it_called_where_that_is_no_answer() -> None:
+    first, second, *_ = prefixes("clinic", "average fee per clinic in visits.csv")
+    function = {"name": "invoke_action", "arguments": '{"action_name": "file__read", "args": {}}'}
+    failed = [
+        {"role": "assistant", "content": "", "tool_calls": [{"id": "x", "function": function}]},
+        {"role": "tool", "tool_call_id": "x", "content": '{"error": "too *slow*"}'},
+    ]
+    asked = len(first["messages"])
+    messages = [*first["messages"], *failed, *second["messages"][asked:], CLOSING]
+    made = answer({**second, "messages": messages, "tool_choice": "none"})
+    assert made["tool_calls"] == []
+    assert "the limit of model calls came first" in made["content"]
+    assert "on offer" not in made["content"]
+    lines = [line for line in made["content"].splitlines() if line.startswith("- ")]
+    assert lines == [r"- `file__read`: failed: too \*slow\*", "- `list_actions`: done"]

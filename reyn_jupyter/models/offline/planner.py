@@ -13,9 +13,12 @@ from typing import Any
 from reyn_jupyter.models.offline import calling, changes, describe, files, memory, outside, search, tables
 from reyn_jupyter.models.offline.desk import Declined, Desk, Need
 from reyn_jupyter.models.offline.prompt import Prompt, read
-from reyn_jupyter.models.offline.transcript import transcribe
+from reyn_jupyter.models.offline.render import code, plain
+from reyn_jupyter.models.offline.transcript import Made, transcribe
 
 STEPS = 7  # model calls of one turn, the answer included (a turn has 8 by default)
+SHOWN = 10  # calls that an answer at the limit lists
+OUTCOME = 160  # characters of what failed there
 CALLED = "offline"
 
 NOTICE = "I am the offline model, not a language model"
@@ -60,18 +63,20 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
         >>> answer({"messages": []})["content"].startswith("I am the offline model")
         True
     """
-    transcript = transcribe(request.get("messages"))
-    tools = _tools(request.get("tools")) if request.get("tool_choice") != "none" else {}
+    closing = request.get("tool_choice") == "none"
+    messages = request.get("messages")
+    transcript = transcribe(_asked(messages) if closing else messages)
+    tools = _tools(request.get("tools"))
     desk = Desk(transcript, tools)
     forced = _forced(request.get("tool_choice"))
-    if forced == "list_actions" and forced in tools and not transcript.made:
+    if not closing and forced == "list_actions" and forced in tools and not transcript.made:
         return _call(Need("list_actions", {}), transcript.steps)
     try:
         text = _plan(desk, read(transcript.text))
     except Need as need:
-        if need.tool in tools and transcript.steps < STEPS - 1:
+        if not closing and need.tool in tools and transcript.steps < STEPS - 1:
             return _call(need, transcript.steps)
-        text = f"{DECLINE}{_stopped(desk)}"
+        text = f"{DECLINE}{_closed(desk) if closing else _stopped(desk)}"
     if not transcript.answered and NOTICE not in text:
         text = f"{text}\n\n{REMINDER}"
     return {"role": "assistant", "content": text, "tool_calls": []}
@@ -95,6 +100,32 @@ def _stopped(desk: Desk) -> str:
         return "no actions are offered in this step, and I answer only from their results."
     done = ", ".join(dict.fromkeys(str(m.arguments.get("action_name", m.tool)) for m in desk.transcript.made))
     return f"it takes more steps than I make. What I called: {done or 'nothing'}."
+
+
+def _asked(messages: object) -> object:
+    """The messages up to what the person asked and what was done: a user message after a result is the loop's."""
+    listed = messages if isinstance(messages, list) else []
+    roles = [message.get("role") if isinstance(message, dict) else None for message in listed]
+    return listed[:-1] if roles[-2:] == ["tool", "user"] else messages
+
+
+def _closed(desk: Desk) -> str:
+    """What was called, and how that ended, where no more calls may be made."""
+    made = desk.transcript.made
+    if not made:
+        return "no call may be made in this step, and I answer only from results."
+    lines = [f"- {code(str(m.arguments.get('action_name', m.tool)))}: {_outcome(m)}" for m in made[-SHOWN:]]
+    left = len(made) - len(lines)
+    first = [f"- {left} earlier calls"] if left else []
+    return "the limit of model calls came first. What I called:\n\n" + "\n".join([*first, *lines])
+
+
+def _outcome(made: Made) -> str:
+    if made.result is None:
+        return "no result"
+    if made.result.error is not None:
+        return f"failed: {plain(made.result.error[:OUTCOME])}"
+    return f"stored as {made.result.blob}" if made.result.blob else "done"
 
 
 def _call(need: Need, step: int) -> dict[str, Any]:

@@ -28,7 +28,6 @@ PACKAGES = (
 EXTRAS = (
     ("duckdb", "sql", "table queries"),
     ("jupyterlab", "lab", "JupyterLab in this environment"),
-    ("sentence_transformers", "local-embed", "search by meaning"),
 )
 
 
