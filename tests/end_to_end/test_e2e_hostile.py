@@ -186,6 +186,8 @@ def test_a_blocking_handler_cannot_hold_the_notebook_for_good(workspace: Path) -
         async def fine(args, context):
             return "fine"
 
+        # A suite that a shell runs in the background starts with interrupts ignored.
+        signal.signal(signal.SIGINT, signal.default_int_handler)
         s, _ = scripted(sys.argv[1], invoke("odd__block"), "never", categories=[category(block=block, fine=fine)])
         threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
