@@ -6,7 +6,7 @@ Weak models obey mechanical mandates and skip discovery; strong ones need neithe
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any, Literal
 
@@ -77,4 +77,4 @@ class Behaviour:
     @cached_property
     def record(self) -> dict[str, Any]:
         """The keys as plain data, for a run's record."""
-        return asdict(self)
+        return {field.name: getattr(self, field.name) for field in fields(self)}

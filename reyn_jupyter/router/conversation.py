@@ -81,6 +81,16 @@ class _Facts:
             frozenset().union(*(turn.call_ids for turn in turns)),
         )
 
+    def plus(self, turn: Turn) -> _Facts:
+        """The same with one more turn at the end, without a look at the others."""
+        return _Facts(
+            self.listed or turn.listed,
+            self.hinted or turn.hinted,
+            turn.names or self.names,
+            self.tokens + turn.tokens,
+            self.call_ids | turn.call_ids,
+        )
+
 
 @dataclass
 class Conversation:
@@ -137,15 +147,21 @@ class Conversation:
         """Put a finished turn in its place, the end when `at` is None; a cell has one turn, its latest."""
         place, _ = self.replace_cell(turn.cell)
         at = place if place is not None else at
-        at = len(self.turns) if at is None else at
-        self.turns = (*self.turns[:at], turn, *self.turns[at:])
+        if at is None or at >= len(self.turns):
+            facts = self._facts.plus(turn)
+            self.turns = (*self.turns, turn)
+            self._known = (self.turns, facts)
+        else:
+            self.turns = (*self.turns[:at], turn, *self.turns[at:])
 
     def remember(self, run: str, shown: tuple[Shown, ...], host: str | None, variables: str) -> None:
         """Keep with a turn what of the person's it showed, to which host, and how much of variables was allowed."""
         for index in reversed(range(len(self.turns))):
             turn = self.turns[index]
             if turn.run == run:
+                facts = self._facts
                 self._put(index, replace(turn, shown=shown, host=host, variables=variables))
+                self._known = (self.turns, facts)  # none of them depends on what was shown
                 return
 
     def restrict(self, variables: str) -> int:

@@ -1,0 +1,48 @@
+"""What a conversation knows of its turns, however they came and went."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reyn_jupyter.models.seam import Message, ToolCall
+from reyn_jupyter.router.conversation import Conversation, Shown, Turn
+
+steps = st.lists(
+    st.tuples(st.sampled_from(["add", "insert", "drop", "remember", "cell"]), st.integers(0, 9)), max_size=30
+)
+
+
+def turn(number: int, size: int) -> Turn:
+    call = ToolCall(f"call-{number}", "inspect", "{}")
+    messages = (
+        Message("user", "x" * size * 40),
+        Message("assistant", "", (call,)),
+        Message("tool", "y", (), call.id),
+    )
+    cell = f"cell-{size}" if size % 3 == 0 else None
+    return Turn(f"run-{number}", "x", messages, cell, size == 1, names=("a",) * (size == 2), hinted=size == 4)
+
+
+@given(steps)
+def test_its_totals_are_those_of_its_turns(script: list[tuple[str, int]]) -> None:
+    conversation = Conversation("c")
+    for number, (what, size) in enumerate(script):
+        count = len(conversation.turns)
+        if what in ("add", "cell"):
+            conversation.add(turn(number, size))
+        elif what == "insert":
+            conversation.add(turn(number, size), min(size, count))
+        elif what == "drop" and count:
+            conversation.drop(size % count + 1)
+        elif what == "remember" and count:
+            run = conversation.turns[size % count].run
+            conversation.remember(run, (Shown("c", "file", "a.txt", 1),), "host", "schema")
+        turns = conversation.turns
+        assert conversation.tokens == sum(each.tokens for each in turns)
+        assert conversation.call_ids == {
+            call.id for each in turns for m in each.messages for call in m.tool_calls
+        }
+        assert conversation.listed == any(each.listed for each in turns)
+        assert conversation.hint_due == (not any(each.hinted for each in turns))
+        assert conversation.names == next((each.names for each in reversed(turns) if each.names), ())
