@@ -203,9 +203,10 @@ class Wrappers:
         return self._invoker.answer(call, run, Answered(payload, "gated"))
 
     def _list(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
-        prepared = self._checked(call, given, run)
-        if isinstance(prepared, Planned):
-            return prepared
+        checked = self._checked(call, given, run)
+        if isinstance(checked, Planned):
+            return checked
+        call, prepared = checked
         hint = None
         if run.discovery.hint_due and run.actor == "model":
             hint = search_hint(0, self._services.settings().action_retrieval.embedding_class)
@@ -233,9 +234,10 @@ class Wrappers:
         run.discovery.names = tuple(item["qualified_name"] for item in payload.get("items", ()))
 
     def _describe(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
-        prepared = self._checked(call, given, run)
-        if isinstance(prepared, Planned):
-            return prepared
+        checked = self._checked(call, given, run)
+        if isinstance(checked, Planned):
+            return checked
+        call, prepared = checked
         call = replace(call, name=prepared["action_name"])
         gated = self._gated(call, run)
         if gated is not None:
@@ -261,9 +263,10 @@ class Wrappers:
         return self._invoker.answer(call, run, Answered(payload, "hidden"))
 
     def _inspect(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
-        prepared = self._checked(call, given, run)
-        if isinstance(prepared, Planned):
-            return prepared
+        checked = self._checked(call, given, run)
+        if isinstance(checked, Planned):
+            return checked
+        call, prepared = checked
 
         async def look() -> Answered:
             payload = await self.look(prepared)
@@ -293,10 +296,18 @@ class Wrappers:
         except BlobStoreError as error:
             return {"error": f"The blob could not be read: {error}", "hint": "Run the action again."}
 
-    def _checked(self, call: ActionCall, given: dict[str, Any], run: Run) -> dict[str, Any] | Planned:
-        """A wrapper's own arguments, forgiven and validated like an action's."""
+    def _checked(
+        self, call: ActionCall, given: dict[str, Any], run: Run
+    ) -> tuple[ActionCall, dict[str, Any]] | Planned:
+        """A wrapper's own arguments, forgiven and validated like an action's; what was forgiven is recorded."""
         schema = _schemas()[call.wrapper]
-        prepared = prepare(schema, given, forgive=self._services.settings().router.forgive)
+        forgive = self._services.settings().router.forgive
+        category = given.get("category")
+        flags = call.flags
+        if forgive and isinstance(category, str) and not category.lstrip().startswith("["):
+            given, flags = {**given, "category": [category]}, (*flags, "coerced")
+        prepared = prepare(schema, given, forgive=forgive)
+        call = replace(call, flags=tuple(dict.fromkeys((*flags, *cast("tuple[Flag, ...]", prepared.flags)))))
         if prepared.invalid:
             payload = {
                 "error": f"Invalid arguments for {call.wrapper}.",
@@ -305,7 +316,7 @@ class Wrappers:
                 "hint": "Correct the arguments named in invalid and send the call again.",
             }
             return self._invoker.answer(call, run, Answered(payload, "invalid"))
-        return dict(prepared.args)
+        return call, dict(prepared.args)
 
     @staticmethod
     def _usage(wrapper: str, why: str) -> dict[str, Any]:

@@ -304,3 +304,13 @@ def test_salvaged_calls_decode_string_args_too(workspace: Path) -> None:
     s = session(workspace, raw_call("file__read", '{"args": "{\\"path\\": \\"notes.txt\\"}"}'), "done")
     read = s.ask("go").calls[0]
     assert read.ok and set(read.resolved.flags) == {"salvaged", "decoded"}
+
+
+def test_what_is_forgiven_in_a_wrappers_own_arguments_is_recorded_too(workspace: Path) -> None:
+    calls = [call("list_actions", category="file"), call("list_actions", category='["table"]', limit="2")]
+    s = session(workspace, calls, "done")
+    one, several = s.ask("go").calls
+    assert one.ok and several.ok
+    assert one.resolved.flags == several.resolved.flags == ("coerced",)
+    strict = session(workspace, calls, "done", config={"router": {"forgive": False}})
+    assert [each.resolved.problem for each in strict.ask("go").calls] == ["invalid", "invalid"]
