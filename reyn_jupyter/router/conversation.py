@@ -24,12 +24,16 @@ NOT_SHOWN = '{"note":"left out: it holds a variable\'s content, which this model
 
 @dataclass(frozen=True)
 class Shown:
-    """Something of the person's that a turn put before the model: by which call ("" for the prompt itself)."""
+    """Something of the person's that a turn put before the model: by which call ("" for the prompt itself).
+
+    `described` is whether it is a variable's own description, or a look into one, which `variables` bounds.
+    """
 
     call: str
     kind: str
     name: str
     size: int
+    described: bool = False
 
 
 @dataclass(frozen=True)
@@ -109,6 +113,7 @@ class Conversation:
     opened: bool = False
     shrunk: int = 0
     reserved: set[str] = field(default_factory=set, repr=False)
+    described: set[str] = field(default_factory=set, repr=False)  # blobs that hold a variable's description
     _known: tuple[tuple[Turn, ...], _Facts] | None = field(default=None, repr=False)
 
     @property
@@ -172,7 +177,12 @@ class Conversation:
         for index, turn in enumerate(self.turns):
             if LOOSENESS[turn.variables] <= LOOSENESS[variables]:
                 continue
-            secret = {item.call for item in turn.shown if item.kind == "variable" and item.call}
+            # "schema" bounds what a variable's description shows; "off" refuses variables everywhere.
+            secret = {
+                item.call
+                for item in turn.shown
+                if item.call and (item.described or (variables == "off" and item.kind == "variable"))
+            }
             messages = tuple(
                 replace(message, content=NOT_SHOWN) if message.tool_call_id in secret else message
                 for message in turn.messages
@@ -227,7 +237,9 @@ class Conversation:
     def fork(self, number: int, conversation_id: str) -> Conversation:
         """A new conversation that stands on the turns up to `number` (1-based). Raises IndexError."""
         kept = self.turns[: _index(number, self.turns) + 1]
-        return Conversation(conversation_id, kept, self.surface, opened=self.opened)
+        return Conversation(
+            conversation_id, kept, self.surface, opened=self.opened, described=set(self.described)
+        )
 
     def shrink(self, budget: int) -> int:
         """Shrink old tool results to stubs once the history passes `budget` tokens; returns how many.

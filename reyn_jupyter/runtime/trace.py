@@ -153,9 +153,9 @@ class Trace:
         found: list[dict[str, Any]] = [{"call": "", **item} for item in self.started.sent]
         for call in self.calls if self.started.model is not None else ():
             finished = call.finished
-            if finished is None or call.resolved.name is None or not finished.ok:
+            if finished is None or not finished.ok or not (call.resolved.name or finished.sources):
                 continue
-            sources = finished.sources or ({"kind": "result", "name": call.resolved.name},)
+            sources = finished.sources or ({"kind": "result", "name": call.label},)
             share, rest = divmod(len(finished.output.encode("utf-8", "surrogatepass")), len(sources))
             found += [
                 {

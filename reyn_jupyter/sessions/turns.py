@@ -162,11 +162,30 @@ async def turn(
             f"{left_out} earlier results with a variable's content were left out (variables: {run.variables})"
         )
     budget = Budget(settings, parts.spent, options.budget)
-    await loop.turn(prompt, run, budget, cell=options.cell, at=place, notes=notes)
-    trace = _closed(parts, run)
-    shown = tuple(Shown(item["call"], item["kind"], item["name"], item["bytes"]) for item in trace.shown)
-    conversation.remember(run.id, shown, model.host, run.variables)
+    try:
+        await loop.turn(prompt, run, budget, cell=options.cell, at=place, notes=notes)
+    finally:  # a turn that failed stands in the history too
+        trace = _closed(parts, run)
+        conversation.remember(run.id, _shown(trace, conversation), model.host, run.variables)
     return trace
+
+
+def _shown(trace: Trace, conversation: Conversation) -> tuple[Shown, ...]:
+    """What of the person's the run put before the model, and which of it describes variables."""
+    calls = set()
+    for call in trace.calls:
+        sources = call.finished.sources if call.finished is not None else ()
+        looked = any(
+            source["kind"] == "blob" and source["name"] in conversation.described for source in sources
+        )
+        if looked or (call.resolved.name or "").startswith("variable__"):
+            calls.add(call.id)
+            if call.finished is not None and call.finished.blob is not None:
+                conversation.described.add(call.finished.blob)
+    return tuple(
+        Shown(item["call"], item["kind"], item["name"], item["bytes"], item["call"] in calls)
+        for item in trace.shown
+    )
 
 
 def find_model(parts: Parts, wanted: Any) -> Model:

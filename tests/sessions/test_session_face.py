@@ -470,3 +470,30 @@ def test_a_table_that_was_cut_says_so_and_names_the_knob(workspace: Path, rows: 
     assert isinstance(result.payload, str) and "limit" in result.payload.splitlines()[-1]
     assert result.blob is None or len(result.payload.encode()) <= 400
     assert result.trace is not None and len(result.trace.df_result) == limit
+
+
+def test_a_look_into_a_variables_stored_description_is_left_out_too_and_a_query_over_it_is_not(
+    workspace: Path,
+) -> None:
+    pd = pytest.importorskip("pandas")
+    names = {"people": pd.DataFrame({f"column_{n}": [f"alice-{n}"] for n in range(40)})}
+
+    def inspect(request: object) -> object:
+        stored = request.messages[-1].content  # type: ignore[attr-defined]
+        return call("inspect", blob_id=stored.partition("[blob:")[2].partition("]")[0], selector="key:head")
+
+    sql = {"sql": "SELECT upper(column_7) AS found FROM people", "sources": {"people": "people"}}
+    local = ScriptedModel(
+        call("invoke_action", action_name="variable__people", args={}),
+        inspect,
+        call("invoke_action", action_name="table__query", args=sql),
+        "seen",
+    )
+    hosted = ScriptedModel("hello", label="openai/x", host="api.openai.com")
+    session = reyn.Session(workspace, namespace=names)
+    first = session.ask("look", model=local)
+    assert "alice-7" in first.calls[1].finished.output  # type: ignore[union-attr]
+    assert "blob" in {item["kind"] for item in first.sent}
+    session.ask("and now?", model=hosted)
+    sent = json.dumps(hosted.requests[0].wire)
+    assert "alice-7" not in sent and "ALICE-7" in sent
