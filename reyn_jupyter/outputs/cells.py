@@ -91,9 +91,10 @@ def encode_cells(
     missing = pd.isna(part).to_numpy()
     if dtype.kind == "m" or isinstance(dtype, pd.PeriodDtype) or dtype.kind == "c":
         return [None if gone else str(item) for item, gone in zip(listed, missing, strict=True)], {}, set()
-    values_found, specials, _ = _encode_objects(
-        [None if gone else item for item, gone in zip(listed, missing, strict=True)]
-    )
+    present: list[Any] = [None if gone else item for item, gone in zip(listed, missing, strict=True)]
+    if isinstance(dtype, pd.StringDtype) and max((len(item) for item in present if item), default=0) < 1000:
+        return present, {}, set()  # as they are: only a very long text could need another form
+    values_found, specials, _ = _encode_objects(present)
     return values_found, specials, set()
 
 

@@ -5,7 +5,7 @@ Invariant: nothing here fails for a column that cannot be given its dtype again;
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -45,6 +45,11 @@ def restore(records: Sequence[dict[str, Any]], info: dict[str, Any]) -> pd.DataF
 def restore_columns(table: pd.DataFrame, info: dict[str, Any]) -> pd.DataFrame:
     """The frame from a table that holds its columns under their record keys (a Parquet sidecar)."""
     return _assemble(lambda spec: table[spec["key"]], info)
+
+
+def restore_lists(columns: Mapping[str, Sequence[JsonValue]], info: dict[str, Any]) -> pd.DataFrame:
+    """The frame from the JSON values of each column, under their record keys."""
+    return _assemble(lambda spec: columns[spec["key"]], info)
 
 
 def from_plain(value: JsonValue) -> pd.DataFrame:
@@ -152,6 +157,8 @@ def _decode(values: Any, spec: dict[str, Any]) -> Any:
         for name, positions in spec.get("specials", {}).items():
             array[positions] = _SPECIAL[name]
         return array
+    if dtype.startswith(("int", "uint")):  # pandas' own conversion loses the largest unsigned ones
+        return np.array(list(values), dtype=dtype)
     return pd.array(list(values), dtype=dtype)
 
 

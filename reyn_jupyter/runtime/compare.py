@@ -2,58 +2,166 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
 
-from reyn_jupyter.models.seam import canonical
-from reyn_jupyter.runtime.results import Table
+from reyn_jupyter.models.seam import BLOB_ID, canonical
 from reyn_jupyter.runtime.trace import Call, Trace
 
+if TYPE_CHECKING:
+    import pandas as pd
 
-def compare(left: Trace, right: Trace) -> Table:
-    """A table with one row a pair of calls, and the totals in its note.
+Sameness = Literal["same", "other arguments", "other result", "only in a", "only in b"]
 
-    Calls are aligned by action name; "same" says whether arguments and results are equal too.
+
+@dataclass(frozen=True)
+class Pair:
+    """A call of each run that belong together, or one that stands alone."""
+
+    a: Call | None
+    b: Call | None
+
+    @property
+    def same(self) -> Sameness:
+        """Ids of stored results are new in every run, so they count by their place alone."""
+        if self.a is None or self.b is None:
+            return "only in a" if self.b is None else "only in b"
+        if arguments_of(self.a) != arguments_of(self.b):
+            return "other arguments"
+        return "same" if result_of(self.a) == result_of(self.b) else "other result"
+
+    @property
+    def label(self) -> str:
+        shown = self.a or self.b
+        assert shown is not None
+        return shown.label
+
+
+@dataclass(frozen=True, repr=False)
+class RunDiff:
+    """Two runs and what differs between them.
+
+    Attributes:
+        a, b: their traces.
+        pairs: the calls of both, aligned, in order.
+        rows: {step, a, b, same}: the prompt, each pair, the answer.
+
+    Example:
+        >>> diff = session.diff(-2, -1)                                            # doctest: +SKIP
+        >>> diff.equal, [pair.same for pair in diff.pairs], diff.df                # doctest: +SKIP
     """
-    rows: list[dict[str, Any]] = [_prompt(left, right)]
-    matcher = SequenceMatcher(
-        a=[call.label for call in left.calls], b=[call.label for call in right.calls], autojunk=False
-    )
+
+    a: Trace
+    b: Trace
+    pairs: tuple[Pair, ...]
+
+    def __repr__(self) -> str:
+        differing = sum(row["same"] != "same" for row in self.rows)
+        return f"RunDiff({self.a.run[-12:]!r}, {self.b.run[-12:]!r}, rows={len(self)}, differing={differing})"
+
+    @property
+    def equal(self) -> bool:
+        """Whether prompt, calls, results and answer are the same."""
+        return all(row["same"] == "same" for row in self.rows)
+
+    @cached_property
+    def rows(self) -> tuple[dict[str, Any], ...]:
+        prompt = {"step": "prompt", "a": self.a.prompt, "b": self.b.prompt}
+        answer = {"step": "answer", "a": self.a.answer, "b": self.b.answer}
+        return (
+            {**prompt, "same": _same(self.a.prompt == self.b.prompt)},
+            *(_row(pair) for pair in self.pairs),
+            {**answer, "same": _same(text_of(self.a.answer) == text_of(self.b.answer))},
+        )
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        return {"items": [dict(row) for row in self.rows], "total": len(self.rows)}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    def __getitem__(self, index: int) -> dict[str, Any]:
+        return self.rows[index]
+
+    @property
+    def df(self) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame([dict(row) for row in self.rows])
+
+
+def compare(left: Trace, right: Trace) -> RunDiff:
+    """The difference of two runs. Calls that are equal belong together first, then those of the same action."""
+    return RunDiff(left, right, tuple(_aligned(left.calls, right.calls)))
+
+
+def arguments_of(call: Call) -> bytes:
+    """What a call asked for, in a form that can be compared."""
+    given = call.resolved.arguments if call.resolved.inner is None else call.resolved.inner
+    return text_of(canonical(given))
+
+
+def result_of(call: Call) -> bytes | None:
+    """What a call gave back, in a form that can be compared; None where it did not come back."""
+    return None if call.finished is None else text_of(call.finished.output)
+
+
+def text_of(text: str | bytes) -> bytes:
+    """A text without the ids of stored results."""
+    raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
+    return BLOB_ID.sub(rb"\1<blob>", raw)
+
+
+def _aligned(left: Sequence[Call], right: Sequence[Call]) -> Iterator[Pair]:
+    keys = [[(call.label, arguments_of(call)) for call in calls] for calls in (left, right)]
+    for equal, a, b in _stretches(keys[0], keys[1]):
+        if equal:
+            yield from map(Pair, left[a], right[b])
+            continue
+        labels = [[call.label for call in calls] for calls in (left[a], right[b])]
+        for same, c, d in _stretches(labels[0], labels[1]):
+            if same:
+                yield from map(Pair, left[a][c], right[b][d])
+            else:
+                yield from (Pair(call, None) for call in left[a][c])
+                yield from (Pair(None, call) for call in right[b][d])
+
+
+def _stretches(left: Sequence[Any], right: Sequence[Any]) -> Iterator[tuple[bool, slice, slice]]:
+    """Stretches of two sequences that are equal and that are not. What both begin with costs nothing to align, so
+    that two long runs that part late are compared as quickly as short ones."""
+    head = 0
+    for one, other in zip(left, right, strict=False):
+        if one != other:
+            break
+        head += 1
+    if head:
+        yield True, slice(0, head), slice(0, head)
+    matcher = SequenceMatcher(a=left[head:], b=right[head:], autojunk=False)
     for tag, a, b, c, d in matcher.get_opcodes():
-        if tag == "equal":
-            rows += [_pair(x, y) for x, y in zip(left.calls[a:b], right.calls[c:d], strict=True)]
-        else:
-            rows += [_pair(x, None) for x in left.calls[a:b]]
-            rows += [_pair(None, y) for y in right.calls[c:d]]
-    rows.append(
-        {"step": "answer", "a": left.answer, "b": right.answer, "same": _same(left.answer == right.answer)}
-    )
-    note = "; ".join(
-        f"{label}: {trace.model or 'by hand'}, {len(trace.steps)} steps, {trace.tokens:,} tokens, {trace.seconds:.2f} s"
-        for label, trace in (("a", left), ("b", right))
-    )
-    return Table("diff", tuple(rows), f"{left.run[-12:]} and {right.run[-12:]}", note, (left, right))
+        yield tag == "equal", slice(head + a, head + b), slice(head + c, head + d)
 
 
-def _prompt(left: Trace, right: Trace) -> dict[str, Any]:
-    return {"step": "prompt", "a": left.prompt, "b": right.prompt, "same": _same(left.prompt == right.prompt)}
-
-
-def _pair(left: Call | None, right: Call | None) -> dict[str, Any]:
-    shown = left or right
+def _row(pair: Pair) -> dict[str, Any]:
+    shown = pair.a or pair.b
     assert shown is not None
-    if left is None or right is None:
-        same = "only in a" if right is None else "only in b"
-    elif canonical(left.resolved.inner) != canonical(right.resolved.inner):
-        same = "other arguments"
-    elif (left.finished and left.finished.output) != (right.finished and right.finished.output):
-        same = "other result"
-    else:
-        same = "same"
-    return {"step": str(shown.resolved.step), "a": _cell(left), "b": _cell(right), "same": same}
+    return {
+        "step": str(shown.resolved.step),
+        "a": call_line(pair.a),
+        "b": call_line(pair.b),
+        "same": pair.same,
+    }
 
 
-def _cell(call: Call | None) -> str:
+def call_line(call: Call | None) -> str:
+    """A call on one line: its action, its arguments, ✗ where it failed, … where it did not come back."""
     if call is None:
         return "—"
     arguments = canonical(call.resolved.inner if call.resolved.inner is not None else call.resolved.arguments)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-Answer = Literal["once", "always", "deny", "nobody"]
+Answer = Literal["once", "always", "deny", "nobody", "unanswered"]
 
 _ANSWERS: dict[str, Answer] = {
     "y": "once", "yes": "once", "a": "always", "always": "always", "n": "deny", "no": "deny", "": "deny",
@@ -15,11 +15,15 @@ _ANSWERS: dict[str, Answer] = {
 
 @dataclass(frozen=True)
 class Question:
-    """What a call would do, as the person is shown it: plain text with targets and a bounded diff."""
+    """What a call would do, as the person is shown it: plain text with targets and a bounded diff.
+
+    `run` is the run that waits for the answer.
+    """
 
     action: str
     text: str
     pattern: str | None
+    run: str | None = None
 
 
 def ask_by_input(question: Question) -> Answer:
@@ -49,9 +53,17 @@ def ask_by_input(question: Question) -> Answer:
     return "deny"
 
 
+def front_end_there() -> bool:
+    """Whether this is a kernel whose last cell came from a front end with a person before it."""
+    return bool(getattr(_kernel(), "_allow_stdin", False))
+
+
 def _somebody_there() -> bool:
-    shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
-    kernel = getattr(shell, "kernel", None)
-    if kernel is not None:
-        return bool(getattr(kernel, "_allow_stdin", False))
+    if _kernel() is not None:
+        return front_end_there()
     return bool(sys.stdin is not None and sys.stdin.isatty())
+
+
+def _kernel() -> Any:
+    shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
+    return getattr(shell, "kernel", None)

@@ -291,6 +291,18 @@ def publisher() -> Callable[[Any], None] | None:
     return _publish.get()
 
 
+def also_tell(listener: Callable[[Any], None]) -> None:
+    """Let a listener hear, on the engine, what the current task publishes from now on, beside whoever looks already."""
+    before = _publish.get()
+
+    def publish(event: Any) -> None:
+        listener(event)
+        if before is not None:
+            before(event)
+
+    _publish.set(publish)
+
+
 async def _apart(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine in a task and a context of its own, so that what it sets stays there; cancelling cancels it."""
     task = loop.create_task(coroutine)

@@ -17,6 +17,8 @@ from reyn_jupyter.runtime.events import PermissionDecided
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import ToolContext
 
+IN_BACKGROUND = "nobody is there to ask: the run is in the background"
+
 
 class Gate:
     """Decides whether calls may run.
@@ -39,7 +41,9 @@ class Gate:
 
     def judge(self, action: Action, effects: Sequence[Effect], run: Run) -> Verdict:
         """What the rules alone say."""
-        return self._policy().decide(str(action.name), action.purity, effects, run.actor, run.approve)
+        # A person who is asked has not consented by calling.
+        actor = "model" if run.ask is not None and run.actor == "person" else run.actor
+        return self._policy().decide(str(action.name), action.purity, effects, actor, run.approve)
 
     async def settle(
         self,
@@ -71,13 +75,16 @@ class Gate:
     async def _consent(
         self, effects: Sequence[Effect], tool: Tool, args: dict[str, Any], context: ToolContext, run: Run
     ) -> Verdict:
-        if not run.attended:
-            return Verdict("deny", "nobody", "nobody is there to ask: the run is in the background")
+        if not run.attended and run.ask is None:
+            return Verdict("deny", "nobody", IN_BACKGROUND)
         name, redactor = str(context.name), context.services.redactor
         preview = tool.preview(args, context) if tool.preview else None
         pattern = suggest_pattern(name, effects)
         text = question(name, effects, redactor.masked(preview) if preview else None)
-        answer = await self._ask(Question(name, redactor.text(text), pattern))
+        ask = run.ask or self._ask
+        return self._verdict(await ask(Question(name, redactor.text(text), pattern, run.id)), pattern, run)
+
+    def _verdict(self, answer: Answer, pattern: str | None, run: Run) -> Verdict:
         if answer == "always" and pattern is not None:
             try:
                 self._remember(pattern)
@@ -86,6 +93,10 @@ class Gate:
             return Verdict("allow", "person", "always allowed by the person", pattern)
         if answer == "once":
             return Verdict("allow", "person", "allowed once by the person")
+        if answer == "unanswered":
+            return Verdict("deny", "nobody", "nobody answered in time")
+        if answer == "nobody" and not run.attended:
+            return Verdict("deny", "nobody", IN_BACKGROUND)
         if answer == "nobody":
             return Verdict("deny", "nobody", "nobody is there to ask; --approve all allows it for one run")
         return Verdict("deny", "person", "the person said no")

@@ -62,6 +62,35 @@ class ActionTable:
 
 
 @dataclass(frozen=True)
+class CatalogExplorer:
+    """The catalog to look through: live where a front end can, else the table of the first actions.
+
+    `query` is what it opens with; `table` holds the first actions that have all of its words.
+    """
+
+    table: ActionTable
+    query: str = ""
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        return self.table.payload
+
+    @property
+    def error(self) -> str | None:
+        return self.table.error
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.table)
+
+    @property
+    def df(self) -> pd.DataFrame:
+        return self.table.df
+
+
+@dataclass(frozen=True)
 class ActionCard:
     """One action described. `payload`: {qualified_name, description, input_schema, metadata}, or an error.
 
@@ -129,7 +158,7 @@ class Table:
     """Rows of one kind (blobs, runs, events, turns, memory, models, approvals …), with length, iteration and `.df`.
 
     Args:
-        kind: "blobs", "runs", "events", "history", "models", "approvals", "memory", "diff", "surface", "config" …
+        kind: "blobs", "runs", "events", "history", "models", "approvals", "memory", "surface", "config" …
         rows: dicts with the same keys in the same order; values are plain (str, int, float, bool, None).
         note: one line under the table: what was cut, or what to do next.
     """

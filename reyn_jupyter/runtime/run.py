@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 import uuid_utils.compat as uuid_utils
 
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.runlog import RunLog
 from reyn_jupyter.runtime.services import Actor, VariablesPolicy
 
@@ -59,6 +60,8 @@ class Run:
     """One run: a turn of the router, or a call by hand. In a replay, `recorded` gives what was done before.
 
     `within_budget` raises LimitReachedError once a limit of the person's is reached; it is asked before each action.
+    `ask` answers this run's questions about consent, in place of the input of a cell; a call by hand that has one is
+    not consent by itself.
     """
 
     id: str
@@ -71,6 +74,7 @@ class Run:
     recorded: RecordedCalls | None = None
     within_budget: Callable[[], None] = no_limit
     attended: bool = True
+    ask: Callable[[Question], Awaitable[Answer]] | None = None
     started: float = field(default_factory=time.time)
     clock: float = field(default_factory=time.perf_counter)
 

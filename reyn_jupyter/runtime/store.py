@@ -42,6 +42,14 @@ class RunStore:
         if self._folder is not None and problem is None:
             self._own[run] = None
 
+    def under_way(self, run: str) -> bool:
+        """Whether this session is still writing a run, by its whole id, or holds it in memory."""
+        return self._own.get(run) is not None
+
+    def holds(self, run: str) -> bool:
+        """Whether a run, by its whole id, can be loaded."""
+        return run in self._own or (self._folder is not None and (self._folder / f"{run}.jsonl").is_file())
+
     def ids(self) -> list[str]:
         """All run ids, oldest first."""
         on_disk = {path.stem for path in self._folder.glob("*.jsonl")} if self._folder is not None else set()

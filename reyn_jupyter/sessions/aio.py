@@ -7,7 +7,7 @@ Invariants: a call by hand is a run of its own, of kind "manual"; what fails com
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from typing import Any, TypeVar
 
@@ -16,10 +16,11 @@ from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.catalog.selection import InvalidListingError, as_count, select_categories
 from reyn_jupyter.outputs.blob import Blob, fetch_blob
 from reyn_jupyter.outputs.content import BlobStoreError
-from reyn_jupyter.runtime.results import ActionCard, ActionTable, Inspection, Result
+from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.results import ActionCard, ActionTable, CatalogExplorer, Inspection, Result
 from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.runtime.wrappers import Wrappers
-from reyn_jupyter.sessions import replay, turns
+from reyn_jupyter.sessions import exploring, replay, turns
 from reyn_jupyter.sessions.options import AskOptions, asked
 from reyn_jupyter.sessions.rows import action_rows, invoke_line, permission_of
 from reyn_jupyter.sessions.wiring import ENGINE, Parts
@@ -104,12 +105,22 @@ class AsyncSession:
 
         return await _on_engine(work())
 
+    async def explore(self, query: str = "") -> CatalogExplorer:
+        return await _on_engine(exploring.explore(self._parts, query))
+
     async def invoke_action(
-        self, name: str, args: Mapping[str, Any] | None = None, *, on_event: OnEvent = None
+        self,
+        name: str,
+        args: Mapping[str, Any] | None = None,
+        *,
+        ask: Callable[[Question], Awaitable[Answer]] | None = None,
+        on_event: OnEvent = None,
     ) -> Result:
+        """As `Session.invoke_action`; with an `ask`, the call is no consent: what the rules ask about goes to it."""
+
         async def work() -> Result:
             parts = self._parts
-            run = await turns.by_hand(parts, f"invoke {name}")
+            run = await turns.by_hand(parts, f"invoke {name}", ask)
             given = {"action_name": name, "args": dict(args) if isinstance(args, Mapping) else args}
             planned = Wrappers(parts.services, parts.invoker).call("invoke_action", given, run)
             try:

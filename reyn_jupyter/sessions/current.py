@@ -17,3 +17,8 @@ def session() -> Session:
     if not _current:
         _current.append(Session())
     return _current[0]
+
+
+def made() -> bool:
+    """Whether there is one yet."""
+    return bool(_current)

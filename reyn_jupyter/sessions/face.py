@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.outputs.blob import Blob
 from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.router.conversation import Conversation
-from reyn_jupyter.runtime.compare import compare
+from reyn_jupyter.runtime.compare import RunDiff, compare
 from reyn_jupyter.runtime.functions import RegisteredFunction
-from reyn_jupyter.runtime.results import ActionCard, ActionTable, Card, Inspection, Result, Table
+from reyn_jupyter.runtime.results import (
+    ActionCard,
+    ActionTable,
+    Card,
+    CatalogExplorer,
+    Inspection,
+    Result,
+    Table,
+)
 from reyn_jupyter.runtime.run import new_run_id
 from reyn_jupyter.runtime.script import Script, script_of
 from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.sessions import overview, restoring
 from reyn_jupyter.sessions.aio import AsyncSession, Categories, OnEvent
-from reyn_jupyter.sessions.background import BackgroundRun
+from reyn_jupyter.sessions.background import KEPT, BackgroundRun
+from reyn_jupyter.sessions.finding import blob_named
 from reyn_jupyter.sessions.options import AskOptions, asked
 from reyn_jupyter.sessions.turns import turn
 from reyn_jupyter.sessions.wiring import ENGINE, assemble
@@ -62,6 +73,7 @@ class Session:
             root, config=config, model=model, store=store, categories=categories, namespace=namespace
         )
         self.aio = AsyncSession(self.parts)
+        self._background: dict[str, BackgroundRun] = {}
 
     def __repr__(self) -> str:
         return f"Session(root={str(self.root)!r}, turns={len(self.parts.conversation.turns)})"
@@ -98,6 +110,14 @@ class Session:
     def search_actions(self, query: str, category: Categories = None, limit: int = 10) -> ActionTable:
         """Actions ranked by the words of `query`, best first; needs no model."""
         return _run(self.aio.search_actions(query, category, limit))
+
+    def explore(self, query: str = "") -> CatalogExplorer:
+        """The catalog to look through: search, sort, open an action, fill in its form, run it.
+
+        Args:
+            query: words that it opens with; an action fits that has all of them in name or short description.
+        """
+        return _run(self.aio.explore(query))
 
     def invoke_action(self, name: str, args: Mapping[str, Any] | None = None) -> Result:
         """Run one action by hand, which is consent: what would ask is allowed, what is denied stays denied.
@@ -147,12 +167,29 @@ class Session:
         """
         return ENGINE.run(turn(self.parts, asked(prompt), AskOptions(**options)), on_event)
 
-    def start(self, prompt: str, *, on_event: OnEvent = None, **options: Any) -> BackgroundRun:
-        """The same in the background: what would ask is denied, `.cancel()` stops it, `.trace` is what there is.
+    def start(
+        self, prompt: str, *, on_event: OnEvent = None, waits: bool = False, **options: Any
+    ) -> BackgroundRun:
+        """The same in the background: `.cancel()` stops it, `.trace` is what there is.
 
         Events and notebook functions are served by the loop of the caller, a kernel's own in a notebook.
+
+        Args:
+            waits: code will answer its questions about consent (`.pending`, `.answer`), so they stay open. Otherwise
+                they are shown by a connected front end, and without one what would ask is denied.
         """
-        return BackgroundRun.begin(self.parts, asked(prompt), AskOptions(attended=False, **options), on_event)
+        chosen = AskOptions(attended=False, **options)
+        run = BackgroundRun.begin(self.parts, asked(prompt), chosen, on_event, waits)
+        ended = [key for key, other in self._background.items() if other.done]
+        for key in ended[: max(0, len(ended) + 1 - KEPT)]:
+            del self._background[key]
+        self._background[run.run_id] = run
+        return run
+
+    @property
+    def background(self) -> Mapping[str, BackgroundRun]:
+        """The background runs of this session by run id: those under way, and the last ones that ended."""
+        return MappingProxyType(self._background)
 
     def dry(self, prompt: str, **options: Any) -> Card:
         """What `ask` would offer, send and cost at most; calls no model. Options as for `ask`."""
@@ -185,6 +222,14 @@ class Session:
     def blobs(self) -> Table:
         """The stored blobs, newest first."""
         return overview.blobs(self.parts)
+
+    def blob(self, wanted: str) -> Blob:
+        """A stored blob, by its id or any unique part of it; ``[blob:…]`` and "last" are taken too.
+
+        Raises:
+            BlobNotFoundError: none, or more than one, is meant; says what there is.
+        """
+        return blob_named(self.parts, wanted)
 
     def collect_blobs(
         self,
@@ -221,8 +266,8 @@ class Session:
         """A run by any unique part of its id, or the last one. Raises RunNotFoundError."""
         return self.parts.runs.load(run)
 
-    def diff(self, a: str | int, b: str | int) -> Table:
-        """Two runs side by side."""
+    def diff(self, a: str | int, b: str | int) -> RunDiff:
+        """Two runs side by side: `.rows`, `.df`, `.pairs`, and both traces. Raises RunNotFoundError."""
         return compare(self.trace(a), self.trace(b))
 
     def script(self, run: str | int | None = None) -> Script:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from reyn_jupyter.config import Effective, Settings
 from reyn_jupyter.router.behaviour import Discovery, Surface
+from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.run import Approve
 
 
@@ -33,7 +35,9 @@ class AskOptions(BaseModel):
         new: start a conversation afresh.
         sent: what of the notebook was put into the prompt: ({kind, name, bytes}, …).
         cell: id of the asking cell; asking again from it replaces its turn.
-        attended: False in background runs, where nobody is asked.
+        attended: False in background runs, which hold no cell to ask in.
+        ask: answers the run's questions about consent, in place of the input of a cell.
+        run: the id that the run gets; a fresh one when None.
         keys: any other settings for this turn, by dotted key (a replay's are those of its run).
     """
 
@@ -49,6 +53,8 @@ class AskOptions(BaseModel):
     sent: tuple[dict[str, Any], ...] = ()
     cell: str | None = None
     attended: bool = True
+    ask: Callable[[Question], Awaitable[Answer]] | None = None
+    run: str | None = None
     kind: Literal["turn", "replay"] = "turn"
     keys: dict[str, Any] = Field(default_factory=dict)
 

@@ -13,6 +13,7 @@ from reyn_jupyter.outputs.local import is_local
 from reyn_jupyter.router import prompt as prompts
 from reyn_jupyter.router.behaviour import Behaviour
 from reyn_jupyter.router.surface import flat_tools, universal_tools
+from reyn_jupyter.runtime.desk import DESK
 from reyn_jupyter.runtime.results import Card, Table
 from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.sessions.turns import find_model
@@ -157,7 +158,16 @@ def model_label(parts: Parts) -> str:
 
 def approvals(parts: Parts) -> Table:
     settings = parts.settings.permissions
+    waiting = DESK.pending()
     rows = [
+        {
+            "pattern": each.question.pattern or each.question.action,
+            "decision": "asks",
+            "from": f"question {each.id}",
+        }
+        for each in waiting
+    ]
+    rows += [
         {"pattern": pattern, "decision": "always allow", "from": "you"} for pattern in parts.approvals.list()
     ]
     for decision in ("deny", "ask", "allow"):
@@ -166,6 +176,9 @@ def approvals(parts: Parts) -> Table:
             for pattern in getattr(settings, decision)
         ]
     note = "" if rows else "No rules: pure actions and reads in the workspace are allowed, the rest asks."
+    if waiting:
+        asked = "\n\n".join(each.question.text for each in waiting[:3])
+        note = f"{asked}\n\n%reyn approvals allow {waiting[0].id} allows it once; always and deny answer too."
     return Table("approvals", tuple(rows), "Approvals", note)
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.guard.permissions import Policy
 from reyn_jupyter.sessions.wiring import Parts
 
 PERMISSION = {"allow": "allowed", "ask": "asks", "deny": "denied"}
@@ -23,26 +24,31 @@ def action_rows(
 
 
 def _rows(parts: Parts, snapshot: CatalogSnapshot, payload: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    uses = parts.usage.uses
+    policy = parts.policy  # once: it reads the approvals of the disk
     for item in payload.get("items", ()):
         try:
             action = find(snapshot, item["qualified_name"])
         except UnknownActionError:
             continue
-        use = uses.get(str(action.name))
-        row = {
-            "qualified_name": str(action.name),
-            "category": action.name.category,
-            "description": action.short_description,
-            "arguments": arguments_of(action),
-            "purity": action.purity.value,
-            "permission": permission_of(parts, action),
-            "uses": use.count if use else 0,
-            "last_ms": round(use.seconds * 1000, 1) if use else None,
-        }
+        row = action_row(parts, action, policy)
         if "score" in item:
             row["score"] = item["score"]
         yield row
+
+
+def action_row(parts: Parts, action: Action, policy: Policy) -> dict[str, Any]:
+    """One action as the table shows it, under the rules in force."""
+    use = parts.usage.uses.get(str(action.name))
+    return {
+        "qualified_name": str(action.name),
+        "category": action.name.category,
+        "description": action.short_description,
+        "arguments": arguments_of(action),
+        "purity": action.purity.value,
+        "permission": permission_under(policy, action),
+        "uses": use.count if use else 0,
+        "last_ms": round(use.seconds * 1000, 1) if use else None,
+    }
 
 
 def arguments_of(action: Action) -> str:
@@ -54,7 +60,11 @@ def arguments_of(action: Action) -> str:
 
 def permission_of(parts: Parts, action: Action) -> str:
     """What the gate would say to the model now, whatever the target: allowed, asks or denied."""
-    verdict = parts.policy.decide(str(action.name), action.purity, (), "model", "ask")
+    return permission_under(parts.policy, action)
+
+
+def permission_under(policy: Policy, action: Action) -> str:
+    verdict = policy.decide(str(action.name), action.purity, (), "model", "ask")
     return PERMISSION[verdict.decision]
 
 

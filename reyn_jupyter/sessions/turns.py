@@ -6,7 +6,7 @@ Invariant: every run that began has a `RunStarted` and, unless the process was k
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from reyn_jupyter.models.providers import is_local
@@ -16,6 +16,7 @@ from reyn_jupyter.router.behaviour import Behaviour
 from reyn_jupyter.router.budget import Budget
 from reyn_jupyter.router.conversation import Conversation, Shown
 from reyn_jupyter.router.loop import RouterLoop
+from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.engine import publisher
 from reyn_jupyter.runtime.events import RunEnded, RunStarted, RunStatus
 from reyn_jupyter.runtime.run import Discovery, RecordedCalls, Run, new_run_id
@@ -41,10 +42,11 @@ def open_log(parts: Parts, run: str) -> RunLog:
     return log
 
 
-async def by_hand(parts: Parts, what: str) -> Run:
-    """Begin a run of kind "manual": the person's own call, which is consent."""
+async def by_hand(parts: Parts, what: str, ask: Callable[[Question], Awaitable[Answer]] | None = None) -> Run:
+    """Begin a run of kind "manual": the person's own call, which is consent unless there is an `ask`."""
     parts.redactor.refresh()
-    run = Run(new_run_id(), "person", RunLog(parts.runs.sink(""), None), await parts.catalog.refresh())
+    snapshot = await parts.catalog.refresh()
+    run = Run(new_run_id(), "person", RunLog(parts.runs.sink(""), None), snapshot, ask=ask)
     run.log = open_log(parts, run.id)
     run.log.append(
         RunStarted(
@@ -117,7 +119,7 @@ async def turn(
     conversation = parts.conversation if conversation is None else conversation
     snapshot = await parts.catalog.refresh()
     run = Run(
-        new_run_id(),
+        options.run or new_run_id(),
         "model",
         RunLog(parts.runs.sink(""), None),
         snapshot,
@@ -125,6 +127,7 @@ async def turn(
         discovery=Discovery(),
         recorded=recorded,
         attended=options.attended,
+        ask=options.ask,
     )
     run.log = open_log(parts, run.id)
     try:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+import uuid
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import Empty
@@ -92,6 +93,9 @@ class Kernel:
         self._client = self._manager.client()
         self._client.start_channels()
         self._client.wait_for_ready(timeout=TIMEOUT)
+        # Messages of comms that came while something else was waited for, and what passed while a comm was.
+        self._aside: list[dict[str, Any]] = []
+        self._passed: list[dict[str, Any]] = []
 
     def prepare(self) -> Kernel:
         """Load the extension, and names that the tests' cells use."""
@@ -114,6 +118,7 @@ class Kernel:
             interrupt_at: interrupt the kernel once this text was drawn or printed.
         """
         waiting = list(answers or ())
+        self._passed.clear()
         identity = self.send(code, cell=cell, allow_stdin=answers is not None)
         done = Cell()
         began = time.monotonic()
@@ -123,9 +128,11 @@ class Kernel:
                 self._answer(done, waiting)
                 continue
             if message["parent_header"].get("msg_id") != identity:
+                self._aside += [message] if message["msg_type"] in ("comm_msg", "comm_close") else []
                 continue
             if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
                 break
+            self._aside += [message] if message["msg_type"] in ("comm_msg", "comm_close") else []
             done.messages.append(message)
             if interrupt_at is not None and interrupt_at in f"{done.text}{done.printed}":
                 interrupt_at, began = None, time.monotonic()
@@ -157,12 +164,50 @@ class Kernel:
         began = time.monotonic()
         found: list[dict[str, Any]] = []
         while True:
-            message = self._next(began)
+            message = self._passed.pop(0) if self._passed else self._next(began)
             if message is None or message["msg_type"] == "status":
+                continue
+            if message["msg_type"] in ("comm_msg", "comm_close"):
+                self._aside.append(message)
                 continue
             found.append(message)
             if text in message["content"].get("data", {}).get("text/plain", ""):
                 return found
+
+    def comm(self, target: str = "reyn.v1", *, subshell: str | None = None) -> Comm:
+        """Open a comm from the front end's side."""
+        return Comm(self, target, subshell)
+
+    def subshell(self) -> str | None:
+        """Another of the kernel's threads for messages; None where the kernel has one alone."""
+        features = self._client.kernel_info(reply=True, timeout=TIMEOUT)["content"].get(
+            "supported_features", []
+        )
+        if "kernel subshells" not in features:
+            return None
+        message = self._client.session.msg("create_subshell_request")
+        self._client.control_channel.send(message)
+        return str(self._client.control_channel.get_msg(timeout=TIMEOUT)["content"]["subshell_id"])
+
+    def put(self, kind: str, content: dict[str, Any], subshell: str | None = None) -> None:
+        """Send a message of any kind on the shell channel, without waiting."""
+        message = self._client.session.msg(kind, content)
+        if subshell is not None:
+            message["header"]["subshell_id"] = subshell
+        self._client.shell_channel.send(message)
+
+    def heard(self, comm: str, seconds: float = TIMEOUT) -> dict[str, Any]:
+        """The next message of a comm; those of others are kept."""
+        began = time.monotonic() - TIMEOUT + seconds
+        while True:
+            for each in self._aside:
+                if each["content"]["comm_id"] == comm:
+                    self._aside.remove(each)
+                    return each
+            message = self._next(began)
+            if message is not None:
+                comms = message["msg_type"] in ("comm_msg", "comm_close")
+                (self._aside if comms else self._passed).append(message)
 
     def complete(self, code: str) -> list[str]:
         """What Tab offers at the end of `code`, each as the whole text that it would make."""
@@ -202,3 +247,60 @@ class Kernel:
             return
         done.questions.append(question["content"]["prompt"])
         self._client.input(waiting.pop(0))
+
+
+class Comm:
+    """The front end's side of a comm: requests with numbers, answers and events."""
+
+    def __init__(self, kernel: Kernel, target: str, subshell: str | None) -> None:
+        self._kernel = kernel
+        self._subshell = subshell
+        self._number = 0
+        self.id = uuid.uuid4().hex
+        self.messages: list[dict[str, Any]] = []
+        self.closed = False
+        kernel.put("comm_open", {"comm_id": self.id, "target_name": target, "data": {}}, subshell)
+
+    def send(self, data: object) -> None:
+        self._kernel.put("comm_msg", {"comm_id": self.id, "data": data}, self._subshell)
+
+    def request(self, op: str, **args: Any) -> int:
+        self._number += 1
+        self.send({"type": "request", "id": self._number, "op": op, "args": args})
+        return self._number
+
+    def ask(self, op: str, **args: Any) -> dict[str, Any]:
+        """Request, and wait for the answer."""
+        return self.answer(self.request(op, **args))
+
+    def answer(self, number: int) -> dict[str, Any]:
+        return self.wait(lambda each: each.get("id") == number and each["type"] in ("answer", "error"))
+
+    def event(self, name: str) -> dict[str, Any]:
+        found = self.wait(lambda each: each["type"] == "event" and each["event"]["name"] == name)
+        return dict(found["event"])
+
+    def hello(self, host: str = "page", *, approves: bool = True) -> dict[str, Any]:
+        return self.ask("hello", protocol=1, host=host, version="0", approves=approves)
+
+    def wait(self, wanted: Callable[[dict[str, Any]], bool], seconds: float = TIMEOUT) -> dict[str, Any]:
+        """The first message that is wanted; others stay."""
+        while True:
+            for each in self.messages:
+                if wanted(each):
+                    self.messages.remove(each)
+                    return each
+            self._take(self._kernel.heard(self.id, seconds))
+
+    def wait_closed(self) -> None:
+        while not self.closed:
+            self._take(self._kernel.heard(self.id))
+
+    def close(self) -> None:
+        self._kernel.put("comm_close", {"comm_id": self.id, "data": {}}, self._subshell)
+
+    def _take(self, message: dict[str, Any]) -> None:
+        if message["msg_type"] == "comm_close":
+            self.closed = True
+        else:
+            self.messages.append(message["content"]["data"])

@@ -16,6 +16,7 @@ HEAVY = (
 )  # fmt: skip
 HOOKS = (
     "len(get_ipython().Completer.custom_matchers), len(get_ipython().events.callbacks['pre_run_cell']), "
+    "'reyn.v1' in get_ipython().kernel.comm_manager.targets, len(get_ipython().events.callbacks['post_run_cell']), "
     "len(get_ipython().input_transformers_cleanup)"
 )
 
@@ -65,7 +66,7 @@ def test_unloading_takes_everything_out_but_the_objects(kernel: Kernel) -> None:
     kernel.run("table = %reyn list file")
     kernel.run("%unload_ext reyn_jupyter")
     assert "not found" in kernel.run("%reyn").printed
-    assert kernel.value(HOOKS).startswith("(0, 0,")
+    assert kernel.value(HOOKS).startswith("(0, 0, False, ")
     assert "file__read" in kernel.run("table").text
     assert kernel.run(PREPARE).error is None
 
@@ -93,7 +94,9 @@ def test_without_the_extension_objects_of_the_library_show_as_well(tmp_path: Pat
     kernel = Kernel(tmp_path / "workspace", tmp_path)
     try:
         cell = kernel.run("import reyn_jupyter as reyn\nreyn.Session('.').list_actions('file')")
-        assert set(cell.outputs[0]["data"]) == {"text/html", "text/plain"}
+        assert set(cell.outputs[0]["data"]) == {
+            "application/vnd.reyn.actions+json", "text/html", "text/plain"
+        }  # fmt: skip
         assert kernel.run("import pandas as pd\npd.DataFrame({'a': [1]})").error is None
     finally:
         kernel.stop()

@@ -33,6 +33,16 @@ ROWS = 60
 EFFECTS: dict[str, Tone] = {
     "pure": "good", "read": "good", "write": "warn", "network": "warn", "exec": "bad", "unknown": "muted",
 }  # fmt: skip
+COLUMNS = (
+    Column("action", header=True, whole=True),
+    Column("category"),
+    Column("what it does", wide=True),
+    Column("arguments", wide=True),
+    Column("effect"),
+    Column("permission"),
+    Column("uses", right=True),
+    Column("last ms", right=True),
+)
 
 
 def action_table(table: ActionTable, look: Look) -> View:
@@ -68,25 +78,15 @@ def action_table(table: ActionTable, look: Look) -> View:
 
 def _rows(table: ActionTable, look: Look) -> Grid:
     scored = any(row.get("score") is not None for row in table.rows)
-    columns = [
-        Column("action", header=True, whole=True),
-        Column("category"),
-        Column("what it does", wide=True),
-        Column("arguments", wide=True),
-        Column("effect"),
-        Column("permission"),
-        Column("uses", right=True),
-        Column("last ms", right=True),
-    ]
-    if scored:
-        columns.append(Column("score", right=True))
-    rows = tuple(_row(row, scored, look) for row in table.rows[:ROWS])
+    columns = COLUMNS if not scored else (*COLUMNS, Column("score", right=True))
+    rows = tuple(action_cells(row, look, scored) for row in table.rows[:ROWS])
     left = len(table.rows) - ROWS
     more = f"… {left:,} more; .df holds all of them, %reyn list CATEGORY narrows" if left > 0 else ""
-    return Grid("* is a required argument", tuple(columns), rows, more)
+    return Grid("* is a required argument", columns, rows, more)
 
 
-def _row(row: Mapping[str, Any], scored: bool, look: Look) -> tuple[Cell, ...]:
+def action_cells(row: Mapping[str, Any], look: Look, scored: bool = False) -> tuple[Cell, ...]:
+    """The cells of one action, in the order of `COLUMNS`."""
     purity = look.line(row.get("purity") or "unknown", 20)
     permission = look.line(row.get("permission") or "", 40)
     uses, last, score = row.get("uses"), row.get("last_ms"), row.get("score")

@@ -51,7 +51,7 @@ def to_html(view: View) -> str:
     Whatever had to be left out is announced in its place, with what gives all of it.
     """
     head = _head(view)
-    label = escape(visible(f"{view.kind}: {view.title}"[:120]))
+    label = escape(visible(f"{view.kind}: {view.title}")[:120])
     opening = f'<div class="reyn-view" role="group" aria-label="{label}"><style>{style()}</style>'
     page = _Page(view.knob)
     room = HTML_BYTES - byte_size(opening) - byte_size(head) - byte_size(page.left_out) - 64

@@ -30,23 +30,27 @@ _PROBLEMS = {
 
 def call_fold(call: Call, trace: Trace, look: Look, previous: Previous) -> Fold:
     """A call behind its summary line; open when it changed files."""
-    arguments = _inner(call)
+    arguments = inner_arguments(call)
     finished = call.finished
     changed = diffs(finished.changes, arguments, previous, look) if finished and finished.changes else ()
     blocks: list[Block] = [*changed]
     if arguments not in (None, {}, "") and not any(diff.lines for diff in changed):
-        blocks.append(Code(_pretty(arguments, look), "arguments"))
-    if call.decision is not None and (decided := _decided(call.decision, look)):
-        blocks.append(Message(decided, "muted"))
+        blocks.append(Code(pretty(arguments, look), "arguments"))
+    if call.decision is not None and (said := decided(call.decision, look)):
+        blocks.append(Message(said, "muted"))
     if finished is not None:
         blocks += _came_back(finished, look)
     seconds = figures.seconds(finished.seconds) if finished else ""
     return Fold(
-        _title(call, arguments, changed, look), _badges(call, trace), seconds, tuple(blocks), bool(changed)
+        call_title(call, arguments, changed, look),
+        call_badges(call, trace),
+        seconds,
+        tuple(blocks),
+        bool(changed),
     )
 
 
-def _inner(call: Call) -> object:
+def inner_arguments(call: Call) -> object:
     """What the action got: behind invoke_action its own arguments, else the wrapper's."""
     given: object = call.resolved.arguments
     if call.resolved.wrapper == "invoke_action" and isinstance(given, Mapping) and "action_name" in given:
@@ -65,7 +69,7 @@ def _decoded(given: object) -> object:
         return given
 
 
-def _title(call: Call, arguments: object, changed: tuple[Diff, ...], look: Look) -> tuple[Span, ...]:
+def call_title(call: Call, arguments: object, changed: tuple[Diff, ...], look: Look) -> tuple[Span, ...]:
     wrapper, name = call.resolved.wrapper, call.resolved.name
     spans: list[Span] = []
     if wrapper not in ("invoke_action", name):
@@ -92,7 +96,7 @@ def _about(call: Call, arguments: object, changed: tuple[Diff, ...], look: Look)
     return look.compact(arguments, 90) if arguments not in (None, {}, "") else ""
 
 
-def _badges(call: Call, trace: Trace) -> tuple[Badge, ...]:
+def call_badges(call: Call, trace: Trace) -> tuple[Badge, ...]:
     problem = call.resolved.problem
     if call.decision is not None and call.decision.decision == "denied":
         badge = Badge("⊘ denied", "warn")
@@ -108,7 +112,7 @@ def _badges(call: Call, trace: Trace) -> tuple[Badge, ...]:
     return (badge, *(Badge(flag) for flag in call.resolved.flags))
 
 
-def _decided(decision: PermissionDecided, look: Look) -> str:
+def decided(decision: PermissionDecided, look: Look) -> str:
     if decision.by == "purity":
         return ""
     what = ", ".join(look.line(effect, 120) for effect in decision.effects[:6])
@@ -138,14 +142,14 @@ def _came_back(finished: ActionFinished, look: Look) -> list[Block]:
     return blocks
 
 
-def _pretty(arguments: object, look: Look) -> str:
+def pretty(arguments: object, look: Look, limit: int = _ARGUMENTS) -> str:
     """Arguments over several lines where they fit, on one bounded line where they do not."""
-    line = look.compact(arguments, _ARGUMENTS)
+    line = look.compact(arguments, limit)
     if isinstance(arguments, str):
-        return look.text(arguments, _ARGUMENTS)
+        return look.text(arguments, limit)
     if len(line) < 80 or line.endswith("…"):
         return line
     try:
-        return look.text(json.dumps(arguments, ensure_ascii=False, indent=2), _ARGUMENTS)
+        return look.text(json.dumps(arguments, ensure_ascii=False, indent=2), limit)
     except (TypeError, ValueError):
         return line

@@ -1,13 +1,17 @@
-"""From an object to what is shown: one view, drawn as HTML and as text."""
+"""From an object to what is shown: one view, in every representation that a host may want."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Literal
 
 from reyn_jupyter.notebook.render.actions import action_card, action_table
 from reyn_jupyter.notebook.render.as_html import to_html
+from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
 from reyn_jupyter.notebook.render.as_text import to_text
+from reyn_jupyter.notebook.render.comparing import diff_view
+from reyn_jupyter.notebook.render.explorer import explorer_view
 from reyn_jupyter.notebook.render.model import View
 from reyn_jupyter.notebook.render.running import background_view, script_view
 from reyn_jupyter.notebook.render.stored import blob_view, inspection_view, previous_bytes, result_view
@@ -15,10 +19,22 @@ from reyn_jupyter.notebook.render.tables import card, table
 from reyn_jupyter.notebook.render.traces import STOP, trace_view
 from reyn_jupyter.notebook.render.untrusted import Look
 from reyn_jupyter.outputs.blob import Blob
-from reyn_jupyter.runtime.results import ActionCard, ActionTable, Card, Inspection, Result, Table
+from reyn_jupyter.runtime.compare import RunDiff
+from reyn_jupyter.runtime.results import (
+    ActionCard,
+    ActionTable,
+    Card,
+    CatalogExplorer,
+    Inspection,
+    Result,
+    Table,
+)
 from reyn_jupyter.runtime.script import Script
 from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.sessions.background import BackgroundRun
+
+if TYPE_CHECKING:
+    from reyn_jupyter.notebook.serving.protocol import Live
 
 
 def view(
@@ -41,29 +57,42 @@ def view(
         TypeError: the object is none of the session's.
     """
     look = Look(time.time() if now is None else now, redact)
-    match shown:
-        case ActionTable():
-            return action_table(shown, look)
-        case ActionCard():
-            return action_card(shown, look)
-        case Result():
-            return result_view(shown, look)
-        case Inspection():
-            return inspection_view(shown, look)
-        case Blob():
-            return blob_view(shown, look)
-        case Trace():
-            return trace_view(shown, look, tail, previous_bytes(shown), stop)
-        case Table():
-            return table(shown, look)
-        case Card():
-            return card(shown, look)
-        case Script():
-            return script_view(shown, look)
-        case BackgroundRun():
-            return background_view(shown, look)
-        case _:
-            raise TypeError(f"there is no view of {type(shown).__name__}")
+    if isinstance(shown, Trace):
+        return trace_view(shown, look, tail, previous_bytes(shown), stop)
+    for kind, draw in _VIEWS:
+        if isinstance(shown, kind):
+            return draw(shown, look)
+    raise TypeError(f"there is no view of {type(shown).__name__}")
+
+
+_VIEWS: tuple[tuple[type, Callable[[Any, Look], View]], ...] = (
+    (ActionTable, action_table),
+    (CatalogExplorer, explorer_view),
+    (ActionCard, action_card),
+    (Result, result_view),
+    (Inspection, inspection_view),
+    (Blob, blob_view),
+    (RunDiff, diff_view),
+    (Table, table),
+    (Card, card),
+    (Script, script_view),
+    (BackgroundRun, background_view),
+)
+
+# The MIME types are named by what a display holds, so that a host can register one renderer for each.
+Kind = Literal["actions", "blob", "trace", "table", "status"]
+MIME = "application/vnd.reyn.{}+json"
+WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
+KINDS: dict[str, Kind] = {
+    "actions": "actions", "action": "actions", "explorer": "actions",
+    "blob": "blob", "inspection": "blob", "result": "blob",
+    "trace": "trace", "background": "trace", "diff": "trace",
+}  # fmt: skip
+
+
+def kind_of(shown: object, made: View) -> Kind:
+    """Which of our MIME types an object's display has: by its view, else a table or a card."""
+    return KINDS.get(made.kind) or ("table" if isinstance(shown, Table) else "status")
 
 
 def mimebundle(
@@ -72,13 +101,27 @@ def mimebundle(
     tail: str | None = None,
     redact: Callable[[str], str] | None = None,
     stop: str = STOP,
-) -> dict[str, str]:
-    """The object as ``{"text/html", "text/plain"}``, both bounded and free of script.
+) -> dict[str, Any]:
+    """The object in every representation that needs no kernel: our own MIME type, HTML free of script, and text.
 
     Example:
         >>> from reyn_jupyter.runtime.results import Card
         >>> mimebundle(Card("status", "Ready"))["text/plain"]
         'Ready'
     """
-    made = view(shown, tail=tail, redact=redact, stop=stop)
-    return {"text/html": to_html(made), "text/plain": to_text(made)}
+    return bundle(shown, view(shown, tail=tail, redact=redact, stop=stop))
+
+
+def bundle(shown: object, made: View, live: Live | None = None) -> dict[str, Any]:
+    """A view in every representation.
+
+    Args:
+        live: what a host goes on with; the object alone is shown when None.
+    """
+    from reyn_jupyter.notebook.serving.hub import SESSION_ID
+
+    return {
+        MIME.format(kind_of(shown, made)): to_snapshot(made, SESSION_ID, live),
+        "text/html": to_html(made),
+        "text/plain": to_text(made),
+    }

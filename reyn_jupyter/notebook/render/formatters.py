@@ -1,8 +1,8 @@
 """Formatters for the session's objects in an IPython shell.
 
-Each type gets one for HTML and one for text. A terminal shell has the HTML formatter switched off, so there only text
-is made. Types are named, not imported, so that loading the extension costs nothing here. Registering again replaces.
-Secrets of the environment are taken out of every display: it is saved with the notebook.
+One formatter makes one view and from it every representation; a terminal asks for text alone and gets no more. Types
+are named, not imported, so that loading the extension costs nothing here. Registering again replaces. Secrets of the
+environment are taken out of every display: it is saved with the notebook.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 TYPES: tuple[tuple[str, str], ...] = (
     *(
         ("reyn_jupyter.runtime.results", name)
-        for name in ("ActionTable", "ActionCard", "Result", "Inspection", "Table", "Card")
+        for name in ("ActionTable", "CatalogExplorer", "ActionCard", "Result", "Inspection", "Table", "Card")
     ),
     ("reyn_jupyter.runtime.trace", "Trace"),
+    ("reyn_jupyter.runtime.compare", "RunDiff"),
     ("reyn_jupyter.runtime.script", "Script"),
     ("reyn_jupyter.outputs.blob", "Blob"),
     ("reyn_jupyter.sessions.background", "BackgroundRun"),
@@ -36,11 +37,16 @@ def register(ip: InteractiveShell, redact: Callable[[str], str] | None = None) -
         redact: takes secrets out of every text before it is shown; the environment's when None.
     """
 
-    def html(shown: Any) -> str:
-        from reyn_jupyter.notebook.render.as_html import to_html
+    def everything(shown: Any, include: Any = None, exclude: Any = None) -> dict[str, Any]:
+        from reyn_jupyter.notebook.render.as_text import to_text
         from reyn_jupyter.notebook.render.display import view
 
-        return to_html(view(shown, redact=redact or environment()))
+        made = view(shown, redact=redact or environment())
+        if not ip.display_formatter.formatters["text/html"].enabled:
+            return {"text/plain": to_text(made)}
+        from reyn_jupyter.notebook.shown import shown_bundle
+
+        return shown_bundle(ip, shown, made)
 
     def text(shown: Any, printer: Any, cycle: bool) -> None:
         from reyn_jupyter.notebook.render.as_text import to_text
@@ -48,8 +54,9 @@ def register(ip: InteractiveShell, redact: Callable[[str], str] | None = None) -
 
         printer.text(to_text(view(shown, redact=redact or environment())))
 
-    for mime, draw in (("text/html", html), ("text/plain", text)):
-        formatter = ip.display_formatter.formatters[mime]
+    # Text by itself is for an object inside a list or a dict.
+    text_formatter = ip.display_formatter.formatters["text/plain"]
+    for formatter, draw in ((ip.display_formatter.mimebundle_formatter, everything), (text_formatter, text)):
         for module, name in TYPES:
             # A type that was shown before is kept by its class, and would win over a new entry by name.
             formatter.pop(f"{module}.{name}", None)

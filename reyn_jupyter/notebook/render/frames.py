@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeGuard
@@ -16,6 +17,16 @@ from uuid import UUID
 from reyn_jupyter.notebook.render.figures import count
 from reyn_jupyter.notebook.render.model import Cell, Column, Grid
 from reyn_jupyter.notebook.render.untrusted import Look, is_a, type_name
+from reyn_jupyter.outputs.info import BlobInfo
+from reyn_jupyter.outputs.restore import untag
+from reyn_jupyter.outputs.tabular.columns import (
+    ColumnSpec,
+    column_values,
+    frame_columns,
+    keys_of,
+    specials_within,
+)
+from reyn_jupyter.outputs.tabular.values import ABSENT
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,6 +37,7 @@ _CELL = 60
 _HEADING = 40
 _DECIMALS = 4
 _DIGITS = 320
+_SHORT = 10_000_000  # integers below are no secret, and need no look
 _LARGE = 1e15  # floats from here on have no decimals worth showing
 
 
@@ -51,38 +63,130 @@ def frame_of(value: object) -> pd.DataFrame | None:
 def records_grid(
     rows: list[dict[str, Any]],
     shape: tuple[int, int | None],
-    dtypes: Mapping[str, str],
     look: Look,
     knob: str,
+    info: BlobInfo | None = None,
+    start: int = 0,
 ) -> Grid:
     """JSON objects as a grid, one a row; no pandas needed.
 
     Args:
         rows: the first objects.
         shape: how many objects there are in all, and how many columns where that is known.
-        dtypes: the dtype of a column, by key.
+        info: where they come from; says what the columns of a stored frame were.
+        start: the place there of the first one.
     """
-    keys = list(dict.fromkeys(key for row in rows for key in row))
+    known = frame_columns(info) if info is not None else []
+    specs = {column.key: column for column in known}
+    keys = list(specs) or keys_of(rows)
     total, width = shape[0], shape[1] or len(keys)
     columns = []
     cells = []
     for key in keys[:COLUMNS]:
-        values = [row.get(key, _ABSENT) for row in rows[:ROWS]]
-        numbers = [value for value in values if value is not None and value is not _ABSENT]
-        right = bool(numbers) and all(type(value) in (int, float) for value in numbers)
-        columns.append(Column(look.line(key, _HEADING), look.line(dtypes.get(key, ""), _HEADING), right))
-        cells.append(_json_column(values, look))
+        column = specs.get(key) or ColumnSpec(key)
+        values = column_values(rows[:ROWS], key)
+        specials = specials_within(column.spec, start, start + len(values))
+        style = column_style(values, column.spec)
+        columns.append(stored_column(column, style, look))
+        cells.append(stored_cells(values, specials, column.spec, style, look))
     caption = f"{count(total, 'row')} × {count(width, 'column')}"
     return Grid(caption, tuple(columns), tuple(zip(*cells, strict=True)), _left_out(total, width, knob))
 
 
-_ABSENT = object()
+@dataclass(frozen=True, slots=True)
+class ColumnStyle:
+    """How the cells of a stored column are written, decided from its first rows, so that a cell shows the same words
+    in every window: how many decimals at least, whether midnights are days, whether they stand at the right."""
+
+    decimals: int = 1
+    dates: bool = False
+    right: bool = False
 
 
-def _json_column(values: list[Any], look: Look) -> list[Cell]:
-    words = {id(None): Cell("null", "muted"), id(_ABSENT): Cell("")}
-    drawn = _column([None if value is _ABSENT else value for value in values], look)
-    return [words.get(id(value), cell) for value, cell in zip(values, drawn, strict=True)]
+def column_style(values: list[Any], spec: Mapping[str, Any]) -> ColumnStyle:
+    """The style of a column from the JSON values of its first rows."""
+    present = [value for value in values if value is not None and value is not ABSENT]
+    decimals = max((_decimals(value) for value in present if type(value) is float), default=1)
+    dates = (
+        bool(present)
+        and _is_time(spec)
+        and all(isinstance(value, str) and value.endswith("T00:00:00") for value in present)
+    )
+    right = bool(present) and all(type(value) in (int, float) for value in present)
+    return ColumnStyle(decimals, dates, right)
+
+
+def stored_column(column: ColumnSpec, style: ColumnStyle, look: Look) -> Column:
+    """The head of a stored column."""
+    header = column.level is not None
+    return Column(look.line(column.key, _HEADING), look.line(column.dtype, _HEADING), style.right, header)
+
+
+def stored_cells(
+    values: list[Any],
+    specials: Mapping[int, str],
+    spec: Mapping[str, Any],
+    style: ColumnStyle,
+    look: Look,
+) -> list[Cell]:
+    """The cells of a stored column, as the frame that it was would show them.
+
+    Args:
+        values: JSON values, `ABSENT` where a record has none.
+        specials: which nulls stand for a number that JSON lacks, by place.
+        spec: the column's description in the manifest; empty for records that never were a frame.
+    """
+    inner = spec.get("categories", spec)
+    missing = Cell(_missing_word(str(spec.get("dtype", ""))), "muted")
+    time_like = _is_time(inner)
+
+    def cell(place: int, value: Any) -> Cell:
+        kind = type(value)
+        if kind is str and not time_like:
+            return Cell(look.line(value, _CELL))
+        if kind is float:
+            return Cell(_float(value, max(style.decimals, _decimals(value))))
+        if kind is int and -_SHORT < value < _SHORT:
+            return Cell(str(value))
+        if value is None:
+            word = specials.get(place)
+            return missing if word is None else _cell(untag({"$number": word}), look)
+        if value is ABSENT:
+            return Cell("")
+        if kind is str:
+            text = value.removesuffix("T00:00:00") if style.dates else value
+            return Cell(look.line(text.replace("T", " ", 1), _CELL))
+        if "closed" in inner and kind is list and len(value) == 2:
+            return Cell(look.line(_interval(value, str(inner["closed"])), _CELL))
+        return _cell(untag(value), look)
+
+    return [cell(place, value) for place, value in enumerate(values)]
+
+
+def plain_cell(value: object, look: Look) -> Cell:
+    """One value on its own: a figure of a column."""
+    return _cell(value, look, dates=True)
+
+
+def _is_time(spec: Mapping[str, Any]) -> bool:
+    return str(spec.get("dtype", "")).startswith("datetime64") or spec.get("items") in (
+        "datetime",
+        "Timestamp",
+    )
+
+
+def _missing_word(dtype: str) -> str:
+    """What stands where a column of this dtype has nothing."""
+    if dtype in ("", "object"):
+        return "None" if dtype else "null"
+    if dtype.startswith(("datetime64", "timedelta64", "period")):
+        return "NaT"
+    return "<NA>" if dtype[0].isupper() or dtype in ("string", "boolean") else "NaN"
+
+
+def _interval(ends: list[Any], closed: str) -> str:
+    left, right = (str(end).replace("T", " ", 1) if isinstance(end, str) else str(end) for end in ends)
+    return f"{'[' if closed in ('left', 'both') else '('}{left}, {right}{']' if closed in ('right', 'both') else ')'}"
 
 
 def _array(array: Any) -> pd.DataFrame | None:

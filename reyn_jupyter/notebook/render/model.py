@@ -8,7 +8,9 @@ they show the same words.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import BeforeValidator, PlainSerializer
 
 Tone = Literal["plain", "good", "bad", "warn", "info", "muted"]
 Face = Literal["text", "code", "badge"]
@@ -117,13 +119,25 @@ class Cell:
     face: Face = "text"
 
 
+def packed(cell: Cell) -> Cell | str:
+    """A cell as it travels: its text alone where it is plain, which is what most cells of a table are."""
+    return cell.text if (cell.tone, cell.face) == ("plain", "text") else cell
+
+
+def _unpacked(cell: Any) -> Any:
+    return Cell(cell) if isinstance(cell, str) else cell
+
+
+PackedCell = Annotated[Cell, PlainSerializer(packed, return_type=Cell | str), BeforeValidator(_unpacked)]
+
+
 @dataclass(frozen=True, slots=True)
 class Grid:
     """A table. Every row has as many cells as there are columns."""
 
     caption: str
     columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
+    rows: tuple[tuple[PackedCell, ...], ...]
     more: str = ""
     type: Literal["grid"] = "grid"
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from reyn_jupyter.notebook.render.model import Block, Cell, Column, Grid, Message, Section
-from reyn_jupyter.notebook.render.untrusted import Look
+from reyn_jupyter.notebook.render.untrusted import Look, integer
 
 ROWS = 60
 DEPTH = 4
@@ -41,19 +41,19 @@ def parameter_grid(schema: object, look: Look) -> Block:
 def _rows(
     schema: Any, root: Mapping[str, Any], prefix: str, depth: int, look: Look
 ) -> Iterator[tuple[Cell, ...]]:
-    schema = _followed(schema, root)
+    schema = followed(schema, root)
     properties = schema.get("properties")
     required = schema.get("required")
     required = required if isinstance(required, list | tuple) else ()
     if not isinstance(properties, Mapping):
         return
     for name, given in properties.items():
-        member = _followed(given, root)
+        member = followed(given, root)
         path = f"{prefix}{name}"
         yield _row(path, member, name in required, root, look)
         if depth > 1:
             inner, mark = (
-                (member, ".") if "properties" in member else (_followed(member.get("items"), root), "[].")
+                (member, ".") if "properties" in member else (followed(member.get("items"), root), "[].")
             )
             yield from _rows(inner, root, path + mark, depth - 1, look)
 
@@ -73,7 +73,7 @@ def _row(
 
 def type_label(member: Mapping[str, Any], root: Mapping[str, Any], depth: int = 3) -> str:
     """A schema's type in a few words: ``integer ≥ 1``, ``array of string``, ``"user" | "project"``."""
-    member = _followed(member, root)
+    member = followed(member, root)
     choices = member.get("enum")
     if isinstance(choices, list | tuple):
         shown = " | ".join(Look().compact(choice, 40) for choice in choices[:8])
@@ -98,13 +98,18 @@ def type_label(member: Mapping[str, Any], root: Mapping[str, Any], depth: int = 
 def _bounds(member: Mapping[str, Any]) -> str:
     low, high = member.get("minimum"), member.get("maximum")
     if isinstance(low, int | float) and isinstance(high, int | float):
-        return f" {low:g}–{high:g}"
+        return f" {_figure(low)}–{_figure(high)}"
     if isinstance(low, int | float):
-        return f" ≥ {low:g}"
-    return f" ≤ {high:g}" if isinstance(high, int | float) else ""
+        return f" ≥ {_figure(low)}"
+    return f" ≤ {_figure(high)}" if isinstance(high, int | float) else ""
 
 
-def _followed(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+def _figure(value: int | float) -> str:
+    """A bound in few characters; an integer that no float can hold is given by its length."""
+    return integer(value) if isinstance(value, int) and abs(value) > 10**15 else f"{value:g}"
+
+
+def followed(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     """The schema that a local `$ref` names; at most four steps, then nothing."""
     for _ in range(4):
         if not isinstance(schema, Mapping):

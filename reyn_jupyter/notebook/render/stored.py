@@ -18,7 +18,7 @@ from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.outputs.ids import InvalidBlobIdError
 from reyn_jupyter.outputs.local import is_local
 
-_KINDS = {
+KINDS = {
     "text": "text",
     "json_array": "JSON array",
     "json_object": "JSON object",
@@ -66,7 +66,7 @@ def _took(result: Result) -> tuple[str, ...]:
 
 
 def _blob_facts(blob: Blob, look: Look) -> tuple[Block, ...]:
-    what = f"{_KINDS.get(blob.kind, blob.kind)}, {figures.size(blob.size)}"
+    what = f"{KINDS.get(blob.kind, blob.kind)}, {figures.size(blob.size)}"
     return (Commands((f"%reyn inspect {blob.id}",), f"Stored: {what}"),)
 
 
@@ -104,7 +104,10 @@ def _part(shown: str, inspection: Inspection, look: Look) -> tuple[Block, ...]:
         return (text_lines(shown, look, "inspection.text", int(lines.group(1)) if lines else 1, limit=200),)
     rows = _records(shown, inspection)
     if rows and inspection.blob is not None:
-        return (records_grid(rows, (len(rows), None), inspection.blob.dtypes, look, "inspection.text"),)
+        begins = re.match(r"slice:(\d+)", inspection.selector or "")
+        start = int(begins[1]) if begins else 0
+        shape = (len(rows), None)
+        return (records_grid(rows, shape, look, "inspection.text", inspection.blob.info, start),)
     return text_preview(shown, look, "inspection.text")
 
 
@@ -123,7 +126,7 @@ def _records(shown: str, inspection: Inspection) -> list[dict[str, Any]]:
 
 def blob_view(blob: Blob, look: Look) -> View:
     """A stored blob: where it came from, and the head of what it holds."""
-    facts = [_KINDS.get(blob.kind, blob.kind)]
+    facts = [KINDS.get(blob.kind, blob.kind)]
     if blob.shape is not None:
         facts.append(f"{figures.count(blob.shape[0], 'row')} × {figures.count(blob.shape[1], 'column')}")
     elif blob.entries is not None:
@@ -175,7 +178,7 @@ def _array(blob: Blob, look: Look) -> tuple[Block, ...]:
     following = _next(blob, f"slice:{len(rows)}..{len(rows) + ROWS}" if total > len(rows) else "")
     if rows and all(isinstance(row, dict) for row in rows):
         shape = (total, None if blob.shape is None else len(blob.dtypes))
-        return (records_grid(rows, shape, blob.dtypes, look, "blob.df"), *following)
+        return (records_grid(rows, shape, look, "blob.df", blob.info), *following)
     more = f"The first {len(rows)} of {figures.count(total, 'entry', 'entries')}; all of it: blob.json"
     drawn = tree(rows, look, "blob.json")
     return (Tree(drawn.root, more if total > len(rows) else drawn.more), *following)

@@ -57,6 +57,7 @@ def trace_view(
     tail: str | None = None,
     previous: Previous | None = None,
     stop: str = STOP,
+    steps: bool = True,
 ) -> View:
     """The card of a run.
 
@@ -65,35 +66,42 @@ def trace_view(
             record has no end.
         previous: the bytes of a blob, for diffs of rewritten files.
         stop: how to stop it while it runs.
+        steps: False leaves the steps out, where a host shows them in a place of their own.
     """
     status = trace.status if trace.ended or tail is not None else "lost"
-    answer = markdown(trace.answer, "trace.answer") if trace.answer else ()
+    answer = markdown(whole(trace.answer, look), "trace.answer") if trace.answer else ()
     blocks: list[Block] = [*_state(trace, status, look), *answer]
     if tail is not None and trace.ended is None:
         blocks += _now(trace, tail, look, stop)
-    blocks += _steps(trace, look, previous or _unknown)
+    if steps:
+        blocks += _steps(trace, look, previous or _unknown)
     blocks += _about(trace, look)
     return View(
         "trace",
-        _title(trace, look),
-        _badges(trace, status),
+        run_title(trace, look),
+        run_badges(trace, status),
         tuple(_facts(trace, look.now if tail is not None else 0.0)),
         tuple(blocks),
         "trace.answer, trace.df",
     )
 
 
+def whole(answer: str, look: Look) -> str:
+    """An answer without secrets, uncut: what draws it says where it was cut."""
+    return look.text(answer, 2 * len(answer) + 200)
+
+
 def _unknown(blob: str) -> bytes | None:
     return None
 
 
-def _title(trace: Trace, look: Look) -> str:
+def run_title(trace: Trace, look: Look) -> str:
     if trace.model is not None:
         return look.line(trace.model, 80)
     return look.line(trace.calls[0].label, 100) if trace.calls else "A call by hand"
 
 
-def _badges(trace: Trace, status: str) -> tuple[Badge, ...]:
+def run_badges(trace: Trace, status: str) -> tuple[Badge, ...]:
     badges = [Badge(*_STATUS[status])]
     if trace.model is not None and not trace.started.real:
         badges.append(Badge("not a language model", "warn"))

@@ -23,6 +23,8 @@ NODES = 240
 _STRING = 240
 _ROW = 80
 _ROW_ITEMS = 40
+ARRAY_HEAD = _ROW_ITEMS + 1
+SMALL_BYTES = 16 * 12 + 2  # at most, of the JSON of a text that may stand in such a row
 
 
 class _Bounds:
@@ -57,6 +59,17 @@ def members_tree(members: Sequence[KeyLine], total: int, look: Look, knob: str) 
         children.append(Node(None, bounds.note(f"… {total - len(children):,} more"), "more"))
     root = Node(None, count(total, "key"), "object", tuple(children))
     return Tree(root, f"Not all of it is shown; all of it: {knob}" if bounds.cut else "")
+
+
+def value_text(value: object, look: Look) -> str:
+    """The words for one value, without its children."""
+    return _node(None, value, 0, _Bounds(), look).text
+
+
+def array_text(head: list[Any], total: int, look: Look) -> str:
+    """The same for an array of which only the head is known; `ARRAY_HEAD` elements are enough."""
+    text = count(total, "item")
+    return _row(head, text, _Bounds(), look) if all(_is_small(item) for item in head[:CHILDREN]) else text
 
 
 def kind_of(value: object) -> str:

@@ -1,4 +1,4 @@
-"""`%reyn approvals [drop PATTERN | add PATTERN | clear]`: what was always allowed."""
+"""`%reyn approvals [drop|add PATTERN | clear | allow|always|deny ID]`: what was always allowed, and what waits."""
 
 from __future__ import annotations
 
@@ -7,38 +7,70 @@ from typing import Annotated, Literal
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.runtime.consent import Answer
+from reyn_jupyter.runtime.desk import DESK, UnknownQuestionError
 from reyn_jupyter.runtime.results import Table
+
+ANSWERS: dict[str, Answer] = {"allow": "once", "always": "always", "deny": "deny"}
 
 
 class ApprovalsOptions(Options):
-    what: Annotated[Literal["list", "add", "drop", "clear"], Positional("list|add|drop|clear")] = "list"
-    pattern: Annotated[str | None, Positional()] = None
+    what: Annotated[
+        Literal["list", "add", "drop", "clear", "allow", "always", "deny"],
+        Positional("list|add|drop|clear|allow|always|deny"),
+    ] = "list"
+    pattern: Annotated[str | None, Positional("PATTERN or ID")] = None
 
 
 def run(context: Context, options: ApprovalsOptions) -> Table:
+    if options.what in ANSWERS:
+        _answer(options)
+    elif options.what != "list":
+        _change(context, options)
+    return context.session.approvals
+
+
+def _answer(options: ApprovalsOptions) -> None:
+    if options.pattern is None:
+        waiting = DESK.pending()
+        example = waiting[0].id if waiting else "ID"
+        raise ReynError(
+            f"Answer {options.what} to which question?", f"%reyn approvals {options.what} {example}"
+        )
+    try:
+        DESK.answer(options.pattern, ANSWERS[options.what])
+    except UnknownQuestionError as error:
+        said = str(error)
+        raise ReynError(f"{said[:1].upper()}{said[1:]}.", "%reyn approvals lists what waits.") from None
+
+
+def _change(context: Context, options: ApprovalsOptions) -> None:
     approvals = context.session.parts.approvals
     if options.what == "clear":
         approvals.clear()
-    elif options.what != "list":
-        if options.pattern is None:
-            raise ReynError(
-                f"{options.what.capitalize()} which pattern?",
-                "For example: %reyn approvals drop 'file__write(data/**)'",
-            )
-        if options.what == "add":
-            approvals.add(options.pattern)
-        elif not approvals.remove(options.pattern):
-            raise ReynError(f"{options.pattern!r} was not approved.", "%reyn approvals lists what is.")
-    return context.session.approvals
+        return
+    if options.pattern is None:
+        raise ReynError(
+            f"{options.what.capitalize()} which pattern?",
+            "For example: %reyn approvals drop 'file__write(data/**)'",
+        )
+    if options.what == "add":
+        approvals.add(options.pattern)
+    elif not approvals.remove(options.pattern):
+        raise ReynError(f"{options.pattern!r} was not approved.", "%reyn approvals lists what is.")
 
 
 VERB = Verb(
     "approvals",
-    "what was always allowed: list, add, drop, clear",
+    "what was always allowed, and what waits for your word",
     run,
     ApprovalsOptions,
-    ("%reyn approvals", "%reyn approvals drop 'file__write(data/**)'"),
-    completes=lambda session, before, word: (
-        list(session.parts.approvals.list()) if before else ["add", "drop", "clear"]
-    ),
+    ("%reyn approvals", "%reyn approvals drop 'file__write(data/**)'", "%reyn approvals allow ID"),
+    completes=lambda session, before, word: _complete(session.parts.approvals.list(), before),
 )
+
+
+def _complete(patterns: tuple[str, ...], before: list[str]) -> list[str]:
+    if not before:
+        return ["add", "drop", "clear", *ANSWERS]
+    return [each.id for each in DESK.pending()] if before[0] in ANSWERS else list(patterns)

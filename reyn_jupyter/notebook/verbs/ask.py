@@ -42,7 +42,9 @@ class AskOptions(Options):
         Field(description="what happens when an action needs consent"),
     ] = "ask"
     new: Annotated[bool, Option(), Field(description="start a conversation afresh")] = False
-    bg: Annotated[bool, Option(), Field(description="in the background; what would ask is denied")] = False
+    bg: Annotated[
+        bool, Option(), Field(description="in the background, with questions where the front end shows them")
+    ] = False
     dry: Annotated[
         bool, Option(), Field(description="show tools, tokens and the most it could cost; call nothing")
     ] = False

@@ -7,7 +7,7 @@ from typing import Annotated
 from reyn_jupyter.notebook import complete
 from reyn_jupyter.notebook.options import Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.results import Table
+from reyn_jupyter.runtime.compare import RunDiff
 
 
 class DiffOptions(Options):
@@ -15,7 +15,7 @@ class DiffOptions(Options):
     b: Annotated[str, Positional()] = "last"
 
 
-def run(context: Context, options: DiffOptions) -> Table:
+def run(context: Context, options: DiffOptions) -> RunDiff:
     return context.session.diff(options.a, options.b)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import sys
@@ -9,7 +10,9 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from reyn_jupyter.models.providers import key_status
+from reyn_jupyter.notebook import front_end
 from reyn_jupyter.notebook.options import Options
+from reyn_jupyter.notebook.serving.hub import DRAWING, kernel_hub
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.results import Card
 from reyn_jupyter.version import version_of
@@ -24,6 +27,7 @@ PACKAGES = (
     "jupyterlab",
     "duckdb",
     "anywidget",
+    "ipywidgets",
 )
 EXTRAS = (
     ("duckdb", "sql", "table queries"),
@@ -45,6 +49,8 @@ def run(context: Context, options: Options) -> Card:
         ("kernel", type(kernel).__name__ if kernel is not None else "none: plain IPython"),
         ("front end can be asked", "yes" if getattr(kernel, "_allow_stdin", False) else "no"),
         ("server environment", _server()),
+        ("JupyterLab extension", _extension()),
+        ("live views elsewhere", _widgets()),
         ("workspace", f"{session.root} ({'writable' if os.access(session.root, os.W_OK) else 'read-only'})"),
         ("state", str(session.root / ".reyn")),
         ("model", next(value for key, value in session.status.facts if key == "model")),
@@ -81,6 +87,58 @@ def _server() -> str:
     if not program.is_absolute() or program.parent.parent == Path(sys.prefix):
         return "the same as the kernel's"
     return f"{program.parent.parent}, not the kernel's: front-end parts must be installed there"
+
+
+def _extension() -> str:
+    """Whether our part of JupyterLab and Notebook is there, as seen from the kernel, and whether it fits."""
+    own = str(version_of("reyn-jupyter"))
+    seen = {
+        (each.hello.host, each.hello.version)
+        for each in list(kernel_hub().connections)
+        if each.hello is not None and each.hello.host in DRAWING
+    }
+    if seen:
+        said = ", ".join(f"{host} ({version or 'of no version'})" for host, version in sorted(seen))
+        other = sorted({version for _, version in seen if version not in ("", own)})
+        return f"connected: {said}" + (f"; {_differs(other[0], own)}" if other else "")
+    found = _installed()
+    if found is None:
+        return "not found here; where JupyterLab runs: pip install reyn-jupyter, then reload the page"
+    if found != own:
+        return f"installed here, but {_differs(found, own)}"
+    return "installed here; no page has connected yet (reload it if it was open before the installation)"
+
+
+def _differs(other: str, own: str) -> str:
+    return (
+        f"the page has version {other}, the kernel {own}: pip install reyn-jupyter=={own} where JupyterLab runs, "
+        "then reload the page"
+    )
+
+
+def _installed() -> str | None:
+    """The version of the extension in the places that JupyterLab of this environment looks in."""
+    from jupyter_core.paths import jupyter_path
+
+    for folder in jupyter_path("labextensions"):
+        manifest = Path(folder) / "reyn-jupyter" / "package.json"
+        if manifest.is_file():
+            try:
+                return str(json.loads(manifest.read_text("utf-8")).get("version", "unknown"))
+            except (OSError, ValueError, AttributeError):
+                return "unknown"
+    return None
+
+
+def _widgets() -> str:
+    """Whether live views work in VS Code, Colab and other hosts of widgets."""
+    absent = [name for name in ("anywidget", "ipywidgets") if find_spec(name) is None]
+    if absent:
+        return f"static only: pip install {' '.join(absent)}"
+    lacking = front_end.missing()
+    if lacking:
+        return f"static only: {', '.join(lacking)} not in this installation; pip install --force-reinstall reyn-jupyter"
+    return "as widgets (VS Code, Colab, marimo)"
 
 
 VERB = Verb("doctor", "versions, keys, extras, and what to install", run, examples=("%reyn doctor",))

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Annotated
 
 from reyn_jupyter.notebook import complete
 from reyn_jupyter.notebook.options import Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.outputs.content import BlobNotFoundError
 from reyn_jupyter.runtime.results import Inspection
 
 SELECTORS = ["lines:1-50", "slice:0..20", "key:", "path:/", "grep:", "bytes:0..8192"]
@@ -18,10 +20,13 @@ class InspectOptions(Options):
 
 
 def run(context: Context, options: InspectOptions) -> Inspection:
-    wanted = options.blob.removeprefix("[blob:").removesuffix("]").removeprefix("@")
-    if wanted == "last" and (newest := context.session.blobs.rows[:1]):
-        wanted = str(newest[0]["blob"])
-    return context.session.inspect(wanted, options.selector)
+    session = context.session
+    wanted = options.blob
+    with suppress(BlobNotFoundError):  # a blob of another kind of store is known by its whole id alone
+        wanted = session.blob(wanted).id
+    if wanted == options.blob:
+        wanted = wanted.removeprefix("[").removesuffix("]").removeprefix("blob:").removeprefix("@")
+    return session.inspect(wanted, options.selector)
 
 
 VERB = Verb(

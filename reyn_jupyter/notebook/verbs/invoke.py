@@ -8,6 +8,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.arguments import prepare
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.notebook import complete
@@ -32,8 +33,13 @@ def run(context: Context, options: InvokeOptions) -> Result:
     given = _from_json(context, options.json_) if options.json_ is not None else {}
     if context.body is not None and context.body.strip():
         given |= _from_body(context.body)
-    words = dict(_pair(word) for word in options.arguments)
+    words = pairs(options.arguments)
     return context.session.invoke_action(options.name, given | _typed(context.session, options.name, words))
+
+
+def pairs(words: tuple[str, ...]) -> dict[str, Any]:
+    """``key=value`` words as arguments: texts, and references where a value begins with ``@``."""
+    return dict(_pair(word) for word in words)
 
 
 def _pair(word: str) -> tuple[str, Any]:
@@ -56,6 +62,11 @@ def _typed(session: Session, name: str, words: dict[str, Any]) -> dict[str, Any]
         action = find(session.catalog, name)
     except UnknownActionError:
         return words
+    return typed(action, words)
+
+
+def typed(action: Action, words: dict[str, Any]) -> dict[str, Any]:
+    """Texts as the types that an action takes."""
     read = prepare(action.input_schema, dict(words)).args
     return {key: read.get(key, value) for key, value in words.items()}
 

@@ -166,7 +166,7 @@ def test_a_stored_frame_shows_its_first_rows_dtypes_and_shape_without_being_load
     shown = view(blob(stored_frames.to_structured(frame)))
     text = to_text(shown)
     assert "1,000 rows × 2 columns" in shown.facts
-    assert "9007199254740993" in text and "int64" in text and "null" in text
+    assert "9007199254740993" in text and "int64" in text and "NaN" in text
     assert "the first 20 of 1,000 rows; all of it: blob.df" in text
     assert "slice:20..40" in text
 

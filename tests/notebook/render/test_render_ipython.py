@@ -26,11 +26,11 @@ def shell() -> Iterator[InteractiveShell]:
     sys.excepthook, sys.displayhook = hooks
 
 
-def test_registered_twice_objects_show_once_as_html_and_text(shell: InteractiveShell) -> None:
+def test_registered_twice_objects_show_once_in_every_representation(shell: InteractiveShell) -> None:
     register(shell)
     register(shell)
     data, _ = shell.display_formatter.format(ActionTable({"total": 1}, (row(),)))
-    assert set(data) == {"text/html", "text/plain"}
+    assert set(data) == {"application/vnd.reyn.actions+json", "text/html", "text/plain"}
     assert data["text/html"].startswith('<div class="reyn-view"')
     assert "file__read" in data["text/plain"]
 
@@ -54,7 +54,7 @@ def test_a_terminal_gets_text_alone(shell: InteractiveShell) -> None:
 def test_secrets_are_taken_out_of_what_is_shown(shell: InteractiveShell) -> None:
     register(shell, redact=lambda text: text.replace("hunter2", "[redacted]"))
     data, _ = shell.display_formatter.format(Card("status", "Ready", (("key", "hunter2"),)))
-    assert "hunter2" not in "".join(data.values())
+    assert "hunter2" not in str(data)
     assert "[redacted]" in data["text/plain"]
 
 

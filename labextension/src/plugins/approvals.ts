@@ -1,0 +1,144 @@
+// Asks for consent in a dialog when a background run, or a call from a panel, waits for it.
+//
+// Invariants: one question is on the screen at a time, in the order asked; the button that has the focus denies, and
+// what was typed for something else presses none; a question that was settled elsewhere goes away unanswered.
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from "@jupyterlab/application";
+import { Dialog } from "@jupyterlab/apputils";
+import { INotebookTracker, type NotebookPanel } from "@jupyterlab/notebook";
+import { ISettingRegistry } from "@jupyterlab/settingregistry";
+import { Widget } from "@lumino/widgets";
+import { IKernels, type Kernels, type Opened } from "./kernels";
+import { follow } from "./settings";
+import type { ApprovalAsked } from "../protocol";
+import type { KernelSource } from "../sources/kernel";
+import { approvalBody } from "../views/approval";
+import { h } from "../views/h";
+import { visible } from "../views/text";
+
+const HASTE = 500; // ms in which a key or a click was meant for what the dialog covers now
+const LABEL = 60; // characters of a button
+
+type Answer = "deny" | "always" | "once";
+
+interface Waiting {
+  event: ApprovalAsked;
+  panel: NotebookPanel;
+  kernel: KernelSource;
+}
+
+class Questions {
+  private queue: Waiting[] = [];
+  private shown: { id: string; dialog: Dialog<unknown> } | null = null;
+  private settled = new Set<string>();
+  on = true;
+
+  hear({ panel, kernel }: Opened): void {
+    kernel.subscribe((event) => {
+      if (event.name === "approval" && this.on) this.ask({ event, panel, kernel });
+      else if (event.name === "settled") this.settle(event.id);
+    });
+    kernel.watch((state) => {
+      if (state !== "gone" && state !== "missing") return;
+      // Nobody is left who would hear an answer.
+      const lost = this.queue.filter((each) => each.kernel === kernel);
+      for (const each of lost) this.settle(each.event.id);
+    });
+  }
+
+  private ask(waiting: Waiting): void {
+    if (this.queue.some((each) => each.event.id === waiting.event.id)) return;
+    this.queue.push(waiting);
+    if (this.queue.length === 1) void this.work();
+  }
+
+  private settle(id: string): void {
+    this.settled.add(id);
+    if (this.shown?.id === id) this.shown.dialog.reject();
+    else this.queue = this.queue.filter((each, index) => index === 0 || each.event.id !== id);
+  }
+
+  private async work(): Promise<void> {
+    for (let first = this.queue[0]; first; first = this.queue[0]) {
+      const { id } = first.event;
+      const answer = this.settled.has(id) ? null : await this.show(first);
+      if (answer && !this.settled.has(id)) await this.answer(first, answer);
+      this.settled.delete(id);
+      this.queue.shift();
+    }
+  }
+
+  private async show({ event, panel }: Waiting): Promise<Answer | null> {
+    const buttons: [Answer, Dialog.IButton][] = [["deny", Dialog.cancelButton({ label: "Deny" })]];
+    if (event.pattern)
+      buttons.push(["always", Dialog.createButton({ label: label(`Always for ${event.pattern}`) })]);
+    buttons.push(["once", Dialog.okButton({ label: "Allow once" })]);
+    const where = panel.isDisposed ? "" : ` · ${panel.context.path.split("/").pop()}`;
+    const body = new Widget({
+      node: h("div.reyn-view.reyn-approval", {}, h("div.r-body", {}, approvalBody(event))),
+    });
+    const dialog = new Dialog<unknown>({
+      title: label(`Allow ${event.action}?`) + where,
+      body,
+      buttons: buttons.map(([, button]) => button),
+      defaultButton: 0,
+      hasClose: false, // a click beside it is no answer
+    });
+    this.shown = { id: event.id, dialog };
+    void dialog.ready.then(() => hold(HASTE));
+    try {
+      const { button } = await dialog.launch();
+      return buttons.find(([, each]) => each.label === button.label)?.[0] ?? "deny";
+    } catch {
+      return null; // the application closed the dialog
+    } finally {
+      this.shown = null;
+      dialog.dispose();
+    }
+  }
+
+  private async answer({ event, kernel }: Waiting, answer: Answer): Promise<void> {
+    try {
+      await kernel.request("approval.answer", { id: event.id, answer });
+    } catch (error) {
+      // The run has ended or the kernel is gone, and with it the question.
+      console.info("reyn-jupyter: an answer came too late:", error instanceof Error ? error.message : error);
+    }
+  }
+}
+
+function label(text: string): string {
+  const shown = visible(text);
+  return shown.length > LABEL ? `${shown.slice(0, LABEL - 1)}…` : shown;
+}
+
+/** For a while, keys and clicks do nothing. */
+function hold(milliseconds: number): void {
+  const stop = (event: Event): void => {
+    event.stopImmediatePropagation();
+    event.preventDefault();
+  };
+  for (const name of ["keydown", "click"]) {
+    window.addEventListener(name, stop, true);
+    setTimeout(() => window.removeEventListener(name, stop, true), milliseconds);
+  }
+}
+
+export const approvals: JupyterFrontEndPlugin<void> = {
+  id: "reyn-jupyter:approvals",
+  description: "Asks for consent when a background run waits for it.",
+  autoStart: true,
+  requires: [IKernels],
+  optional: [INotebookTracker, ISettingRegistry],
+  activate(
+    _app: JupyterFrontEnd,
+    kernels: Kernels,
+    _tracker: INotebookTracker | null,
+    settings: ISettingRegistry | null,
+  ): void {
+    const questions = new Questions();
+    kernels.opened.connect((_kernels, opened) => questions.hear(opened));
+    follow(settings, (now) => {
+      questions.on = kernels.approves = now.approvals === "dialog";
+    });
+  },
+};

@@ -1,0 +1,78 @@
+// What JupyterLab does for a view in a notebook: a new cell below it, another object in a tab of its own.
+import type { JupyterFrontEnd } from "@jupyterlab/application";
+import { MainAreaWidget } from "@jupyterlab/apputils";
+import type { NotebookPanel } from "@jupyterlab/notebook";
+import { Widget } from "@lumino/widgets";
+import { ICON } from "./icon";
+import { KINDS } from "./kinds";
+import type { KernelSource } from "../sources/kernel";
+import { PROTOCOL } from "../sources/protocol-version";
+import type { Host, Live } from "../sources/source";
+import { type Mounted, mount } from "../views/mount";
+
+/** "notebook" is Jupyter Notebook 7, which has one document a page and no tabs. */
+export const hostName = (app: JupyterFrontEnd): "jupyterlab" | "notebook" =>
+  app.name === "Jupyter Notebook" ? "notebook" : "jupyterlab";
+
+/** @param node where the view is drawn, from which its cell is found */
+export function hostFor(app: JupyterFrontEnd, panel: NotebookPanel, kernel: KernelSource, node: Node): Host {
+  const host: Host = {
+    name: hostName(app),
+    insertCell: (code) => insertCell(panel, code, node),
+  };
+  if (host.name === "jupyterlab") host.open = (live, title) => openTab(app, panel, kernel, live, title);
+  return host;
+}
+
+/** A new code cell with that text below the cell that holds `node`, else below the active one. It is not run. */
+export function insertCell(panel: NotebookPanel, code: string, node?: Node): void {
+  const notebook = panel.content;
+  const model = notebook.model;
+  if (!model || model.readOnly || panel.isDisposed) return;
+  const cells = notebook.widgets;
+  const holding = node ? cells.findIndex((cell) => cell.node.contains(node)) : -1;
+  const index = (holding < 0 ? notebook.activeCellIndex : holding) + 1;
+  model.sharedModel.insertCell(index, { cell_type: "code", source: code, metadata: { trusted: true } });
+  notebook.activeCellIndex = index;
+  notebook.deselectAll();
+  void notebook.scrollToItem(index);
+}
+
+/** A live view of its own, over the same connection as the notebook it came from. */
+class LiveTab extends Widget {
+  private mounted: Mounted;
+
+  constructor(app: JupyterFrontEnd, panel: NotebookPanel, kernel: KernelSource, live: Live, title: string) {
+    super();
+    this.addClass("reyn-tab");
+    const view = { kind: live.type, title, badges: [], facts: [], blocks: [], knob: "" };
+    const session = kernel.welcome?.session ?? "";
+    const source = kernel.bound(session, hostFor(app, panel, kernel, this.node));
+    this.mounted = mount(this.node, { protocol: PROTOCOL, session, view, live }, source, KINDS);
+  }
+
+  override dispose(): void {
+    if (this.isDisposed) return;
+    this.mounted.dispose();
+    super.dispose();
+  }
+}
+
+let tabs = 0;
+
+function openTab(
+  app: JupyterFrontEnd,
+  panel: NotebookPanel,
+  kernel: KernelSource,
+  live: Live,
+  title: string,
+): void {
+  const tab = new MainAreaWidget({ content: new LiveTab(app, panel, kernel, live, title) });
+  tab.id = `reyn-tab-${(tabs += 1)}`;
+  tab.title.label = title;
+  tab.title.caption = `${title} · ${panel.context.path}`;
+  tab.title.icon = ICON;
+  tab.title.closable = true;
+  app.shell.add(tab, "main", { ref: panel.id, mode: "split-right" });
+  app.shell.activateById(tab.id);
+}

@@ -1,0 +1,7 @@
+// The plugins of the extension. Only the renderers are needed by the others; a host that lacks something has fewer.
+import { approvals } from "./approvals";
+import { catalog } from "./catalog";
+import { commands } from "./commands";
+import { rendering } from "./rendering";
+
+export default [rendering, catalog, approvals, commands];

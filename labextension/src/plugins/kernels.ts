@@ -1,0 +1,73 @@
+// The kernels of the notebooks that are open: one source each, shared by everything that looks at that notebook.
+import type { ISessionContext } from "@jupyterlab/apputils";
+import type { INotebookTracker, NotebookPanel } from "@jupyterlab/notebook";
+import { Token } from "@lumino/coreutils";
+import { type ISignal, Signal } from "@lumino/signaling";
+import { type Greeting, KernelSource } from "../sources/kernel";
+
+/** A notebook and its kernel. */
+export interface Opened {
+  panel: NotebookPanel;
+  kernel: KernelSource;
+}
+
+export class Kernels {
+  /** A notebook's kernel is looked at for the first time. */
+  readonly opened: ISignal<this, Opened>;
+  /** Whether questions about consent are shown here; kernels are told. */
+  private asks = true;
+  private made = new Map<ISessionContext, KernelSource>();
+  private _opened = new Signal<this, Opened>(this);
+
+  constructor(
+    private tracker: INotebookTracker | null,
+    private host: string,
+    private version: string,
+  ) {
+    this.opened = this._opened;
+    // A kernel that is not told goes on to ask for consent where nobody is left to see it.
+    window.addEventListener("pagehide", (event) => {
+      if (!event.persisted) for (const kernel of this.made.values()) kernel.dispose();
+    });
+  }
+
+  /** The source for a notebook. Two views of one notebook share its kernel, and so this. */
+  of(panel: NotebookPanel): KernelSource {
+    const context = panel.sessionContext;
+    const found = this.made.get(context);
+    if (found) return found;
+    const kernel = new KernelSource(context, () => this.greeting());
+    this.made.set(context, kernel);
+    context.disposed.connect(() => this.made.delete(context));
+    this.hangUpWith(panel);
+    this._opened.emit({ panel, kernel });
+    return kernel;
+  }
+
+  /** The notebook in whose page a node stands. */
+  holding(node: Node): NotebookPanel | null {
+    return this.tracker?.find((panel) => panel.node.contains(node)) ?? null;
+  }
+
+  set approves(asks: boolean) {
+    if (asks === this.asks) return;
+    this.asks = asks;
+    for (const kernel of this.made.values()) kernel.greet();
+  }
+
+  /** Hang up when the last view of a notebook closes: its content goes before the connection to the kernel does. */
+  private hangUpWith(panel: NotebookPanel): void {
+    const context = panel.sessionContext;
+    panel.content.disposed.connect(() => {
+      const other = this.tracker?.find((each) => each !== panel && each.sessionContext === context);
+      if (other) this.hangUpWith(other);
+      else this.made.get(context)?.dispose();
+    });
+  }
+
+  private greeting(): Greeting {
+    return { host: this.host, version: this.version, approves: this.asks };
+  }
+}
+
+export const IKernels = new Token<Kernels>("reyn-jupyter:IKernels", "The kernels of open notebooks.");

@@ -1,0 +1,109 @@
+// Draws a display in a notebook's output: its snapshot at once, and the live view over the notebook's kernel.
+//
+// Invariant: what a notebook holds is drawn whether or not there is a kernel, and whether or not the notebook is known
+// by then; the kernel is bound as soon as it is.
+import type { IRenderMime } from "@jupyterlab/rendermime-interfaces";
+import type { NotebookPanel } from "@jupyterlab/notebook";
+import type { Message } from "@lumino/messaging";
+import { Widget } from "@lumino/widgets";
+import { KINDS } from "./kinds";
+import type { Host, Snapshot, Source } from "../sources/source";
+import { RequestError } from "../sources/source";
+import type { KernelSource } from "../sources/kernel";
+import { type Mounted, mount } from "../views/mount";
+
+export const MIME_TYPES = ["actions", "blob", "trace", "table", "status"].map(
+  (kind) => `application/vnd.reyn.${kind}+json`,
+);
+const RANK = -20; // before the widget renderer, which shows an error once the kernel is gone
+
+/** Finds the kernel for what is drawn at a node, and what the page can do there. */
+export interface Desk {
+  kernelFor(node: Node): { kernel: KernelSource; host(node: Node): Host } | null;
+}
+
+/** The renderers on the page that have no kernel yet. */
+const unbound = new Set<Renderer>();
+
+export class Renderer extends Widget implements IRenderMime.IRenderer {
+  private mounted: Mounted | null = null;
+  private snapshot: Snapshot | null = null;
+
+  constructor(
+    private mimeType: string,
+    private desk: Desk,
+  ) {
+    super();
+    this.addClass("reyn-output");
+    unbound.add(this);
+  }
+
+  renderModel(model: IRenderMime.IMimeModel): Promise<void> {
+    const before = this.snapshot;
+    const now = model.data[this.mimeType] as unknown as Snapshot;
+    this.snapshot = now;
+    // A run's card becomes live only when the run has ended.
+    const same = before?.session === now?.session && Boolean(before?.live) === Boolean(now?.live);
+    if (same && this.mounted) this.mounted.update(now);
+    else this.draw(true);
+    return Promise.resolve();
+  }
+
+  /** Go on with the notebook's kernel, where it is known by now. */
+  bind(): void {
+    if (this.snapshot && unbound.has(this)) this.draw();
+  }
+
+  override dispose(): void {
+    if (this.isDisposed) return;
+    unbound.delete(this);
+    this.mounted?.dispose();
+    this.mounted = null;
+    super.dispose();
+  }
+
+  protected override onAfterAttach(message: Message): void {
+    super.onAfterAttach(message);
+    this.bind();
+  }
+
+  private draw(again = false): void {
+    const found = this.desk.kernelFor(this.node);
+    if (found) unbound.delete(this);
+    else if (this.mounted && !again) return;
+    this.mounted?.dispose();
+    const source = found ? this.source(found.kernel, found.host(this.node)) : ALONE;
+    this.mounted = mount(this.node, this.snapshot as Snapshot, source, KINDS);
+  }
+
+  /** A display without a live part needs the notebook, but no kernel. */
+  private source(kernel: KernelSource, host: Host): Source {
+    if (!this.snapshot?.live) return { ...ALONE, host };
+    kernel.want();
+    return kernel.bound(this.snapshot.session, host);
+  }
+}
+
+/** For a display outside a notebook, and one that has no live part. */
+const ALONE: Source = {
+  host: { name: "page" },
+  state: "gone",
+  reason: "There is no kernel here.",
+  request: () => Promise.reject(new RequestError("gone", "There is no kernel here.")),
+  subscribe: () => () => undefined,
+  watch: () => () => undefined,
+};
+
+export function factory(desk: Desk): IRenderMime.IRendererFactory {
+  return {
+    safe: true,
+    mimeTypes: MIME_TYPES,
+    defaultRank: RANK,
+    createRenderer: (options) => new Renderer(options.mimeType, desk),
+  };
+}
+
+/** A notebook is known now: what was drawn before in it goes on with its kernel. */
+export function rebind(panel: NotebookPanel): void {
+  for (const renderer of [...unbound]) if (panel.node.contains(renderer.node)) renderer.bind();
+}

@@ -1,0 +1,52 @@
+// Registers the renderers: for the whole application, and for each notebook bound to its kernel.
+import type { JupyterFrontEnd, JupyterFrontEndPlugin } from "@jupyterlab/application";
+import { INotebookTracker, type NotebookPanel } from "@jupyterlab/notebook";
+import { IRenderMimeRegistry } from "@jupyterlab/rendermime";
+import { hostFor, hostName } from "./host";
+import { IKernels, Kernels } from "./kernels";
+import { type Desk, factory, rebind } from "./renderer";
+
+export const rendering: JupyterFrontEndPlugin<Kernels> = {
+  id: "reyn-jupyter:plugin",
+  description: "Draws the displays of reyn-jupyter, live over the notebook's kernel.",
+  autoStart: true,
+  provides: IKernels,
+  requires: [IRenderMimeRegistry],
+  optional: [INotebookTracker],
+  activate(app: JupyterFrontEnd, registry: IRenderMimeRegistry, tracker: INotebookTracker | null): Kernels {
+    const kernels = new Kernels(tracker, hostName(app), app.version);
+    const desk = (find: (node: Node) => NotebookPanel | null): Desk => ({
+      kernelFor(node) {
+        const panel = find(node);
+        if (!panel || panel.isDisposed) return null;
+        const kernel = kernels.of(panel);
+        return { kernel, host: (at) => hostFor(app, panel, kernel, at) };
+      },
+    });
+    registry.addFactory(factory(desk((node) => kernels.holding(node))));
+    const added = (panel: NotebookPanel): void => {
+      panel.content.rendermime.addFactory(factory(desk(() => panel)));
+      kernels.of(panel); // it notices when the extension is loaded
+      rebind(panel);
+    };
+    tracker?.forEach(added);
+    tracker?.widgetAdded.connect((_tracker, panel) => added(panel));
+    leaveShortcuts();
+    return kernels;
+  },
+};
+
+/** In a view, keys without Ctrl, Cmd or Alt are the view's own: "d d" typed in a table must not delete its cell. */
+function leaveShortcuts(): void {
+  const decide = (event: KeyboardEvent): void => {
+    const target = event.target instanceof Element ? event.target : null;
+    const view = target?.closest(".reyn-output");
+    if (!view) return;
+    const own = !(event.ctrlKey || event.metaKey || event.altKey);
+    // The application looks for the attribute from the target upward, and hears of the key after the window has.
+    for (let at = target; at && at !== view.parentElement; at = at.parentElement) {
+      at.toggleAttribute("data-lm-suppress-shortcuts", own && at === target);
+    }
+  };
+  window.addEventListener("keydown", decide, true);
+}

@@ -1,0 +1,1124 @@
+// Made from the Python types by `make protocol`; change those.
+
+export interface Protocol {
+  Operations: Operations;
+  Snapshot: Snapshot;
+  Hello: Hello;
+  Welcome: Welcome;
+  Request: Request;
+  Cancel: Cancel;
+  Answered: Answered;
+  Failed: Failed;
+  Progressed: Progressed;
+  Happened: Happened;
+}
+export interface Operations {
+  "approval.answer": ApprovalAnswerOperation;
+  "approval.pending": ApprovalPendingOperation;
+  "catalog.page": CatalogPageOperation;
+  "catalog.action": CatalogActionOperation;
+  "catalog.command": CatalogCommandOperation;
+  "catalog.invoke": CatalogInvokeOperation;
+  "blob.open": BlobOpenOperation;
+  "frame.open": FrameOpenOperation;
+  "frame.rows": FrameRowsOperation;
+  "frame.column": FrameColumnOperation;
+  "frame.cell": FrameCellOperation;
+  "frame.code": FrameCodeOperation;
+  "tree.children": TreeChildrenOperation;
+  "tree.find": TreeFindOperation;
+  "tree.way": TreeWayOperation;
+  "tree.value": TreeValueOperation;
+  "lines.window": LinesWindowOperation;
+  "lines.find": LinesFindOperation;
+  "lines.whole": LinesWholeOperation;
+  "lines.at": LinesAtOperation;
+  "trace.open": TraceOpenOperation;
+  "trace.part": TracePartOperation;
+  "trace.diff": TraceDiffOperation;
+  "trace.pair": TracePairOperation;
+  "runs.list": RunsListOperation;
+  "run.stop": RunStopOperation;
+  "module.open": ModuleOpenOperation;
+}
+export interface ApprovalAnswerOperation {
+  args: AnswerApproval;
+  answer: ApprovalAnswered;
+}
+/**
+ * `answer` is "always" only where the question offers a pattern.
+ */
+export interface AnswerApproval {
+  id: string;
+  answer: "once" | "always" | "deny";
+}
+export interface ApprovalAnswered {
+  id: string;
+}
+export interface ApprovalPendingOperation {
+  args: ListApprovals;
+  answer: OpenApprovals;
+}
+export interface ListApprovals {}
+export interface OpenApprovals {
+  questions: ApprovalAsked[];
+}
+/**
+ * A background run or a call from a panel waits for consent. `text` holds targets and a bounded diff.
+ */
+export interface ApprovalAsked {
+  name: "approval";
+  id: string;
+  action: string;
+  text: string;
+  pattern: string | null;
+  run: string | null;
+}
+export interface CatalogPageOperation {
+  args: CatalogAsked;
+  answer: CatalogPage;
+}
+export interface CatalogAsked {
+  offset: number;
+  limit: number;
+}
+/**
+ * `tones` is the colour of each effect; a page of another `revision` belongs to another catalog.
+ */
+export interface CatalogPage {
+  revision: string;
+  total: number;
+  columns: string[];
+  tones: {
+    [k: string]: "plain" | "good" | "bad" | "warn" | "info" | "muted";
+  };
+  categories: CatalogCategory[];
+  rows: string[][];
+}
+export interface CatalogCategory {
+  name: string;
+  count: number;
+  sentence: string;
+}
+export interface CatalogActionOperation {
+  args: ActionNamed;
+  answer: ActionShown;
+}
+export interface ActionNamed {
+  name: string;
+}
+/**
+ * One action: what it is (`view`), and the form that calls it.
+ */
+export interface ActionShown {
+  name: string;
+  view: View;
+  form: ActionForm;
+}
+/**
+ * One object as people see it.
+ *
+ * Attributes:
+ *     kind: "actions", "action", "result", "blob", "inspection", "trace", or a table's or card's own kind.
+ *     title: the heading; `badges` and `facts` stand beside and under it.
+ *     knob: what gives all of it, named wherever a host has to leave something out.
+ */
+export interface View {
+  kind: string;
+  title: string;
+  badges: Badge[];
+  facts: string[];
+  blocks: (
+    | Paragraph
+    | Heading
+    | Bullets
+    | Quote
+    | Rule
+    | Code
+    | Commands
+    | Lines
+    | Grid
+    | Tree
+    | Diff
+    | Facts
+    | Message
+    | Section
+    | Fold
+  )[];
+  knob: string;
+}
+/**
+ * A short state in words; the tone only repeats it in colour.
+ */
+export interface Badge {
+  text: string;
+  tone: "plain" | "good" | "bad" | "warn" | "info" | "muted";
+}
+export interface Paragraph {
+  spans: Span[];
+  type: "paragraph";
+}
+/**
+ * A run of inline text. `href` is an http(s) address; hosts show where it leads beside the text.
+ */
+export interface Span {
+  text: string;
+  marks: ("strong" | "emphasis" | "strike" | "code" | "muted")[];
+  href: string;
+}
+export interface Heading {
+  level: number;
+  spans: Span[];
+  type: "heading";
+}
+/**
+ * A list; `start` numbers an ordered one, None is a bulleted one.
+ */
+export interface Bullets {
+  items: (
+    | Paragraph
+    | Heading
+    | Bullets
+    | Quote
+    | Rule
+    | Code
+    | Commands
+    | Lines
+    | Grid
+    | Tree
+    | Diff
+    | Facts
+    | Message
+    | Section
+    | Fold
+  )[][];
+  start: number | null;
+  type: "bullets";
+}
+export interface Quote {
+  blocks: (
+    | Paragraph
+    | Heading
+    | Bullets
+    | Quote
+    | Rule
+    | Code
+    | Commands
+    | Lines
+    | Grid
+    | Tree
+    | Diff
+    | Facts
+    | Message
+    | Section
+    | Fold
+  )[];
+  type: "quote";
+}
+export interface Rule {
+  type: "rule";
+}
+/**
+ * Text in a fixed-width face, wrapped where it is long. `more` says what was left out and how to see it.
+ */
+export interface Code {
+  text: string;
+  label: string;
+  more: string;
+  type: "code";
+}
+/**
+ * Ready lines for the next cell.
+ */
+export interface Commands {
+  lines: string[];
+  label: string;
+  type: "commands";
+}
+/**
+ * Numbered lines, the first one being number `first`.
+ */
+export interface Lines {
+  first: number;
+  lines: string[];
+  label: string;
+  more: string;
+  type: "lines";
+}
+/**
+ * A table. Every row has as many cells as there are columns.
+ */
+export interface Grid {
+  caption: string;
+  columns: Column[];
+  rows: (Cell | string)[][];
+  more: string;
+  type: "grid";
+}
+/**
+ * `detail` is a second line in the header (a dtype); a `header` column names its row.
+ *
+ * `wide` holds sentences, which may wrap; `whole` holds what people copy, which is never narrowed.
+ */
+export interface Column {
+  name: string;
+  detail: string;
+  right: boolean;
+  header: boolean;
+  wide: boolean;
+  whole: boolean;
+}
+export interface Cell {
+  text: string;
+  tone: "plain" | "good" | "bad" | "warn" | "info" | "muted";
+  face: "text" | "code" | "badge";
+}
+export interface Tree {
+  root: Node;
+  more: string;
+  type: "tree";
+}
+/**
+ * A value of a JSON tree. `kind` is its JSON type, or "more" for a note about children left out.
+ */
+export interface Node {
+  key: string | null;
+  text: string;
+  kind: string;
+  children: Node[];
+}
+/**
+ * A unified diff of one file.
+ */
+export interface Diff {
+  path: string;
+  summary: string;
+  lines: DiffLine[];
+  more: string;
+  type: "diff";
+}
+/**
+ * `sign` is "+", "-", " " or "@" (where in the file).
+ */
+export interface DiffLine {
+  sign: string;
+  text: string;
+}
+/**
+ * (label, value) pairs.
+ */
+export interface Facts {
+  pairs: [string, string][];
+  type: "facts";
+}
+/**
+ * A sentence that stands out: an error, a warning, a note. `hint` says what to do next.
+ */
+export interface Message {
+  text: string;
+  tone: "plain" | "good" | "bad" | "warn" | "info" | "muted";
+  hint: string;
+  type: "message";
+}
+export interface Section {
+  title: string;
+  blocks: (
+    | Paragraph
+    | Heading
+    | Bullets
+    | Quote
+    | Rule
+    | Code
+    | Commands
+    | Lines
+    | Grid
+    | Tree
+    | Diff
+    | Facts
+    | Message
+    | Section
+    | Fold
+  )[];
+  type: "section";
+}
+/**
+ * Blocks behind a summary line. Text hosts show the blocks of an open fold only.
+ */
+export interface Fold {
+  title: Span[];
+  badges: Badge[];
+  aside: string;
+  blocks: (
+    | Paragraph
+    | Heading
+    | Bullets
+    | Quote
+    | Rule
+    | Code
+    | Commands
+    | Lines
+    | Grid
+    | Tree
+    | Diff
+    | Facts
+    | Message
+    | Section
+    | Fold
+  )[];
+  open: boolean;
+  type: "fold";
+}
+/**
+ * All fields, the required ones first. `others` offers one more, for arguments without a field, as JSON.
+ */
+export interface ActionForm {
+  fields: FormField[];
+  others: boolean;
+}
+/**
+ * One argument.
+ *
+ * Attributes:
+ *     name: its name, exactly as it is sent.
+ *     kind: "lines" is a text over several lines; "list" holds scalars, one a line; "reference" a variable's name.
+ *     items: what a "list" holds.
+ *     type: the type in words, as the schema table has it.
+ *     placeholder: the default, which is not sent.
+ *     least, most: bounds that a number field can hold, "" where there are none.
+ */
+export interface FormField {
+  name: string;
+  kind: "text" | "lines" | "integer" | "number" | "boolean" | "choice" | "list" | "reference" | "json";
+  required: boolean;
+  type: string;
+  description: string;
+  placeholder: string;
+  items: "text" | "lines" | "integer" | "number" | "boolean" | "choice" | "list" | "reference" | "json";
+  choices: FormChoice[];
+  least: string;
+  most: string;
+}
+/**
+ * One value of several: what is shown, and the JSON that is sent.
+ */
+export interface FormChoice {
+  text: string;
+  json_text: string;
+}
+export interface CatalogCommandOperation {
+  args: ActionCalled;
+  answer: ActionCommand;
+}
+/**
+ * A call: what was `typed` into each field; under "" the arguments without a field.
+ */
+export interface ActionCalled {
+  name: string;
+  typed: {
+    [k: string]: string;
+  };
+}
+/**
+ * The `%reyn invoke` line, "" where a field cannot be read.
+ */
+export interface ActionCommand {
+  command: string;
+  errors: ArgumentFault[];
+}
+/**
+ * What is wrong with one argument: where (a JSON Pointer, "" for all of them), and why.
+ */
+export interface ArgumentFault {
+  path: string;
+  message: string;
+}
+export interface CatalogInvokeOperation {
+  args: ActionCalled;
+  answer: ActionAnswer;
+}
+/**
+ * What a call gave. `row` is the action's row with this call counted; `live` opens what was stored.
+ */
+export interface ActionAnswer {
+  ok: boolean;
+  view: View;
+  live: LiveBlob | null;
+  command: string;
+  errors: ArgumentFault[];
+  row: string[];
+}
+/**
+ * The inspector of one blob, opened at a selector ("lines:20-50", "path:/a", "slice:0..20") or at its start.
+ */
+export interface LiveBlob {
+  type: "blob";
+  blob: string;
+  selector: string | null;
+}
+export interface BlobOpenOperation {
+  args: OpenBlob;
+  answer: BlobOpened;
+}
+export interface OpenBlob {
+  blob: string;
+  selector: string | null;
+}
+/**
+ * `facts` and `about` are texts; `commands` are ready lines with what they are for; `value` is the Python
+ * expression that a path is appended to.
+ */
+export interface BlobOpened {
+  id: string;
+  kind: string;
+  title: string;
+  facts: string[];
+  about: [string, string][];
+  commands: [string, string][];
+  value: string;
+  panes: ("grid" | "tree" | "text")[];
+  pane: "grid" | "tree" | "text";
+  start: BlobStart;
+}
+/**
+ * Where to begin: a row of the grid, a path in the tree, a line, a byte or a search in the text.
+ */
+export interface BlobStart {
+  row: number;
+  path: string[];
+  line: number;
+  byte: number | null;
+  find: string;
+  note: string;
+}
+export interface FrameOpenOperation {
+  args: OpenFrame;
+  answer: FrameOpened;
+}
+export interface OpenFrame {
+  blob: string;
+}
+/**
+ * Attributes:
+ * columns: those that name the rows, and the first of the others.
+ * width: how many columns there are; `revision` moves when rows were met that have further ones.
+ * headers: how many of the columns name the rows.
+ * inferred: no description of the columns is stored; they are those of the rows met so far.
+ */
+export interface FrameOpened {
+  rows: number;
+  width: number;
+  headers: number;
+  revision: number;
+  inferred: boolean;
+  columns: FrameColumn[];
+}
+/**
+ * `position` counts all columns, those that name the rows first; these have `header` set.
+ */
+export interface FrameColumn {
+  position: number;
+  name: string;
+  dtype: string;
+  right: boolean;
+  header: boolean;
+}
+export interface FrameRowsOperation {
+  args: AskRows;
+  answer: FrameRows;
+}
+/**
+ * `first_column` and `column_count` choose among the columns that do not name the rows.
+ */
+export interface AskRows {
+  blob: string;
+  start: number;
+  count: number;
+  first_column: number;
+  column_count: number;
+  sort: SortKey[];
+  filter: FilterKey[];
+}
+/**
+ * A column by its position.
+ */
+export interface SortKey {
+  column: number;
+  descending: boolean;
+}
+/**
+ * `most` and `least` are at most and at least; `value` is a text, read as the column's values are.
+ */
+export interface FilterKey {
+  column: number;
+  op: "contains" | "equals" | "differs" | "less" | "most" | "greater" | "least" | "missing" | "present";
+  value: string;
+}
+/**
+ * Attributes:
+ * total: how many rows match.
+ * labels: what names each row where no column does; else empty.
+ * cells: for each row a text for each of `columns`.
+ * muted: for each row the places of the cells that say that nothing is there.
+ */
+export interface FrameRows {
+  start: number;
+  total: number;
+  width: number;
+  revision: number;
+  columns: FrameColumn[];
+  labels: string[];
+  cells: string[][];
+  muted: number[][];
+}
+export interface FrameColumnOperation {
+  args: AskColumn;
+  answer: FrameFigures;
+}
+export interface AskColumn {
+  blob: string;
+  column: number;
+  filter: FilterKey[];
+}
+/**
+ * The figures of a column over the rows that match.
+ *
+ * Attributes:
+ *     facts: (label, value) pairs.
+ *     top: the most frequent values, as (value, how often, share of the widest bar).
+ *     bins: how high each bar of the histogram is, between 0 and 1; `low` and `high` are its ends.
+ */
+export interface FrameFigures {
+  name: string;
+  dtype: string;
+  facts: [string, string][];
+  top: [string, string, number][];
+  bins: number[];
+  low: string;
+  high: string;
+}
+export interface FrameCellOperation {
+  args: AskCell;
+  answer: FrameCell;
+}
+/**
+ * `row` counts the rows that match, in their order.
+ */
+export interface AskCell {
+  blob: string;
+  row: number;
+  column: number;
+  sort: SortKey[];
+  filter: FilterKey[];
+}
+/**
+ * A whole cell; `cut` when even this much is not all of it.
+ */
+export interface FrameCell {
+  text: string;
+  cut: boolean;
+}
+export interface FrameCodeOperation {
+  args: AskCode;
+  answer: FrameCode;
+}
+export interface AskCode {
+  blob: string;
+  sort: SortKey[];
+  filter: FilterKey[];
+}
+export interface FrameCode {
+  code: string;
+}
+export interface TreeChildrenOperation {
+  args: TreeAsked;
+  answer: TreePage;
+}
+/**
+ * Children number `offset` to `offset + limit - 1` of the value at a path from the root, or at a place.
+ */
+export interface TreeAsked {
+  blob: string;
+  path: (string | number)[];
+  place: BytePlace | null;
+  offset: number;
+  limit: number;
+}
+/**
+ * Where a value lies in the document, in bytes: an earlier answer said so, and it saves walking the path.
+ */
+export interface BytePlace {
+  start: number;
+  end: number;
+}
+/**
+ * `value` is the container itself, `total` how many children it has.
+ */
+export interface TreePage {
+  value: TreeChild;
+  total: number;
+  offset: number;
+  children: TreeChild[];
+}
+/**
+ * One value. `position` is its number in its container, which a path may hold; `step` is what Python appends to
+ * reach it, "" where its key is too long or secret; `count` is None for what has no children.
+ */
+export interface TreeChild {
+  position: number;
+  key: string | null;
+  text: string;
+  kind: string;
+  count: number | null;
+  step: string;
+  place: BytePlace;
+}
+export interface TreeFindOperation {
+  args: FindInTree;
+  answer: TreeWay;
+}
+/**
+ * The next key or value after byte `after` that holds `text`, large and small letters alike.
+ */
+export interface FindInTree {
+  blob: string;
+  text: string;
+  after: number;
+}
+/**
+ * The positions on the way from the root; `next` is the byte to search on from. `found` is False where there is
+ * nothing, and the positions are those of the part of the way that exists.
+ */
+export interface TreeWay {
+  found: boolean;
+  way: number[];
+  next: number;
+  note: string;
+}
+export interface TreeWayOperation {
+  args: WayInTree;
+  answer: TreeWay;
+}
+/**
+ * The place of a value: a path of keys and numbers.
+ */
+export interface WayInTree {
+  blob: string;
+  path: (string | number)[];
+}
+export interface TreeValueOperation {
+  args: ReadValue;
+  answer: TreeValue;
+}
+export interface ReadValue {
+  blob: string;
+  place: BytePlace;
+}
+export interface TreeValue {
+  text: string;
+}
+export interface LinesWindowOperation {
+  args: LinesAsked;
+  answer: LineWindow;
+}
+/**
+ * Lines `first` to `first + count - 1`, counted from 1.
+ */
+export interface LinesAsked {
+  blob: string;
+  first: number;
+  count: number;
+}
+export interface LineWindow {
+  first: number;
+  total: number;
+  lines: LineShown[];
+}
+/**
+ * `more` says how much of the line is left out, "" when nothing is.
+ */
+export interface LineShown {
+  text: string;
+  more: string;
+}
+export interface LinesFindOperation {
+  args: FindLines;
+  answer: LinesFound;
+}
+/**
+ * Matches from byte `start` on; `regex` takes the text as a regular expression (RE2).
+ */
+export interface FindLines {
+  blob: string;
+  text: string;
+  start: number;
+  ignore_case: boolean;
+  regex: boolean;
+  limit: number;
+}
+/**
+ * `next` is the byte to search on from, None when the end is reached.
+ */
+export interface LinesFound {
+  matches: LineFound[];
+  next: number | null;
+}
+/**
+ * `offset` counts bytes in the line.
+ */
+export interface LineFound {
+  line: number;
+  offset: number;
+}
+export interface LinesWholeOperation {
+  args: WholeLine;
+  answer: LinePiece;
+}
+/**
+ * A piece of one line from byte `offset` of it.
+ */
+export interface WholeLine {
+  blob: string;
+  line: number;
+  offset: number;
+}
+/**
+ * `caption` says which part of the line it is; `previous` and `next` are offsets, None at either end.
+ */
+export interface LinePiece {
+  line: number;
+  offset: number;
+  text: string;
+  caption: string;
+  previous: number | null;
+  next: number | null;
+}
+export interface LinesAtOperation {
+  args: AtByte;
+  answer: LinePlace;
+}
+export interface AtByte {
+  blob: string;
+  byte: number;
+}
+export interface LinePlace {
+  line: number;
+  offset: number;
+}
+export interface TraceOpenOperation {
+  args: OpenRun;
+  answer: OpenedRun;
+}
+export interface OpenRun {
+  run: string;
+}
+/**
+ * A run as the viewer shows it.
+ *
+ * Attributes:
+ *     run: its whole id, by which the rest is asked for.
+ *     view: the head and the answer.
+ *     steps: the list beside them; `more` says what of it was left out.
+ *     running: whether its record still grows; `stoppable` whether `run.stop` ends it.
+ */
+export interface OpenedRun {
+  run: string;
+  view: View;
+  steps: StepRow[];
+  more: string;
+  running: boolean;
+  stoppable: boolean;
+}
+/**
+ * One line of the list.
+ *
+ * Attributes:
+ *     id: "m" and the number of the step for a model call, "c" and the place in `trace.calls` for a tool call.
+ *     about: the end of the line: the error, the arguments, the text.
+ *     size: tokens of a model call, bytes of what a call gave back.
+ *     start, share: where in the run's time it lies and how much of it it took, of 1.
+ *     depth: 1 for a call that a model asked for.
+ */
+export interface StepRow {
+  id: string;
+  kind: "model" | "call";
+  title: string;
+  about: string;
+  state: string;
+  tone: "plain" | "good" | "bad" | "warn" | "info" | "muted";
+  seconds: string;
+  size: string;
+  cost: string;
+  start: number;
+  share: number;
+  depth: number;
+}
+export interface TracePartOperation {
+  args: OpenPart;
+  answer: OpenedPart;
+}
+export interface OpenPart {
+  run: string;
+  id: string;
+}
+/**
+ * What stands behind one line; `blob` is the id of what it stored, "" for none.
+ */
+export interface OpenedPart {
+  request: View;
+  response: View;
+  blob: string;
+}
+export interface TraceDiffOperation {
+  args: Compare;
+  answer: Compared;
+}
+export interface Compare {
+  a: string;
+  b: string;
+}
+/**
+ * Two runs side by side: the totals and prompts, the calls aligned, the answers and each side's own.
+ */
+export interface Compared {
+  a: string;
+  b: string;
+  view: View;
+  pairs: PairRow[];
+  answers: (
+    | Paragraph
+    | Heading
+    | Bullets
+    | Quote
+    | Rule
+    | Code
+    | Commands
+    | Lines
+    | Grid
+    | Tree
+    | Diff
+    | Facts
+    | Message
+    | Section
+    | Fold
+  )[];
+  sides: View[];
+  more: string;
+}
+/**
+ * One line of the aligned calls.
+ */
+export interface PairRow {
+  id: string;
+  step: string;
+  a: string;
+  b: string;
+  same: string;
+  tone: "plain" | "good" | "bad" | "warn" | "info" | "muted";
+}
+export interface TracePairOperation {
+  args: ComparePart;
+  answer: ComparedPart;
+}
+export interface ComparePart {
+  a: string;
+  b: string;
+  id: string;
+}
+/**
+ * What differs between two calls, and each of them in its column; one that is not there has no blocks.
+ */
+export interface ComparedPart {
+  differing: (
+    | Paragraph
+    | Heading
+    | Bullets
+    | Quote
+    | Rule
+    | Code
+    | Commands
+    | Lines
+    | Grid
+    | Tree
+    | Diff
+    | Facts
+    | Message
+    | Section
+    | Fold
+  )[];
+  sides: View[];
+}
+export interface RunsListOperation {
+  args: ListRuns;
+  answer: ListedRuns;
+}
+export interface ListRuns {
+  limit: number;
+}
+export interface ListedRuns {
+  rows: RunRow[];
+  more: string;
+}
+/**
+ * One run to choose: `title` is its prompt or its call, `facts` model, steps and time, `when` how long ago.
+ */
+export interface RunRow {
+  run: string;
+  title: string;
+  facts: string;
+  when: string;
+  state: Badge;
+}
+export interface RunStopOperation {
+  args: StopRun;
+  answer: Stopped;
+}
+export interface StopRun {
+  run: string;
+}
+/**
+ * `stopping` is False when the run had ended already.
+ */
+export interface Stopped {
+  stopping: boolean;
+}
+export interface ModuleOpenOperation {
+  args: ModuleWanted;
+  answer: ModuleGiven;
+}
+export interface ModuleWanted {
+  name: "explorer" | "blob" | "grid" | "trace";
+}
+/**
+ * An ES module and its style sheet, as this package carries them.
+ */
+export interface ModuleGiven {
+  code: string;
+  style: string;
+}
+/**
+ * What a display holds: enough to show without a kernel, and what to ask for with one.
+ *
+ * Attributes:
+ *     protocol: the version that wrote it.
+ *     session: the kernel session that the live part belongs to.
+ *     view: what is shown at once, and for good when the kernel is gone.
+ *     live: what a view may go on with while that session lives; None for a small object.
+ */
+export interface Snapshot {
+  protocol: number;
+  session: string;
+  view: View;
+  live: (LiveCatalog | LiveBlob | LiveTrace | LiveDiff) | null;
+}
+/**
+ * The catalog explorer, opened with the words of a search.
+ */
+export interface LiveCatalog {
+  type: "catalog";
+  query: string;
+}
+/**
+ * The viewer of one run; `running` while a background run goes on, which can then be stopped.
+ */
+export interface LiveTrace {
+  type: "trace";
+  run: string;
+  running: boolean;
+}
+/**
+ * Two runs side by side.
+ */
+export interface LiveDiff {
+  type: "diff";
+  a: string;
+  b: string;
+}
+/**
+ * The first request over a new connection.
+ *
+ * Attributes:
+ *     host: "jupyterlab", "notebook", "widget".
+ *     approves: whether questions about consent can be shown there.
+ */
+export interface Hello {
+  protocol: number;
+  host: string;
+  version: string;
+  approves: boolean;
+}
+/**
+ * Its answer: who speaks.
+ */
+export interface Welcome {
+  protocol: number;
+  session: string;
+  version: string;
+  versions: {
+    [k: string]: string;
+  };
+}
+export interface Request {
+  type: "request";
+  id: number;
+  op: string;
+  args: {
+    [k: string]: unknown;
+  };
+}
+/**
+ * Stop working on a request; it is not answered any more.
+ */
+export interface Cancel {
+  type: "cancel";
+  id: number;
+}
+export interface Answered {
+  type: "answer";
+  id: number;
+  value: {
+    [k: string]: unknown;
+  };
+}
+/**
+ * `code` is "unknown" (no such operation), "invalid" (arguments), "failed" or "protocol" (versions differ).
+ */
+export interface Failed {
+  type: "error";
+  id: number;
+  code: string;
+  message: string;
+  hint: string;
+}
+export interface Progressed {
+  type: "progress";
+  id: number;
+  done: number;
+  total: number;
+  note: string;
+}
+export interface Happened {
+  type: "event";
+  event: ApprovalAsked | ApprovalSettled | CatalogChanged | RunChanged;
+}
+/**
+ * A question is answered, here or elsewhere, or its run has ended.
+ */
+export interface ApprovalSettled {
+  name: "settled";
+  id: string;
+}
+/**
+ * Actions came or went; what was fetched before `revision` is stale.
+ */
+export interface CatalogChanged {
+  name: "catalog";
+  revision: string;
+}
+/**
+ * A run has new events, or has ended.
+ */
+export interface RunChanged {
+  name: "run";
+  run: string;
+  ended: boolean;
+}

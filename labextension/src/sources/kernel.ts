@@ -1,0 +1,293 @@
+// A source over a comm of a notebook's kernel: one for each notebook, however many views it has.
+//
+// Invariants: at most one comm is open; whatever takes a kernel away fails what waits for an answer; a kernel that is
+// merely busy fails nothing. Nothing is ever executed in the kernel from here.
+import type { ISessionContext } from "@jupyterlab/apputils";
+import type { Kernel, KernelMessage } from "@jupyterlab/services";
+import { Connection } from "./connection";
+import { PROTOCOL } from "./protocol-version";
+import {
+  type Host,
+  type KernelEvent,
+  RequestError,
+  type RequestOptions,
+  type Source,
+  type State,
+} from "./source";
+import type { Message } from "./wire";
+import type { Hello, Operations, Welcome } from "../protocol";
+
+const TARGET = "reyn.v1";
+const PATIENCE = 300; // ms without an answer, after which it is looked whether the kernel is busy
+const AWAY: Partial<Record<Kernel.Status, string>> = {
+  dead: "The kernel has died.",
+  terminating: "The kernel is shutting down.",
+  restarting: "The kernel is restarting.",
+  autorestarting: "The kernel has died and is restarting.",
+};
+const LOADS = /reyn|%run\b/;
+const NO_KERNEL = "No kernel is running.";
+const NOT_LOADED = "The extension is not loaded in this kernel.";
+
+/** What a front end says about itself in its first request. */
+export type Greeting = Pick<Hello, "host" | "version" | "approves">;
+
+export class KernelSource {
+  state: State = "gone";
+  reason = NO_KERNEL;
+  /** Who answers, once somebody has. */
+  welcome: Welcome | null = null;
+  private comm: Kernel.IComm | null = null;
+  private unsent: object[] | null = null; // what waits for the comm to be open; null once it is
+  private connection = new Connection((message) => this.put(message));
+  private watchers = new Set<(state: State) => void>();
+  private wanted = false;
+  private timer = 0;
+  private mayLoad = false; // whether the cell that runs may load the extension
+
+  /** @param greeting what to say in `hello`, asked for at each one */
+  constructor(
+    private context: ISessionContext,
+    private greeting: () => Greeting,
+  ) {
+    context.kernelChanged.connect(this.kernelChanged, this);
+    context.statusChanged.connect(this.statusChanged, this);
+    context.connectionStatusChanged.connect(this.lineChanged, this);
+    context.iopubMessage.connect(this.overheard, this);
+    context.disposed.connect(this.dispose, this);
+  }
+
+  /** A view needs the kernel: connect, unless that has been done. */
+  want(): void {
+    this.wanted = true;
+    this.connect();
+  }
+
+  /** Say hello again: what the greeting says has changed. */
+  greet(): void {
+    if (this.comm) void this.hello();
+  }
+
+  /** This kernel as a view sees it whose snapshot belongs to `session`; null goes with any. */
+  bound(session: string | null, host: Host): Source {
+    return new BoundSource(this, session, host);
+  }
+
+  request(op: string, args: object, options?: RequestOptions): Promise<unknown> {
+    if (!this.comm) return Promise.reject(new RequestError("gone", this.reason));
+    return this.connection.request(op, args, options);
+  }
+
+  subscribe(listener: (event: KernelEvent) => void): () => void {
+    return this.connection.subscribe(listener);
+  }
+
+  watch(listener: (state: State) => void): () => void {
+    this.watchers.add(listener);
+    return () => this.watchers.delete(listener);
+  }
+
+  /** Hang up, and say so to the kernel where it still hears. */
+  dispose(): void {
+    if (!this.context.isDisposed) {
+      this.context.kernelChanged.disconnect(this.kernelChanged, this);
+      this.context.statusChanged.disconnect(this.statusChanged, this);
+      this.context.connectionStatusChanged.disconnect(this.lineChanged, this);
+      this.context.iopubMessage.disconnect(this.overheard, this);
+      this.context.disposed.disconnect(this.dispose, this);
+    }
+    this.wanted = false;
+    if (this.comm && !this.unsent) close(this.comm);
+    this.leave("gone", "The notebook is closed.");
+    this.watchers.clear();
+  }
+
+  private get kernel(): Kernel.IKernelConnection | null {
+    return this.context.session?.kernel ?? null;
+  }
+
+  private connect(): void {
+    if (!this.wanted || this.comm || this.context.isDisposed) return;
+    const kernel = this.kernel;
+    const away = kernel ? AWAY[kernel.status] : NO_KERNEL;
+    if (!kernel || away) return this.become("gone", away ?? NO_KERNEL);
+    let comm: Kernel.IComm;
+    let opened: Promise<unknown>;
+    try {
+      comm = kernel.createComm(TARGET);
+      comm.onMsg = (message) => {
+        if (this.comm === comm) this.receive(message.content.data as unknown as Message);
+      };
+      comm.onClose = () => {
+        if (this.comm === comm) this.leave("missing", NOT_LOADED);
+      };
+      this.comm = comm;
+      this.unsent = [];
+      opened = comm.open().done;
+    } catch (error) {
+      this.comm = null;
+      return this.become("missing", said(error));
+    }
+    this.become("connecting");
+    // A kernel may read the comm's messages in another thread than its opening, which a busy cell can hold up: so
+    // nothing is sent before the opening was handled.
+    opened.then(
+      () => (this.comm === comm ? this.flush() : close(comm)),
+      () => undefined,
+    );
+    void this.hello();
+  }
+
+  private async hello(): Promise<void> {
+    const comm = this.comm;
+    try {
+      this.welcome = (await this.connection.request("hello", {
+        protocol: PROTOCOL,
+        ...this.greeting(),
+      })) as Welcome;
+      this.become("live");
+    } catch (error) {
+      if (this.comm !== comm || !comm) return; // it was left meanwhile, and that has been told
+      close(comm);
+      this.leave("missing", said(error));
+    }
+  }
+
+  private put(message: object): void {
+    this.patience();
+    if (this.unsent) this.unsent.push(message);
+    else if (this.comm) {
+      try {
+        this.comm.send(message as never);
+      } catch (error) {
+        this.leave("gone", said(error));
+      }
+    }
+  }
+
+  private flush(): void {
+    const waiting = this.unsent ?? [];
+    this.unsent = null;
+    for (const message of waiting) this.put(message);
+  }
+
+  private receive(message: Message): void {
+    clearTimeout(this.timer);
+    this.timer = 0;
+    this.connection.receive(message);
+    if (this.state === "busy") this.become(this.welcome ? "live" : "connecting");
+    if (this.connection.pending) this.patience();
+  }
+
+  private patience(): void {
+    this.timer ||= window.setTimeout(() => {
+      this.timer = 0;
+      if (!this.comm || !this.connection.pending) return;
+      // A long request of an idle kernel is worked on in the background, and no reason to call it busy.
+      if (this.kernel?.status === "idle") this.patience();
+      else if (this.state !== "busy") this.become("busy", "The kernel is busy.");
+    }, PATIENCE);
+  }
+
+  /** The channel is no more. */
+  private leave(state: State, reason: string): void {
+    const { comm, unsent } = this;
+    this.comm = this.unsent = this.welcome = null;
+    clearTimeout(this.timer);
+    this.timer = 0;
+    // One that is not open yet is closed when it is: until then the kernel may be about to close it itself.
+    if (comm && !unsent) comm.dispose();
+    this.become(state, reason);
+    this.connection.fail(reason);
+  }
+
+  private kernelChanged(): void {
+    this.leave("gone", NO_KERNEL);
+    this.connect();
+  }
+
+  private statusChanged(_context: unknown, status: Kernel.Status): void {
+    const away = AWAY[status];
+    if (away) this.leave("gone", away);
+    else if (status === "idle" && this.state === "gone") this.connect();
+    else if (status === "idle" && this.state === "busy" && !this.connection.pending) this.become("live");
+  }
+
+  private lineChanged(_context: unknown, status: Kernel.ConnectionStatus): void {
+    if (status === "disconnected" && this.comm) this.leave("gone", "The connection to the kernel is lost.");
+    else if (status === "connected" && this.state === "gone") this.connect();
+  }
+
+  /** Somebody ran a cell: where that may have loaded the extension, see whether it answers now. */
+  private overheard(_context: unknown, message: KernelMessage.IMessage): void {
+    if (this.comm) return;
+    const { code, execution_state: state } = message.content as { code?: string; execution_state?: string };
+    if (message.header.msg_type === "execute_input") this.mayLoad = LOADS.test(code ?? "");
+    const parent = message.parent_header as { msg_type?: string };
+    if (this.mayLoad && state === "idle" && parent.msg_type === "execute_request") {
+      this.mayLoad = false;
+      this.want();
+    }
+  }
+
+  private become(state: State, reason = ""): void {
+    this.state = state;
+    this.reason = reason;
+    for (const watcher of [...this.watchers]) watcher(state);
+  }
+}
+
+/** The kernel for one view: it is foreign where the view's snapshot belongs to another session than the kernel's. */
+class BoundSource implements Source {
+  constructor(
+    private kernel: KernelSource,
+    private session: string | null,
+    readonly host: Host,
+  ) {}
+
+  get state(): State {
+    return this.foreign ? "foreign" : this.kernel.state;
+  }
+
+  get reason(): string {
+    return this.foreign ? "It belongs to an earlier session of the kernel." : this.kernel.reason;
+  }
+
+  request<O extends keyof Operations>(
+    op: O,
+    args: Operations[O]["args"],
+    options?: RequestOptions,
+  ): Promise<Operations[O]["answer"]> {
+    if (this.foreign) return Promise.reject(new RequestError("gone", this.reason));
+    return this.kernel.request(op, args as object, options) as Promise<Operations[O]["answer"]>;
+  }
+
+  subscribe(listener: (event: KernelEvent) => void): () => void {
+    return this.kernel.subscribe((event) => {
+      if (!this.foreign) listener(event);
+    });
+  }
+
+  watch(listener: (state: State) => void): () => void {
+    return this.kernel.watch(() => listener(this.state));
+  }
+
+  private get foreign(): boolean {
+    const answering = this.kernel.welcome?.session;
+    return this.session !== null && answering !== undefined && answering !== this.session;
+  }
+}
+
+function close(comm: Kernel.IComm): void {
+  try {
+    if (!comm.isDisposed) comm.close();
+  } catch {
+    // The kernel is gone, and the comm with it.
+  }
+}
+
+function said(error: unknown): string {
+  if (error instanceof RequestError && error.code !== "protocol")
+    return `${error.message} ${error.hint}`.trim();
+  return error instanceof Error ? error.message : String(error);
+}

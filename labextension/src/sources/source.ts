@@ -1,0 +1,75 @@
+// What a view gets its data from, whoever carries the messages.
+//
+// Invariant: a request settles exactly once: with its answer, with a RequestError, or with an AbortError when its
+// signal fires. It survives a busy kernel (it stays queued) and fails when the kernel is gone.
+import type { Happened, Live, Operations, Snapshot } from "./messages";
+
+export type { Live, Operations, Snapshot };
+export type KernelEvent = Happened["event"];
+
+/** Where a source stands. A view shows the snapshot with a caption in every state but "live" and "busy".
+ *
+ * - connecting: the first answer has not come yet
+ * - live: the kernel answers
+ * - busy: no answer for 300 ms; requests stay queued
+ * - missing: a kernel is there, but the extension is not loaded in it (or is of another version)
+ * - foreign: a kernel is there, but the snapshot belongs to another session
+ * - gone: the kernel is dead or was never there (an exported page, a reopened notebook)
+ */
+export type State = "connecting" | "live" | "busy" | "missing" | "foreign" | "gone";
+
+export interface RequestOptions {
+  signal?: AbortSignal;
+  /** Called with how much of how much is done, and what is being done. */
+  progress?: (done: number, total: number, note: string) => void;
+}
+
+export class RequestError extends Error {
+  constructor(
+    readonly code: string,
+    message: string,
+    readonly hint = "",
+  ) {
+    super(message);
+    this.name = "RequestError";
+  }
+}
+
+/** What the page around a view can do for it. */
+export interface Host {
+  /** "jupyterlab", "notebook", "widget" or "page". */
+  readonly name: string;
+  /** Put code into a new cell below, unexecuted; left out where there are no cells. */
+  insertCell?: (code: string) => void;
+  /** Show another object beside the view (a run, a blob) in a tab of its own; left out where there are no tabs. */
+  open?: (live: Live, title: string) => void;
+}
+
+export interface Source {
+  readonly host: Host;
+  readonly state: State;
+  /** Why, in a sentence, when the state is none of "live", "busy", "connecting". */
+  readonly reason: string;
+  /** Ask the kernel. Rejects with RequestError, or AbortError. */
+  request<O extends keyof Operations>(
+    op: O,
+    args: Operations[O]["args"],
+    options?: RequestOptions,
+  ): Promise<Operations[O]["answer"]>;
+  /** Hear what the kernel says unasked. Returns a function that ends it. */
+  subscribe(listener: (event: KernelEvent) => void): () => void;
+  /** Hear of changes of `state`. Returns a function that ends it. */
+  watch(listener: (state: State) => void): () => void;
+}
+
+/**
+ * A view: draws into `element`, returns what takes it out again (listeners, observers, requests under way).
+ *
+ * `before` is the snapshot as it was drawn, already out of the page: a view that cannot open puts it back.
+ */
+export type ViewFunction<M> = (
+  element: HTMLElement,
+  model: M,
+  source: Source,
+  before?: HTMLElement | null,
+) => () => void;

@@ -1,0 +1,103 @@
+// The form of an action: fields to type into, and what was typed, as text.
+//
+// Invariant: nothing is read here. What is typed goes to the kernel as it stands, so that a number keeps its digits;
+// there it is read, and what is wrong comes back to its field.
+import type { ActionForm, ArgumentFault, FormField } from "../protocol";
+import { h, unique } from "./h";
+import { visible } from "./text";
+
+export interface FormView {
+  element: HTMLElement;
+  /** Field name → text, without the empty ones; null when the browser itself cannot read a field. */
+  typed(): Record<string, string> | null;
+  /** Marks the fields that faults belong to, and puts the focus on the first. */
+  mark(faults: readonly ArgumentFault[]): void;
+}
+
+type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
+
+export function drawForm(form: ActionForm): FormView {
+  const others = { name: "", kind: "json", type: "JSON object", description: "Arguments without a field." };
+  const shown = [...form.fields, ...(form.others ? [others as FormField] : [])].map(drawField);
+  const mark = (faults: readonly ArgumentFault[]): void => {
+    let first: Control | undefined;
+    for (const { name, control, wrong } of shown) {
+      const path = name && `/${name.replace(/~/g, "~0").replace(/\//g, "~1")}`;
+      const found = faults.filter((each) => each.path === path || (path && each.path.startsWith(`${path}/`)));
+      wrong.textContent = visible(found.map((each) => each.message).join("; "));
+      wrong.hidden = !found.length;
+      control.setAttribute("aria-invalid", String(found.length > 0));
+      if (found.length) first ??= control;
+    }
+    first?.focus();
+  };
+  return {
+    element: h(
+      "div.r-fields",
+      {},
+      shown.length ? shown.map((each) => each.element) : h("p.r-quiet", {}, "It takes no arguments."),
+    ),
+    typed() {
+      const bad = shown.filter((each) => each.control.validity.badInput);
+      mark(bad.map((each) => ({ path: `/${each.name}`, message: "is no number" })));
+      const given = shown.map((each) => [each.name, each.control.value] as const);
+      return bad.length ? null : Object.fromEntries(given.filter(([, text]) => text));
+    },
+    mark,
+  };
+}
+
+function drawField(field: FormField): {
+  name: string;
+  control: Control;
+  wrong: HTMLElement;
+  element: HTMLElement;
+} {
+  const id = unique("field");
+  const control = draw(field);
+  const wrong = h("p.r-wrong", { id: `${id}w`, hidden: true });
+  control.id = id;
+  control.setAttribute("aria-describedby", `${id}d ${id}w`);
+  if (field.required) control.setAttribute("aria-required", "true");
+  return {
+    name: field.name,
+    control,
+    wrong,
+    element: h(
+      "div.r-field",
+      {},
+      h(
+        "label",
+        { for: id },
+        h("code", {}, visible(field.name || "others")),
+        field.required && " *",
+        h("span.r-more", {}, ` ${visible(field.type)}${field.kind === "list" ? ", one a line" : ""}`),
+      ),
+      control,
+      h("p.r-more", { id: `${id}d` }, visible(field.description)),
+      wrong,
+    ),
+  };
+}
+
+const ROWS: Partial<Record<FormField["kind"], number>> = { lines: 4, list: 3, json: 2 };
+
+function draw({ kind, placeholder, choices, required, least, most }: FormField): Control {
+  const hint = visible(placeholder);
+  if (kind === "boolean" || kind === "choice")
+    return h(
+      "select",
+      {},
+      h("option", { value: "" }, hint ? `default: ${hint}` : required ? "choose…" : "–"),
+      kind === "choice"
+        ? choices.map((each) => h("option", { value: each.json_text }, visible(each.text)))
+        : ["true", "false"].map((each) => h("option", {}, each)),
+    );
+  const plain = { spellcheck: "false", autocomplete: "off", placeholder: hint };
+  const rows = ROWS[kind];
+  if (rows) return h("textarea", { ...plain, rows, placeholder: hint || (kind === "json" && "JSON") });
+  if (kind === "reference") return h("input", { ...plain, placeholder: "@variable" });
+  if (kind === "text") return h("input", plain);
+  const step = kind === "integer" ? 1 : "any";
+  return h("input", { ...plain, type: "number", step, min: least || null, max: most || null });
+}

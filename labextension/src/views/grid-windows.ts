@@ -1,0 +1,80 @@
+// Windows of a table that lies in the kernel: what was fetched is kept within bounds, what is not wanted any more is
+// called off.
+//
+// Invariant: at most 60 windows are kept; a row that is not there yet is asked for once, never waited for.
+import type { AskRows, FrameRows } from "../protocol";
+import type { Source } from "../sources/source";
+
+export const WINDOW = 200;
+const KEPT = 60;
+const PAUSE = 25; // ms; a scrollbar that is dragged passes many windows by
+
+/** What is asked for: rows in an order, of a page of columns. */
+export type Query = Pick<AskRows, "blob" | "sort" | "filter" | "first_column" | "column_count">;
+
+export class Windows {
+  private kept = new Map<number, FrameRows>();
+  private asked = new Map<number, AbortController>();
+  private wanted: number[] = [];
+  private timer = 0;
+
+  constructor(
+    readonly query: Query,
+    private source: Source,
+    private came: (rows: FrameRows) => void,
+    private failed: (error: unknown) => void,
+  ) {}
+
+  /** Keep a window that was fetched already. */
+  put(rows: FrameRows): void {
+    const place = Math.floor(rows.start / WINDOW);
+    this.kept.delete(place);
+    this.kept.set(place, rows);
+    const oldest = this.kept.keys().next().value;
+    if (this.kept.size > KEPT && oldest !== undefined) this.kept.delete(oldest);
+  }
+
+  /** The window that holds a row, if it is there. */
+  of(row: number): FrameRows | undefined {
+    return this.kept.get(Math.floor(row / WINDOW));
+  }
+
+  /** See to it that these rows come; calls off what was wanted before and is not now. */
+  want(first: number, stop: number): void {
+    this.wanted = [];
+    for (let place = Math.floor(first / WINDOW); place * WINDOW < stop; place += 1) {
+      const known = this.kept.get(place);
+      if (known) this.put(known);
+      else this.wanted.push(place);
+    }
+    for (const [place, request] of this.asked) if (!this.wanted.includes(place)) request.abort();
+    clearTimeout(this.timer);
+    if (this.wanted.length)
+      this.timer = window.setTimeout(() => this.wanted.forEach((place) => void this.fetch(place)), PAUSE);
+  }
+
+  dispose(): void {
+    clearTimeout(this.timer);
+    for (const request of this.asked.values()) request.abort();
+  }
+
+  private async fetch(place: number): Promise<void> {
+    if (this.asked.has(place)) return;
+    const request = new AbortController();
+    this.asked.set(place, request);
+    const { signal } = request;
+    try {
+      const rows = await this.source.request(
+        "frame.rows",
+        { ...this.query, start: place * WINDOW, count: WINDOW },
+        { signal },
+      );
+      this.put(rows);
+      this.came(rows);
+    } catch (error) {
+      if (!signal.aborted) this.failed(error);
+    } finally {
+      if (this.asked.get(place) === request) this.asked.delete(place);
+    }
+  }
+}

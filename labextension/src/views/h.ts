@@ -1,0 +1,67 @@
+// Makes elements. Text only ever goes in as text nodes, and attributes only by name, so nothing that a tool or a model
+// wrote can become markup.
+
+export type Child = Node | string | number | null | undefined | false | readonly Child[];
+type Handler = (event: never) => void;
+export type Attributes = Record<string, string | number | boolean | null | undefined | Handler>;
+
+/**
+ * An element: `h("button.r-button", { onclick: run, "aria-label": "Run" }, "Run")`.
+ *
+ * A name may carry classes. An attribute that is false, null or undefined is left out, true is set empty; `on…` takes
+ * a listener. There is no way to set markup.
+ */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  name: K | `${K}.${string}`,
+  attributes: Attributes = {},
+  ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const [tag, ...classes] = name.split(".") as [K, ...string[]];
+  const element = document.createElement(tag);
+  if (classes.length) element.className = classes.join(" ");
+  for (const [key, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") element.addEventListener(key.slice(2), value as EventListener);
+    else element.setAttribute(key, value === true ? "" : String(value));
+  }
+  append(element, children);
+  return element;
+}
+
+export function append(element: Element, children: Child | readonly Child[]): void {
+  if (Array.isArray(children)) for (const child of children) append(element, child as Child);
+  else if (children instanceof Node) element.append(children);
+  else if (children !== null && children !== undefined && children !== false)
+    element.append(String(children));
+}
+
+/** Takes out what is in an element and puts these in. */
+export function fill(element: Element, ...children: Child[]): void {
+  element.replaceChildren();
+  append(element, children);
+}
+
+let number = 0;
+/** An id that no other element of the page has. */
+export const unique = (prefix: string): string => `reyn-${prefix}-${(number += 1)}`;
+
+/** Calls at most once a frame, with the last arguments. `cancel` drops a call that waits. */
+export function framed<A extends unknown[]>(
+  call: (...given: A) => void,
+): ((...given: A) => void) & { cancel(): void } {
+  let waiting = 0;
+  let last: A;
+  const later = (...given: A): void => {
+    last = given;
+    waiting ||= requestAnimationFrame(() => {
+      waiting = 0;
+      call(...last);
+    });
+  };
+  return Object.assign(later, {
+    cancel() {
+      cancelAnimationFrame(waiting);
+      waiting = 0;
+    },
+  });
+}

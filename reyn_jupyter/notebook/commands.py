@@ -1,0 +1,112 @@
+"""The `%reyn invoke` line of a call.
+
+Invariant: the line, read as the verb reads it, gives the very arguments that it was made from; it is one line of
+printable characters, so it can be copied, pasted and seen for what it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from reyn_jupyter.catalog.action import Action
+from reyn_jupyter.catalog.arguments import prepare
+from reyn_jupyter.notebook.errors import ReynError
+from reyn_jupyter.notebook.options import parse
+from reyn_jupyter.notebook.verbs.invoke import InvokeOptions, pairs, typed
+
+_BARE = re.compile(
+    r"[\w./:,@%+=*-]+", re.ASCII
+)  # needs no quotes; IPython reads a "?" at the end of a line as help
+_KEY = re.compile(r"[^\W\d][\w.-]*")
+
+
+def invoke_command(action: Action, arguments: Mapping[str, Any], *, forgive: bool = True) -> str:
+    """The line that calls an action with these arguments.
+
+    What a ``key=value`` word says exactly stands as one, everything else in ``--json``.
+
+    Args:
+        forgive: the setting `router.forgive`: whether words are read as the types that the action takes.
+    """
+    simple = {name: value for name, value in arguments.items() if _says(action, name, value, forgive)}
+    others = {name: value for name, value in arguments.items() if name not in simple}
+    line = _line(action, simple, others)
+    if _read(action, line, forgive) == _exact(_prepared(action, arguments, forgive)):
+        return line
+    return _line(action, {}, arguments)
+
+
+def _line(action: Action, simple: Mapping[str, Any], others: Mapping[str, Any]) -> str:
+    words = [f"{name}={quoted(_spelled(value))}" for name, value in simple.items()]
+    if others:
+        words += ["--json", quoted(_json(others))]
+    return " ".join(["%reyn invoke", quoted(str(action.name)), *words])
+
+
+def _says(action: Action, name: str, value: object, forgive: bool) -> bool:
+    """Whether a word gives the value back as it is."""
+    spelled = _spelled(value)
+    if _KEY.fullmatch(name) is None or not spelled.isprintable() or not name.isprintable():
+        return False
+    line = _line(action, {name: value}, {})
+    return _read(action, line, forgive) == _exact(_prepared(action, {name: value}, forgive))
+
+
+def _spelled(value: object) -> str:
+    """A value as the word after ``key=``."""
+    if isinstance(value, str):
+        return f"@{value}" if value.startswith("@") else value
+    if isinstance(value, Mapping) and len(value) == 1:
+        kind, named = next(iter(value.items()))
+        if kind in ("$var", "$blob") and isinstance(named, str) and named:
+            return f"@{named}"
+    return _json(value)
+
+
+def _json(value: object) -> str:
+    """JSON in which every character can be seen."""
+    text = json.dumps(value, ensure_ascii=False)
+    return (
+        text if text.isprintable() else "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
+    )
+
+
+def quoted(text: str) -> str:
+    r"""A text as one word of a `%reyn` line: quotes of one kind around what holds the other, no escapes.
+
+    >>> quoted("README.md"), quoted("two words")
+    ('README.md', "'two words'")
+    >>> print(quoted("it's"), quoted('6" of it\'s'))
+    "it's" '6" of it'"'s"
+    """
+    if _BARE.fullmatch(text):
+        return text
+    if "'" not in text:
+        return f"'{text}'"
+    if '"' not in text:
+        return f'"{text}"'
+    runs = re.findall(r"[^']+|'[^\"]*", text)
+    return "".join(f'"{run}"' if run.startswith("'") else f"'{run}'" for run in runs)
+
+
+def _read(action: Action, line: str, forgive: bool) -> str | None:
+    """The arguments that the verb makes of a line, as `_exact` compares them; None where it cannot read it."""
+    try:
+        options = parse(InvokeOptions, line.removeprefix("%reyn invoke"))
+        words = pairs(options.arguments)
+    except ReynError:
+        return None
+    given = json.loads(options.json_) if options.json_ is not None else {}
+    return _exact(_prepared(action, given | (words if forgive else typed(action, words)), forgive))
+
+
+def _prepared(action: Action, arguments: Mapping[str, Any], forgive: bool) -> dict[str, Any]:
+    return prepare(action.input_schema, dict(arguments), forgive=forgive).args
+
+
+def _exact(arguments: Mapping[str, Any]) -> str:
+    """Arguments so that 1, 1.0, true and "1" differ."""
+    return json.dumps(arguments, sort_keys=True)

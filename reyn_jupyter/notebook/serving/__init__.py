@@ -1,0 +1,3 @@
+"""What the live views ask the kernel for: one protocol, one handler, whoever carries the messages."""
+
+from __future__ import annotations

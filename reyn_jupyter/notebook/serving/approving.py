@@ -1,0 +1,54 @@
+"""Operations: the open questions about consent, and an answer to one."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from reyn_jupyter.notebook.serving.hub import as_event
+from reyn_jupyter.notebook.serving.operation import Asked, Message, Operation, OperationError
+from reyn_jupyter.notebook.serving.protocol import ApprovalAsked
+from reyn_jupyter.runtime.desk import DESK, UnknownQuestionError
+
+
+class AnswerApproval(Message):
+    """`answer` is "always" only where the question offers a pattern."""
+
+    id: str
+    answer: Literal["once", "always", "deny"]
+
+
+class ApprovalAnswered(Message):
+    id: str
+
+
+class ListApprovals(Message):
+    pass
+
+
+class OpenApprovals(Message):
+    questions: tuple[ApprovalAsked, ...]
+
+
+async def answer(asked: Asked, arguments: AnswerApproval) -> ApprovalAnswered:
+    try:
+        settled = DESK.answer(arguments.id, arguments.answer)
+    except UnknownQuestionError as error:
+        raise OperationError(_sentence(error), "Nothing was decided by this answer.") from None
+    except ValueError as error:
+        raise OperationError(_sentence(error), "The question is still open.") from None
+    return ApprovalAnswered(id=settled.id)
+
+
+async def pending(asked: Asked, arguments: ListApprovals) -> OpenApprovals:
+    return OpenApprovals(questions=tuple(as_event(each) for each in DESK.pending()))
+
+
+def _sentence(error: Exception) -> str:
+    said = str(error)
+    return said[:1].upper() + said[1:] + "."
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation("approval.answer", AnswerApproval, ApprovalAnswered, answer),
+    Operation("approval.pending", ListApprovals, OpenApprovals, pending),
+)

@@ -1,0 +1,217 @@
+"""The operations of the catalog explorer: pages of actions, one action with its form, its line, and a call.
+
+What a person typed travels as texts, so that no digit of a number is lost on the way through a page. A row is a list
+of texts, those that the static table shows, in the order of its columns.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from reyn_jupyter.catalog.action import Action
+from reyn_jupyter.catalog.arguments import invalid_arguments
+from reyn_jupyter.catalog.plain import Invalid
+from reyn_jupyter.catalog.resolve import UnknownActionError, find
+from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.catalog.text import encodable
+from reyn_jupyter.guard.permissions import Policy
+from reyn_jupyter.notebook.commands import invoke_command
+from reyn_jupyter.notebook.render.actions import COLUMNS, EFFECTS, action_card, action_cells
+from reyn_jupyter.notebook.render.model import Commands, Fold, Paragraph, Span, Tone, View
+from reyn_jupyter.notebook.render.problems import hint
+from reyn_jupyter.notebook.render.stored import result_view
+from reyn_jupyter.notebook.render.untrusted import Look
+from reyn_jupyter.notebook.serving.fields import FIELDS, ActionForm, form
+from reyn_jupyter.notebook.serving.operation import Asked, Message, Operation, OperationError
+from reyn_jupyter.notebook.serving.protocol import LiveBlob
+from reyn_jupyter.notebook.serving.typed import arguments_of
+from reyn_jupyter.runtime.results import Result
+from reyn_jupyter.sessions.rows import action_row
+
+PAGE = 2_000
+_TEXT = 2_000_000  # characters in a field
+
+Typed = Annotated[str, Field(max_length=_TEXT)]
+
+
+class CatalogAsked(Message):
+    offset: int = Field(0, ge=0)
+    limit: int = Field(PAGE, ge=1, le=PAGE)
+
+
+class CatalogCategory(Message):
+    name: str
+    count: int
+    sentence: str
+
+
+class CatalogPage(Message):
+    """`tones` is the colour of each effect; a page of another `revision` belongs to another catalog."""
+
+    revision: str
+    total: int
+    columns: tuple[str, ...]
+    tones: dict[str, Tone]
+    categories: tuple[CatalogCategory, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+class ActionNamed(Message):
+    name: str
+
+
+class ActionShown(Message):
+    """One action: what it is (`view`), and the form that calls it."""
+
+    name: str
+    view: View
+    form: ActionForm
+
+
+class ActionCalled(Message):
+    """A call: what was `typed` into each field; under "" the arguments without a field."""
+
+    name: str
+    typed: dict[str, Typed] = Field(max_length=FIELDS + 1)
+
+
+class ArgumentFault(Message):
+    """What is wrong with one argument: where (a JSON Pointer, "" for all of them), and why."""
+
+    path: str
+    message: str
+
+
+class ActionCommand(Message):
+    """The `%reyn invoke` line, "" where a field cannot be read."""
+
+    command: str
+    errors: tuple[ArgumentFault, ...] = ()
+
+
+class ActionAnswer(Message):
+    """What a call gave. `row` is the action's row with this call counted; `live` opens what was stored."""
+
+    ok: bool
+    view: View
+    live: LiveBlob | None
+    command: str
+    errors: tuple[ArgumentFault, ...]
+    row: tuple[str, ...]
+
+
+async def page(asked: Asked, arguments: CatalogAsked) -> CatalogPage:
+    snapshot = await asked.session.parts.catalog.refresh()
+    return await asyncio.to_thread(_page, asked, snapshot, arguments)
+
+
+def _page(asked: Asked, snapshot: CatalogSnapshot, arguments: CatalogAsked) -> CatalogPage:
+    look = asked.look
+    policy = asked.session.parts.policy
+    shown = snapshot.actions[arguments.offset : arguments.offset + arguments.limit]
+    return CatalogPage(
+        revision=snapshot.hash,
+        total=len(snapshot),
+        columns=tuple(column.name for column in COLUMNS),
+        tones=EFFECTS,
+        categories=tuple(
+            CatalogCategory(
+                name=look.line(category.name, 40),
+                count=snapshot.counts[category.name],
+                sentence=encodable(look.line(" ".join(category.capability.split()), 300)),
+            )
+            for category in snapshot.categories
+        ),
+        rows=tuple(_row(asked, action, policy) for action in shown),
+    )
+
+
+def _row(asked: Asked, action: Action, policy: Policy) -> tuple[str, ...]:
+    """The texts of a row; the name is whole and exact, since it is what is asked for next."""
+    cells = action_cells(action_row(asked.session.parts, action, policy), asked.look)
+    texts = (asked.look.line(action.name.text, 600), *(cell.text for cell in cells[1:]))
+    return tuple(map(encodable, texts))
+
+
+async def action(asked: Asked, arguments: ActionNamed) -> ActionShown:
+    found = await _find(asked, arguments.name)
+    card = await asked.session.aio.describe_action(found.name.text)
+    made = action_card(card, asked.look)
+    said = tuple(block for block in made.blocks if isinstance(block, Paragraph))
+    # The form shows the parameters already, and its own line the call.
+    rest = tuple(block for block in made.blocks if not isinstance(block, Paragraph | Commands))
+    schema = Fold((Span("Schema and where it goes"),), blocks=rest)
+    return ActionShown(
+        name=found.name.text,
+        view=replace(made, blocks=(*said, schema)),
+        form=_form(asked, found),
+    )
+
+
+async def command(asked: Asked, arguments: ActionCalled) -> ActionCommand:
+    found = await _find(asked, arguments.name)
+    given, faults = _read(asked, found, arguments)
+    if faults:
+        return ActionCommand(command="", errors=_faults(faults, asked.look))
+    return ActionCommand(command=_command(asked, found, given))
+
+
+async def invoke(asked: Asked, arguments: ActionCalled) -> ActionAnswer:
+    found = await _find(asked, arguments.name)
+    given, faults = _read(asked, found, arguments)
+    if faults:
+        result = Result(found.name.text, invalid_arguments(found, faults))
+    else:
+        result = await asked.session.aio.invoke_action(found.name.text, given, ask=asked.ask)
+    invalid = result.payload.get("invalid") if isinstance(result.payload, dict) else None
+    return ActionAnswer(
+        ok=result.error is None,
+        view=await asyncio.to_thread(result_view, result, asked.look),
+        live=LiveBlob(blob=result.blob.id) if result.blob is not None else None,
+        command="" if faults else _command(asked, found, given),
+        errors=_faults(invalid, asked.look) if isinstance(invalid, list) else (),
+        row=_row(asked, found, asked.session.parts.policy),
+    )
+
+
+def _read(asked: Asked, found: Action, arguments: ActionCalled) -> tuple[dict[str, Any], list[Invalid]]:
+    return arguments_of(_form(asked, found), arguments.typed)
+
+
+def _form(asked: Asked, found: Action) -> ActionForm:
+    return form(found.input_schema, asked.look)
+
+
+async def _find(asked: Asked, name: str) -> Action:
+    """The action of a name. Raises OperationError with suggestions."""
+    snapshot = await asked.session.parts.catalog.refresh()
+    try:
+        return find(snapshot, name)
+    except UnknownActionError as error:
+        said = asked.look.text(error.payload["error"], 300)
+        raise OperationError(f"{said}.", hint({**error.payload, "hint": ""}, asked.look)) from None
+
+
+def _command(asked: Asked, found: Action, given: Mapping[str, Any]) -> str:
+    forgive = asked.session.parts.settings.router.forgive
+    return encodable(asked.look.text(invoke_command(found, given, forgive=forgive), _TEXT))
+
+
+def _faults(faults: list[Invalid], look: Look) -> tuple[ArgumentFault, ...]:
+    return tuple(
+        ArgumentFault(path=look.line(fault["path"], 600), message=look.text(fault["message"], 300))
+        for fault in faults
+    )
+
+
+OPERATIONS = (
+    Operation("catalog.page", CatalogAsked, CatalogPage, page),
+    Operation("catalog.action", ActionNamed, ActionShown, action),
+    Operation("catalog.command", ActionCalled, ActionCommand, command),
+    Operation("catalog.invoke", ActionCalled, ActionAnswer, invoke),
+)

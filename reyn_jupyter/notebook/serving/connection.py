@@ -1,0 +1,208 @@
+"""One view's, or one panel's, line to the kernel: takes messages, runs operations on the engine, answers.
+
+Invariants: each request is answered once or was cancelled; a message that makes no sense is answered with what is
+wrong, never raised into the kernel; everything is sent in order, from the loop of the thread that the channel was last
+heard on, so that an answer goes back the way its request came.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import logging
+from collections.abc import Callable
+from typing import Annotated, Any
+
+from pydantic import BaseModel, Field, TypeAdapter, ValidationError
+
+from reyn_jupyter.notebook.render.formatters import environment
+from reyn_jupyter.notebook.render.untrusted import Look
+from reyn_jupyter.notebook.serving.hub import SESSION_ID, Hub
+from reyn_jupyter.notebook.serving.operation import Asked, Message, OperationError
+from reyn_jupyter.notebook.serving.protocol import (
+    PROTOCOL,
+    Answered,
+    Cancel,
+    Failed,
+    Hello,
+    Progressed,
+    Request,
+    Welcome,
+)
+from reyn_jupyter.notebook.serving.registry import operations
+from reyn_jupyter.runtime.engine import Job
+from reyn_jupyter.sessions.wiring import ENGINE
+
+MOST = 64  # requests of one connection under way
+_INCOMING: TypeAdapter[Request | Cancel] = TypeAdapter(
+    Annotated[Request | Cancel, Field(discriminator="type")]
+)
+_log = logging.getLogger(__name__)
+
+
+class Connection:
+    """Serves one channel.
+
+    Args:
+        hub: what all connections share.
+        put: puts a JSON-able message on the channel; called on `home`.
+        home: the loop of the thread that owns the channel; None calls `put` from wherever an answer is ready.
+    """
+
+    def __init__(
+        self, hub: Hub, put: Callable[[dict[str, Any]], None], home: asyncio.AbstractEventLoop | None
+    ) -> None:
+        self._hub = hub
+        self._put = put
+        self._home = home
+        # A kernel knows from the context to whom a message answers, and over which of its threads.
+        self._context: contextvars.Context | None = None
+        self._jobs: dict[int, Job[None]] = {}
+        self._closed = False
+        self.hello: Hello | None = None
+
+    def receive(self, raw: object) -> None:
+        """Take one message from the channel; never raises."""
+        if self._closed:
+            return
+        if self._home is not None:
+            self._home = running_loop() or self._home
+            self._context = contextvars.copy_context()
+        try:
+            message = _INCOMING.validate_python(raw)
+        except (ValidationError, RecursionError) as error:
+            self._refuse(raw, error)
+            return
+        if isinstance(message, Cancel):
+            job = self._jobs.pop(message.id, None)
+            if job is not None:
+                job.cancel()
+        elif message.op == "hello":
+            self._welcome(message)
+        elif message.id in self._jobs or len(self._jobs) >= MOST:
+            why = "its number is in use" if message.id in self._jobs else f"{MOST} others are under way"
+            self.send(Failed(id=message.id, code="invalid", message=f"the request was not taken: {why}"))
+        else:
+            self._begin(message)
+
+    def close(self) -> None:
+        """The channel is gone: stop what it asked for."""
+        self._closed = True
+        for job in list(self._jobs.values()):
+            job.cancel()
+        self._jobs.clear()
+        self._hub.left(self)
+
+    def send(self, message: Message) -> None:
+        """Put a message on the channel, from any thread. A channel that is broken is closed."""
+        content = message.model_dump(mode="json")
+        home = self._home
+        if home is not None and home.is_closed():
+            home = self._home = self._hub.home
+        if home is None:
+            self._deliver(content)
+            return
+        context = self._context.copy() if self._context is not None else None
+        try:
+            home.call_soon_threadsafe(self._deliver, content, context=context)
+        except RuntimeError:  # closed just now: nobody listens any more
+            self.close()
+
+    def _deliver(self, content: dict[str, Any]) -> None:
+        if self._closed:
+            return
+        try:
+            self._put(content)
+        except Exception as error:  # noqa: BLE001 - a channel fails in ways of its own; the kernel goes on
+            _log.debug("a message to a view could not be sent", exc_info=True)
+            if content.get("type") == "answer":
+                said = f"the answer could not be sent ({type(error).__name__})"
+                self._deliver(Failed(id=content["id"], code="failed", message=said).model_dump(mode="json"))
+            else:
+                self.close()
+
+    def _refuse(self, raw: object, error: Exception) -> None:
+        number = raw.get("id") if isinstance(raw, dict) else None
+        if isinstance(number, int):
+            said = _first(error) if isinstance(error, ValidationError) else "it is nested too deeply"
+            self.send(Failed(id=number, code="invalid", message=f"not a message of this protocol: {said}"))
+
+    def _welcome(self, request: Request) -> None:
+        from reyn_jupyter.notebook.serving.versions import version, versions
+
+        try:
+            hello = Hello.model_validate(request.args)
+        except ValidationError as error:
+            self.send(Failed(id=request.id, code="invalid", message=_first(error)))
+            return
+        if hello.protocol != PROTOCOL:
+            self.send(
+                Failed(
+                    id=request.id,
+                    code="protocol",
+                    message=f"the view speaks version {hello.protocol} of the protocol, the kernel {PROTOCOL}",
+                    hint="Install the same reyn-jupyter for the kernel and for JupyterLab, then reload the page.",
+                )
+            )
+            return
+        self.hello = hello
+        answer = Welcome(protocol=PROTOCOL, session=SESSION_ID, version=version(), versions=versions())
+        self.send(Answered(id=request.id, value=answer.model_dump(mode="json")))
+        if not self._closed:  # a channel that broke on the answer is no one to tell more
+            self._hub.joined(self)
+
+    def _begin(self, request: Request) -> None:
+        job = ENGINE.start(self._serve(request), home=self._hub.home or self._home)
+        self._jobs[request.id] = job
+        job.future.add_done_callback(lambda _: self._ended(request.id, job))
+
+    def _ended(self, number: int, job: Job[None]) -> None:
+        if self._jobs.get(number) is job:
+            del self._jobs[number]
+
+    async def _serve(self, request: Request) -> None:
+        answer = await self._answer(request)
+        self._jobs.pop(request.id, None)  # its number is free again once the view can know of the answer
+        self.send(answer)
+
+    async def _answer(self, request: Request) -> Message:
+        operation = operations().get(request.op)
+        if operation is None:
+            named = Look(redact=environment()).line(request.op, 60)
+            return Failed(id=request.id, code="unknown", message=f"the kernel knows no operation {named!r}")
+        try:
+            arguments = operation.arguments.model_validate(request.args)
+        except ValidationError as error:
+            return Failed(id=request.id, code="invalid", message=f"{request.op}: {_first(error)}")
+        except RecursionError:
+            return Failed(id=request.id, code="invalid", message=f"{request.op}: nested too deeply")
+
+        def progress(done: float, total: float, note: str = "") -> None:
+            self.send(Progressed(id=request.id, done=done, total=total, note=note))
+
+        look = Look(redact=environment())
+        try:
+            asked = Asked(self._hub.session(), look, progress, self._hub.ask, self._hub.caches)
+            value: BaseModel = await operation.run(asked, arguments)
+            return Answered(id=request.id, value=value.model_dump(mode="json"))
+        except OperationError as error:
+            return Failed(id=request.id, code="failed", message=error.message, hint=error.hint)
+        except Exception as error:  # noqa: BLE001 - a view must hear of it, whatever it is
+            said = look.text(f"{type(error).__name__}: {error}", 400)
+            return Failed(id=request.id, code="failed", message=said)
+
+
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The loop of this thread, if it runs."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
+def _first(error: ValidationError) -> str:
+    """The first thing that is wrong, with where."""
+    problem = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part)[:60] for part in problem["loc"][:6])
+    said = str(problem["msg"])[:300]
+    return f"{where}: {said}" if where else said

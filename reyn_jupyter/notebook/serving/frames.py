@@ -1,0 +1,508 @@
+"""Operations of the data grid: windows of a stored table, its figures, one cell whole, the code that gives its rows.
+
+Invariants: an answer has at most 200 rows, 40 columns beside those that name the rows, and 60 characters a cell; a
+window of rows as they are stored never loads the table. Loading, sorting and matching run on a thread, once for all
+who ask; a request that is given up leaves what it began to the next one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Literal, TypeVar
+
+from pydantic import Field
+
+from reyn_jupyter.notebook.render import figures
+from reyn_jupyter.notebook.render.frames import (
+    ColumnStyle,
+    column_style,
+    plain_cell,
+    stored_cells,
+    stored_column,
+)
+from reyn_jupyter.notebook.render.model import Cell
+from reyn_jupyter.notebook.render.untrusted import Look
+from reyn_jupyter.notebook.serving.operation import Asked, Message, Operation, OperationError
+from reyn_jupyter.outputs.blob import BlobKindError, open_blob
+from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStoreError
+from reyn_jupyter.outputs.ids import InvalidBlobIdError
+from reyn_jupyter.outputs.local import is_local
+from reyn_jupyter.outputs.tabular import table as tables
+from reyn_jupyter.outputs.tabular.code import code_of
+from reyn_jupyter.outputs.tabular.matching import FilterError
+from reyn_jupyter.outputs.tabular.opened import OpenedTable
+
+T = TypeVar("T")
+ROWS = 200
+COLUMNS = 40
+WHOLE = 64 * 1024  # characters of one cell shown whole
+_KEYS = 40  # sort keys and filters of one request
+_KEPT = 16  # tables that stay open; what is not loaded takes little
+_LOADED = 2  # of which so many stay loaded
+_BYTES = 1_000_000_000  # and take so much memory together, the last one used excepted
+
+
+class SortKey(Message):
+    """A column by its position."""
+
+    column: int = Field(ge=0)
+    descending: bool = False
+
+
+class FilterKey(Message):
+    """`most` and `least` are at most and at least; `value` is a text, read as the column's values are."""
+
+    column: int = Field(ge=0)
+    op: Literal["contains", "equals", "differs", "less", "most", "greater", "least", "missing", "present"]
+    value: str = Field(default="", max_length=1000)
+
+
+class OpenFrame(Message):
+    blob: str
+
+
+class FrameColumn(Message):
+    """`position` counts all columns, those that name the rows first; these have `header` set."""
+
+    position: int
+    name: str
+    dtype: str
+    right: bool
+    header: bool
+
+
+class FrameOpened(Message):
+    """Attributes:
+    columns: those that name the rows, and the first of the others.
+    width: how many columns there are; `revision` moves when rows were met that have further ones.
+    headers: how many of the columns name the rows.
+    inferred: no description of the columns is stored; they are those of the rows met so far.
+    """
+
+    rows: int
+    width: int
+    headers: int
+    revision: int
+    inferred: bool
+    columns: list[FrameColumn]
+
+
+class AskRows(Message):
+    """`first_column` and `column_count` choose among the columns that do not name the rows."""
+
+    blob: str
+    start: int = Field(default=0, ge=0)
+    count: int = Field(default=ROWS, ge=1, le=ROWS)
+    first_column: int = Field(default=0, ge=0)
+    column_count: int = Field(default=COLUMNS, ge=1, le=COLUMNS)
+    sort: list[SortKey] = Field(default_factory=list)
+    filter: list[FilterKey] = Field(default_factory=list)
+
+
+class FrameRows(Message):
+    """Attributes:
+    total: how many rows match.
+    labels: what names each row where no column does; else empty.
+    cells: for each row a text for each of `columns`.
+    muted: for each row the places of the cells that say that nothing is there.
+    """
+
+    start: int
+    total: int
+    width: int
+    revision: int
+    columns: list[FrameColumn]
+    labels: list[str]
+    cells: list[list[str]]
+    muted: list[list[int]]
+
+
+class AskColumn(Message):
+    blob: str
+    column: int = Field(ge=0)
+    filter: list[FilterKey] = Field(default_factory=list)
+
+
+class FrameFigures(Message):
+    """The figures of a column over the rows that match.
+
+    Attributes:
+        facts: (label, value) pairs.
+        top: the most frequent values, as (value, how often, share of the widest bar).
+        bins: how high each bar of the histogram is, between 0 and 1; `low` and `high` are its ends.
+    """
+
+    name: str
+    dtype: str
+    facts: list[tuple[str, str]]
+    top: list[tuple[str, str, float]]
+    bins: list[float]
+    low: str
+    high: str
+
+
+class AskCell(Message):
+    """`row` counts the rows that match, in their order."""
+
+    blob: str
+    row: int = Field(ge=0)
+    column: int = Field(ge=0)
+    sort: list[SortKey] = Field(default_factory=list)
+    filter: list[FilterKey] = Field(default_factory=list)
+
+
+class FrameCell(Message):
+    """A whole cell; `cut` when even this much is not all of it."""
+
+    text: str
+    cut: bool
+
+
+class AskCode(Message):
+    blob: str
+    sort: list[SortKey] = Field(default_factory=list)
+    filter: list[FilterKey] = Field(default_factory=list)
+
+
+class FrameCode(Message):
+    code: str
+
+
+class OpenFrames:
+    """The tables that are open in this kernel, the last one used at the end. Used on the engine's loop alone."""
+
+    def __init__(self) -> None:
+        self._tables: OrderedDict[str, OpenedTable] = OrderedDict()
+        self._styles: dict[str, dict[int, ColumnStyle]] = {}
+        self._opening: dict[str, asyncio.Task[OpenedTable]] = {}
+        self._loading: dict[str, asyncio.Task[tables.Table]] = {}
+        self._telling: dict[str, list[Callable[[float, float, str], None]]] = {}
+        self.loads = 0
+
+    @property
+    def loaded_blobs(self) -> list[str]:
+        """The blobs whose tables are in memory, the last one used at the end."""
+        return [key for key, each in self._tables.items() if each.table is not None]
+
+    async def opened(self, asked: Asked, blob_id: str) -> OpenedTable:
+        """The table of a blob, which is looked up anew each time: it may have been collected meanwhile."""
+        store = asked.session.parts.services.blobs
+        if store is None or not is_local(store):
+            raise OperationError(
+                "this session keeps no results that can be read in parts",
+                'Open a session with store="files" or store="memory".',
+            )
+        try:
+            blob = open_blob(store, blob_id)
+        except (BlobNotFoundError, InvalidBlobIdError):
+            self._forget(blob_id)
+            raise OperationError(
+                "this stored result was removed",
+                "Run the cell again that made it; %reyn blobs lists what there is.",
+            ) from None
+        known = self._tables.get(blob.id)
+        if known is not None:
+            self._tables.move_to_end(blob.id)
+            return known
+        found = await _shared(self._opening, blob.id, lambda: OpenedTable(store, blob))
+        self._tables[blob.id] = found
+        self._styles[blob.id] = {}
+        self._shrink()
+        return found
+
+    async def loaded(self, asked: Asked, opened: OpenedTable) -> tables.Table:
+        """The table in memory, read once for all who ask at the same time; each of them hears of the progress."""
+        if opened.table is not None:
+            return opened.table
+        key = opened.blob.id
+        listeners = self._telling.setdefault(key, [])
+        listeners.append(asked.progress)
+
+        def tell(done: float, total: float, note: str) -> None:
+            for listener in list(listeners):
+                listener(done, total, note)
+
+        try:
+            self.loads += key not in self._loading
+            made = await _shared(self._loading, key, lambda: opened.load(tell))
+        finally:
+            listeners.remove(asked.progress)
+            if not listeners:
+                self._telling.pop(key, None)
+        self._shrink()
+        return made
+
+    def style(self, opened: OpenedTable, column: int) -> ColumnStyle:
+        styles = self._styles.setdefault(opened.blob.id, {})
+        if column not in styles:
+            values, _ = opened.head(column)
+            styles[column] = column_style(values, opened.columns[column].spec)
+        return styles[column]
+
+    def _forget(self, blob_id: str) -> None:
+        self._tables.pop(blob_id, None)
+        self._styles.pop(blob_id, None)
+
+    def _shrink(self) -> None:
+        """Let go of the tables that were used longest ago."""
+        while len(self._tables) > _KEPT:
+            self._forget(next(iter(self._tables)))
+        held = [each for each in reversed(self._tables.values()) if each.table is not None]
+        size = 0
+        for place, each in enumerate(held):
+            size += each.table.size if each.table is not None else 0
+            if place and (place >= _LOADED or size > _BYTES):
+                self._forget(each.blob.id)
+
+
+async def _shared(tasks: dict[str, asyncio.Task[T]], key: str, work: Callable[[], T]) -> T:
+    """Do work on a thread, once for all who ask for it at the same time; it goes on when one of them gives up."""
+    task = tasks.get(key)
+    if task is None:
+        task = tasks[key] = asyncio.get_running_loop().create_task(asyncio.to_thread(work))
+        task.add_done_callback(lambda done: (tasks.pop(key, None), done.cancelled() or done.exception()))
+    try:
+        return await asyncio.shield(task)
+    except BlobKindError as error:
+        raise OperationError(str(error), "Look at it as a tree or as text.") from None
+    except (BlobStoreError, OSError) as error:
+        raise OperationError(str(error), "Run the cell again that made it.") from None
+
+
+def _frames(asked: Asked) -> OpenFrames:
+    found: OpenFrames = asked.caches.setdefault("frames", OpenFrames())
+    return found
+
+
+async def open_frame(asked: Asked, arguments: OpenFrame) -> FrameOpened:
+    """Rows and columns, without loading anything."""
+    frames = _frames(asked)
+    opened = await frames.opened(asked, arguments.blob)
+    columns = _columns(frames, opened, _positions(opened, 0, COLUMNS), asked.look)
+    return FrameOpened(
+        rows=opened.rows,
+        width=len(opened.columns) - opened.headers,
+        headers=opened.headers,
+        revision=opened.revision,
+        inferred=opened.blob.info.frame is None,
+        columns=columns,
+    )
+
+
+async def frame_rows(asked: Asked, arguments: AskRows) -> FrameRows:
+    """One window."""
+    frames = _frames(asked)
+    opened = await frames.opened(asked, arguments.blob)
+    rows = await _matching(asked, frames, opened, arguments.sort, arguments.filter)
+    total = opened.rows if rows is None else len(rows)
+    start = min(arguments.start, total)
+    stop = min(total, start + arguments.count)
+    chosen = list(range(start, stop)) if rows is None else rows[start:stop].tolist()
+
+    def made() -> FrameRows:
+        return _window(frames, opened, arguments, chosen, total, asked.look)
+
+    records = None
+    if rows is None and opened.table is None:
+        records = await asyncio.to_thread(opened.records, start, stop - start)
+        if records is None:
+            await frames.loaded(asked, opened)
+    if records is None:
+        return await asyncio.to_thread(made)
+    return _window(frames, opened, arguments, chosen, total, asked.look, records)
+
+
+def _window(
+    frames: OpenFrames,
+    opened: OpenedTable,
+    arguments: AskRows,
+    rows: list[int],
+    total: int,
+    look: Look,
+    records: list[dict[str, Any]] | None = None,
+) -> FrameRows:
+    positions = _positions(opened, arguments.first_column, arguments.column_count)
+    columns = []
+    for position in positions:
+        if records is not None:
+            values, specials = opened.cells(position, arguments.start, records)
+        else:
+            assert opened.table is not None
+            values, specials = opened.table.cells(position, rows)
+        style = frames.style(opened, position)
+        columns.append(stored_cells(values, specials, opened.columns[position].spec, style, look))
+    lines: list[tuple[Cell, ...]] = list(zip(*columns, strict=True)) if columns else [() for _ in rows]
+    return FrameRows(
+        start=arguments.start,
+        total=total,
+        width=len(opened.columns) - opened.headers,
+        revision=opened.revision,
+        columns=_columns(frames, opened, positions, look),
+        labels=[] if opened.headers else [opened.label(row) for row in rows],
+        cells=[[cell.text for cell in line] for line in lines],
+        muted=[[place for place, cell in enumerate(line) if cell.tone == "muted"] for line in lines],
+    )
+
+
+def _positions(opened: OpenedTable, first: int, count: int) -> list[int]:
+    """The columns that name the rows, and a window of the others."""
+    headers = opened.headers
+    begin = headers + first
+    return [*range(headers), *range(begin, min(len(opened.columns), begin + count))]
+
+
+def _columns(frames: OpenFrames, opened: OpenedTable, positions: list[int], look: Look) -> list[FrameColumn]:
+    found = []
+    for position in positions:
+        drawn = stored_column(opened.columns[position], frames.style(opened, position), look)
+        found.append(
+            FrameColumn(
+                position=position,
+                name=drawn.name,
+                dtype=drawn.detail,
+                right=drawn.right,
+                header=position < opened.headers,
+            )
+        )
+    return found
+
+
+async def _matching(
+    asked: Asked, frames: OpenFrames, opened: OpenedTable, sort: list[SortKey], filters: list[FilterKey]
+) -> Any:
+    """The numbers of the rows that match, in order; None for all of them as they are stored."""
+    if not sort and not filters:
+        return None
+    table = await frames.loaded(asked, opened)
+    wanted = _asked(opened, sort, filters)
+    known = table.known(wanted)
+    if known is not None:
+        return known
+    asked.progress(0, 1, "sorting" if sort else "matching")
+    try:
+        return await asyncio.to_thread(table.matching, wanted)
+    except FilterError as error:
+        raise OperationError(str(error), "Change the filter, or take it away.") from None
+
+
+def _asked(opened: OpenedTable, sort: list[SortKey], filters: list[FilterKey]) -> tables.Asked:
+    if len(sort) + len(filters) > _KEYS:
+        raise OperationError(f"{len(sort) + len(filters)} keys and filters at once", f"Take at most {_KEYS}.")
+    for column in (*(each.column for each in sort), *(each.column for each in filters)):
+        _known(opened, column)
+    return tables.Asked(
+        tuple(tables.SortKey(each.column, each.descending) for each in sort),
+        tuple(tables.Filter(each.column, each.op, each.value) for each in filters),
+    )
+
+
+def _known(opened: OpenedTable, column: int) -> None:
+    if column >= len(opened.columns):
+        raise OperationError(
+            f"there is no column {column}; the table has {len(opened.columns)}", "Open the table again."
+        )
+
+
+async def frame_column(asked: Asked, arguments: AskColumn) -> FrameFigures:
+    """The figures of one column."""
+    frames = _frames(asked)
+    opened = await frames.opened(asked, arguments.blob)
+    _known(opened, arguments.column)
+    wanted = _asked(opened, [], arguments.filter)
+    table = await frames.loaded(asked, opened)
+    asked.progress(0, 1, "counting")
+    try:
+        found = await asyncio.to_thread(table.figures, arguments.column, wanted.filters)
+    except FilterError as error:
+        raise OperationError(str(error), "Change the filter, or take it away.") from None
+    look = asked.look
+    drawn = stored_column(opened.columns[arguments.column], ColumnStyle(), look)
+    facts = [("values", f"{found.count:,}"), ("missing", f"{found.missing:,}")]
+    if found.distinct is not None:
+        facts.append(("distinct", f"{found.distinct:,}" if found.exact else f"about {found.distinct:,}"))
+    facts.extend((label, plain_cell(value, look).text) for label, value in found.marks)
+    most = max((number for _, number in found.top), default=1)
+    highest = max(found.bins, default=1)
+    return FrameFigures(
+        name=drawn.name,
+        dtype=drawn.detail,
+        facts=facts,
+        top=[(plain_cell(value, look).text, f"{number:,}", number / most) for value, number in found.top],
+        bins=[number / highest for number in found.bins],
+        low=plain_cell(found.low, look).text if found.bins else "",
+        high=plain_cell(found.high, look).text if found.bins else "",
+    )
+
+
+async def frame_cell(asked: Asked, arguments: AskCell) -> FrameCell:
+    """One cell, as long as it is."""
+    frames = _frames(asked)
+    opened = await frames.opened(asked, arguments.blob)
+    _known(opened, arguments.column)
+    rows = await _matching(asked, frames, opened, arguments.sort, arguments.filter)
+    total = opened.rows if rows is None else len(rows)
+    if arguments.row >= total:
+        raise OperationError(f"there is no row {arguments.row}; {figures.count(total, 'row')} match", "")
+    row = arguments.row if rows is None else int(rows[arguments.row])
+    records = None
+    if opened.table is None:
+        records = await asyncio.to_thread(opened.records, row, 1)
+    if records is not None:
+        values, specials = opened.cells(arguments.column, row, records)
+    else:
+        table = await frames.loaded(asked, opened)
+        values, specials = table.cells(arguments.column, [row])
+    value = values[0]
+    if isinstance(value, dict | list):
+        text = (
+            json.dumps(value, ensure_ascii=False, indent=1)
+            if _is_small(value)
+            else asked.look.compact(value, WHOLE)
+        )
+    elif isinstance(value, str) and len(value) > 40:
+        text = value
+    else:
+        style = frames.style(opened, arguments.column)
+        text = stored_cells(values, specials, opened.columns[arguments.column].spec, style, asked.look)[
+            0
+        ].text
+    return FrameCell(text=asked.look.text(text, WHOLE), cut=len(text) > WHOLE)
+
+
+def _is_small(value: Any) -> bool:
+    """Whether writing a value out with one item a line is cheap and cannot go too deep."""
+    waiting, seen = [(value, 0)], 0
+    while waiting:
+        item, depth = waiting.pop()
+        seen += 1
+        if seen > 20_000 or depth > 100:
+            return False
+        if isinstance(item, dict | list):
+            waiting.extend(
+                (inner, depth + 1) for inner in (item.values() if isinstance(item, dict) else item)
+            )
+        elif isinstance(item, str) and len(item) > WHOLE:
+            return False
+    return True
+
+
+async def frame_code(asked: Asked, arguments: AskCode) -> FrameCode:
+    """The pandas code that gives the same rows."""
+    frames = _frames(asked)
+    opened = await frames.opened(asked, arguments.blob)
+    await _matching(asked, frames, opened, arguments.sort, arguments.filter)
+    wanted = _asked(opened, arguments.sort, arguments.filter)
+    look = asked.look
+    return FrameCode(code=code_of(opened, wanted, lambda label: look.text(label, len(label) + 1) == label))
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation("frame.open", OpenFrame, FrameOpened, open_frame),
+    Operation("frame.rows", AskRows, FrameRows, frame_rows),
+    Operation("frame.column", AskColumn, FrameFigures, frame_column),
+    Operation("frame.cell", AskCell, FrameCell, frame_cell),
+    Operation("frame.code", AskCode, FrameCode, frame_code),
+)

@@ -1,0 +1,138 @@
+"""Everything that looks at this kernel's session: its connections, what they share, and questions to the person.
+
+Invariants: one hub a process; what it sends goes to every connection that said hello, and one that fails hurts no
+other; nothing here makes a session before a view asks for something of it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import uuid
+from collections.abc import Callable
+from contextlib import suppress
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.notebook.serving.protocol import (
+    ApprovalAsked,
+    ApprovalSettled,
+    CatalogChanged,
+    Event,
+    Happened,
+    RunChanged,
+)
+from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.desk import DESK, OpenQuestion
+from reyn_jupyter.sessions import background, current
+from reyn_jupyter.sessions.face import Session
+from reyn_jupyter.sessions.wiring import ENGINE
+
+if TYPE_CHECKING:
+    from reyn_jupyter.notebook.serving.connection import Connection
+
+SESSION_ID = uuid.uuid4().hex  # of this kernel process; a snapshot of another one is not gone on with
+DRAWING = frozenset({"jupyterlab", "notebook"})  # hosts that draw our MIME types
+
+
+class Hub:
+    """Shared by all connections of a kernel.
+
+    Args:
+        session: gives the session that is served; it is made when first asked for.
+    """
+
+    def __init__(self, session: Callable[[], Session]) -> None:
+        self.session = session
+        self.connections: set[Connection] = set()
+        self.caches: dict[str, Any] = {}
+        self._catalog: str | None = None
+        self._looking = False
+
+    @property
+    def home(self) -> asyncio.AbstractEventLoop | None:
+        """The loop of the thread where the notebook lives, which functions of the notebook run on."""
+        return _kernel_loop()
+
+    def drawn_by(self) -> frozenset[str]:
+        """The front ends that draw our MIME types themselves, and so need no widget."""
+        return DRAWING & {each.hello.host for each in list(self.connections) if each.hello is not None}
+
+    def tell(self, event: Event) -> None:
+        """Send an event to everybody who looks; from any thread."""
+        message = Happened(event=event)
+        for connection in list(self.connections):
+            with suppress(Exception):  # its channel is broken; the others hear all the same
+                connection.send(message)
+
+    async def ask(self, question: Question) -> Answer:
+        """Put a question before the person; "nobody" where no connection can show it."""
+        return await DESK.ask(question)
+
+    def joined(self, connection: Connection) -> None:
+        if not self.connections:
+            DESK.listen(self._asked, self._approves)
+            background.WATCHERS.append(self._ran)
+        self.connections.add(connection)
+        for waiting in DESK.pending():
+            connection.send(Happened(event=as_event(waiting)))
+
+    def left(self, connection: Connection) -> None:
+        if connection not in self.connections:
+            return
+        self.connections.discard(connection)
+        if not self.connections:
+            DESK.forget(self._asked)
+            background.WATCHERS.remove(self._ran)
+            self.caches.clear()
+            self._catalog = None
+
+    def look(self) -> None:
+        """A cell has run: tell whoever looks if the catalog is another one now. Costs nothing when nobody does."""
+        if not self.connections or self._looking or not current.made():
+            return
+        self._looking = True
+        ENGINE.start(self._compare(self.session()), home=self.home)
+
+    async def _compare(self, session: Session) -> None:
+        try:
+            snapshot = await session.parts.catalog.refresh()
+            before, self._catalog = self._catalog, snapshot.hash
+            if before != snapshot.hash:
+                self.tell(CatalogChanged(revision=snapshot.hash))
+        finally:
+            self._looking = False
+
+    def _approves(self) -> bool:
+        return any(each.hello is not None and each.hello.approves for each in list(self.connections))
+
+    def _asked(self, waiting: OpenQuestion, settled: bool) -> None:
+        self.tell(ApprovalSettled(id=waiting.id) if settled else as_event(waiting))
+
+    def _ran(self, run: str, ended: bool) -> None:
+        self.tell(RunChanged(run=run, ended=ended))
+
+
+@cache
+def kernel_hub() -> Hub:
+    """The hub of this process."""
+    return Hub(current.session)
+
+
+def as_event(waiting: OpenQuestion) -> ApprovalAsked:
+    """An open question as the views are told of it. Its text was redacted and bounded where it was made."""
+    question = waiting.question
+    return ApprovalAsked(
+        id=waiting.id,
+        action=question.action,
+        text=question.text,
+        pattern=question.pattern,
+        run=question.run,
+    )
+
+
+def _kernel_loop() -> asyncio.AbstractEventLoop | None:
+    shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
+    kernel_loop = getattr(getattr(shell, "kernel", None), "io_loop", None)
+    found = getattr(kernel_loop, "asyncio_loop", None)
+    return found if isinstance(found, asyncio.AbstractEventLoop) else None

@@ -1,0 +1,78 @@
+"""What a live view may ask the kernel for: an operation is a name, the type of its arguments, that of its answer,
+and a coroutine.
+
+Invariants: an operation runs on the engine's loop and never blocks it (work that takes longer than a few milliseconds
+goes to a thread); arguments are checked before it runs; every text of an answer is redacted and bounded where it is
+made. A file of this room exports ``OPERATIONS``; `registry` collects them, the TypeScript types come from them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from pydantic import BaseModel, ConfigDict
+
+from reyn_jupyter.notebook.render.untrusted import Look
+from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.sessions.face import Session
+
+
+class Message(BaseModel):
+    """The base of everything that travels: unknown fields are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class OperationError(Exception):
+    """An operation could not be done. `message` says what and why, `hint` what to do next."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class Progress(Protocol):
+    """Tells the view how far a long operation is; safe from any thread."""
+
+    def __call__(self, done: float, total: float, note: str = "") -> None: ...
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What an operation is given beside its arguments.
+
+    Attributes:
+        session: whose catalog, blobs and runs are meant.
+        look: how texts are made: cut, redacted, one line or several.
+        progress: reports progress to the view that asks.
+        ask: puts a question about consent before the person who clicks.
+        caches: what operations keep between two requests (open frames, JSON indexes), by their own key; emptied when
+            the last view of the kernel is gone.
+    """
+
+    session: Session
+    look: Look
+    progress: Progress
+    ask: Callable[[Question], Awaitable[Answer]]
+    caches: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Operation:
+    """One operation of the protocol.
+
+    Example:
+        >>> class Nothing(Message): ...
+        >>> async def ping(asked: Asked, arguments: Nothing) -> Nothing:
+        ...     return arguments
+        >>> Operation("ping", Nothing, Nothing, ping).name
+        'ping'
+    """
+
+    name: str
+    arguments: type[Message]
+    answer: type[Message]
+    run: Callable[[Asked, Any], Awaitable[Message]]

@@ -1,0 +1,305 @@
+"""Runs for the trace viewer: opened, looked into, listed, compared, stopped.
+
+Invariant: a run is read, cut and redacted on a thread, never on the engine's loop; of finished runs the last few
+stay read, so that going through the steps of a long one costs one reading.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from itertools import islice
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from reyn_jupyter.notebook.render import figures
+from reyn_jupyter.notebook.render.comparing import (
+    PairRow,
+    answers_differing,
+    diff_head,
+    pair_blocks,
+    pair_rows,
+    side_view,
+)
+from reyn_jupyter.notebook.render.model import Badge, Block, View
+from reyn_jupyter.notebook.render.parts import PART, call_views, part
+from reyn_jupyter.notebook.render.steps import ROWS, StepRow, step_rows
+from reyn_jupyter.notebook.render.stored import previous_bytes
+from reyn_jupyter.notebook.render.traces import run_badges, run_title, trace_view
+from reyn_jupyter.notebook.serving.operation import Asked, Message, Operation, OperationError
+from reyn_jupyter.runtime.compare import RunDiff, compare
+from reyn_jupyter.runtime.runlog import RunLogError
+from reyn_jupyter.runtime.store import RunNotFoundError
+from reyn_jupyter.runtime.trace import Call, Trace
+
+STOP = "The Stop button ends it; what it did is kept."
+_KEPT = 6
+
+Id = Annotated[str, Field(max_length=200)]
+
+
+class OpenRun(Message):
+    run: Id
+
+
+class OpenedRun(Message):
+    """A run as the viewer shows it.
+
+    Attributes:
+        run: its whole id, by which the rest is asked for.
+        view: the head and the answer.
+        steps: the list beside them; `more` says what of it was left out.
+        running: whether its record still grows; `stoppable` whether `run.stop` ends it.
+    """
+
+    run: str
+    view: View
+    steps: tuple[StepRow, ...]
+    more: str = ""
+    running: bool = False
+    stoppable: bool = False
+
+
+class OpenPart(Message):
+    run: Id
+    id: Id
+
+
+class OpenedPart(Message):
+    """What stands behind one line; `blob` is the id of what it stored, "" for none."""
+
+    request: View
+    response: View
+    blob: str = ""
+
+
+class ListRuns(Message):
+    limit: Annotated[int, Field(ge=1, le=200)] = 40
+
+
+class RunRow(Message):
+    """One run to choose: `title` is its prompt or its call, `facts` model, steps and time, `when` how long ago."""
+
+    run: str
+    title: str
+    facts: str
+    when: str
+    state: Badge
+
+
+class ListedRuns(Message):
+    rows: tuple[RunRow, ...]
+    more: str = ""
+
+
+class Compare(Message):
+    a: Id
+    b: Id
+
+
+class Compared(Message):
+    """Two runs side by side: the totals and prompts, the calls aligned, the answers and each side's own."""
+
+    a: str
+    b: str
+    view: View
+    pairs: tuple[PairRow, ...]
+    answers: tuple[Block, ...]
+    sides: tuple[View, ...]
+    more: str = ""
+
+
+class ComparePart(Message):
+    a: Id
+    b: Id
+    id: Id
+
+
+class ComparedPart(Message):
+    """What differs between two calls, and each of them in its column; one that is not there has no blocks."""
+
+    differing: tuple[Block, ...]
+    sides: tuple[View, ...]
+
+
+class StopRun(Message):
+    run: Id
+
+
+class Stopped(Message):
+    """`stopping` is False when the run had ended already."""
+
+    stopping: bool
+
+
+async def open_run(asked: Asked, arguments: OpenRun) -> OpenedRun:
+    trace = await _load(asked, arguments.run)
+    return await asyncio.to_thread(_opened, asked, trace)
+
+
+def _opened(asked: Asked, trace: Trace) -> OpenedRun:
+    running = _under_way(asked, trace)
+    stoppable = running and _background(asked, trace.run) is not None
+    look = asked.look
+    look.now = now = look.now or time.time()
+    view = trace_view(trace, look, "" if running else None, stop=STOP if stoppable else "", steps=False)
+    total = sum(bool(step.requested or step.replied) + len(step.calls) for step in trace.steps)
+    more = f"… {total - ROWS:,} more not shown here; all of them: trace.df" if total > ROWS else ""
+    rows = step_rows(trace, look, now if running else None)
+    return OpenedRun(run=trace.run, view=view, steps=rows, more=more, running=running, stoppable=stoppable)
+
+
+async def open_part(asked: Asked, arguments: OpenPart) -> OpenedPart:
+    trace = await _load(asked, arguments.run)
+
+    def made() -> OpenedPart:
+        running = _under_way(asked, trace)
+        found = part(trace, arguments.id, asked.look, previous_bytes(trace), running)
+        return OpenedPart(request=found.request, response=found.response, blob=found.blob)
+
+    try:
+        return await asyncio.to_thread(made)
+    except LookupError as error:
+        raise OperationError(str(error.args[0]), "Choose another line of the list.") from None
+
+
+async def list_runs(asked: Asked, arguments: ListRuns) -> ListedRuns:
+    def made() -> ListedRuns:
+        look = asked.look
+        look.now = look.now or time.time()
+        runs = asked.session.parts.runs
+        rows = tuple(_run_row(trace, asked) for trace in islice(runs.back(), arguments.limit))
+        left = len(runs.ids()) - len(rows)
+        return ListedRuns(
+            rows=rows, more=f"… {left:,} older ones: %reyn diff names any run" if left > 0 else ""
+        )
+
+    return await asyncio.to_thread(made)
+
+
+def _run_row(trace: Trace, asked: Asked) -> RunRow:
+    look = asked.look
+    status = "running" if _under_way(asked, trace) else trace.status if trace.ended else "lost"
+    facts = [run_title(trace, look), figures.count(len(trace.calls), "call"), figures.seconds(trace.seconds)]
+    return RunRow(
+        run=look.line(trace.run, 60),
+        title=look.line(trace.prompt or trace.run[-12:], 100),
+        facts=" · ".join(facts),
+        when=figures.moment(trace.started.at, look.now),
+        state=run_badges(trace, status)[0],
+    )
+
+
+async def compare_runs(asked: Asked, arguments: Compare) -> Compared:
+    a, b = await _load(asked, arguments.a), await _load(asked, arguments.b)
+
+    def made() -> Compared:
+        diff = _difference(asked, a, b)
+        rows = pair_rows(diff, asked.look)
+        more = (
+            f"… {len(rows) - ROWS:,} more pairs; all of them: session.diff(…).df" if len(rows) > ROWS else ""
+        )
+        return Compared(
+            a=a.run,
+            b=b.run,
+            view=diff_head(diff, asked.look),
+            pairs=rows[:ROWS],
+            answers=tuple(answers_differing(diff, asked.look)),
+            sides=(side_view(a, "a", asked.look), side_view(b, "b", asked.look)),
+            more=more,
+        )
+
+    return await asyncio.to_thread(made)
+
+
+async def compare_part(asked: Asked, arguments: ComparePart) -> ComparedPart:
+    a, b = await _load(asked, arguments.a), await _load(asked, arguments.b)
+
+    def made() -> ComparedPart:
+        pairs = _difference(asked, a, b).pairs
+        place = int(arguments.id[1:]) if arguments.id[1:].isdecimal() else -1
+        if arguments.id[:1] != "p" or not 0 <= place < len(pairs):
+            raise OperationError(
+                f"there is no pair {arguments.id[:20]!r} of calls", "Choose another line of the list."
+            )
+        pair = pairs[place]
+        differing = tuple(pair_blocks(pair, asked.look)) if pair.a and pair.b else ()
+        sides = (_side(a, pair.a, "a", asked), _side(b, pair.b, "b", asked))
+        return ComparedPart(differing=differing, sides=sides)
+
+    return await asyncio.to_thread(made)
+
+
+def _difference(asked: Asked, a: Trace, b: Trace) -> RunDiff:
+    """The last difference that was made is kept: its pairs are looked at one after the other."""
+    last: RunDiff | None = asked.caches.get("runs.difference")
+    if last is None or last.a is not a or last.b is not b:
+        last = asked.caches["runs.difference"] = compare(a, b)
+    return last
+
+
+def _side(trace: Trace, call: Call | None, name: str, asked: Asked) -> View:
+    if call is None:
+        return View("part", f"{name}: no such call")
+    place = next(place for place, each in enumerate(trace.calls) if each is call)
+    request, response = call_views(call, trace, place, asked.look, previous_bytes(trace), PART // 2)
+    badges = (*response.badges, *request.badges)
+    title = f"{name}: {asked.look.line(call.label, 100)}"
+    return View("part", title, badges, response.facts, (*request.blocks, *response.blocks), request.knob)
+
+
+async def stop_run(asked: Asked, arguments: StopRun) -> Stopped:
+    found = _background(asked, arguments.run)
+    if found is None:
+        raise OperationError(
+            "this is no background run of this session",
+            "A run in a cell is stopped by interrupting the cell.",
+        )
+    if found.done:
+        return Stopped(stopping=False)
+    found.cancel()
+    return Stopped(stopping=True)
+
+
+def _background(asked: Asked, run: str) -> Any:
+    return asked.session.background.get(run)
+
+
+def _under_way(asked: Asked, trace: Trace) -> bool:
+    """Whether the record still grows: it has no end, and this session is writing it."""
+    return trace.ended is None and asked.session.parts.runs.under_way(trace.run)
+
+
+async def _load(asked: Asked, run: str) -> Trace:
+    kept: dict[str, Trace] = asked.caches.setdefault("runs", {})
+    if run in kept:
+        return kept[run]
+    try:
+        trace = await asyncio.to_thread(asked.session.parts.runs.load, run)
+    except RunNotFoundError as error:
+        said = asked.look.text(error.args[0], 400)
+        raise OperationError(said, "%reyn runs lists the runs of this workspace.") from None
+    except (RunLogError, OSError, ValueError) as error:
+        hint = "Its file under .reyn/runs is damaged; the other runs are untouched, %reyn runs lists them."
+        raise OperationError(asked.look.text(str(error), 400), hint) from None
+    if trace.ended is not None:
+        for key in (run, trace.run):
+            kept[key] = trace
+        _forget(kept)
+    return trace
+
+
+def _forget(kept: dict[str, Trace]) -> None:
+    for key in list(kept)[: max(0, len(kept) - _KEPT)]:
+        kept.pop(key, None)
+
+
+OPERATIONS: tuple[Operation, ...] = (
+    Operation("trace.open", OpenRun, OpenedRun, open_run),
+    Operation("trace.part", OpenPart, OpenedPart, open_part),
+    Operation("trace.diff", Compare, Compared, compare_runs),
+    Operation("trace.pair", ComparePart, ComparedPart, compare_part),
+    Operation("runs.list", ListRuns, ListedRuns, list_runs),
+    Operation("run.stop", StopRun, Stopped, stop_run),
+)

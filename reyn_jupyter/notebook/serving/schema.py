@@ -1,0 +1,55 @@
+"""The JSON Schema of the protocol, from which the TypeScript types are made: ``python -m …serving.schema``."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Any
+
+from pydantic import TypeAdapter, create_model
+from pydantic.json_schema import GenerateJsonSchema
+
+from reyn_jupyter.notebook.serving import protocol
+from reyn_jupyter.notebook.serving.operation import Message, Operation
+from reyn_jupyter.notebook.serving.registry import operations
+
+_MESSAGES = (
+    "Snapshot",
+    "Hello",
+    "Welcome",
+    "Request",
+    "Cancel",
+    "Answered",
+    "Failed",
+    "Progressed",
+    "Happened",
+)
+
+
+class _ForTypes(GenerateJsonSchema):
+    """Without titles of fields, which would each become a type of its own; whatever has a default is always sent."""
+
+    def field_title_should_be_set(self, schema: Any) -> bool:
+        return False
+
+    def field_is_required(self, field: Any, total: bool) -> bool:
+        return True
+
+
+def schema() -> dict[str, Any]:
+    """One schema whose properties are every message, and under ``Operations`` each operation's two sides."""
+    sides: dict[str, Any] = {name: (_sides(operation), ...) for name, operation in operations().items()}
+    table = create_model("Operations", __base__=Message, **sides)
+    fields: dict[str, Any] = {name: (getattr(protocol, name), ...) for name in _MESSAGES}
+    everything = create_model("Protocol", __base__=Message, Operations=(table, ...), **fields)
+    return TypeAdapter(everything).json_schema(mode="serialization", schema_generator=_ForTypes)
+
+
+def _sides(operation: Operation) -> type[Message]:
+    title = "".join(part.title() for part in operation.name.split(".")) + "Operation"
+    sides: dict[str, Any] = {"args": (operation.arguments, ...), "answer": (operation.answer, ...)}
+    return create_model(title, __base__=Message, **sides)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(schema(), indent=1) + "\n")

@@ -1,0 +1,426 @@
+"""A table of a million rows in JupyterLab, beside the tables of others: first paint, last row, sorting.
+
+Everybody shows the same frame in the same notebook, one after another, in another order each round; each round has a
+frame of its own, made before anything is timed, so that nobody shows or sorts what it has kept. What is timed ends with
+the frame of the screen that shows the row. A peer that shows no rows here is reported with the reason.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from playwright.sync_api import Error
+
+from tests.benchmarks._lab import KEPT, MEASURED, Lab, lab
+from tests.browser.browser_support import CHROMIUM
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+ROWS = 1_000_000
+ROUNDS = 5
+SLOW, FEW = 20.0, 2  # a peer that takes longer (seconds) to show a row is measured so many times only
+COLUMNS = ("amount", "code", "pieces")  # to sort by, one after another
+
+_BASE = """
+import gc, time
+import numpy as np, pandas as pd
+rng = np.random.default_rng(7)
+count = {rows}
+letters = np.array(list("bcdefghijklmnopqrstuvwxy"))
+base = pd.DataFrame({{
+    "name": [f"row {{number}}" for number in range(count)],
+    "amount": rng.normal(100, 20, count).round(2),
+    "code": letters[rng.integers(0, len(letters), (count, 8))].view("U8").ravel().astype(str).tolist(),
+    "pieces": rng.integers(0, 1000, count),
+    "city": rng.choice(["Lagos", "Lima", "Oslo"], count),
+    "day": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 2000, count), unit="D"),
+    "price": rng.random(count),
+    "paid": rng.random(count) > 0.5,
+    "share": rng.random(count),
+    "seen": pd.Timestamp("2024-01-01") + pd.to_timedelta(rng.integers(0, 10**7, count), unit="s"),
+}})
+"""
+# Both ends of an order have the same name, since a first click may sort either way.
+_ROUND = """
+frame = base.copy()
+third = len(frame) // 3
+frame.loc[0, "name"], frame.loc[len(frame) - 1, "name"] = "alpha-{round}", "omega-{round}"
+frame.loc[[third, third + 1], "name"] = "amount-{round}"
+frame.loc[third, "amount"], frame.loc[third + 1, "amount"] = -1e6, 1e6
+frame.loc[[third + 2, third + 3], "name"] = "code-{round}"
+frame.loc[third + 2, "code"], frame.loc[third + 3, "code"] = "aaaaaaaa", "zzzzzzzz"
+frame.loc[[third + 4, third + 5], "name"] = "pieces-{round}"
+frame.loc[third + 4, "pieces"], frame.loc[third + 5, "pieces"] = -10**6, 10**6
+gc.collect()
+"""
+_CLEAN = """
+from ipywidgets import Widget
+Widget.close_all()
+table = None
+get_ipython().displayhook.flush()
+gc.collect()
+"""
+# pandas 3.1 moved a private module that buckaroo imports; without this it shows no row of a table with strings.
+_BUCKAROO = """
+import importlib.util, sys, types, warnings
+import buckaroo
+buckaroo.disable()
+warnings.filterwarnings("ignore", module="buckaroo")
+if importlib.util.find_spec("pandas._libs.json") is None:
+    from pandas.io.json import ujson_dumps
+    sys.modules["pandas._libs.json"] = types.SimpleNamespace(ujson_dumps=ujson_dumps)
+"""
+_OURS = """
+%load_ext reyn_jupyter
+import reyn_jupyter as reyn
+@reyn.action
+def the_frame() -> object:
+    "The frame of this round."
+    return frame
+"""
+_STORE = """
+begin = time.perf_counter()
+table = reyn.session().invoke_action("function__the_frame").blob
+print(time.perf_counter() - begin)
+gc.collect()
+"""
+
+
+@dataclass(frozen=True)
+class Peer:
+    """One way to show a table.
+
+    Attributes:
+        package: its distribution.
+        show: the cell that is timed; it shows `frame`.
+        before: code run once, whose output stays in the page.
+        store: code run before each showing; prints the seconds it took.
+        within: where all its rows are, when it shows the first of them elsewhere before.
+        rows: a script that says how many rows there are to reach; all, when None.
+        down, up: brings the last and the first row into sight; None where not all rows are there.
+        sort: sorts by a column as a person does.
+        alone: measured in a JupyterLab of its own, since a page may end under it.
+    """
+
+    name: str
+    package: str
+    show: str
+    before: str = ""
+    store: str = ""
+    within: str = ""
+    rows: str | None = None
+    down: str | Callable[[Page], None] = ""
+    up: str | Callable[[Page], None] = ""
+    sort: Callable[[Page, str], None] | None = None
+    alone: bool = False
+
+
+@dataclass
+class Measured:
+    """What was measured of a peer: figures by name, in milliseconds, and what stood in the way."""
+
+    figures: dict[str, list[float]] = field(default_factory=dict)
+    rows: str = ""
+    megabytes: float = 0.0
+    slow: bool = False
+    problem: str = ""
+
+    def add(self, name: str, value: float | None) -> None:
+        if value is None:
+            self.problem = self.problem or f"{name}: not in time"
+        else:
+            self.figures.setdefault(name, []).append(value)
+
+    def median(self, name: str) -> str:
+        found = self.figures.get(name)
+        return f"{statistics.median(found):,.0f}" if found else "–"
+
+
+# Functions that act as a person does; the last key or click starts the time.
+
+
+def _cell_click(page: Page, x: float, y: float, within: str) -> None:
+    box = page.locator(within).last.bounding_box()
+    if box is not None:
+        page.mouse.click(box["x"] + x, box["y"] + y)
+
+
+def _in_grid(*keys: str) -> Callable[[Page], None]:
+    def act(page: Page) -> None:
+        _cell_click(page, 150, 60, ".jp-OutputArea .r-grid .r-port")
+        for each in keys:
+            page.keyboard.press(each)
+
+    return act
+
+
+def _sort_grid(page: Page, column: str) -> None:
+    page.locator(".r-grid [role=columnheader] .r-name", has_text=column).click()
+
+
+def _on_canvas(keys: str) -> Callable[[Page], None]:
+    def act(page: Page) -> None:
+        _cell_click(page, 150, 60, ".jp-OutputArea canvas")
+        page.keyboard.press(keys)
+
+    return act
+
+
+def _sort_canvas(page: Page, column: str) -> None:
+    """By the menu of the column's heading; headings are 64 px wide, the first is that of the index."""
+    place = ("name", *COLUMNS).index(column) + 1
+    _cell_click(page, 64 * (place + 1) - 10, 10, ".jp-OutputArea canvas")
+    page.locator(".lm-Menu-item", has_text="Sort Ascending").click()
+
+
+def _on_itables(button: str) -> Callable[[Page], None]:
+    return lambda page: page.locator(f".jp-OutputArea .dt-paging-button.{button}").click()
+
+
+def _sort_itables(page: Page, column: str) -> None:
+    page.locator(".jp-OutputArea th .dt-column-header", has_text=column).first.click()
+
+
+def _sort_buckaroo(page: Page, column: str) -> None:
+    page.locator(".jp-OutputArea .ag-header-cell-text", has_text=column).first.click()
+
+
+def _scroll_buckaroo(to: str) -> str:
+    return (
+        "for (const each of document.querySelectorAll('.jp-OutputArea .ag-body-viewport')) "
+        f"each.scrollTop = {to};"
+    )
+
+
+PEERS = (
+    Peer(
+        "reyn-jupyter, a stored blob",
+        "reyn-jupyter",
+        "table",
+        before=_OURS,
+        store=_STORE,
+        within=".jp-OutputArea .r-grid [role=grid]",
+        down=_in_grid("Control+End"),
+        up=_in_grid("Control+Home", "ArrowRight"),
+        sort=_sort_grid,
+    ),
+    Peer(
+        "buckaroo",
+        "buckaroo",
+        "buckaroo.BuckarooInfiniteWidget(frame)",
+        before=_BUCKAROO,
+        down=_scroll_buckaroo("each.scrollHeight"),
+        up=_scroll_buckaroo("0"),
+        sort=_sort_buckaroo,
+    ),
+    Peer(
+        "ipydatagrid",
+        "ipydatagrid",
+        "ipydatagrid.DataGrid(frame)",
+        before="import ipydatagrid",
+        down=_on_canvas("Control+ArrowDown"),
+        up=_on_canvas("Control+ArrowUp"),
+        sort=_sort_canvas,
+    ),
+    Peer(
+        "itables",
+        "itables",
+        "itables.show(frame)",
+        before="import itables\nitables.init_notebook_mode(all_interactive=False)",
+        rows="document.querySelector('.jp-OutputArea .dt-info').textContent.match(/of ([\\d,]+) entries/)[1]",
+    ),
+    Peer(
+        "itables, maxBytes=0",
+        "itables",
+        "itables.show(frame, maxBytes=0)",
+        before="import itables\nitables.init_notebook_mode(all_interactive=False)",
+        rows="document.querySelector('.jp-OutputArea .dt-info').textContent.match(/of ([\\d,]+) entries/)[1]",
+        down=_on_itables("last"),
+        up=_on_itables("first"),
+        sort=_sort_itables,
+        alone=True,
+    ),
+    Peer(
+        "pandas, df",
+        "pandas",
+        "with pd.option_context('display.max_rows', 10): display(frame)",
+        rows="document.querySelectorAll('.jp-OutputArea tbody tr').length - 1",
+    ),
+    Peer(
+        "pandas, df.head(1000)",
+        "pandas",
+        "with pd.option_context('display.max_rows', 1000): display(frame.head(1000))",
+        rows="document.querySelectorAll('.jp-OutputArea tbody tr').length",
+    ),
+)
+
+
+class Comparison:
+    """All peers in one notebook, round after round."""
+
+    def __init__(self, lab: Lab, peers: tuple[Peer, ...], rows: int) -> None:
+        self._lab, self._rows = lab, rows
+        self.peers = list(peers)
+        self.measured = {peer.name: Measured() for peer in peers}
+
+    def warm_up(self) -> None:
+        """One round that is not counted; who shows no row in it is left out, with the reason."""
+        self._lab.run(_BASE.format(rows=self._rows))
+        for peer in list(self.peers):
+            try:
+                self._lab.run(peer.before, KEPT if "init_notebook_mode" in peer.before else MEASURED)
+            except RuntimeError as error:
+                self._drop(peer, str(error))
+        self.round(0)
+        for peer in list(self.peers):
+            found = self.measured[peer.name]
+            if "run → row" not in found.figures:
+                said = self._lab.complaints[-1].splitlines()[0][:100] if self._lab.complaints else ""
+                self._drop(peer, " ".join(filter(None, (found.problem, said))))
+            self.measured[peer.name] = Measured(rows=found.rows, slow=found.slow, problem=found.problem)
+
+    def round(self, number: int) -> None:
+        """Everybody once; who begins moves on from round to round."""
+        self._lab.run(_ROUND.format(round=number))
+        turn = number % max(1, len(self.peers))
+        for peer in [*self.peers[turn:], *self.peers[:turn]]:
+            found = self.measured[peer.name]
+            if found.slow and number > FEW:
+                continue
+            self._lab.complaints.clear()
+            try:
+                self._once(peer, found, number)
+            except (RuntimeError, Error) as error:
+                found.problem = found.problem or str(error).splitlines()[0][:100]
+            self._lab.page.keyboard.press("Escape")
+            self._lab.run(_CLEAN)
+
+    def _once(self, peer: Peer, found: Measured, number: int) -> None:
+        if peer.store:
+            found.add("store", 1000 * float(self._lab.run(peer.store)))
+        times = self._lab.show(peer.show, f"alpha-{number}", peer.within)
+        painted = times.texts[0]
+        found.megabytes = times.bytes / 1e6
+        found.add("run → row", painted)
+        if painted is None:
+            return
+        found.slow = painted > 1000 * SLOW
+        if times.display is not None:
+            found.add("message → row", painted - times.display)
+        if peer.within:
+            found.add("run → grid", times.texts[1])
+            if times.texts[1] is not None and times.display is not None:
+                found.add("message → grid", times.texts[1] - times.display)
+        found.rows = f"{self._rows:,}"
+        if peer.rows is not None:
+            found.rows = str(self._lab.page.evaluate(peer.rows))
+        if peer.down:
+            self._steps(peer, found, number)
+
+    def _steps(self, peer: Peer, found: Measured, number: int) -> None:
+        found.add("last row", self._lab.until_painted(f"omega-{number}", peer.down))
+        self._lab.until_painted(f"alpha-{number}", peer.up)
+        for column, name in zip(COLUMNS, SORTS, strict=True):
+            if peer.sort is not None:
+                sort = partial(_sort, peer.sort, column)
+                found.add(name, self._lab.until_painted(f"{column}-{number}", sort))
+
+    def end(self, problem: str) -> None:
+        """The page is gone: nobody can be measured any more."""
+        for peer in list(self.peers):
+            self._drop(peer, self.measured[peer.name].problem or problem)
+
+    def _drop(self, peer: Peer, problem: str) -> None:
+        self.peers.remove(peer)
+        self.measured[peer.name].problem = problem or "showed no row"
+
+
+def _sort(sort: Callable[[Page, str], None], column: str, page: Page) -> None:
+    sort(page, column)
+
+
+SORTS = ("sort numbers", "sort strings", "numbers again")
+NAMES = ("message → row", "run → row", "last row", *SORTS)
+
+
+def report(comparison: Comparison, rounds: int) -> None:
+    """Print a line a peer, and what is to be known about it."""
+    print(f"{'median ms':<30}" + "".join(f"{name:>15}" for name in (*NAMES, "rows", "MB sent")))
+    notes = []
+    for name, found in comparison.measured.items():
+        figures = "".join(f"{found.median(each):>15}" for each in NAMES)
+        print(f"{name:<30}{figures}{found.rows:>15}{found.megabytes:>15.2f}")
+        if "run → grid" in found.figures:
+            notes.append(
+                f"{name}: the first row stands in the snapshot; in the grid of all rows "
+                f"{found.median('message → grid')} ms after the message, "
+                f"{found.median('run → grid')} ms after the run. "
+                f"Storing the frame before took {found.median('store')} ms."
+            )
+        if found.slow and found.figures:
+            notes.append(f"{name}: slower than {SLOW:.0f} s, so measured {FEW} times instead of {rounds}.")
+        if found.problem:
+            notes.append(f"{name}: {found.problem}.")
+    for line in (*notes, *NOTES):
+        print(f"  {line}")
+
+
+NOTES = (
+    "The first sort counts what has to be loaded for it; the third is of integers, when that is there.",
+    "limits: message → row 250 ms, last row 50 ms, sort 250 ms (numbers) and 600 ms (strings)",
+    "The message is timed at the socket. What ipydatagrid and buckaroo send before it counts in run → row alone.",
+    "buckaroo runs with a module that pandas 3.1 moved put back; without it, it shows no row of strings.",
+    "itables cuts to 64 KB; with maxBytes=0 all rows travel in one message, and stay in the saved notebook.",
+)
+
+
+def measure(rows: int = ROWS, rounds: int = ROUNDS, peers: tuple[Peer, ...] = PEERS) -> Comparison:
+    """A JupyterLab, a warm-up and the rounds; those that are measured alone come after the others."""
+    groups = [tuple(peer for peer in peers if not peer.alone), *((peer,) for peer in peers if peer.alone)]
+    whole: Comparison | None = None
+    for group in filter(None, groups):
+        with tempfile.TemporaryDirectory(prefix="reyn-lab-") as name, lab(Path(name)) as opened:
+            comparison = Comparison(opened, group, rows)
+            try:
+                comparison.warm_up()
+                for number in range(1, rounds + 1):
+                    comparison.round(number)
+            except Error as error:
+                comparison.end(str(error).splitlines()[0])
+        if whole is None:
+            whole = comparison
+        else:
+            whole.measured |= comparison.measured
+    if whole is None:
+        raise ValueError("there is nobody to measure")
+    return whole
+
+
+def main() -> None:
+    """Print the table; takes about a quarter of an hour, most of it the slowest peer's and storing."""
+    if not Path(CHROMIUM).exists():
+        print(f"{CHROMIUM} is missing; install it with: make browser")
+        return
+    present = []
+    for peer in PEERS:
+        try:
+            print(f"{peer.package} {version(peer.package)}", end=" · ")
+            present.append(peer)
+        except PackageNotFoundError:
+            print(f"{peer.package} is not installed", end=" · ")
+    print(
+        f"JupyterLab {version('jupyterlab')} · {ROWS:,} rows × 10 columns · {ROUNDS} rounds after a warm-up"
+    )
+    report(measure(peers=tuple(present)), ROUNDS)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,21 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from browser.browser_support import CHROMIUM, FLAGS
+from browser.lab_support import jupyter_server, lab, lab_page, notebook7
+from playwright.sync_api import Browser, sync_playwright
+
+__all__ = ["browser", "jupyter_server", "lab", "lab_page", "notebook7"]
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    if not Path(CHROMIUM).exists():
+        pytest.fail(f"{CHROMIUM} is missing; install it with: make browser")
+    with sync_playwright() as playwright:
+        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield launched
+        launched.close()

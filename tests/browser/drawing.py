@@ -1,0 +1,88 @@
+"""One bare page in which a test shows any number of snapshots, and reads what stands there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from browser.browser_support import Bare, bare
+from playwright.sync_api import Browser
+
+from reyn_jupyter import Session
+from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
+from reyn_jupyter.notebook.render.model import View
+
+# A model as anywidget gives it, of a kernel that never answers, whose messages and cells are kept.
+PREPARE = """
+window.widget = (await import("/static/blob.js")).default;
+window.draw = (snapshot) => {
+  document.getElementById("host").replaceChildren();
+  const heard = {};
+  const sent = [];
+  let current = snapshot;
+  const model = {
+    get: () => current, set() {}, save_changes() {}, send: (message) => sent.push(message),
+    on: (name, listener) => { heard[name] = listener; }, off: (name) => { delete heard[name]; },
+  };
+  const el = document.createElement("div");
+  document.getElementById("host").append(el);
+  const end = window.widget.render({ model, el });
+  window.shown = { el, sent, end, heard, update: (now) => { current = now; heard["change:snapshot"](); },
+    receive: (message) => heard["msg:custom"](message, []) };
+};
+// What is there, without what TypeScript alone adds: buttons, the status line, an empty line of facts.
+window.outline = (node) => {
+  if (node.nodeType === Node.TEXT_NODE) return node.data;
+  if (node.matches("style, .r-copy, .r-said, .r-state, [hidden]")) return "";
+  const inner = [...node.childNodes].map(window.outline).join("\\u0001").replace(/\\u0001+/g, "");
+  if (node.matches(".r-line, .r-sort")) return inner;
+  const skipped = new Set(["r-code", "r-state"]);
+  const names = "class role aria-level aria-label scope start href rel target open tabindex".split(" ");
+  const given = names.filter((name) => node.hasAttribute(name)).map((name) => {
+    const value = node.getAttribute(name).split(" ").filter((each) => name !== "class" || !skipped.has(each));
+    return ` ${name}=${value.join(" ")}`;
+  });
+  return `<${node.localName}${given.join("")}>${inner}</>`;
+};
+window.outlineOf = (html) =>
+  window.outline(new DOMParser().parseFromString(html, "text/html").querySelector(".reyn-view"));
+"""
+
+
+class Drawing:
+    """Shows snapshots one after the other."""
+
+    def __init__(self, shown: Bare) -> None:
+        self.page, self.shown = shown.page, shown
+        self.page.evaluate(f"async () => {{ {PREPARE} }}")
+
+    def show(self, given: View | dict[str, Any] | Any) -> None:
+        self.page.evaluate("(snapshot) => window.draw(snapshot)", self._snapshot(given))
+
+    def update(self, given: View | dict[str, Any]) -> None:
+        self.page.evaluate("(snapshot) => window.shown.update(snapshot)", self._snapshot(given))
+
+    def outline(self) -> str:
+        made: str = self.page.evaluate("() => window.outline(window.shown.el.querySelector('.reyn-view'))")
+        return made
+
+    def outline_of(self, html: str) -> str:
+        made: str = self.page.evaluate("(html) => window.outlineOf(html)", html)
+        return made
+
+    @staticmethod
+    def _snapshot(given: Any) -> Any:
+        return to_snapshot(given, "another session") if isinstance(given, View) else given
+
+
+@contextmanager
+def drawing(browser: Browser, session: Session, theme: str = "light") -> Iterator[Drawing]:
+    empty = {
+        "protocol": 1,
+        "session": "none",
+        "live": None,
+        "view": {"kind": "x", "title": "x", "blocks": []},
+    }
+    with bare(browser, session, empty, theme) as shown:
+        yield Drawing(shown)

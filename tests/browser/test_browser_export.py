@@ -1,0 +1,216 @@
+"""An exported page, opened from disk: it draws, sorts and opens steps without a kernel and without a network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from browser.browser_support import STATIC
+from playwright.sync_api import Browser, Page, expect
+from render_samples import HOSTILE, every_kind
+
+from reyn_jupyter import Session
+from reyn_jupyter.models.scripted import ScriptedModel, call
+from reyn_jupyter.notebook.errors import ReynError
+from reyn_jupyter.notebook.options import parse
+from reyn_jupyter.notebook.render import page as pages
+from reyn_jupyter.notebook.render import to_html, view
+from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
+from reyn_jupyter.notebook.render.page import Entry, to_page
+from reyn_jupyter.notebook.verb import Context
+from reyn_jupyter.notebook.verbs.export import VERB, ExportOptions
+from reyn_jupyter.runtime.results import Card
+from reyn_jupyter.sessions import current
+
+pytestmark = pytest.mark.browser
+
+
+@dataclass
+class Opened:
+    page: Page
+    complaints: list[str] = field(default_factory=list)
+    elsewhere: list[str] = field(default_factory=list)
+
+
+@contextmanager
+def opened(browser: Browser, path: Path, script: bool = True) -> Iterator[Opened]:
+    """A page from disk, as a double click opens it."""
+    context = browser.new_context(java_script_enabled=script, viewport={"width": 1100, "height": 900})
+    shown = Opened(context.new_page())
+    shown.page.on("console", lambda each: shown.complaints.append(each.text))
+    shown.page.on("pageerror", lambda error: shown.complaints.append(str(error)))
+    shown.page.on("request", lambda each: shown.elsewhere.append(each.url))
+    shown.page.goto(path.as_uri())
+    shown.elsewhere = [url for url in shown.elsewhere if url not in (path.as_uri(), "data:,")]
+    try:
+        yield shown
+    finally:
+        context.close()
+
+
+@pytest.fixture(autouse=True)
+def built(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The renderer that the other browser tests use."""
+    monkeypatch.setattr(pages, "STATIC", STATIC)
+
+
+@pytest.fixture
+def session(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Session:
+    """The kernel's session, with one run that read two files."""
+    monkeypatch.chdir(workspace)
+    monkeypatch.setattr(current, "_current", [])
+    made = current.session()
+    steps = [call("file__read", path="notes.txt"), call("file__read", path="data/orders.csv")]
+    made.parts.model = ScriptedModel(*steps, "There are **3** orders.")
+    made.ask("how many orders are there?")
+    return made
+
+
+def export(line: str) -> Card:
+    made = VERB.run(Context(None), parse(ExportOptions, line))
+    assert isinstance(made, Card)
+    return made
+
+
+def test_a_run_is_exported_with_its_steps_and_opens_without_a_kernel(
+    browser: Browser, session: Session, workspace: Path
+) -> None:
+    card = export("run.html")
+    facts = dict(card.facts)
+    assert facts["file"] == "run.html" and card.data["bytes"] == (workspace / "run.html").stat().st_size
+    with opened(browser, workspace / "run.html") as shown:
+        expect(shown.page.get_by_role("heading", level=1)).to_have_text("how many orders are there?")
+        expect(shown.page.locator("main")).to_contain_text("There are 3 orders.")
+        steps = shown.page.get_by_role("option").or_(shown.page.get_by_role("row"))
+        steps.filter(has_text="file__read").last.click()
+        expect(shown.page.locator("main")).to_contain_text("north,10")
+        assert shown.complaints == [] and shown.elsewhere == []
+
+
+def test_tables_in_a_page_are_sorted_by_a_click(browser: Browser, session: Session, workspace: Path) -> None:
+    export("page.html list runs blobs --title Catalog")
+    with opened(browser, workspace / "page.html") as shown:
+        expect(shown.page.get_by_role("heading", level=1)).to_have_text("Catalog")
+        table = shown.page.locator("table").first
+        names = table.locator("tbody th").all_inner_texts()
+        button = table.locator("th button").first
+        button.click()
+        button.press("Enter")
+        assert table.locator("tbody th").all_inner_texts() == sorted(names, key=str.casefold, reverse=True)
+        assert shown.complaints == [] and shown.elsewhere == []
+
+
+def test_without_javascript_the_same_words_are_there(
+    browser: Browser, session: Session, workspace: Path
+) -> None:
+    export("page.html last list")
+    with opened(browser, workspace / "page.html", script=False) as shown:
+        expect(shown.page.locator("main")).to_contain_text("There are 3 orders.")
+        expect(shown.page.locator("main")).to_contain_text("file__read")
+        assert shown.elsewhere == []
+
+
+@pytest.mark.parametrize("script", [True, False], ids=["drawn", "without a script"])
+def test_nothing_hostile_ends_its_place_in_a_page(browser: Browser, tmp_path: Path, script: bool) -> None:
+    hostile = [
+        *HOSTILE,
+        "</script><script>window.ran=1</script>",
+        "<!--<script>",
+        "\u2028</title><base href=http://evil.example>",
+    ]
+    made = [
+        view(each, tail=text if name == "live" else None)
+        for text in hostile
+        for name, each in every_kind(text).items()
+    ]
+    entries = [
+        Entry(to_snapshot(each, "s"), to_html(each), {"x": {"text": each.title}})
+        for each in made[:: 3 if script else 1]
+    ]
+    path = tmp_path / "hostile.html"
+    path.write_text(to_page(hostile[-1] + hostile[-3], entries, hostile[-2]), encoding="utf-8")
+    with opened(browser, path, script) as shown:
+        assert shown.page.locator("section").count() == len(entries)
+        assert shown.page.locator("main .reyn-view").count() >= len(entries)
+        assert shown.page.locator("main :is(img, iframe, svg, base, form, link, math)").count() == 0
+        assert shown.complaints == [] and shown.elsewhere == []
+        if script:
+            assert shown.page.evaluate("() => window.ran") is None
+            assert shown.page.locator(".reyn-saved").count() == 0
+
+
+def test_a_page_lets_no_other_script_run_and_loads_nothing(browser: Browser, tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    made = to_page("Page", [])
+    attack = (
+        "<script>window.ran=1</script><img src=x onerror=window.ran=2><img src=http://evil.example/a.png>"
+    )
+    path.write_text(made.replace("<main>", f"<main>{attack}"), encoding="utf-8")
+    with opened(browser, path) as shown:
+        assert shown.page.evaluate("() => window.ran") is None
+        assert len(shown.complaints) >= 2 and all(
+            "Content Security Policy" in each for each in shown.complaints
+        )
+
+
+def test_a_recorded_answer_is_found_and_anything_else_says_that_it_is_not_saved(
+    browser: Browser, session: Session, workspace: Path
+) -> None:
+    export("run.html")
+    with opened(browser, workspace / "run.html") as shown:
+        shown.page.get_by_role("button", name="Compare").click()
+        expect(shown.page.locator("main")).to_contain_text("not in the saved page")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_page_follows_the_reader_s_theme(
+    browser: Browser, session: Session, workspace: Path, theme: str
+) -> None:
+    export("page.html last runs")
+    with opened(browser, workspace / "page.html") as shown:
+        shown.page.emulate_media(color_scheme="dark" if theme == "dark" else "light")
+        background = shown.page.locator(".reyn-view").first.evaluate(
+            "(each) => getComputedStyle(each).backgroundColor"
+        )
+        assert background == ("rgb(20, 23, 28)" if theme == "dark" else "rgb(255, 255, 255)")
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("../out.html", "climbs with"),
+        ("/tmp/out.html", "outside the workspace"),
+        ("notes.txt", "ends in .html"),
+        ("missing/out.html", "is no folder that exists"),
+        ("out.html nothing-like-this", "names neither a run nor a blob"),
+    ],
+)
+def test_a_page_is_written_inside_the_workspace_alone(
+    session: Session, workspace: Path, line: str, said: str
+) -> None:
+    with pytest.raises(ReynError, match=said):
+        export(line)
+    assert not list(workspace.rglob("out.html")) and (workspace / "notes.txt").read_text().startswith("first")
+
+
+def test_a_file_that_is_there_is_replaced_only_when_asked(session: Session, workspace: Path) -> None:
+    (workspace / "mine.html").write_text("mine")
+    with pytest.raises(ReynError, match=r"is there already\..*add --force"):
+        export("mine.html")
+    assert (workspace / "mine.html").read_text() == "mine"
+    export("mine.html --force")
+    assert (workspace / "mine.html").read_text().startswith("<!doctype html>")
+
+
+def test_a_secret_of_the_environment_is_not_exported(
+    session: Session, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    secret = "sk-abcdefghijklmnopqrstuvwxyz0123456789"
+    monkeypatch.setenv("OPENAI_API_KEY", secret)
+    session.parts.model = ScriptedModel(f"the key is {secret}")
+    session.ask("tell me")
+    export("run.html")
+    assert secret not in (workspace / "run.html").read_text()

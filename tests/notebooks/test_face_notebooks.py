@@ -1,0 +1,90 @@
+"""The notebooks about the explorer and about large results, run from top to bottom with nobody there to be asked."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from nbclient import NotebookClient
+
+from reyn_jupyter.demo import REPOSITORY
+
+NOTEBOOKS = REPOSITORY / "notebooks"
+NAMES = ("02_explore_catalog.ipynb", "03_large_outputs.ipynb")
+LARGEST_DISPLAY = 100 * 1024
+
+pytestmark = pytest.mark.kernel
+
+
+@pytest.fixture(scope="module")
+def explored(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return executed(NAMES[0], tmp_path_factory.mktemp("explored"))
+
+
+@pytest.fixture(scope="module")
+def large(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return executed(NAMES[1], tmp_path_factory.mktemp("large"))
+
+
+@pytest.fixture(params=["explored", "large"])
+def ran(request: pytest.FixtureRequest) -> Any:
+    return request.getfixturevalue(request.param)
+
+
+def executed(name: str, folder: Path) -> Any:
+    """A notebook as it stands after a run in a copy of its folder."""
+    shutil.copytree(NOTEBOOKS / "data", folder / "data")
+    notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("REYN_STATE_DIR", "REYN_CONFIG_DIR", "IPYTHONDIR"):
+            patch.setenv(name, str(folder / name.lower()))
+        NotebookClient(
+            notebook,
+            timeout=120,
+            kernel_name="python3",
+            resources={"metadata": {"path": str(folder)}},
+            store_widget_state=False,
+        ).execute()
+    notebook.metadata["folder"] = str(folder)
+    return notebook
+
+
+def test_every_cell_runs(ran: Any) -> None:
+    code = [cell for cell in ran.cells if cell.cell_type == "code"]
+    assert code and all(cell.execution_count for cell in code)
+    assert not [output for cell in code for output in cell.outputs if output.output_type == "error"]
+
+
+def test_every_display_shows_without_a_kernel_too(ran: Any) -> None:
+    shown = [output for cell in ran.cells for output in cell.get("outputs", ()) if "data" in output]
+    ours = [
+        output.data
+        for output in shown
+        if any(mime.startswith("application/vnd.reyn.") for mime in output.data)
+    ]
+    assert len(ours) >= 5
+    for data in ours:
+        assert data["text/plain"].strip() and "<script" not in data["text/html"]
+        assert len(json.dumps(data)) < LARGEST_DISPLAY
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_notebook_is_kept_without_outputs_and_widget_state(name: str) -> None:
+    notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
+    nbformat.validate(notebook)
+    assert "widgets" not in notebook.metadata
+    assert not any(cell.get("outputs") or cell.get("execution_count") for cell in notebook.cells)
+    assert len({cell.id for cell in notebook.cells}) == len(notebook.cells)
+
+
+def test_a_page_for_somebody_without_a_kernel_is_written(large: Any) -> None:
+    assert (Path(large.metadata["folder"]) / "clock-changes.html").stat().st_size > 10_000
+
+
+def test_the_conversation_keeps_a_summary_and_the_id_of_a_large_table(large: Any) -> None:
+    (said,) = next(cell for cell in large.cells if cell.id == "payload").outputs
+    assert "[blob:" in said.text and len(said.text) < 1000
