@@ -13,17 +13,27 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from reyn_jupyter.notebook.exporting import export
     from reyn_jupyter.runtime.functions import action
     from reyn_jupyter.runtime.trace import Trace
     from reyn_jupyter.sessions.current import session
     from reyn_jupyter.sessions.face import Session
 
-__all__ = ["Session", "Trace", "action", "load_ipython_extension", "session", "unload_ipython_extension"]
+__all__ = [
+    "Session",
+    "Trace",
+    "action",
+    "export",
+    "load_ipython_extension",
+    "session",
+    "unload_ipython_extension",
+]
 
 _PUBLIC = {
     "Session": "reyn_jupyter.sessions.face",
     "Trace": "reyn_jupyter.runtime.trace",
     "action": "reyn_jupyter.runtime.functions",
+    "export": "reyn_jupyter.notebook.exporting",
     "session": "reyn_jupyter.sessions.current",
 }
 

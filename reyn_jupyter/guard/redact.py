@@ -1,7 +1,7 @@
 """Takes secrets out of text where it leaves the kernel: to a model, a run file, a cassette, a saved display.
 
 Invariant: ``text(text(x)) == text(x)``, and no value of an environment variable that is named like a secret
-is in what comes out, in its plain, JSON, base64 or URL form. A text without a secret comes back as the very
+is in what comes out, in its plain, repr, JSON, base64 or URL form. A text without a secret comes back as the very
 same object after one linear pass (about 2 µs for 500 bytes, 2 ms for a megabyte), since every text of a
 turn passes here. Nothing is redacted by entropy: that would eat hashes.
 """
@@ -220,8 +220,9 @@ def _joined(spans: list[Span]) -> tuple[Span, ...]:
 
 
 def _forms(value: str) -> Iterator[str]:
-    """The texts that give a value away: itself, each line of a key block, JSON, URL, base64 at any offset."""
+    """The texts that give a value away: itself, each line of a key block, repr, JSON, URL, base64 at any offset."""
     yield value
+    yield repr(value)[1:-1]
     yield json.dumps(value)[1:-1]
     yield json.dumps(value, ensure_ascii=False)[1:-1]
     if value.startswith("-----BEGIN"):

@@ -1,7 +1,7 @@
 """What a display in a kernel holds beside its static parts: what it goes on with, and a widget for hosts that need one.
 
-Invariant: a widget is made only where a kernel answers it and no front end of ours draws the MIME type itself, since
-every widget carries its whole module.
+Invariant: a widget is made only where a kernel answers it, a person looks, and no front end of ours draws the MIME type
+itself: every widget carries its module, and a page that is made without a person would load foreign code to show one.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 from reyn_jupyter.notebook.render.display import MIME, WIDGET_MIME, bundle, kind_of
 from reyn_jupyter.notebook.render.model import View
 from reyn_jupyter.notebook.serving.lives import live_of
+from reyn_jupyter.runtime.consent import front_end_there
 
 _log = logging.getLogger(__name__)
 
@@ -31,7 +32,7 @@ def widget_view(snapshot: dict[str, Any]) -> dict[str, Any]:
     """The widget's part of a display, {} where none is needed or can be made."""
     from reyn_jupyter.notebook.serving.hub import kernel_hub
 
-    if kernel_hub().drawn_by():
+    if not front_end_there() or kernel_hub().drawn_by():
         return {}
     try:
         from reyn_jupyter.notebook.widget import LiveWidget

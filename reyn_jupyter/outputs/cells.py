@@ -99,8 +99,16 @@ def encode_cells(
 
 
 def _encode_times(part: pd.Series[Any]) -> list[JsonValue]:
+    import numpy as np
     import pandas as pd
 
+    values: Any = part.to_numpy()
+    if values.dtype.kind == "M":  # no time zone
+        seconds = values.astype("datetime64[s]")
+        missing = np.isnat(values)
+        if ((seconds == values) | missing).all():  # then numpy writes what isoformat does, many times faster
+            texts = np.datetime_as_string(seconds).tolist()
+            return [None if gone else text for text, gone in zip(texts, missing.tolist(), strict=True)]
     return [None if item is pd.NaT else item.isoformat() for item in part.tolist()]
 
 

@@ -39,9 +39,11 @@ def matching(snapshot: CatalogSnapshot, words: list[str]) -> list[Action]:
     if not words:
         return list(snapshot.actions)
     folded = [fold(word) for word in words]
-    return [
+    found = [
         action
         for part in snapshot.visible
         for action, text in zip(part.actions, part.folded, strict=True)
         if all(word in text for word in folded)
     ]
+    # What a name says comes before what only a description mentions.
+    return sorted(found, key=lambda action: not all(word in fold(str(action.name)) for word in folded))

@@ -93,6 +93,7 @@ class Served:
         self.outgoing: SimpleQueue[dict[str, Any] | None] = SimpleQueue()
         self.requests: list[dict[str, Any]] = []
         self.silent = threading.Event()  # set: the kernel does not answer any more
+        self.mute: set[str] = set()  # operations that it does not answer
         self.hub = Hub(lambda: session)
         self.connection = Connection(self.hub, self._put, None)
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -133,7 +134,7 @@ class Served:
             def do_POST(self) -> None:
                 message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 served.requests.append(message)
-                if not served.silent.is_set():
+                if not served.silent.is_set() and message.get("op") not in served.mute:
                     served.connection.receive(message)
                 self._send("text/plain", b"ok")
 
@@ -171,10 +172,12 @@ class Served:
 
 @contextmanager
 def bare(
-    browser: Browser, session: Session, snapshot: dict[str, Any], theme: str = "light"
+    browser: Browser, session: Session, snapshot: dict[str, Any], theme: str = "light", *, silent: bool = False
 ) -> Iterator[Bare]:
-    """Show a snapshot in a bare page, by the module that every widget carries."""
+    """Show a snapshot in a bare page, by the module that every widget carries; `silent`: the kernel does not answer."""
     server = Served(session, snapshot, theme)
+    if silent:
+        server.silent.set()
     page = browser.new_page(viewport={"width": 1100, "height": 900})
     shown = Bare(page, server)
     page.on(
@@ -186,7 +189,7 @@ def bare(
         "request",
         lambda each: (
             None
-            if each.url.startswith(server.url) or each.url.startswith("data:")
+            if each.url.startswith(server.url) or each.url.startswith(("data:", "blob:"))
             else shown.elsewhere.append(each.url)
         ),
     )

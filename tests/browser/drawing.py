@@ -13,16 +13,24 @@ from reyn_jupyter import Session
 from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
 from reyn_jupyter.notebook.render.model import View
 
-# A model as anywidget gives it, of a kernel that never answers, whose messages and cells are kept.
+# A model as anywidget gives it, whose messages are kept. Its kernel gives the code of views, and answers what a test
+# put into `window.answers` by the name of the operation; nothing else.
 PREPARE = """
-window.widget = (await import("/static/blob.js")).default;
+window.widget = (await import("/static/widget.js")).default;
+window.answers = {};
+const answer = async (heard, { id, op, args }) => {
+  const code = op === "module.open" && (await (await fetch(`/static/${args.name}.js`)).text());
+  const value = code ? { code, style: "" } : window.answers[op];
+  if (value) heard["msg:custom"]?.({ type: "answer", id, value }, []);
+};
 window.draw = (snapshot) => {
   document.getElementById("host").replaceChildren();
   const heard = {};
   const sent = [];
   let current = snapshot;
   const model = {
-    get: () => current, set() {}, save_changes() {}, send: (message) => sent.push(message),
+    get: () => current, set() {}, save_changes() {},
+    send: (message) => { sent.push(message); void answer(heard, message); },
     on: (name, listener) => { heard[name] = listener; }, off: (name) => { delete heard[name]; },
   };
   const el = document.createElement("div");

@@ -6,22 +6,25 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import pytest
 from browser.browser_support import STATIC
 from playwright.sync_api import Browser, Page, expect
 from render_samples import HOSTILE, every_kind
 
+import reyn_jupyter
 from reyn_jupyter import Session
 from reyn_jupyter.models.scripted import ScriptedModel, call
+from reyn_jupyter.notebook import front_end
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import parse
-from reyn_jupyter.notebook.render import page as pages
 from reyn_jupyter.notebook.render import to_html, view
 from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
 from reyn_jupyter.notebook.render.page import Entry, to_page
 from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.notebook.verbs.export import VERB, ExportOptions
+from reyn_jupyter.outputs.content import Structured
 from reyn_jupyter.runtime.results import Card
 from reyn_jupyter.sessions import current
 
@@ -54,7 +57,7 @@ def opened(browser: Browser, path: Path, script: bool = True) -> Iterator[Opened
 @pytest.fixture(autouse=True)
 def built(monkeypatch: pytest.MonkeyPatch) -> None:
     """The renderer that the other browser tests use."""
-    monkeypatch.setattr(pages, "STATIC", STATIC)
+    monkeypatch.setattr(front_end, "STATIC", STATIC)
 
 
 @pytest.fixture
@@ -156,13 +159,55 @@ def test_a_page_lets_no_other_script_run_and_loads_nothing(browser: Browser, tmp
         )
 
 
-def test_a_recorded_answer_is_found_and_anything_else_says_that_it_is_not_saved(
+def test_a_run_in_a_page_offers_nothing_that_needs_a_kernel(
     browser: Browser, session: Session, workspace: Path
 ) -> None:
     export("run.html")
     with opened(browser, workspace / "run.html") as shown:
-        shown.page.get_by_role("button", name="Compare").click()
+        expect(shown.page.get_by_role("listbox", name="Steps")).to_be_visible()
+        expect(shown.page.get_by_role("button", name="Compare")).to_have_count(0)
+        expect(shown.page.get_by_role("button", name="Stop")).to_have_count(0)
+
+
+def stored(session: Session, value: object) -> str:
+    store: Any = session.parts.services.blobs
+    return str(store.put(Structured(value)).id)
+
+
+def test_a_stored_table_is_paged_in_a_page_and_the_rest_is_announced(
+    browser: Browser, session: Session, workspace: Path
+) -> None:
+    small = stored(session, [{"n": number, "name": f"row {number}"} for number in range(900)])
+    large = stored(session, [{"n": number} for number in range(5_000)])
+    export(f"page.html {small} {large}")
+    with opened(browser, workspace / "page.html") as shown:
+        whole, part = shown.page.get_by_role("grid").all()
+        expect(whole).to_have_attribute("aria-rowcount", "901")
+        whole.get_by_role("gridcell").first.click()
+        shown.page.keyboard.press("Control+End")
+        expect(whole.get_by_role("gridcell", name="row 899", exact=True)).to_be_visible()
+        expect(part).to_have_attribute("aria-rowcount", "201")
+        expect(shown.page.get_by_role("note")).to_contain_text("the first 200 of 5,000 rows")
+        part.get_by_role("columnheader", name="n").click()
         expect(shown.page.locator("main")).to_contain_text("not in the saved page")
+        expect(shown.page.get_by_role("alert")).to_have_count(0)
+        expect(shown.page.get_by_role("button", name="Try again")).to_have_count(0)
+        assert shown.complaints == [] and shown.elsewhere == []
+
+
+def test_a_stored_tree_is_open_two_levels_deep_in_a_page(
+    browser: Browser, session: Session, workspace: Path
+) -> None:
+    blob = stored(session, {"outer": {"inner": {"deep": 1}}, "text": "words"})
+    export(f"page.html {blob}")
+    with opened(browser, workspace / "page.html") as shown:
+        items = shown.page.get_by_role("treeitem")
+        items.filter(has_text="outer").click()
+        items.filter(has_text="inner").click()
+        expect(shown.page.locator("main")).to_contain_text("not in the saved page")
+        shown.page.get_by_role("tab", name="Text").click()
+        expect(shown.page.get_by_role("tabpanel")).to_contain_text("words")
+        assert shown.complaints == [] and shown.elsewhere == []
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
@@ -214,3 +259,17 @@ def test_a_secret_of_the_environment_is_not_exported(
     session.ask("tell me")
     export("run.html")
     assert secret not in (workspace / "run.html").read_text()
+
+
+def test_the_python_face_writes_the_same_page(browser: Browser, session: Session, tmp_path: Path) -> None:
+    card = reyn_jupyter.export(tmp_path / "page.html", session.trace("last"), session.blobs, title="Mine")
+    assert card.data["bytes"] == (tmp_path / "page.html").stat().st_size
+    with opened(browser, tmp_path / "page.html") as shown:
+        expect(shown.page.get_by_role("heading", level=1)).to_have_text("Mine")
+        expect(shown.page.locator("main")).to_contain_text("There are 3 orders.")
+
+
+def test_a_page_of_nothing_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(TypeError, match="at least one object"):
+        reyn_jupyter.export(tmp_path / "page.html")
+    assert list(tmp_path.iterdir()) == []

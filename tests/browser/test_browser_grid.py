@@ -97,7 +97,7 @@ def test_the_last_of_a_million_rows_is_reached_by_scrolling_and_by_its_number(
         expect(last).to_be_in_viewport()
         expect(last).to_contain_text("999999")
         expect(status(shown)).to_contain_text("1,000,000")
-        shown.page.get_by_label("Row", exact=True).first.fill("500000")
+        shown.page.get_by_label("Go to row").fill("500000")
         shown.page.keyboard.press("Enter")
         expect(shown.page.locator("tr[aria-rowindex='500001']")).to_contain_text("499999")
         drawn = shown.page.locator("tbody tr").count()
@@ -209,7 +209,7 @@ def test_ten_thousand_columns_come_page_by_page(browser: Browser, session: Sessi
     blob = stored(session, pd.DataFrame(np.arange(30_000).reshape(3, 10_000)))
     with grid(browser, session, blob) as shown:
         assert shown.page.get_by_role("grid").get_attribute("aria-colcount") == "10001"
-        shown.page.get_by_label("Column", exact=True).first.fill("9999")
+        shown.page.get_by_label("Go to column", exact=True).first.fill("9999")
         shown.page.keyboard.press("Enter")
         expect(head(shown, "9998")).to_be_visible()
         expect(shown.page.locator("tbody [aria-colindex='10000']").last).to_have_text("29998")

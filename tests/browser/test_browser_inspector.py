@@ -210,7 +210,7 @@ def test_a_text_is_paged_searched_and_marked(
         expect(page.locator(".r-hit .r-no")).to_have_text("1,000")
         page.keyboard.press("Shift+Enter")
         expect(page.locator(".r-hit .r-no")).to_have_text("100,000")
-        page.get_by_label("Search").fill("absent")
+        page.get_by_label("Search the text").fill("absent")
         page.keyboard.press("Enter")
         expect(page.get_by_text("no match")).to_be_visible()
 
@@ -221,7 +221,7 @@ def test_a_regular_expression_that_makes_no_sense_says_so(
     with inspected(browser, session, keep("alpha 1\nbeta\n"), r"grep:\w+ \d") as shown:
         page = shown.page
         expect(page.locator(".r-hit mark")).to_have_text("alpha 1")
-        page.get_by_label("Search").fill("(")
+        page.get_by_label("Search the text").fill("(")
         page.keyboard.press("Enter")
         expect(page.get_by_role("alert")).to_contain_text("not a usable pattern")
         page.get_by_role("button", name="Dismiss").click()
@@ -325,7 +325,7 @@ def test_the_inspector_has_no_serious_finding_of_axe(
         assert page.evaluate(SERIOUS) == []
         page.get_by_role("tab", name="Text").click()
         page.get_by_role("button", name="show all").click()
-        page.get_by_label("Search").fill("x")
+        page.get_by_label("Search the text").fill("x")
         page.keyboard.press("Enter")
         expect(page.locator("mark").first).to_be_visible()
         assert page.evaluate(SERIOUS) == []

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from browser.drawing import Drawing, drawing
+from browser.run_samples import snapshot, two_runs
 from playwright.sync_api import Browser, expect
 from render_samples import every_kind
 
@@ -16,7 +17,9 @@ from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
 from reyn_jupyter.notebook.render.model import Commands, Message, View
 from reyn_jupyter.notebook.serving.hub import SESSION_ID
-from reyn_jupyter.notebook.serving.protocol import LiveBlob
+from reyn_jupyter.notebook.serving.protocol import LiveBlob, LiveTrace
+from reyn_jupyter.notebook.serving.recording import recorded
+from reyn_jupyter.sessions.wiring import ENGINE
 
 pytestmark = pytest.mark.browser
 
@@ -106,10 +109,31 @@ def test_another_snapshot_of_a_live_display_is_gone_on_with_only_when_it_names_s
     page.show(live())
     welcome(page, SESSION_ID)
     opens = "() => window.shown.sent.filter((each) => each.op === 'blob.open').map((each) => each.args.blob)"
+    page.page.wait_for_function(f"{opens[6:]}.length === 1")
     page.update(live("The same blob"))
-    assert page.page.evaluate(opens) == ["b"]
     page.update({**live(), "live": {"type": "blob", "blob": "c", "selector": None}})
+    page.page.wait_for_function(f"{opens[6:]}.length === 2")
     assert page.page.evaluate(opens) == ["b", "c"]
+
+
+def test_the_card_of_a_run_that_ends_meanwhile_keeps_what_the_person_chose(
+    page: Drawing, tmp_path: Path
+) -> None:
+    session, run, _ = two_runs(tmp_path)
+    answers = ENGINE.run(recorded(session, LiveTrace(run=run.run)))
+    page.page.evaluate(
+        "(answers) => { window.answers = answers; }",
+        {key.split()[0]: value for key, value in answers.items()},
+    )
+    page.show(snapshot(run, LiveTrace(run=run.run, running=True)))
+    welcome(page, SESSION_ID)
+    page.page.get_by_role("option").nth(2).click()
+    page.page.evaluate("() => { window.drawn = document.querySelector('#host .r-trace'); }")
+    page.update(snapshot(run, LiveTrace(run=run.run, running=False)))
+    chosen = page.page.get_by_role("option", selected=True)
+    expect(chosen).to_have_text(page.page.get_by_role("option").nth(2).inner_text(), use_inner_text=True)
+    assert page.page.evaluate("() => window.drawn.isConnected")
+    assert len(page.page.evaluate("() => window.shown.sent.filter((each) => each.op === 'trace.open')")) == 1
 
 
 def test_closing_a_display_takes_out_everything(page: Drawing) -> None:

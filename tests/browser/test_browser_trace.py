@@ -305,3 +305,22 @@ def test_a_question_that_is_answered_elsewhere_goes_away(browser: Browser, tmp_p
         run.answer(run.pending[0].id, "deny")
         expect(consent(shown)).to_have_count(0)
         assert answers(shown) == []
+
+
+def test_what_a_step_stored_is_inspected_below_it_where_there_are_no_tabs(
+    browser: Browser, tmp_path: Path
+) -> None:
+    session = scripted(tmp_path, invoke("file__read", path="long.txt"), "Read.")
+    (tmp_path / "long.txt").write_text("".join(f"line {number}\n" for number in range(20_000)))
+    run = session.ask("read it", approve="all")
+    with bare(browser, session, snapshot(run, LiveTrace(run=run.run))) as shown:
+        shown.page.get_by_role("option").filter(has_text="file__read").click()
+        button = shown.page.get_by_role("button", name="Inspect what was stored")
+        button.click()
+        expect(shown.page.locator(".r-inspector")).to_contain_text("line 3")
+        expect(button).to_have_attribute("aria-expanded", "true")
+        button.click()
+        expect(shown.page.locator(".r-inspector")).to_have_count(0)
+        shown.page.get_by_role("option").first.click()
+        expect(button).to_have_count(0)
+        assert shown.complaints == [] and shown.elsewhere == []

@@ -69,7 +69,7 @@ def hosted(browser: Browser, workspace: Path) -> Iterator[Hosted]:
     page = browser.new_page()
     page.clock.install()
     page.set_content(PAGE)
-    page.evaluate(HOST, [(STATIC / "explorer.js").read_text("utf-8"), json.loads(json.dumps(snapshot))])
+    page.evaluate(HOST, [(STATIC / "widget.js").read_text("utf-8"), json.loads(json.dumps(snapshot))])
     yield Hosted(page, "the session")
     page.close()
 

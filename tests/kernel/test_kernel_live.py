@@ -33,7 +33,7 @@ def comm(kernel: Kernel) -> Iterator[Comm]:
 
 def data_of(kernel: Kernel, code: str) -> dict[str, Any]:
     """The one display of a cell as it stands in the end."""
-    cell = kernel.run(code)
+    cell = kernel.run(code, answers=())
     assert cell.error is None, cell.error
     assert len(cell.outputs) == 1
     shown: dict[str, Any] = (cell.updates or cell.outputs)[-1]["data"]
@@ -106,7 +106,7 @@ def test_an_object_of_another_session_stays_a_snapshot(kernel: Kernel, tmp_path:
 
 def test_a_card_that_still_streams_has_no_widget(kernel: Kernel) -> None:
     kernel.run("says(call('list_actions'), 'Hello.', delay=0.15)")
-    cell = kernel.run("%%reyn\nhello")
+    cell = kernel.run("%%reyn\nhello", answers=())
     shown = [each["data"] for each in (*cell.outputs, *cell.updates)]
     assert [WIDGET in data for data in shown] == [False] * (len(shown) - 1) + [True]
     assert len(shown) >= 3
@@ -120,9 +120,14 @@ def test_a_page_that_draws_our_types_itself_gets_no_widgets(kernel: Kernel) -> N
     assert WIDGET in data_of(kernel, "%reyn explore")
 
 
+def test_where_nobody_looks_there_is_no_widget(kernel: Kernel) -> None:
+    (output,) = kernel.run("%reyn explore").outputs
+    assert WIDGET not in output["data"] and "text/html" in output["data"]
+
+
 def test_a_background_run_has_one_widget_that_hears_of_its_end(kernel: Kernel) -> None:
     kernel.run("says(call('list_actions'), 'Done.', delay=0.2)")
-    cell = kernel.run("run = %reyn ask --bg hello")
+    cell = kernel.run("run = %reyn ask --bg hello", answers=())
     updates = [each["content"]["data"] for each in kernel.later("✓ done")]
     shown = [cell.outputs[0]["data"], *updates]
     assert {data[WIDGET]["model_id"] for data in shown} == {shown[0][WIDGET]["model_id"]}

@@ -6,6 +6,7 @@ import filecmp
 import hashlib
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -22,7 +23,16 @@ PACKAGE = Path(reyn_jupyter.__file__).parent
 ROOT = PACKAGE.parent
 FRONT = ROOT / "labextension"
 SHARED_STYLE = PACKAGE / "notebook" / "render" / "view.css"
-SOURCES = ("src", "style", "schema", "package.json", "tsconfig.json", "yarn.lock", "rspack.config.cjs", "build.mjs")
+SOURCES = (
+    "src",
+    "style",
+    "schema",
+    "package.json",
+    "tsconfig.json",
+    "yarn.lock",
+    "rspack.config.cjs",
+    "build.mjs",
+)
 WIDGET_BYTES = 30 * 1024
 
 
@@ -50,7 +60,7 @@ def environment() -> dict[str, str]:
 def test_every_bundle_names_the_sources_it_was_built_from() -> None:
     wanted = source_hash()
     built = [*(PACKAGE / "static").glob("*.js"), *(PACKAGE / "static").glob("*.css")]
-    assert len(built) == 8, (
+    assert len(built) == 2 * len(MODULES), (
         "make bundle builds a module and a style sheet for each widget and for the exported page"
     )
     for path in built:
@@ -121,6 +131,34 @@ def test_views_never_make_markup_from_text() -> None:
     for path in (FRONT / "src").rglob("*.ts"):
         text = path.read_text("utf-8")
         assert not [way for way in ways if way in text], path.name
+
+
+STYLES = sorted([SHARED_STYLE, *(FRONT / "style").rglob("*.css")])
+COLOUR = re.compile(
+    r"#[0-9a-f]{3,8}\b|\b(rgba?|hsla?|oklch|lab)\(|\b(black|white|red|green|blue|gr[ae]y|yellow)\b(?!-)", re.I
+)
+ASIDE = re.compile(
+    r"/\*.*?\*/|@import url\(\"\.{1,2}/[\w./-]+\"\);", re.DOTALL
+)  # comments, and our own other sheets
+MOVING = re.compile(r"transition|animation|@keyframes|(?<!over)scroll-behavior")
+
+
+@pytest.mark.parametrize("path", STYLES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+def test_every_colour_is_a_fallback_of_the_host_s_own_and_nothing_moves_or_loads(path: Path) -> None:
+    text = ASIDE.sub("", path.read_text("utf-8"))
+    for each in re.split(r"[;{}]", text):
+        declared = re.sub(r"\s+", " ", each).strip()
+        if COLOUR.search(declared.partition(":")[2]) and not declared.startswith(
+            ("white-space", "box-shadow")
+        ):
+            assert re.match(r"--r-[\w-]+: var\(--jp-", declared), declared
+    assert not re.search(r"url\(|@import|https?:", text)
+    assert not MOVING.search(text) or "prefers-reduced-motion" in text
+
+
+def test_no_view_scrolls_smoothly_or_moves_anything_by_itself() -> None:
+    for path in (FRONT / "src").rglob("*.ts"):
+        assert not re.search(r"""["']smooth["']|\.animate\(""", path.read_text("utf-8")), path.name
 
 
 def test_the_extension_asks_for_nothing_that_only_jupyterlab_has() -> None:

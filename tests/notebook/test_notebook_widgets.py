@@ -22,7 +22,7 @@ from reyn_jupyter.notebook.serving.lives import live_of
 from reyn_jupyter.notebook.serving.protocol import LiveCatalog
 from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.notebook.verbs import doctor
-from reyn_jupyter.notebook.widget import LiveWidget
+from reyn_jupyter.notebook.widget import AWAKE, LiveWidget
 from reyn_jupyter.sessions import current
 
 HELLO = {"protocol": 1, "host": "widget", "version": "", "approves": False}
@@ -84,6 +84,7 @@ def test_messages_go_to_the_kernel_until_the_widget_is_closed(
 def test_where_the_module_is_missing_there_is_the_html_alone_and_the_doctor_says_so(
     snapshot: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(shown, "front_end_there", lambda: True)
     assert WIDGET_MIME in shown.widget_view(snapshot)
     monkeypatch.setattr(front_end, "STATIC", tmp_path)
     assert shown.widget_view(snapshot) == {}
@@ -157,4 +158,29 @@ def test_a_saved_notebook_grows_little_with_a_run(
     for cell in notebook.cells[1:]:
         (output,) = cell.outputs
         assert len(json.dumps(output)) <= 100 * 1024
-        assert {"text/html", "text/plain", WIDGET_MIME} < set(output["data"])
+        assert {"text/html", "text/plain"} < set(output["data"])
+        assert (
+            WIDGET_MIME not in output["data"]
+        )  # with nobody there, no page may want foreign code to show one
+
+
+def test_only_the_widgets_used_last_are_told_of_what_happens_and_an_older_one_comes_back(
+    snapshot: dict[str, Any],
+) -> None:
+    before = set(kernel_hub().connections)
+    made = [LiveWidget(snapshot) for _ in range(AWAKE + 5)]
+    try:
+        for widget in made:
+            widget._received(widget, {"type": "request", "id": 1, "op": "hello", "args": HELLO}, [])
+        assert len(kernel_hub().connections - before) == AWAKE
+        oldest = made[0]
+        oldest._received(oldest, {"type": "request", "id": 2, "op": "approval.pending", "args": {}}, [])
+        assert len(kernel_hub().connections - before) == AWAKE
+        assert oldest._connection in kernel_hub().connections
+        assert oldest._connection.hello is not None
+        assert made[5]._connection not in kernel_hub().connections
+        assert made[0]._esm is made[-1]._esm
+    finally:
+        for widget in made:
+            widget.close()
+    assert kernel_hub().connections == before

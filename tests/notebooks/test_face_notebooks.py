@@ -10,8 +10,10 @@ from typing import Any
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from nbconvert.exporters import HTMLExporter
 
 from reyn_jupyter.demo import REPOSITORY
+from reyn_jupyter.notebook.render.display import WIDGET_MIME
 
 NOTEBOOKS = REPOSITORY / "notebooks"
 NAMES = ("02_explore_catalog.ipynb", "03_large_outputs.ipynb")
@@ -72,6 +74,19 @@ def test_every_display_shows_without_a_kernel_too(ran: Any) -> None:
         assert len(json.dumps(data)) < LARGEST_DISPLAY
 
 
+def test_as_a_page_of_nbconvert_it_shows_our_html_and_loads_no_code_of_widgets(ran: Any) -> None:
+    page, _ = HTMLExporter().from_notebook_node(ran)
+    ours = [
+        output.data
+        for cell in ran.cells
+        for output in cell.get("outputs", ())
+        if any(mime.startswith("application/vnd.reyn.") for mime in output.get("data", ()))
+    ]
+    assert page.count('class="reyn-view"') == len(ours) > 0
+    assert not any(WIDGET_MIME in data for data in ours)  # nobody was there to use one
+    assert WIDGET_MIME not in page and "html-manager" not in page
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_a_notebook_is_kept_without_outputs_and_widget_state(name: str) -> None:
     notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
@@ -82,7 +97,7 @@ def test_a_notebook_is_kept_without_outputs_and_widget_state(name: str) -> None:
 
 
 def test_a_page_for_somebody_without_a_kernel_is_written(large: Any) -> None:
-    assert (Path(large.metadata["folder"]) / "clock-changes.html").stat().st_size > 10_000
+    assert (Path(large.metadata["folder"]) / "stored.html").stat().st_size > 10_000
 
 
 def test_the_conversation_keeps_a_summary_and_the_id_of_a_large_table(large: Any) -> None:

@@ -9,6 +9,6 @@ import { traceViewer } from "../views/trace";
 export const KINDS: Kinds = {
   catalog: explorer(inspector(grid)),
   blob: inspector(grid),
-  trace: traceViewer,
+  trace: traceViewer(inspector(grid)),
   diff: diffViewer,
 };

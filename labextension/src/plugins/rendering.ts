@@ -6,6 +6,8 @@ import { hostFor, hostName } from "./host";
 import { IKernels, Kernels } from "./kernels";
 import { type Desk, factory, rebind } from "./renderer";
 
+declare const VERSION: string; // put in when the extension is built
+
 export const rendering: JupyterFrontEndPlugin<Kernels> = {
   id: "reyn-jupyter:plugin",
   description: "Draws the displays of reyn-jupyter, live over the notebook's kernel.",
@@ -14,7 +16,7 @@ export const rendering: JupyterFrontEndPlugin<Kernels> = {
   requires: [IRenderMimeRegistry],
   optional: [INotebookTracker],
   activate(app: JupyterFrontEnd, registry: IRenderMimeRegistry, tracker: INotebookTracker | null): Kernels {
-    const kernels = new Kernels(tracker, hostName(app), app.version);
+    const kernels = new Kernels(tracker, hostName(app), VERSION);
     const desk = (find: (node: Node) => NotebookPanel | null): Desk => ({
       kernelFor(node) {
         const panel = find(node);

@@ -287,7 +287,7 @@ function close(comm: Kernel.IComm): void {
 }
 
 function said(error: unknown): string {
-  if (error instanceof RequestError && error.code !== "protocol")
-    return `${error.message} ${error.hint}`.trim();
-  return error instanceof Error ? error.message : String(error);
+  const message = error instanceof Error ? error.message : String(error);
+  const hint = error instanceof RequestError ? error.hint : "";
+  return hint ? `${message.replace(/\.$/, "")}. ${hint}` : message;
 }

@@ -19,7 +19,7 @@ const page = globalThis as { reynJupyterViews?: Map<string, Promise<Loaded>> };
 
 /** @param kind the view among those that the module exports */
 export function lazy<M>(name: Name, kind: string): ViewFunction<M> {
-  return (element, model, source, before) => {
+  return (element, model, source, before, saved) => {
     let over = false;
     let end = (): void => fill(element);
     fill(element, before);
@@ -27,7 +27,7 @@ export function lazy<M>(name: Name, kind: string): ViewFunction<M> {
       ({ views, style }) => {
         if (over) return;
         dress(element, name, style);
-        end = (views[kind] as ViewFunction<M>)(element, model, source, before);
+        end = (views[kind] as ViewFunction<M>)(element, model, source, before, saved);
       },
       (error: unknown) => {
         const hint = error instanceof RequestError ? error.hint : "";

@@ -3,6 +3,7 @@
 // Invariant: a request settles exactly once: with its answer, with a RequestError, or with an AbortError when its
 // signal fires. It survives a busy kernel (it stays queued) and fails when the kernel is gone.
 import type { Happened, Live, Operations, Snapshot } from "./messages";
+import type { View } from "../protocol";
 
 export type { Live, Operations, Snapshot };
 export type KernelEvent = Happened["event"];
@@ -32,6 +33,11 @@ export class RequestError extends Error {
   ) {
     super(message);
     this.name = "RequestError";
+  }
+
+  /** By name: the modules that one page loads apart each carry a class of their own. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return value instanceof Error && value.name === "RequestError";
   }
 }
 
@@ -65,11 +71,13 @@ export interface Source {
 /**
  * A view: draws into `element`, returns what takes it out again (listeners, observers, requests under way).
  *
- * `before` is the snapshot as it was drawn, already out of the page: a view that cannot open puts it back.
+ * `before` is the snapshot as it was drawn, already out of the page, and `saved` what it shows: a view shows that until
+ * it has something newer, and for good when it cannot open.
  */
 export type ViewFunction<M> = (
   element: HTMLElement,
   model: M,
   source: Source,
   before?: HTMLElement | null,
+  saved?: View | null,
 ) => () => void;

@@ -8,6 +8,7 @@ import { RequestError, type Source, type ViewFunction } from "../sources/source"
 import { copy, say } from "./copy";
 import { drawForm, type FormView } from "./form";
 import { fill, h } from "./h";
+import { type StoredButton, storedButton } from "./stored";
 import { visible } from "./text";
 import { drawView } from "./view";
 
@@ -30,7 +31,7 @@ export function actionDetail(name: string, source: Source, around: Around): Deta
   const ended = new AbortController();
   let calling: AbortController | null = null;
   let asked = false;
-  let uninspect: (() => void) | null = null;
+  let inspected: StoredButton | null = null;
   const close = h(
     "button.r-button.r-close",
     { type: "button", "aria-label": "Close", onclick: around.close },
@@ -113,15 +114,14 @@ export function actionDetail(name: string, source: Source, around: Around): Deta
     if (!typed) return;
     const { signal } = (calling = new AbortController());
     button.textContent = "Stop";
-    uninspect?.();
-    uninspect = null;
+    inspected?.dispose();
     fill(result, h("div.r-msg.r-muted", { role: "status" }, "Running …"));
     try {
       const answer = await source.request("catalog.invoke", { name, typed }, { signal });
       around.renewed(answer.row);
       if (answer.command) spell(line, answer.command);
       form.mark(answer.errors);
-      fill(result, drawView(answer.view, source.host), stored(answer));
+      fill(result, stored(answer), drawView(answer.view, source.host));
       say(result, answer.ok ? "It is done." : "It failed.");
     } catch (error) {
       if (ended.signal.aborted) return;
@@ -158,22 +158,9 @@ export function actionDetail(name: string, source: Source, around: Around): Deta
     fill(line, h("code", {}, visible(command)));
   }
 
-  function stored(answer: ActionAnswer): HTMLElement | null {
-    const { live } = answer;
-    const { open } = source.host;
-    if (!live || !(open || around.inspect)) return null;
-    const place = h("div");
-    const look = (): void => {
-      if (open) open(live, name);
-      else if (uninspect) uninspect = (uninspect(), place.replaceChildren(), null);
-      else uninspect = around.inspect!(place, live, source);
-    };
-    return h(
-      "div",
-      {},
-      h("div.r-top", {}, h("button.r-button", { type: "button", onclick: look }, "Open the stored result")),
-      place,
-    );
+  function stored({ live, view }: ActionAnswer): HTMLElement | null {
+    inspected = live && storedButton("Open the stored result", live, name, source, around.inspect, view);
+    return inspected?.element ?? null;
   }
 
   return {
@@ -187,7 +174,7 @@ export function actionDetail(name: string, source: Source, around: Around): Deta
     dispose() {
       ended.abort();
       calling?.abort();
-      uninspect?.();
+      inspected?.dispose();
     },
   };
 }

@@ -113,6 +113,13 @@ export function actionTable(opened: (name: string) => void): ActionTable {
       (row) =>
         (!category || rows[row]![1] === category) && sought.every((word) => folded[row]!.includes(word)),
     );
+    if (sought.length && !sorted) {
+      // What a name says comes before what only a description mentions.
+      const named = (row: number): boolean =>
+        sought.every((word) => folded[row]!.split("\n")[0]!.includes(word));
+      const first = new Set(shown.filter(named));
+      shown = [...first, ...shown.filter((row) => !first.has(row))];
+    }
     at = cursor ? shown.findIndex((row) => rows[row]![0] === cursor) : -1;
     table.setAttribute("aria-rowcount", String(shown.length + 1));
     virtual?.count(shown.length);

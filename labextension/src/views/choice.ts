@@ -39,8 +39,8 @@ export function choiceList<R extends { id: string }>(options: ChoiceOptions<R>):
   );
   const find = h("input.r-find", {
     type: "search",
-    placeholder: "Filter  /",
-    "aria-label": `Filter ${label.toLowerCase()}`,
+    placeholder: "Search  /",
+    "aria-label": `Search ${label.toLowerCase()}`,
     oninput: () => sift(),
     onkeydown: (event: KeyboardEvent) => {
       if (event.key === "ArrowDown" || event.key === "Enter") list.focus();
@@ -135,10 +135,6 @@ export function choiceList<R extends { id: string }>(options: ChoiceOptions<R>):
     dispose: () => view.dispose(),
   };
 }
-
-/** What stands in the place of an object until it is there. */
-export const waitingFor = (text: string): HTMLElement =>
-  h("div.reyn-view", {}, h("div.r-body", {}, h("p.r-quiet", { role: "status" }, text)));
 
 export const button = (text: string, onclick: () => void): HTMLButtonElement =>
   h("button.r-button", { type: "button", onclick }, text);

@@ -36,23 +36,34 @@ export function copyButton(text: () => string, what = ""): HTMLButtonElement {
       "aria-label": `Copy ${what}`.trim(),
       onclick: () =>
         void copy(text()).then(
-          () => told("Copied"),
-          () => told("Not copied"),
+          () => tell(button, "Copied", "Copy"),
+          () => tell(button, "Not copied", "Copy"),
         ),
     },
     "Copy",
   );
-  const told = (word: string): void => {
-    button.textContent = word;
-    say(button, word);
-    setTimeout(() => (button.textContent = "Copy"), 1500);
-  };
   return button;
 }
 
-export const insertButton = (code: string, insert: (code: string) => void): HTMLButtonElement =>
-  h(
+export function insertButton(code: string, insert: (code: string) => void): HTMLButtonElement {
+  const button = h(
     "button.r-button.r-copy",
-    { type: "button", "aria-label": visible(`Insert cell: ${code}`), onclick: () => insert(code) },
+    {
+      type: "button",
+      "aria-label": visible(`Insert cell: ${code}`),
+      onclick: () => {
+        insert(code);
+        tell(button, "Inserted", "Insert cell");
+      },
+    },
     "Insert cell",
   );
+  return button;
+}
+
+/** A button says for a moment what it did. */
+function tell(button: HTMLElement, word: string, before: string): void {
+  button.textContent = word;
+  say(button, word);
+  setTimeout(() => (button.textContent = before), 1500);
+}

@@ -4,20 +4,22 @@
 import type { LiveDiff } from "../protocol";
 import type { Operations, ViewFunction } from "../sources/source";
 import { newest, problem } from "./asking";
-import { choiceList, waitingFor } from "./choice";
+import { choiceList } from "./choice";
 import { type Child, fill, h } from "./h";
-import { drawSide } from "./trace";
+import { asker } from "./patience";
+import { drawSide } from "./trace-steps";
 import { badges, drawBlocks, drawView, visible } from "./view";
 
 type Compared = Operations["trace.diff"]["answer"];
 type Part = Operations["trace.pair"]["answer"];
 type Pair = Compared["pairs"][number];
 
-export const diffViewer: ViewFunction<LiveDiff> = (element, model, source) => {
+export const diffViewer: ViewFunction<LiveDiff> = (element, model, source, before) => {
   const comparing = newest();
   const looking = newest();
   const { a, b } = model;
-  const waiting = waitingFor("Comparing …");
+  const asking = asker(source, before ?? element);
+  const place = h("div"); // of the snapshot, and then of what is compared
   const detail = h("div.r-sec", {
     role: "region",
     tabindex: 0,
@@ -35,7 +37,9 @@ export const diffViewer: ViewFunction<LiveDiff> = (element, model, source) => {
       settling = window.setTimeout(() => look(pair), person ? 60 : 0);
     },
   });
-  element.append(waiting);
+  asking.box.classList.add("reyn-view", "r-alone");
+  fill(place, before);
+  element.append(asking.box, place);
 
   function look(pair: Pair): void {
     looking.ask(
@@ -82,22 +86,23 @@ export const diffViewer: ViewFunction<LiveDiff> = (element, model, source) => {
         columns(answer.sides),
       ),
     );
-    waiting.replaceWith(card);
+    fill(place, card);
     list.show(answer.pairs);
     const first = answer.pairs.find((pair) => pair.tone === "warn") ?? answer.pairs[0];
     if (first) list.choose(first.id);
   }
   function open(): void {
     comparing.ask(
-      (options) => source.request("trace.diff", { a, b }, options),
+      ({ signal }) => asking.ask("trace.diff", { a, b }, signal),
       show,
-      (error) => fill(waiting.firstElementChild!, problem(error, open)),
+      () => undefined, // it stands beside the snapshot
     );
   }
   open();
   return () => {
     window.clearTimeout(settling);
     comparing.stop();
+    asking.dispose();
     looking.stop();
     list.dispose();
     element.replaceChildren();

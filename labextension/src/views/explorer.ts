@@ -1,238 +1,227 @@
 // The catalog explorer: search, categories and the table; beside it the action that is open, its form and its result.
 //
 // Invariant: what a person typed (the search, a form) and what a call gave stay on the page through everything that
-// the catalog and the kernel do meanwhile.
-import type { CatalogCategory, CatalogPage } from "../protocol";
+// the catalog and the kernel do meanwhile; until the catalog is there the snapshot stays.
+import type { CatalogPage } from "../protocol";
 import type { LiveBlob, LiveCatalog } from "../sources/messages";
-import { RequestError, type ViewFunction } from "../sources/source";
+import { RequestError, type Source, type ViewFunction } from "../sources/source";
 import { actionDetail, type Detail } from "./action-detail";
 import { actionTable } from "./action-table";
+import { catalogPages, PAGE } from "./catalog-pages";
+import { categoryChips } from "./categories";
 import { say } from "./copy";
-import { fill, framed, h, unique } from "./h";
+import { fill, framed, h } from "./h";
+import { asker } from "./patience";
 import { visible } from "./text";
 
-const PAGE = 2_000;
-const MOST = 50_000;
 const KEPT = 12; // opened actions whose form and result are kept
 
-const counted = (count: number, what: string): string =>
-  `${count.toLocaleString("en-US")} ${what}${count === 1 ? "" : "s"}`;
+const figure = (count: number): string => count.toLocaleString("en-US");
+const counted = (count: number): string => `${figure(count)} action${count === 1 ? "" : "s"}`;
 
 /** @param inspect shows a stored result inline, where the host has no tabs */
 export const explorer =
   (inspect?: ViewFunction<LiveBlob>): ViewFunction<LiveCatalog> =>
-  (element, model, source) => {
-    const details = new Map<string, Detail>();
-    let loading: AbortController | null = null;
-    let loaded: CatalogPage | null = null;
-    let category = "";
-    let opened = "";
-    let told = 0;
-
-    const table = actionTable((name) => open(name));
-    const search = h("input", {
-      type: "search",
-      "aria-label": "Search actions",
-      placeholder: "Search actions ( / )",
-      autocomplete: "off",
-      spellcheck: "false",
-      oninput: () => narrow(),
-      onkeydown: searching,
-    });
-    search.value = model.query;
-    const count = h("span.r-facts", {});
-    const sentence = h("p.r-more", { id: unique("sentence") });
-    const chips = h("div.r-chips", { role: "group", "aria-label": "Categories" });
-    const notes = h("div.r-notes");
-    const pane = h("section.r-detail", { "aria-label": "Action", hidden: true });
-    const panes = h("div.r-panes", {}, h("div.r-found", {}, table.element, notes), pane);
-    const root = h(
-      "div.reyn-view.r-explorer",
-      // JupyterLab's single-key shortcuts would eat what is typed here.
-      { role: "group", "aria-label": "Catalog", "data-lm-suppress-shortcuts": "true", onkeydown: pressed },
-      h("div.r-head", {}, h("div.r-top", {}, search, count), chips, sentence),
-      panes,
-    );
-    element.append(root);
-
-    function pressed(event: KeyboardEvent): void {
-      const typing = (event.target as Element).closest("input, textarea, select");
-      if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
-      event.preventDefault();
-      search.focus();
-      search.select();
-    }
-
-    function searching(event: KeyboardEvent): void {
-      if (event.key === "Escape" && search.value) search.value = "";
-      else if (event.key !== "ArrowDown" && event.key !== "Enter") return;
-      event.preventDefault();
-      // What was typed in this frame counts already.
-      seek();
-      if (event.key === "ArrowDown") table.focus();
-      if (event.key === "Enter") table.open();
-    }
-
-    function seek(): void {
-      table.search(search.value, category);
-      counts();
-    }
-    const narrow = framed(seek);
-
-    function counts(): void {
-      const all = loaded?.total ?? 0;
-      const some =
-        table.count < all ? `${table.count.toLocaleString("en-US")} of ${counted(all, "action")}` : "";
-      count.textContent = some || counted(all, "action");
-      // Read out once the typing pauses.
-      clearTimeout(told);
-      if (search.value || category) told = window.setTimeout(() => say(root, count.textContent!), 600);
-    }
-
-    function categories(all: readonly CatalogCategory[]): void {
-      const chip = (name: string, label: string, number: number, title: string): HTMLElement =>
-        h(
-          "button.r-button",
-          {
-            type: "button",
-            title: title || null,
-            "aria-pressed": String(name === category),
-            "aria-describedby": name === category ? sentence.id : null,
-            onclick: () => {
-              category = name === category ? "" : name;
-              categories(all);
-              (
-                [...chips.children].find(
-                  (each) => each.getAttribute("aria-pressed") === "true",
-                ) as HTMLElement
-              )?.focus();
-              narrow();
-            },
-          },
-          label,
-          h("span.r-quiet", {}, ` ${number.toLocaleString("en-US")}`),
-        );
-      if (!all.some((each) => each.name === category)) category = "";
-      fill(
-        chips,
-        chip("", "all", loaded!.total, ""),
-        all.map((each) => chip(each.name, visible(each.name), each.count, visible(each.sentence))),
-      );
-      sentence.textContent = visible(all.find((each) => each.name === category)?.sentence ?? "");
-    }
-
-    function open(name: string): void {
-      let detail = details.get(name);
-      if (!detail) {
-        detail = actionDetail(name, source, {
-          inspect,
-          close,
-          renewed: (row) => table.renew(row),
-        });
-        for (const [other, old] of details)
-          if (details.size >= KEPT && !old.running) {
-            old.dispose();
-            details.delete(other);
-          }
-      }
-      details.delete(name);
-      details.set(name, detail);
-      opened = name;
-      pane.hidden = false;
-      panes.classList.add("r-opened");
-      pane.setAttribute("aria-label", visible(name));
-      if (pane.firstChild !== detail.element) fill(pane, detail.element);
-      detail.show();
-    }
-
-    function close(): void {
-      opened = "";
-      pane.hidden = true;
-      panes.classList.remove("r-opened");
-      table.focus();
-    }
-
-    async function load(): Promise<void> {
-      loading?.abort();
-      const { signal } = (loading = new AbortController());
-      try {
-        await pages(signal);
-      } catch (error) {
-        if (signal.aborted) return;
-        const [message, hint] =
-          error instanceof RequestError ? [error.message, error.hint] : [String(error), ""];
-        note("bad", `The catalog cannot be read: ${message} ${hint}`.trim(), true);
-      }
-    }
-
-    /** All pages of one revision; where the catalog changes meanwhile, from the start. */
-    async function pages(signal: AbortSignal): Promise<void> {
-      let rows: string[][] = [];
-      let first: CatalogPage | null = null;
-      const again = loaded !== null;
-      for (let tries = 0; tries < 5;) {
-        const page: CatalogPage = await source.request(
-          "catalog.page",
-          { offset: rows.length, limit: PAGE },
-          { signal },
-        );
-        if (first && page.revision !== first.revision) {
-          [rows, first, tries] = [[], null, tries + 1];
-          continue;
-        }
-        first ??= page;
-        rows.push(...page.rows);
-        const done = !page.rows.length || rows.length >= Math.min(page.total, MOST);
-        // What is shown stays until all of what comes in its place is there.
-        if (!again || done) take(page, rows, done);
-        if (done) return;
-      }
-    }
-
-    function take(page: CatalogPage, rows: string[][], done: boolean): void {
-      const fresh = loaded?.revision !== page.revision;
-      loaded = page;
-      table.load(page, [...rows]);
-      table.search(search.value, category);
-      if (fresh) categories(page.categories);
-      counts();
-      const said = counted(rows.length, "action");
-      if (!done) note("muted", `${said} of ${page.total.toLocaleString("en-US")} so far …`);
-      else if (rows.length < page.total)
-        note(
-          "warn",
-          `These are the first ${said} of ${page.total.toLocaleString("en-US")}; %reyn list --filter TEXT finds the others.`,
-        );
-      else if (opened && !rows.some((row) => row[0] === opened))
-        note("warn", `${opened} is no longer in the catalog.`);
-      else fill(notes);
-    }
-
-    function note(tone: string, text: string, again = false): void {
-      const retry = h("button.r-button", { type: "button", onclick: () => void load() }, "Try again");
-      fill(notes, h(`div.r-msg.r-${tone}`, { role: "status" }, visible(text), again && [" ", retry]));
-    }
-
-    const unsubscribe = source.subscribe((event) => {
-      if (event.name === "catalog" && event.revision !== loaded?.revision) void load();
-      // A run elsewhere counts in the column of uses; that is worth one page, and not many.
-      else if (event.name === "run" && event.ended && (loaded?.total ?? 0) <= PAGE) void load();
-    });
-    let away = false;
-    const unwatch = source.watch((state) => {
-      const back = away && state === "live";
-      away = state !== "live" && (away || state !== "busy");
-      if (back) void load();
-    });
-    void load();
-    return () => {
-      unsubscribe();
-      unwatch();
-      loading?.abort();
-      narrow.cancel();
-      clearTimeout(told);
-      for (const detail of details.values()) detail.dispose();
-      table.dispose();
-      root.remove();
-    };
+  (element, model, source, before) => {
+    const view = new Explorer(element, model.query, source, inspect, before ?? null);
+    return () => view.dispose();
   };
+
+class Explorer {
+  private details = new Map<string, Detail>();
+  private loading = new AbortController();
+  private loaded: CatalogPage | null = null;
+  private opened = "";
+  private telling = 0;
+  private away = false;
+
+  private table = actionTable((name) => this.open(name));
+  private categories = categoryChips(() => this.narrow());
+  private search = h("input", {
+    type: "search",
+    "aria-label": "Search actions",
+    placeholder: "Search actions  /",
+    autocomplete: "off",
+    spellcheck: "false",
+    oninput: () => this.narrow(),
+    onkeydown: (event: KeyboardEvent) => this.searching(event),
+  });
+  private count = h("span.r-facts", {});
+  private notes = h("div.r-notes");
+  private pane = h("section.r-detail", { "aria-label": "Action", hidden: true });
+  private panes = h("div.r-panes", {}, h("div.r-found", {}, this.table.element, this.notes), this.pane);
+  private root = h(
+    "div.reyn-view.r-explorer",
+    // JupyterLab's single-key shortcuts would eat what is typed here.
+    {
+      role: "group",
+      "aria-label": "Catalog",
+      "data-lm-suppress-shortcuts": "true",
+      onkeydown: (event: KeyboardEvent) => this.pressed(event),
+    },
+    h(
+      "div.r-head",
+      {},
+      h("div.r-top", {}, this.search, this.count),
+      this.categories.chips,
+      this.categories.sentence,
+    ),
+    this.panes,
+  );
+  private asking;
+  private ends: (() => void)[];
+  private narrow = framed(() => this.seek());
+
+  constructor(
+    private element: HTMLElement,
+    query: string,
+    private source: Source,
+    private inspect: ViewFunction<LiveBlob> | undefined,
+    before: HTMLElement | null,
+  ) {
+    this.asking = asker(source, before ?? element);
+    this.asking.box.classList.add("reyn-view", "r-alone");
+    this.search.value = query;
+    fill(element, this.asking.box, before);
+    this.ends = [this.hear(), this.follow()];
+    void this.load();
+  }
+
+  dispose(): void {
+    for (const end of this.ends) end();
+    this.loading.abort();
+    this.asking.dispose();
+    this.narrow.cancel();
+    clearTimeout(this.telling);
+    for (const detail of this.details.values()) detail.dispose();
+    this.table.dispose();
+    this.element.replaceChildren();
+  }
+
+  private hear(): () => void {
+    return this.source.subscribe((event) => {
+      if (event.name === "catalog" && event.revision !== this.loaded?.revision) void this.load();
+      // A run elsewhere counts in the column of uses; that is worth one page, and not many.
+      else if (event.name === "run" && event.ended && (this.loaded?.total ?? 0) <= PAGE) void this.load();
+    });
+  }
+
+  private follow(): () => void {
+    return this.source.watch((state) => {
+      const back = this.away && state === "live";
+      this.away = state !== "live" && (this.away || state !== "busy");
+      if (back) void this.load();
+    });
+  }
+
+  private pressed(event: KeyboardEvent): void {
+    const typing = (event.target as Element).closest("input, textarea, select");
+    if (event.key !== "/" || typing || event.ctrlKey || event.metaKey || event.altKey) return;
+    event.preventDefault();
+    this.search.focus();
+    this.search.select();
+  }
+
+  private searching(event: KeyboardEvent): void {
+    if (event.key === "Escape" && this.search.value) this.search.value = "";
+    else if (event.key !== "ArrowDown" && event.key !== "Enter") return;
+    event.preventDefault();
+    // What was typed in this frame counts already.
+    this.seek();
+    if (event.key === "ArrowDown") this.table.focus();
+    if (event.key === "Enter") this.table.open();
+  }
+
+  private seek(): void {
+    this.table.search(this.search.value, this.categories.chosen);
+    this.counts();
+  }
+
+  private counts(): void {
+    const all = this.loaded?.total ?? 0;
+    const { table, count } = this;
+    count.textContent = table.count < all ? `${figure(table.count)} of ${counted(all)}` : counted(all);
+    // Read out once the typing pauses.
+    clearTimeout(this.telling);
+    if (this.search.value || this.categories.chosen)
+      this.telling = window.setTimeout(() => say(this.root, count.textContent!), 600);
+  }
+
+  private open(name: string): void {
+    const detail = this.details.get(name) ?? this.made(name);
+    this.details.delete(name);
+    this.details.set(name, detail);
+    this.opened = name;
+    this.pane.hidden = false;
+    this.panes.classList.add("r-opened");
+    this.pane.setAttribute("aria-label", visible(name));
+    if (this.pane.firstChild !== detail.element) fill(this.pane, detail.element);
+    detail.show();
+  }
+
+  /** An action that was not open yet, in the place of those that were looked at longest ago. */
+  private made(name: string): Detail {
+    for (const [other, old] of this.details)
+      if (this.details.size >= KEPT && !old.running) {
+        old.dispose();
+        this.details.delete(other);
+      }
+    return actionDetail(name, this.source, {
+      inspect: this.inspect,
+      close: () => this.close(),
+      renewed: (row) => this.table.renew(row),
+    });
+  }
+
+  private close(): void {
+    this.opened = "";
+    this.pane.hidden = true;
+    this.panes.classList.remove("r-opened");
+    this.table.focus();
+  }
+
+  private async load(): Promise<void> {
+    this.loading.abort();
+    const { signal } = (this.loading = new AbortController());
+    const again = this.loaded !== null;
+    try {
+      await catalogPages(
+        (args) =>
+          this.loaded
+            ? this.source.request("catalog.page", args, { signal })
+            : this.asking.ask("catalog.page", args, signal),
+        // What is shown stays until all of what comes in its place is there.
+        (page, rows, done) => (!again || done) && this.take(page, rows, done),
+      );
+    } catch (error) {
+      if (signal.aborted || !this.loaded) return; // the first request's failure stands beside the snapshot
+      const [message, hint] =
+        error instanceof RequestError ? [error.message, error.hint] : [String(error), ""];
+      this.note("bad", `The catalog cannot be read: ${message} ${hint}`.trim(), true);
+    }
+  }
+
+  private take(page: CatalogPage, rows: string[][], done: boolean): void {
+    if (!this.loaded) fill(this.element, this.root);
+    const fresh = this.loaded?.revision !== page.revision;
+    this.loaded = page;
+    this.table.load(page, [...rows]);
+    if (fresh) this.categories.show(page.categories, page.total);
+    this.seek();
+    const said = counted(rows.length);
+    if (!done) this.note("muted", `${said} of ${figure(page.total)} so far …`);
+    else if (rows.length < page.total)
+      this.note(
+        "warn",
+        `These are the first ${said} of ${figure(page.total)}; %reyn list --filter TEXT finds the others.`,
+      );
+    else if (this.opened && !rows.some((row) => row[0] === this.opened))
+      this.note("warn", `${this.opened} is no longer in the catalog.`);
+    else fill(this.notes);
+  }
+
+  private note(tone: string, text: string, again = false): void {
+    const retry = h("button.r-button", { type: "button", onclick: () => void this.load() }, "Try again");
+    fill(this.notes, h(`div.r-msg.r-${tone}`, { role: "status" }, visible(text), again && [" ", retry]));
+  }
+}

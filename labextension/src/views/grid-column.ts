@@ -1,5 +1,5 @@
-// What stands behind a column's button: its filter and its figures.
-import type { FilterKey, FrameColumn, FrameFigures } from "../protocol";
+// What a column orders and leaves out, and what stands behind its button: its filter and its figures.
+import type { FilterKey, FrameColumn, FrameFigures, SortKey } from "../protocol";
 import { fill, h } from "./h";
 import { visible } from "./text";
 
@@ -14,6 +14,21 @@ const OPS: [FilterKey["op"], string][] = [
   ["missing", "is missing"],
   ["present", "is there"],
 ];
+
+/** The sort keys after a click on a column: ascending, descending, as stored; `more` keeps the other keys. */
+export function sortedBy(sort: readonly SortKey[], column: number, more: boolean): SortKey[] {
+  const place = sort.findIndex((each) => each.column === column);
+  const next: SortKey[] = sort[place]?.descending ? [] : [{ column, descending: place >= 0 }];
+  if (!more) return next;
+  return place < 0 ? [...sort, ...next] : sort.toSpliced(place, 1, ...next);
+}
+
+/** The filters with another one, or none, for a column. */
+export const filteredBy = (
+  all: readonly FilterKey[],
+  column: number,
+  filter: FilterKey | null,
+): FilterKey[] => [...all.filter((each) => each.column !== column), ...(filter ? [filter] : [])];
 
 /** A filter in words. */
 export const inWords = (name: string, { op, value }: FilterKey): string =>

@@ -6,6 +6,7 @@ import type { AskRows, FrameRows } from "../protocol";
 import type { Source } from "../sources/source";
 
 export const WINDOW = 200;
+export const PAGE = 40; // columns at once
 const KEPT = 60;
 const PAUSE = 25; // ms; a scrollbar that is dragged passes many windows by
 

@@ -1,9 +1,24 @@
 // Makes elements. Text only ever goes in as text nodes, and attributes only by name, so nothing that a tool or a model
-// wrote can become markup.
+// wrote can become markup; and whatever would hide in it or turn its neighbours round is shown.
 
 export type Child = Node | string | number | null | undefined | false | readonly Child[];
 type Handler = (event: never) => void;
 export type Attributes = Record<string, string | number | boolean | null | undefined | Handler>;
+
+// Controls but newline and tab, bidirectional marks, invisible letters, lone surrogates, tags: whatever draws nothing
+// itself or changes how its neighbours are drawn. The zero-width joiners stay: emoji and Persian need them.
+const HIDDEN =
+  /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+
+/** Text with every hidden character shown: ESC as ␛, an override as ⟨U+202E⟩. Newlines and tabs stay. */
+export const visible = (text: unknown): string =>
+  String(text ?? "").replace(HIDDEN, (letter) => {
+    const code = letter.codePointAt(0)!;
+    if (code < 32) return String.fromCharCode(0x2400 + code);
+    return code === 127 ? "␡" : `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+  });
+
+const SEEN = /^(title|placeholder|aria-label)$/; // attributes that are shown or read out
 
 /**
  * An element: `h("button.r-button", { onclick: run, "aria-label": "Run" }, "Run")`.
@@ -22,7 +37,7 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   for (const [key, value] of Object.entries(attributes)) {
     if (value === null || value === undefined || value === false) continue;
     if (typeof value === "function") element.addEventListener(key.slice(2), value as EventListener);
-    else element.setAttribute(key, value === true ? "" : String(value));
+    else element.setAttribute(key, value === true ? "" : SEEN.test(key) ? visible(value) : String(value));
   }
   append(element, children);
   return element;
@@ -32,7 +47,7 @@ export function append(element: Element, children: Child | readonly Child[]): vo
   if (Array.isArray(children)) for (const child of children) append(element, child as Child);
   else if (children instanceof Node) element.append(children);
   else if (children !== null && children !== undefined && children !== false)
-    element.append(String(children));
+    element.append(visible(children));
 }
 
 /** Takes out what is in an element and puts these in. */

@@ -1,13 +1,14 @@
 // One blob: what it is and where it came from, and its content as a grid, a tree and text, whichever fit.
 //
-// Invariant: a pane is made when it is first looked at and keeps its place while others are shown.
-import type { BlobOpened, BlobStart, LiveBlob } from "../protocol";
+// Invariant: what the snapshot shows stays until the same is there from the kernel, and for good when it cannot be had.
+import type { BlobOpened, BlobStart, Grid, LiveBlob, View } from "../protocol";
 import type { Source, ViewFunction } from "../sources/source";
 import { asker, ignored } from "./patience";
 import { copyButton, insertButton } from "./copy";
 import type { GridModel } from "./grid";
-import { fill, h, unique } from "./h";
+import { fill, h } from "./h";
 import { pager } from "./pager";
+import { type Tabs, tabs } from "./tabs";
 import { visible } from "./text";
 import { tree } from "./tree";
 
@@ -17,7 +18,7 @@ const NAMES: Record<Pane, string> = { grid: "Table", tree: "Tree", text: "Text" 
 /** @param grid shows the table; it is given, so that a host may fetch it only when there is one */
 export const inspector =
   (grid: ViewFunction<GridModel>): ViewFunction<LiveBlob> =>
-  (element, { blob, selector }, source, before) => {
+  (element, { blob, selector }, source, before, saved) => {
     const view = h("div.reyn-view.r-inspector", { role: "group", "data-lm-suppress-shortcuts": "true" });
     const asking = asker(source, view);
     const ends: (() => void)[] = [asking.dispose];
@@ -28,10 +29,14 @@ export const inspector =
       .ask("blob.open", { blob, selector: selector ?? null })
       .then((opened) => {
         view.ariaLabel = visible(`Blob ${opened.title}`);
-        const { list, panels, dispose } = tabs(opened, source, grid);
-        ends.push(dispose);
-        fill(view, head(opened, source), h("div.r-body", {}, note(opened.start), list, panels));
+        const body = h("div.r-body");
+        fill(view, head(opened, source), body);
         fill(element, view);
+        const rest = before && h("div", {}, ...(before.querySelector(":scope > .r-body")?.childNodes ?? []));
+        const made = panes(opened, source, grid, rest ?? null, saved);
+        ends.push(made.dispose);
+        fill(body, note(opened.start, source.host.name), made.list, made.panels);
+        made.choose(opened.pane); // in the page by now, where it can be measured
       })
       .catch(ignored);
     return () => {
@@ -40,8 +45,14 @@ export const inspector =
     };
   };
 
-const note = ({ note }: BlobStart): HTMLElement | null =>
-  note ? h("div.r-msg.r-warn", { role: "note" }, h("p", {}, visible(note))) : null;
+const note = ({ note }: BlobStart, host: string): HTMLElement | null =>
+  note
+    ? h(
+        `div.r-msg.r-${host === "page" ? "muted" : "warn"}` as "div",
+        { role: "note" },
+        h("p", {}, visible(note)),
+      )
+    : null;
 
 function head(opened: BlobOpened, { host }: Source): HTMLElement {
   return h(
@@ -80,79 +91,58 @@ function head(opened: BlobOpened, { host }: Source): HTMLElement {
   );
 }
 
-interface Tabs {
-  list: HTMLElement;
-  panels: HTMLElement[];
-  dispose(): void;
-}
-
-function tabs(opened: BlobOpened, source: Source, grid: ViewFunction<GridModel>): Tabs {
-  const { panes, id: blob, value } = opened;
-  const name = unique("pane");
-  const ends = new Map<Pane, () => void>();
+/** The panes of an opened blob; what the snapshot shows stands below the first until that has content of its own. */
+function panes(
+  opened: BlobOpened,
+  source: Source,
+  grid: ViewFunction<GridModel>,
+  before: HTMLElement | null,
+  saved: View | null | undefined,
+): Tabs<Pane> {
+  const { id: blob, value } = opened;
   const start = { ...opened.start };
+  let rest = before;
 
-  const open = (pane: Pane, panel: HTMLElement): (() => void) =>
-    pane === "grid"
-      ? grid(panel, { blob, row: start.row }, source)
+  const open = (pane: Pane, panel: HTMLElement): (() => void) => {
+    const first = pane === "grid" ? firstGrid(saved, start) : null;
+    const shown = rest;
+    rest = null;
+    if (first) return grid(panel, { blob, row: start.row, first }, source, shown);
+    const content = h("div.r-pane");
+    fill(panel, content, shown);
+    const asked = shown ? onContent(source, () => shown.remove()) : source;
+    return pane === "grid"
+      ? grid(content, { blob, row: start.row }, asked)
       : pane === "tree"
-        ? tree(panel, { blob, value, path: start.path, text: showByte }, source)
-        : pager(panel, { blob, line: start.line, byte: start.byte, find: start.find }, source);
+        ? tree(content, { blob, value, path: start.path, text: showByte }, asked)
+        : pager(content, { blob, line: start.line, byte: start.byte, find: start.find }, asked);
+  };
+  const made = tabs(opened.panes, NAMES, open);
 
-  const buttons = panes.map((pane) =>
-    h(
-      "button.r-tab",
-      {
-        type: "button",
-        role: "tab",
-        id: `${name}-${pane}-tab`,
-        "aria-controls": `${name}-${pane}`,
-        onclick: () => choose(pane),
-        onkeydown: (event: KeyboardEvent) => turn(event, pane),
-      },
-      NAMES[pane],
-    ),
-  );
-  const panels = panes.map((pane) =>
-    h("div.r-pane", { role: "tabpanel", id: `${name}-${pane}`, "aria-labelledby": `${name}-${pane}-tab` }),
-  );
-
-  function choose(chosen: Pane): void {
-    panes.forEach((pane, place) => {
-      const now = pane === chosen;
-      buttons[place]!.ariaSelected = String(now);
-      buttons[place]!.tabIndex = now ? 0 : -1;
-      panels[place]!.hidden = !now;
-      if (now && !ends.has(pane)) ends.set(pane, open(pane, panels[place]!));
-    });
-  }
-
-  function turn(event: KeyboardEvent, pane: Pane): void {
-    const by = { ArrowRight: 1, ArrowLeft: -1, Home: -panes.indexOf(pane), End: -1 - panes.indexOf(pane) }[
-      event.key
-    ];
-    if (by === undefined) return;
-    event.preventDefault();
-    event.stopPropagation();
-    const place = (panes.indexOf(pane) + by + panes.length) % panes.length;
-    choose(panes[place]!);
-    buttons[place]!.focus();
-  }
-
-  /** The text pane afresh, at a byte of the document. */
   function showByte(byte: number): void {
     Object.assign(start, { byte, find: "" });
-    ends.get("text")?.();
-    ends.delete("text");
-    choose("text");
-    buttons[panes.indexOf("text")]!.focus();
+    made.again("text");
   }
+  return made;
+}
 
-  const list = h(
-    "div.r-tabs",
-    { role: "tablist", "aria-label": "Shown as", hidden: panes.length < 2 },
-    buttons,
-  );
-  choose(opened.pane);
-  return { list, panels, dispose: () => ends.forEach((end) => end()) };
+/** The rows of a snapshot, where they are the first ones of the blob. */
+const firstGrid = (saved: View | null | undefined, { row }: BlobStart): Grid | null =>
+  (!row && saved?.blocks.find((block): block is Grid => block.type === "grid")) || null;
+
+/** The same source, which tells when content has come and been drawn: an answer after which nothing more is asked. */
+function onContent(source: Source, came: () => void): Source {
+  let pending = 0;
+  const request: Source["request"] = async (op, args, options) => {
+    pending += 1;
+    try {
+      const answer = await source.request(op, args, options);
+      // The code of a view is no content yet.
+      if (op !== "module.open") setTimeout(() => pending || came());
+      return answer;
+    } finally {
+      pending -= 1;
+    }
+  };
+  return Object.assign(Object.create(source) as Source, { request });
 }

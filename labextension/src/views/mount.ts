@@ -42,7 +42,7 @@ export function mount(element: HTMLElement, snapshot: Snapshot, source: Source, 
     drawn = null;
     fill(body);
     try {
-      end = view(body, live, source, before);
+      end = view(body, live, source, before, checked(snapshot).view);
     } catch (error) {
       showSnapshot();
       body.prepend(
@@ -113,7 +113,7 @@ function standing(source: Source, opened: boolean): Child[] {
       return [
         opened
           ? "The kernel is gone; what is shown stays as it was."
-          : reason || "The kernel is gone; this is the snapshot that was saved.",
+          : `${(reason || "The kernel is gone").replace(/\.$/, "")}; this is the snapshot that was saved.`,
       ];
     case "foreign":
       return [

@@ -20,7 +20,7 @@ export interface PagerModel {
 const ROW = 18;
 const WINDOW = 200;
 const KEPT = 20;
-const TALL = 440;
+const TALL = 24 * ROW + 2;
 const SHOWN = 900; // bytes of a line that are surely in its row
 const count = (number: number): string => number.toLocaleString("en-US");
 
@@ -30,9 +30,18 @@ export const pager: ViewFunction<PagerModel> = (element, model, source) => {
   const spacer = h("div", {}, body);
   const box = h("div.r-pager", { role: "region", tabindex: 0, "aria-label": "Text" }, spacer);
   const asking = asker(source, box);
-  const find = h("input.r-find", { type: "search", placeholder: "Search", "aria-label": "Search" });
+  const find = h("input.r-find", {
+    type: "search",
+    placeholder: "Search the text",
+    "aria-label": "Search the text",
+  });
   const regex = h("input", { type: "checkbox" });
-  const goto = h("input.r-goto", { type: "number", min: 1, placeholder: "line", "aria-label": "Go to line" });
+  const goto = h("input.r-goto", {
+    type: "number",
+    min: 1,
+    placeholder: "Go to line",
+    "aria-label": "Go to line",
+  });
   const told = h("span.r-quiet", { role: "status" });
   const long = h("section.r-long", { hidden: true, "aria-label": "A long line" });
   const windows = new Map<number, LineWindow["lines"] | null>();

@@ -70,7 +70,7 @@ export function asker(source: Source, around: HTMLElement): Asker {
         line.remove();
         decide(yes);
       };
-      const line = problem(error, settle(true));
+      const line = source.host.name === "page" ? unsaved(error) : problem(error, settle(true));
       line.append(" ", h("button.r-button", { type: "button", onclick: settle(false) }, "Dismiss"));
       box.append(line);
       if (stop.signal.aborted) settle(false)();
@@ -91,6 +91,10 @@ export function asker(source: Source, around: HTMLElement): Asker {
     dispose: () => all.abort(),
   };
 }
+
+/** In a saved page, what it does not hold is no failure, and trying again is of no use. */
+const unsaved = (error: RequestError): HTMLElement =>
+  h("div.r-msg.r-muted", { role: "status" }, `${error.message} ${error.hint}`);
 
 /** A controller that aborts with any of these signals, and what lets go of them. */
 function either(...signals: AbortSignal[]): [AbortController, () => void] {

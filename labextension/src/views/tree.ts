@@ -36,7 +36,7 @@ interface Item {
 
 const ROW = 22;
 const PAGE = 100;
-const TALL = 440;
+const TALL = 20 * ROW + 2;
 const DEEPEST = 24; // levels that are still indented
 const count = (number: number): string => number.toLocaleString("en-US");
 
@@ -49,8 +49,8 @@ export const tree: ViewFunction<TreeModel> = (element, model, source: Source) =>
   const asking = asker(source, box);
   const find = h("input.r-find", {
     type: "search",
-    placeholder: "Find a key or value",
-    "aria-label": "Find a key or value",
+    placeholder: "Search keys and values  /",
+    "aria-label": "Search keys and values",
   });
   const told = h("span.r-quiet", { role: "status" });
   const where = h("code.r-where");
@@ -288,6 +288,7 @@ export const tree: ViewFunction<TreeModel> = (element, model, source: Source) =>
     const way = await asking.ask("tree.way", { blob, path: [...model.path] });
     fill(told, visible(way.note));
     await reveal(way.way);
+    await expand(rows[active]!);
   }
 
   element.append(h("div.r-bar", {}, find, told), asking.box, box, h("div.r-bar", {}, where, actions));

@@ -10,7 +10,7 @@ import { inspector } from "../views/inspector";
 import { type Kinds, mount } from "../views/mount";
 import { traceViewer } from "../views/trace";
 
-const KINDS: Kinds = { blob: inspector(grid), trace: traceViewer, diff: diffViewer };
+const KINDS: Kinds = { blob: inspector(grid), trace: traceViewer(), diff: diffViewer };
 
 for (const place of document.querySelectorAll<HTMLElement>("[data-reyn]")) {
   try {

@@ -1,5 +1,11 @@
-// The viewer of a run and of two runs, as a page asks for it.
+// The viewer of a run and of two runs, and the questions of a run about consent, as a page asks for them.
+import type { Source } from "../sources/source";
+import { approvals } from "../views/approval";
+import { lazy } from "../sources/lazy";
 import { diffViewer } from "../views/diff";
 import { traceViewer } from "../views/trace";
 
-export default { trace: traceViewer, diff: diffViewer };
+const questions = (element: HTMLElement, _model: unknown, source: Source): (() => void) =>
+  approvals(element, source);
+
+export default { trace: traceViewer(lazy("blob", "blob")), diff: diffViewer, questions };

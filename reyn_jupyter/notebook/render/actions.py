@@ -78,8 +78,13 @@ def action_table(table: ActionTable, look: Look) -> View:
 
 def _rows(table: ActionTable, look: Look) -> Grid:
     scored = any(row.get("score") is not None for row in table.rows)
-    columns = COLUMNS if not scored else (*COLUMNS, Column("score", right=True))
+    columns: tuple[Column, ...] = COLUMNS if not scored else (*COLUMNS, Column("score", right=True))
     rows = tuple(action_cells(row, look, scored) for row in table.rows[:ROWS])
+    if not any(row.get("uses") for row in table.rows[:ROWS]):
+        # Two columns of nothing would only take the width that the descriptions need.
+        shown = [place for place, column in enumerate(columns) if column.name not in ("uses", "last ms")]
+        columns = tuple(columns[place] for place in shown)
+        rows = tuple(tuple(row[place] for place in shown) for row in rows)
     left = len(table.rows) - ROWS
     more = f"… {left:,} more; .df holds all of them, %reyn list CATEGORY narrows" if left > 0 else ""
     return Grid("* is a required argument", columns, rows, more)

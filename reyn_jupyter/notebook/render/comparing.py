@@ -105,7 +105,7 @@ def diff_head(diff: RunDiff, look: Look) -> View:
             blocks.append(Fold((Span("The prompt, the same in both"),), (), "", (prompt,)))
     else:
         blocks.append(Section("Prompts", tuple(differing_texts(a.prompt, b.prompt, "prompt", look))))
-    title = f"{look.line(a.run[-12:], 20)} and {look.line(b.run[-12:], 20)}"
+    title = f"Runs {look.line(a.run[-12:], 20)} and {look.line(b.run[-12:], 20)}"
     return View("diff", title, (badge,), tuple(facts) if diff.pairs else ("no calls",), tuple(blocks), ".df")
 
 

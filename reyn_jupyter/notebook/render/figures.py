@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 _UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
@@ -47,6 +48,14 @@ def money(dollars: float) -> str:
         if abs(dollars) >= 0.0001
         else "< $0.0001"
     )
+
+
+_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+
+
+def tail(text: str) -> str:
+    """The part by which people tell an id from others: ``817c550df4a1``. Every verb takes it. Other text stays."""
+    return text[-12:] if _ID.fullmatch(text) else text
 
 
 def moment(epoch: float, now: float) -> str:

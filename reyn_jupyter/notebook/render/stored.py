@@ -33,6 +33,7 @@ LINE_BYTES = 400
 
 if TYPE_CHECKING:
     from reyn_jupyter.outputs.blob import Blob
+    from reyn_jupyter.outputs.info import BlobInfo
     from reyn_jupyter.runtime.results import Inspection, Result
     from reyn_jupyter.runtime.trace import Trace
 
@@ -76,7 +77,7 @@ def inspection_view(inspection: Inspection, look: Look) -> View:
     if inspection.error is not None:
         payload = inspection.payload if isinstance(inspection.payload, dict) else {"error": inspection.error}
         return View("inspection", selector, (Badge("✗ failed", "bad"),), (), problem(payload, look))
-    facts = (f"blob {inspection.blob.id}",) if inspection.blob is not None else ()
+    facts = (f"blob {figures.tail(inspection.blob.id)}",) if inspection.blob is not None else ()
     shown, _, last = inspection.text.rpartition("\n")
     trailer = _TRAILER.fullmatch(last)
     if trailer is None:
@@ -124,6 +125,11 @@ def _records(shown: str, inspection: Inspection) -> list[dict[str, Any]]:
     return rows if isinstance(rows, list) and all(isinstance(row, dict) for row in rows) else []
 
 
+def blob_title(info: BlobInfo, look: Look) -> str:
+    """What a blob is called: the action that gave it, else the end of its id."""
+    return look.line(info.action, 100) if info.action else f"Blob {figures.tail(info.id)}"
+
+
 def blob_view(blob: Blob, look: Look) -> View:
     """A stored blob: where it came from, and the head of what it holds."""
     facts = [KINDS.get(blob.kind, blob.kind)]
@@ -132,21 +138,22 @@ def blob_view(blob: Blob, look: Look) -> View:
     elif blob.entries is not None:
         facts.append(figures.count(blob.entries, *_COUNTED.get(blob.kind, ("entry", "entries"))))
     facts.append(figures.size(blob.size))
+    title = blob_title(blob.info, look)
     if blob.action:
-        facts.append(f"from {look.line(blob.action, 100)}")
+        facts.append(f"blob {figures.tail(blob.id)}")
     facts.append(figures.moment(blob.info.created, look.now))
     try:
         blocks = _content(blob, look)
     except (BlobStoreError, OSError) as error:
         said = Message(look.text(str(error), 300), "bad", "Run the action again." if blob.action else "")
-        return View("blob", blob.id, (Badge("✗ not readable", "bad"),), tuple(facts), (said,))
+        return View("blob", title, (Badge("✗ not readable", "bad"),), tuple(facts), (said,))
     about = [
         (label, look.line(value, 80))
-        for label, value in (("run", blob.run), ("sha256", blob.sha256))
+        for label, value in (("id", blob.id), ("run", blob.run), ("sha256", blob.sha256))
         if value
     ]
     blocks = (*blocks, *((Facts(tuple(about)),) if about else ()))
-    return View("blob", blob.id, (), tuple(facts), blocks, _KNOBS.get(blob.kind, "blob.text"))
+    return View("blob", title, (), tuple(facts), blocks, _KNOBS.get(blob.kind, "blob.text"))
 
 
 def _content(blob: Blob, look: Look) -> tuple[Block, ...]:

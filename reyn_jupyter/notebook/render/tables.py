@@ -23,6 +23,7 @@ from reyn_jupyter.notebook.render.model import (
     Tone,
     View,
 )
+from reyn_jupyter.notebook.render.stored import KINDS
 from reyn_jupyter.notebook.render.untrusted import Look
 
 if TYPE_CHECKING:
@@ -49,6 +50,7 @@ _CODES = {
     "command",
 }
 _COPIED = {"id", "blob", "run", "name", "action"}
+_IDS = {"id", "blob", "run"}
 _STATES: dict[str, Tone] = {
     "ok": "good", "allowed": "good", "allow": "good", "set": "good", "yes": "plain", "ready": "good", "found": "good",
     "error": "bad", "failed": "bad", "denied": "bad", "deny": "bad", "lost": "bad",
@@ -108,6 +110,10 @@ def _cell(name: str, value: object, look: Look) -> Cell:
     if isinstance(value, int | float):
         return Cell(_figure(name, value, look))
     text = look.line(value, 200)
+    if name in _IDS:
+        return Cell(figures.tail(text), face="code")
+    if name == "kind" and text in KINDS:
+        return Cell(KINDS[text])
     if name in _TIMES:
         return Cell(_time(text, look))
     if name in _STATE_COLUMNS and text in _STATES:
@@ -116,12 +122,11 @@ def _cell(name: str, value: object, look: Look) -> Cell:
 
 
 def _time(text: str, look: Look) -> str:
-    """A time given as ISO text, with how long ago that was."""
+    """A time given as ISO text, as every other view gives it."""
     try:
-        ago = figures.elapsed(look.now - datetime.fromisoformat(text).timestamp())
+        return figures.moment(datetime.fromisoformat(text).timestamp(), look.now)
     except (ValueError, OverflowError, OSError):
         return text
-    return " · ".join(part for part in (ago, text.replace("T", " ")) if part)
 
 
 def _figure(name: str, value: int | float, look: Look) -> str:

@@ -69,7 +69,9 @@ def trace_view(
         steps: False leaves the steps out, where a host shows them in a place of their own.
     """
     status = trace.status if trace.ended or tail is not None else "lost"
-    answer = markdown(whole(trace.answer, look), "trace.answer") if trace.answer else ()
+    # What a call by hand gave stands at the call.
+    answered = trace.answer and not (trace.model is None and trace.calls)
+    answer = markdown(whole(trace.answer, look), "trace.answer") if answered else ()
     blocks: list[Block] = [*_state(trace, status, look), *answer]
     if tail is not None and trace.ended is None:
         blocks += _now(trace, tail, look, stop)

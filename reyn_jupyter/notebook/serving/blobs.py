@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from reyn_jupyter.notebook.render import figures
-from reyn_jupyter.notebook.render.stored import KINDS
+from reyn_jupyter.notebook.render.stored import KINDS, blob_title
 from reyn_jupyter.notebook.serving.operation import Asked, Message, Operation, OperationError
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStoreError
 from reyn_jupyter.outputs.ids import InvalidBlobIdError
@@ -95,6 +95,7 @@ class Reading:
 async def reading(asked: Asked, blob_id: str, work: Callable[[Reading], T], note: str) -> T:
     """What `work` makes of a blob, in a thread. `note` says in progress what is being done."""
     store, wanted = await _store(asked, blob_id)
+    asked.session.parts.services.redactor.refresh()  # the environment may hold new secrets since the last run
     kept: Indexes = asked.caches.setdefault("indexes", Indexes())
     watch = Watch(asked.progress, note)
 
@@ -174,9 +175,10 @@ def _opened(asked: Asked, at: Reading, selector: str | None) -> BlobOpened:
         facts.append(figures.count(info.entries, one, info.counted))
     facts.append(figures.size(info.size))
     if info.action:
-        facts.append(f"from {look.line(info.action, 100)}")
+        facts.append(f"blob {figures.tail(info.id)}")
     facts.append(figures.moment(info.created, time.time()))
     about = [
+        ("id", info.id),
         *(
             (label, look.line(known, 100))
             for label, known in (("action", info.action), ("run", info.run))
@@ -187,7 +189,7 @@ def _opened(asked: Asked, at: Reading, selector: str | None) -> BlobOpened:
     ]
     panes, pane = _panes(at)
     pane, start = _start(at, selector, panes, pane)
-    value = f'reyn.session().inspect("{info.id}").blob'
+    value = f'reyn.session().blob("{info.id}")'
     content = "json" if info.is_json else "text"
     commands = (
         ("In a cell", f"%reyn inspect {info.id}"),
@@ -196,7 +198,7 @@ def _opened(asked: Asked, at: Reading, selector: str | None) -> BlobOpened:
     return BlobOpened(
         id=info.id,
         kind=info.kind,
-        title=info.id,
+        title=blob_title(info, look),
         facts=tuple(facts),
         about=tuple(about),
         commands=commands,

@@ -34,6 +34,7 @@ from reyn_jupyter.runtime.engine import Job
 from reyn_jupyter.sessions.wiring import ENGINE
 
 MOST = 64  # requests of one connection under way
+_SAID = 1000  # characters of what went wrong
 _INCOMING: TypeAdapter[Request | Cancel] = TypeAdapter(
     Annotated[Request | Cancel, Field(discriminator="type")]
 )
@@ -84,6 +85,11 @@ class Connection:
             self.send(Failed(id=message.id, code="invalid", message=f"the request was not taken: {why}"))
         else:
             self._begin(message)
+
+    @property
+    def idle(self) -> bool:
+        """Nothing that was asked over it is under way."""
+        return not self._jobs
 
     def close(self) -> None:
         """The channel is gone: stop what it asked for."""
@@ -166,27 +172,29 @@ class Connection:
         self.send(answer)
 
     async def _answer(self, request: Request) -> Message:
+        look = Look(redact=environment())
         operation = operations().get(request.op)
         if operation is None:
-            named = Look(redact=environment()).line(request.op, 60)
+            named = look.line(request.op, 60)
             return Failed(id=request.id, code="unknown", message=f"the kernel knows no operation {named!r}")
         try:
             arguments = operation.arguments.model_validate(request.args)
         except ValidationError as error:
-            return Failed(id=request.id, code="invalid", message=f"{request.op}: {_first(error)}")
+            said = look.text(f"{request.op}: {_first(error)}", _SAID)
+            return Failed(id=request.id, code="invalid", message=said)
         except RecursionError:
             return Failed(id=request.id, code="invalid", message=f"{request.op}: nested too deeply")
 
         def progress(done: float, total: float, note: str = "") -> None:
             self.send(Progressed(id=request.id, done=done, total=total, note=note))
 
-        look = Look(redact=environment())
         try:
             asked = Asked(self._hub.session(), look, progress, self._hub.ask, self._hub.caches)
             value: BaseModel = await operation.run(asked, arguments)
             return Answered(id=request.id, value=value.model_dump(mode="json"))
         except OperationError as error:
-            return Failed(id=request.id, code="failed", message=error.message, hint=error.hint)
+            said, hint = look.text(error.message, _SAID), look.text(error.hint, _SAID)
+            return Failed(id=request.id, code="failed", message=said, hint=hint)
         except Exception as error:  # noqa: BLE001 - a view must hear of it, whatever it is
             said = look.text(f"{type(error).__name__}: {error}", 400)
             return Failed(id=request.id, code="failed", message=said)

@@ -9,279 +9,45 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import OrderedDict
-from collections.abc import Callable
-from typing import Any, Literal, TypeVar
-
-from pydantic import Field
+from typing import Any
 
 from reyn_jupyter.notebook.render import figures
-from reyn_jupyter.notebook.render.frames import (
-    ColumnStyle,
-    column_style,
-    plain_cell,
-    stored_cells,
-    stored_column,
-)
+from reyn_jupyter.notebook.render.frames import ColumnStyle, plain_cell, stored_cells, stored_column
 from reyn_jupyter.notebook.render.model import Cell
 from reyn_jupyter.notebook.render.untrusted import Look
-from reyn_jupyter.notebook.serving.operation import Asked, Message, Operation, OperationError
-from reyn_jupyter.outputs.blob import BlobKindError, open_blob
-from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStoreError
-from reyn_jupyter.outputs.ids import InvalidBlobIdError
-from reyn_jupyter.outputs.local import is_local
+from reyn_jupyter.notebook.serving.frame_messages import (
+    COLUMNS,
+    AskCell,
+    AskCode,
+    AskColumn,
+    AskRows,
+    FilterKey,
+    FrameCell,
+    FrameCode,
+    FrameColumn,
+    FrameFigures,
+    FrameOpened,
+    FrameRows,
+    OpenFrame,
+    SortKey,
+)
+from reyn_jupyter.notebook.serving.open_frames import OpenFrames, frames_of
+from reyn_jupyter.notebook.serving.operation import Asked, Operation, OperationError
 from reyn_jupyter.outputs.tabular import table as tables
 from reyn_jupyter.outputs.tabular.code import code_of
 from reyn_jupyter.outputs.tabular.matching import FilterError
 from reyn_jupyter.outputs.tabular.opened import OpenedTable
 
-T = TypeVar("T")
-ROWS = 200
-COLUMNS = 40
 WHOLE = 64 * 1024  # characters of one cell shown whole
 _KEYS = 40  # sort keys and filters of one request
-_KEPT = 16  # tables that stay open; what is not loaded takes little
-_LOADED = 2  # of which so many stay loaded
-_BYTES = 1_000_000_000  # and take so much memory together, the last one used excepted
-
-
-class SortKey(Message):
-    """A column by its position."""
-
-    column: int = Field(ge=0)
-    descending: bool = False
-
-
-class FilterKey(Message):
-    """`most` and `least` are at most and at least; `value` is a text, read as the column's values are."""
-
-    column: int = Field(ge=0)
-    op: Literal["contains", "equals", "differs", "less", "most", "greater", "least", "missing", "present"]
-    value: str = Field(default="", max_length=1000)
-
-
-class OpenFrame(Message):
-    blob: str
-
-
-class FrameColumn(Message):
-    """`position` counts all columns, those that name the rows first; these have `header` set."""
-
-    position: int
-    name: str
-    dtype: str
-    right: bool
-    header: bool
-
-
-class FrameOpened(Message):
-    """Attributes:
-    columns: those that name the rows, and the first of the others.
-    width: how many columns there are; `revision` moves when rows were met that have further ones.
-    headers: how many of the columns name the rows.
-    inferred: no description of the columns is stored; they are those of the rows met so far.
-    """
-
-    rows: int
-    width: int
-    headers: int
-    revision: int
-    inferred: bool
-    columns: list[FrameColumn]
-
-
-class AskRows(Message):
-    """`first_column` and `column_count` choose among the columns that do not name the rows."""
-
-    blob: str
-    start: int = Field(default=0, ge=0)
-    count: int = Field(default=ROWS, ge=1, le=ROWS)
-    first_column: int = Field(default=0, ge=0)
-    column_count: int = Field(default=COLUMNS, ge=1, le=COLUMNS)
-    sort: list[SortKey] = Field(default_factory=list)
-    filter: list[FilterKey] = Field(default_factory=list)
-
-
-class FrameRows(Message):
-    """Attributes:
-    total: how many rows match.
-    labels: what names each row where no column does; else empty.
-    cells: for each row a text for each of `columns`.
-    muted: for each row the places of the cells that say that nothing is there.
-    """
-
-    start: int
-    total: int
-    width: int
-    revision: int
-    columns: list[FrameColumn]
-    labels: list[str]
-    cells: list[list[str]]
-    muted: list[list[int]]
-
-
-class AskColumn(Message):
-    blob: str
-    column: int = Field(ge=0)
-    filter: list[FilterKey] = Field(default_factory=list)
-
-
-class FrameFigures(Message):
-    """The figures of a column over the rows that match.
-
-    Attributes:
-        facts: (label, value) pairs.
-        top: the most frequent values, as (value, how often, share of the widest bar).
-        bins: how high each bar of the histogram is, between 0 and 1; `low` and `high` are its ends.
-    """
-
-    name: str
-    dtype: str
-    facts: list[tuple[str, str]]
-    top: list[tuple[str, str, float]]
-    bins: list[float]
-    low: str
-    high: str
-
-
-class AskCell(Message):
-    """`row` counts the rows that match, in their order."""
-
-    blob: str
-    row: int = Field(ge=0)
-    column: int = Field(ge=0)
-    sort: list[SortKey] = Field(default_factory=list)
-    filter: list[FilterKey] = Field(default_factory=list)
-
-
-class FrameCell(Message):
-    """A whole cell; `cut` when even this much is not all of it."""
-
-    text: str
-    cut: bool
-
-
-class AskCode(Message):
-    blob: str
-    sort: list[SortKey] = Field(default_factory=list)
-    filter: list[FilterKey] = Field(default_factory=list)
-
-
-class FrameCode(Message):
-    code: str
-
-
-class OpenFrames:
-    """The tables that are open in this kernel, the last one used at the end. Used on the engine's loop alone."""
-
-    def __init__(self) -> None:
-        self._tables: OrderedDict[str, OpenedTable] = OrderedDict()
-        self._styles: dict[str, dict[int, ColumnStyle]] = {}
-        self._opening: dict[str, asyncio.Task[OpenedTable]] = {}
-        self._loading: dict[str, asyncio.Task[tables.Table]] = {}
-        self._telling: dict[str, list[Callable[[float, float, str], None]]] = {}
-        self.loads = 0
-
-    @property
-    def loaded_blobs(self) -> list[str]:
-        """The blobs whose tables are in memory, the last one used at the end."""
-        return [key for key, each in self._tables.items() if each.table is not None]
-
-    async def opened(self, asked: Asked, blob_id: str) -> OpenedTable:
-        """The table of a blob, which is looked up anew each time: it may have been collected meanwhile."""
-        store = asked.session.parts.services.blobs
-        if store is None or not is_local(store):
-            raise OperationError(
-                "this session keeps no results that can be read in parts",
-                'Open a session with store="files" or store="memory".',
-            )
-        try:
-            blob = open_blob(store, blob_id)
-        except (BlobNotFoundError, InvalidBlobIdError):
-            self._forget(blob_id)
-            raise OperationError(
-                "this stored result was removed",
-                "Run the cell again that made it; %reyn blobs lists what there is.",
-            ) from None
-        known = self._tables.get(blob.id)
-        if known is not None:
-            self._tables.move_to_end(blob.id)
-            return known
-        found = await _shared(self._opening, blob.id, lambda: OpenedTable(store, blob))
-        self._tables[blob.id] = found
-        self._styles[blob.id] = {}
-        self._shrink()
-        return found
-
-    async def loaded(self, asked: Asked, opened: OpenedTable) -> tables.Table:
-        """The table in memory, read once for all who ask at the same time; each of them hears of the progress."""
-        if opened.table is not None:
-            return opened.table
-        key = opened.blob.id
-        listeners = self._telling.setdefault(key, [])
-        listeners.append(asked.progress)
-
-        def tell(done: float, total: float, note: str) -> None:
-            for listener in list(listeners):
-                listener(done, total, note)
-
-        try:
-            self.loads += key not in self._loading
-            made = await _shared(self._loading, key, lambda: opened.load(tell))
-        finally:
-            listeners.remove(asked.progress)
-            if not listeners:
-                self._telling.pop(key, None)
-        self._shrink()
-        return made
-
-    def style(self, opened: OpenedTable, column: int) -> ColumnStyle:
-        styles = self._styles.setdefault(opened.blob.id, {})
-        if column not in styles:
-            values, _ = opened.head(column)
-            styles[column] = column_style(values, opened.columns[column].spec)
-        return styles[column]
-
-    def _forget(self, blob_id: str) -> None:
-        self._tables.pop(blob_id, None)
-        self._styles.pop(blob_id, None)
-
-    def _shrink(self) -> None:
-        """Let go of the tables that were used longest ago."""
-        while len(self._tables) > _KEPT:
-            self._forget(next(iter(self._tables)))
-        held = [each for each in reversed(self._tables.values()) if each.table is not None]
-        size = 0
-        for place, each in enumerate(held):
-            size += each.table.size if each.table is not None else 0
-            if place and (place >= _LOADED or size > _BYTES):
-                self._forget(each.blob.id)
-
-
-async def _shared(tasks: dict[str, asyncio.Task[T]], key: str, work: Callable[[], T]) -> T:
-    """Do work on a thread, once for all who ask for it at the same time; it goes on when one of them gives up."""
-    task = tasks.get(key)
-    if task is None:
-        task = tasks[key] = asyncio.get_running_loop().create_task(asyncio.to_thread(work))
-        task.add_done_callback(lambda done: (tasks.pop(key, None), done.cancelled() or done.exception()))
-    try:
-        return await asyncio.shield(task)
-    except BlobKindError as error:
-        raise OperationError(str(error), "Look at it as a tree or as text.") from None
-    except (BlobStoreError, OSError) as error:
-        raise OperationError(str(error), "Run the cell again that made it.") from None
-
-
-def _frames(asked: Asked) -> OpenFrames:
-    found: OpenFrames = asked.caches.setdefault("frames", OpenFrames())
-    return found
 
 
 async def open_frame(asked: Asked, arguments: OpenFrame) -> FrameOpened:
-    """Rows and columns, without loading anything."""
-    frames = _frames(asked)
+    """Rows and columns; the table itself is loaded afterwards, for what needs all of it."""
+    frames = frames_of(asked)
     opened = await frames.opened(asked, arguments.blob)
     columns = _columns(frames, opened, _positions(opened, 0, COLUMNS), asked.look)
+    frames.prepare(opened)
     return FrameOpened(
         rows=opened.rows,
         width=len(opened.columns) - opened.headers,
@@ -294,7 +60,7 @@ async def open_frame(asked: Asked, arguments: OpenFrame) -> FrameOpened:
 
 async def frame_rows(asked: Asked, arguments: AskRows) -> FrameRows:
     """One window."""
-    frames = _frames(asked)
+    frames = frames_of(asked)
     opened = await frames.opened(asked, arguments.blob)
     rows = await _matching(asked, frames, opened, arguments.sort, arguments.filter)
     total = opened.rows if rows is None else len(rows)
@@ -408,7 +174,7 @@ def _known(opened: OpenedTable, column: int) -> None:
 
 async def frame_column(asked: Asked, arguments: AskColumn) -> FrameFigures:
     """The figures of one column."""
-    frames = _frames(asked)
+    frames = frames_of(asked)
     opened = await frames.opened(asked, arguments.blob)
     _known(opened, arguments.column)
     wanted = _asked(opened, [], arguments.filter)
@@ -439,7 +205,7 @@ async def frame_column(asked: Asked, arguments: AskColumn) -> FrameFigures:
 
 async def frame_cell(asked: Asked, arguments: AskCell) -> FrameCell:
     """One cell, as long as it is."""
-    frames = _frames(asked)
+    frames = frames_of(asked)
     opened = await frames.opened(asked, arguments.blob)
     _known(opened, arguments.column)
     rows = await _matching(asked, frames, opened, arguments.sort, arguments.filter)
@@ -491,7 +257,7 @@ def _is_small(value: Any) -> bool:
 
 async def frame_code(asked: Asked, arguments: AskCode) -> FrameCode:
     """The pandas code that gives the same rows."""
-    frames = _frames(asked)
+    frames = frames_of(asked)
     opened = await frames.opened(asked, arguments.blob)
     await _matching(asked, frames, opened, arguments.sort, arguments.filter)
     wanted = _asked(opened, arguments.sort, arguments.filter)

@@ -14,6 +14,8 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from reyn_jupyter.notebook.render.formatters import environment
+from reyn_jupyter.notebook.render.untrusted import Look
 from reyn_jupyter.notebook.serving.protocol import (
     ApprovalAsked,
     ApprovalSettled,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from reyn_jupyter.notebook.serving.connection import Connection
 
 SESSION_ID = uuid.uuid4().hex  # of this kernel process; a snapshot of another one is not gone on with
+_QUESTION = 20_000  # characters
 DRAWING = frozenset({"jupyterlab", "notebook"})  # hosts that draw our MIME types
 
 
@@ -120,13 +123,14 @@ def kernel_hub() -> Hub:
 
 
 def as_event(waiting: OpenQuestion) -> ApprovalAsked:
-    """An open question as the views are told of it. Its text was redacted and bounded where it was made."""
+    """An open question as the views are told of it. Its text was bounded where it was made."""
     question = waiting.question
+    look = Look(redact=environment())
     return ApprovalAsked(
         id=waiting.id,
-        action=question.action,
-        text=question.text,
-        pattern=question.pattern,
+        action=look.line(question.action, 300),
+        text=look.text(question.text, _QUESTION),
+        pattern=None if question.pattern is None else look.line(question.pattern, 300),
         run=question.run,
     )
 

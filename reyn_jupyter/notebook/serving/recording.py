@@ -15,7 +15,8 @@ from reyn_jupyter.notebook.render.formatters import environment
 from reyn_jupyter.notebook.render.page import request_key
 from reyn_jupyter.notebook.render.untrusted import Look
 from reyn_jupyter.notebook.serving.operation import Asked, OperationError
-from reyn_jupyter.notebook.serving.protocol import Live, LiveDiff, LiveTrace
+from reyn_jupyter.notebook.serving.protocol import Live, LiveBlob, LiveDiff, LiveTrace
+from reyn_jupyter.notebook.serving.recording_blob import of_blob
 from reyn_jupyter.notebook.serving.registry import operations
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.sessions.face import Session
@@ -26,31 +27,39 @@ Json = dict[str, Any]
 Requests = AsyncGenerator[tuple[str, Json], Json | None]
 
 
-async def recorded(session: Session, live: Live | None) -> dict[str, Json]:
-    """The answers to what the view of `live` asks, by `request_key`; none for a view that needs a kernel."""
+async def recorded(session: Session, live: Live | None, room: int = MOST_BYTES) -> dict[str, Json]:
+    """The answers to what the view of `live` asks, by `request_key`, in about `room` bytes; none for a view that needs
+    a kernel."""
     if isinstance(live, LiveTrace):
         requests = _of_trace(live)
     elif isinstance(live, LiveDiff):
         requests = _of_diff(live)
+    elif isinstance(live, LiveBlob):
+        requests = of_blob(live)
     else:
         return {}
     asked = Asked(session, Look(redact=environment()), _quiet, _nobody)
     answers: dict[str, Json] = {}
     size = 0
     answer: Json | None = None
-    with suppress(StopAsyncIteration, OperationError):  # one that cannot be opened keeps to its snapshot
-        while size < MOST_BYTES:
+    with suppress(StopAsyncIteration):
+        while size < room:
             name, arguments = await requests.asend(answer)
             answer = await _answer(asked, name, arguments)
-            answers[request_key(name, arguments)] = answer
-            size += len(json.dumps(answer, ensure_ascii=False))
+            if answer is not None:
+                answers[request_key(name, arguments)] = answer
+                size += len(json.dumps(answer, ensure_ascii=False))
     await requests.aclose()
     return answers
 
 
-async def _answer(asked: Asked, name: str, arguments: Json) -> Json:
+async def _answer(asked: Asked, name: str, arguments: Json) -> Json | None:
+    """None for what cannot be opened: its view keeps to the snapshot, or says so."""
     operation = operations()[name]
-    value = await operation.run(asked, operation.arguments.model_validate(arguments))
+    try:
+        value = await operation.run(asked, operation.arguments.model_validate(arguments))
+    except OperationError:
+        return None
     made: Json = value.model_dump(mode="json")
     return made
 

@@ -17,7 +17,7 @@ from reyn_jupyter.notebook.render.untrusted import Look, quoted
 from reyn_jupyter.notebook.serving.blobs import Reading, reading
 from reyn_jupyter.notebook.serving.operation import Asked, Message, Operation, OperationError
 from reyn_jupyter.outputs.encoding import boundary
-from reyn_jupyter.outputs.sources import BLOCK
+from reyn_jupyter.outputs.sources import BLOCK, MaskedSource
 from reyn_jupyter.outputs.structure import NotJsonError, parse_at
 from reyn_jupyter.outputs.tree_view import Child, JsonTree, PathError
 
@@ -288,7 +288,9 @@ async def value(asked: Asked, arguments: ReadValue) -> TreeValue:
                 f"The value has {figures.size(size)}, and at most {figures.size(COPIED)} are copied.",
                 "Copy its path, and take it in Python.",
             )
-        raw = at.view.source.read(arguments.place.start, size)
+        # Covered before it is cut: a place may begin or end inside of a secret.
+        covered = MaskedSource(at.view.source, asked.session.parts.services.redactor.masked)
+        raw = covered.read(arguments.place.start, size)
         return TreeValue(text=asked.look.text(raw.decode(errors="replace"), COPIED))
 
     return await reading(asked, arguments.blob, work, "reading the value")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 from typing import Annotated
 
 from pydantic import Field
 
 from reyn_jupyter.guard.workspace import WorkspaceError
-from reyn_jupyter.notebook import complete
+from reyn_jupyter.notebook import complete, exporting
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Option, Options, Positional, Rest
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.outputs.content import BlobNotFoundError
 from reyn_jupyter.runtime.results import Card
 from reyn_jupyter.runtime.store import RunNotFoundError
-from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.sessions.face import Session
 
 TABLES = ("list", "runs", "blobs")
@@ -36,52 +34,8 @@ def run(context: Context, options: ExportOptions) -> Card:
     words = options.what or ("last",)
     if len(words) > _MOST:
         raise ReynError(f"A page holds at most {_MOST} objects.", "Write several pages.")
-    return write(session, path, [_named(session, word) for word in words], options.title)
-
-
-def write(session: Session, path: Path, objects: list[object], title: str | None = None) -> Card:
-    """Write a page of some objects of the session, each as it shows in the notebook."""
-    from reyn_jupyter.notebook.render import figures
-    from reyn_jupyter.notebook.render.as_html import to_html
-    from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
-    from reyn_jupyter.notebook.render.display import view
-    from reyn_jupyter.notebook.render.formatters import environment
-    from reyn_jupyter.notebook.render.page import Entry, to_page
-    from reyn_jupyter.notebook.serving.hub import SESSION_ID
-    from reyn_jupyter.notebook.serving.lives import live_of
-    from reyn_jupyter.notebook.serving.recording import recorded
-    from reyn_jupyter.notebook.serving.versions import version
-    from reyn_jupyter.sessions.wiring import ENGINE
-
-    entries = []
-    shown = []
-    for each in objects:
-        live = live_of(each)
-        made = view(each, redact=environment())
-        answers = ENGINE.run(recorded(session, live))
-        entries.append(
-            Entry(to_snapshot(made, SESSION_ID, live if answers else None), to_html(made), answers)
-        )
-        shown.append(_title(each) or made.title)
-    written = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
-    note = f"Written by reyn-jupyter {version()} on {written}. It loads nothing from anywhere."
-    try:
-        page = to_page(title or shown[0], entries, note).encode("utf-8", "replace")
-    except FileNotFoundError as error:
-        hint = "Install reyn-jupyter again; in a checkout, build the views first."
-        raise ReynError("This installation lacks the renderer of exported pages.", hint) from error
-    path.write_bytes(page)
-    relative = path.relative_to(session.parts.services.workspace.root).as_posix()
-    facts = (("file", relative), ("size", figures.size(len(page))), ("holds", "\n".join(shown)))
-    return Card("export", "Exported", facts, data={"path": str(path), "bytes": len(page)})
-
-
-def _title(shown: object) -> str:
-    """A run is called by its question."""
-    from reyn_jupyter.notebook.render.formatters import environment
-    from reyn_jupyter.notebook.render.untrusted import Look
-
-    return Look(redact=environment()).line(shown.prompt or "", 90) if isinstance(shown, Trace) else ""
+    objects = [_named(session, word) for word in words]
+    return exporting.export(path, *objects, title=options.title)
 
 
 def _target(session: Session, file: str, force: bool) -> Path:

@@ -34,7 +34,7 @@ def code_of(opened: OpenedTable, asked: Asked, shown: Callable[[str], bool]) -> 
         lines.append("import pandas as pd")
     if writer.helpers:
         lines.append(f"from reyn_jupyter.outputs.tabular import {', '.join(sorted(writer.helpers))}")
-    return "\n".join([*lines, "", f"df = reyn.session().blob({opened.blob.id!r}).df", *body])
+    return "\n".join([*lines, "", f"df = reyn.session().blob({opened.blob.id!r}).df", *body, "df"])
 
 
 class _Writer:

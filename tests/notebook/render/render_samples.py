@@ -9,6 +9,7 @@ from typing import Any
 from reyn_jupyter.outputs.blob import Blob, open_blob
 from reyn_jupyter.outputs.content import Content, Structured, Text
 from reyn_jupyter.outputs.memory import MemoryBlobStore
+from reyn_jupyter.runtime.compare import compare
 from reyn_jupyter.runtime.events import (
     ActionFinished,
     ActionResolved,
@@ -19,7 +20,16 @@ from reyn_jupyter.runtime.events import (
     RunEnded,
     RunStarted,
 )
-from reyn_jupyter.runtime.results import ActionCard, ActionTable, Card, Inspection, Result, Table
+from reyn_jupyter.runtime.results import (
+    ActionCard,
+    ActionTable,
+    Card,
+    CatalogExplorer,
+    Inspection,
+    Result,
+    Table,
+)
+from reyn_jupyter.runtime.script import Script
 from reyn_jupyter.runtime.trace import Trace
 
 NOW = 1_790_000_000.0
@@ -210,8 +220,12 @@ def every_kind(text: str) -> dict[str, Any]:
         "history_tokens": 5,
         "sent": ({"kind": text, "name": text, "bytes": 7},),
     }
+    finished = trace(
+        events, text=text, answer=text, error=text, hint=text, notes=(text,), status="error", **about
+    )
     return {
         "list": ActionTable({**listing}, (hostile_row,), "list", text),
+        "explorer": CatalogExplorer(ActionTable({**listing}, (hostile_row,), "list", text), text),
         "search": ActionTable(
             {"total": 1, "weak": True, "nearest_categories": [text], "hint": text},
             (row(text, score=0.5),),
@@ -237,9 +251,9 @@ def every_kind(text: str) -> dict[str, Any]:
         "result blob": Result(text, text, {text: text}, blob(Text(text))),
         "table": Table(text, ({text: text, "id": text, "status": text, "size": 5},), text, text),
         "status": Card(text, text, ((text, text),), ((text, (text, text)),), (text,)),
-        "trace": trace(
-            events, text=text, answer=text, error=text, hint=text, notes=(text,), status="error", **about
-        ),
+        "script": Script(text, f"{text}\n{text}"),
+        "trace": finished,
+        "diff": compare(finished, trace(events[2:], text=f"{text}!", answer=f"{answer}!", **about)),
         "answer": trace(text=text, answer=answer),
         "live": running(events[:1], text=text, **about),
     }

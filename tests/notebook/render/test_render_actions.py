@@ -96,7 +96,7 @@ def test_numbers_bytes_times_and_states_read_as_what_they_mean() -> None:
              "seconds": 0.0123, "cost": 0.0031, "ok": False, "status": "lost", "nothing": None},)  # fmt: skip
     text = text_of(Table("blobs", rows, "Stored blobs", "%reyn inspect ID shows one"))
     for words in (
-        "0198c0de-aaaa-7000-8000-000000000001",
+        "000000000001",
         "18.2 KB",
         "1,234,567",
         "3 min ago · 2026-09-21 14:10:20 UTC",
@@ -111,7 +111,7 @@ def test_a_time_given_as_text_says_how_long_ago_it_was() -> None:
     text = text_of(
         Table("runs", ({"run": "a", "time": "2026-09-21T16:10:20+02:00"}, {"run": "b", "time": "soon"}))
     )
-    assert "3 min ago · 2026-09-21 16:10:20+02:00" in text and "soon" in text
+    assert "3 min ago · 2026-09-21 14:10:20 UTC" in text and "soon" in text
 
 
 def test_a_search_without_an_index_says_so() -> None:

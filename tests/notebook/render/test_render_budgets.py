@@ -16,7 +16,18 @@ from render_samples import Reader, blob, call, every_kind, invoked, row, running
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.notebook.render.fit import byte_size, fair
 from reyn_jupyter.outputs.content import Structured, Text
-from reyn_jupyter.runtime.results import ActionCard, ActionTable, Card, Inspection, Result, Table
+from reyn_jupyter.runtime.compare import compare
+from reyn_jupyter.runtime.results import (
+    ActionCard,
+    ActionTable,
+    Card,
+    CatalogExplorer,
+    Inspection,
+    Result,
+    Table,
+)
+from reyn_jupyter.runtime.script import Script
+from reyn_jupyter.runtime.trace import Trace
 
 LONG = "漢<&> " * 200_000
 
@@ -37,17 +48,32 @@ def wide_schema() -> dict[str, Any]:
     }
 
 
+def long_diff(word: str) -> Trace:
+    text = f"{word} <&>\n" * 3000
+    calls = [call(i, "file__read", invoked("file__read", path=f"{i}{text}"), text) for i in range(60)]
+    return trace(*calls, prompt=text, answer=text, notes=(text,) * 99)
+
+
 def huge() -> dict[str, Any]:
     calls = [
         call(i, "file__read", invoked("file__read", path=LONG), LONG, flags=("coerced",)) for i in range(5000)
     ]
     changed = call(1, "file__write", invoked("file__write", content=LONG[:90_000].replace(" ", "\n")), "ok",
                    changes=({"path": "a", "previous_blob": None, "sha256": "f"},) * 9)  # fmt: skip
+    actions = ActionTable(
+        {"total": 9999, "next_offset": 999, "categories": {f"c{i}": i for i in range(999)}},
+        tuple(row(f"file__{i}", description=LONG, arguments=LONG) for i in range(999)),
+    )
+    long_run = trace(*calls, prompt=LONG, notes=(LONG,) * 99, mandates=(LONG,) * 99)
     return {
-        "actions": ActionTable(
-            {"total": 9999, "next_offset": 999, "categories": {f"c{i}": i for i in range(999)}},
-            tuple(row(f"file__{i}", description=LONG, arguments=LONG) for i in range(999)),
+        "actions": actions,
+        "explorer": CatalogExplorer(actions, LONG),
+        "script": Script("run-1", LONG),
+        "stored result": Result("f", LONG, None, blob(Structured([{"a": LONG[:3000]}] * 500))),
+        "failed result": Result(
+            LONG, {"error": LONG, "hint": LONG, "invalid": [{"path": LONG, "message": LONG}] * 99}
         ),
+        "diff": compare(*(long_diff(word) for word in ("one", "other"))),
         "error": ActionTable({"error": LONG, "hint": LONG, "suggestions": ["x" * 999] * 999}),
         "card": ActionCard(
             {"qualified_name": "a__b", "description": LONG, "input_schema": wide_schema(), "metadata": {}}
@@ -73,7 +99,7 @@ def huge() -> dict[str, Any]:
         "answer table": trace(
             answer="|" + "a|" * 300 + "\n|" + "-|" * 300 + "\n" + ("|" + "<|" * 300 + "\n") * 9
         ),
-        "calls": trace(*calls, prompt=LONG, notes=(LONG,) * 99, mandates=(LONG,) * 99),
+        "calls": long_run,
         "changes": trace(changed),
     }
 

@@ -89,8 +89,8 @@ def test_a_stored_result_names_its_blob() -> None:
 def test_a_text_blob_shows_its_head_its_origin_and_the_next_lines() -> None:
     kept = blob(Text("".join(f"line {i}\n" for i in range(1, 201))), action="file__read")
     shown = view(kept)
-    assert shown.title == kept.id
-    assert shown.facts[:4] == ("text", "200 lines", "1.7 KB", "from file__read")
+    assert shown.title == "file__read"
+    assert shown.facts[:4] == ("text", "200 lines", "1.7 KB", f"blob {kept.id[-12:]}")
     text = to_text(shown)
     assert "40  line 40" in text and "The first 40 of 200 lines; all of it: blob.text" in text
     assert f"%reyn inspect {kept.id} lines:41-80" in text

@@ -18,6 +18,7 @@ from render_samples import HOSTILE
 from reyn_jupyter.notebook.render.frames import frame_grid, records_grid
 from reyn_jupyter.notebook.render.untrusted import Look
 from reyn_jupyter.outputs.tabular import matches, order_key
+from reyn_jupyter.outputs.tabular.opened import OpenedTable
 from reyn_jupyter.sessions.face import Session
 
 
@@ -377,8 +378,13 @@ def test_the_figures_of_a_column_are_of_the_rows_that_match(
 
 
 def test_windows_as_stored_load_nothing_and_sorting_loads_once(
-    session: Session, line: Line, orders: pd.DataFrame
+    session: Session, line: Line, orders: pd.DataFrame, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    loads: list[str] = []
+    load = OpenedTable.load
+    monkeypatch.setattr(
+        OpenedTable, "load", lambda table, tell: loads.append(table.blob.id) or load(table, tell)
+    )
     blob = stored(session, orders)
     line.ask("frame.rows", blob=blob, start=2900)
     assert "reading the table" not in line.notes
@@ -386,8 +392,7 @@ def test_windows_as_stored_load_nothing_and_sorting_loads_once(
     said = [line.answers.get(timeout=30) for _ in range(4)]
     while sum(each["type"] == "answer" for each in said) < len(numbers):
         said.append(line.answers.get(timeout=30))
-    held = line.hub.caches["frames"]
-    assert sum(each["type"] == "answer" for each in said) == 4 and held.loads == 1
+    assert sum(each["type"] == "answer" for each in said) == 4 and len(loads) == 1
 
 
 def test_a_request_given_up_leaves_the_table_usable(
@@ -404,7 +409,14 @@ def test_only_the_last_tables_used_stay_loaded(session: Session, line: Line, ord
     blobs = [stored(session, orders.assign(n=number)) for number in range(4)]
     for blob in blobs:
         line.ask("frame.rows", blob=blob, sort=[{"column": 0}])
-    assert line.hub.caches["frames"].loaded_blobs == blobs[2:]
+    assert [reads(line, blob) for blob in (*blobs[2:], blobs[0])] == [False, False, True]
+
+
+def reads(line: Line, blob: str) -> bool:
+    """Whether the table has to be read for another order of it."""
+    line.notes.clear()
+    line.ask("frame.rows", blob=blob, sort=[{"column": 1, "descending": True}])
+    return "reading the table" in line.notes
 
 
 def test_a_blob_that_was_removed_says_so(tmp_path: Path, orders: pd.DataFrame) -> None:
@@ -416,7 +428,6 @@ def test_a_blob_that_was_removed_says_so(tmp_path: Path, orders: pd.DataFrame) -
     with pytest.raises(RefusedError, match="this stored result was removed") as failed:
         line.ask("frame.rows", blob=blob)
     assert "Run the cell again" in failed.value.hint
-    assert line.hub.caches["frames"].loaded_blobs == []
     line.connection.close()
 
 

@@ -204,8 +204,8 @@ def test_a_path_that_leads_nowhere_is_followed_as_far_as_it_goes(viewer: Viewer)
 def test_opening_says_what_it_is_where_it_came_from_and_where_to_begin(viewer: Viewer) -> None:
     blob = viewer.keep([{"id": 1}, {"id": 2}], action="table__query", run="run-9")
     opened = viewer.ask("blob.open", blob=blob)
-    assert (opened["title"], opened["panes"], opened["pane"]) == (blob, ["grid", "tree", "text"], "grid")
-    assert opened["facts"][:4] == ["JSON array", "2 entries", "19 bytes", "from table__query"]
+    assert (opened["id"], opened["panes"], opened["pane"]) == (blob, ["grid", "tree", "text"], "grid")
+    assert opened["facts"][:4] == ["JSON array", "2 entries", "19 bytes", f"blob {blob[-12:]}"]
     about = dict(map(tuple, opened["about"]))
     assert (about["action"], about["run"], len(about["sha256"])) == ("table__query", "run-9", 64)
     assert opened["commands"][0][1] == f"%reyn inspect {blob}"
@@ -220,7 +220,7 @@ def test_a_result_of_an_action_knows_its_run_and_its_step(viewer: Viewer) -> Non
     result = viewer.session.invoke_action("function__many")
     assert result.blob is not None
     about = dict(map(tuple, viewer.ask("blob.open", blob=result.blob.id)["about"]))
-    assert list(about) == ["action", "run", "step", "size", "sha256"]
+    assert list(about) == ["id", "action", "run", "step", "size", "sha256"]
     assert (about["action"], about["run"]) == ("function__many", result.blob.run)
     assert about["step"].isdigit()
 

@@ -1,5 +1,5 @@
-"use strict";(self.rspackChunkreyn_jupyter=self.rspackChunkreyn_jupyter||[]).push([[0],{19(r,e,o){var i=o(20),t=o.n(i),n=o(21),a=o.n(n),d=o(22),p=o(23),l=o(24),s=o(25),c=o(26),x=o(27),h=o(28),g=o(29),u=o(30),b=a()(t());b.i(d.A),b.i(p.A),b.i(l.A),b.i(s.A),b.i(c.A),b.i(x.A),b.i(h.A),b.i(g.A),b.i(u.A),b.push([r.id,`/* Everything, for JupyterLab; a widget carries only its own part (./widgets). */
-`,""]),o.d(e,{},{A:b})},29(r,e,o){var i=o(20),t=o.n(i),n=o(21),a=(o.n(n))()(t());a.push([r.id,`/* A question about consent. */
+"use strict";(self.rspackChunkreyn_jupyter=self.rspackChunkreyn_jupyter||[]).push([[0],{19(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=o.n(a),d=o(22),p=o(23),l=o(24),s=o(25),c=o(26),x=o(27),h=o(28),g=o(29),u=o(30),b=o(31),f=n()(t());f.i(d.A),f.i(p.A),f.i(l.A),f.i(s.A),f.i(c.A),f.i(x.A),f.i(h.A),f.i(g.A),f.i(u.A),f.i(b.A),f.push([r.id,`/* Everything, for JupyterLab; a widget carries only its own part (./widgets). */
+`,""]),o.d(e,{},{A:f})},30(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* A question about consent. */
 .reyn-view.reyn-view.r-approval {
   border-color: var(--r-warn);
   border-left-width: 4px;
@@ -10,7 +10,24 @@
     overflow-wrap: anywhere;
   }
 }
-`,""]),o.d(e,{},{A:a})},24(r,e,o){var i=o(20),t=o.n(i),n=o(21),a=(o.n(n))()(t());a.push([r.id,`/* The catalog explorer, from the width of a side panel on; the table and the open action are side by side where both
+`,""]),o.d(e,{},{A:n})},26(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* What is waited for: how far it is, a button that stops it, or what went wrong. */
+.reyn-view.reyn-view {
+  &.r-alone {
+    border: 0;
+  }
+  .r-asking {
+    font-size: 12px;
+    .r-line {
+      display: flex;
+      gap: 8px;
+    }
+    progress {
+      width: 120px;
+      accent-color: var(--r-info);
+    }
+  }
+}
+`,""]),o.d(e,{},{A:n})},24(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* The catalog explorer, from the width of a side panel on; the table and the open action are side by side where both
    have room. A row is one line, or two where the table is narrow. */
 .reyn-view.r-explorer.r-explorer {
   container: explorer / inline-size;
@@ -107,7 +124,7 @@
     }
     tr {
       display: grid;
-      grid-template-columns: 1.5fr 0.7fr 2.6fr 1.2fr 78px 92px 54px 76px;
+      grid-template-columns: minmax(0, 2fr) 0.95fr 2.7fr 1.2fr 60px 94px 46px 64px;
       align-items: center;
       height: 30px;
       box-sizing: border-box;
@@ -143,9 +160,14 @@
   .r-narrow .r-actions {
     thead tr {
       display: flex;
+      &::before {
+        content: "sort by" / "";
+        color: var(--r-quiet);
+        padding-left: 6px;
+        white-space: nowrap;
+      }
     }
-    th:nth-child(2n + 3):nth-child(-n + 4),
-    th:nth-child(2n + 4),
+    th:not(:nth-child(1), :nth-child(5), :nth-child(7)),
     td:not(:nth-child(3), :nth-child(5)) {
       display: none;
     }
@@ -184,7 +206,13 @@
     right: 10px;
     z-index: 1;
   }
-  .r-form .r-button {
+  .r-result {
+    display: flex;
+    flex-direction: column;
+    gap: 4px;
+  }
+  .r-form .r-button,
+  .r-result > div > .r-top > .r-button {
     font-size: 12px;
     line-height: 20px;
     padding: 2px 10px;
@@ -214,7 +242,7 @@
     }
   }
 }
-`,""]),o.d(e,{},{A:a})},25(r,e,o){var i=o(20),t=o.n(i),n=o(21),a=(o.n(n))()(t());a.push([r.id,`/* The data grid. Rows are laid out one by one, so that a million of them need no layout; widths come from --columns. */
+`,""]),o.d(e,{},{A:n})},25(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* The data grid. Rows are laid out one by one, so that a million of them need no layout; widths come from --columns. */
 .reyn-view.reyn-view {
   .r-grid {
     position: relative;
@@ -244,7 +272,8 @@
   }
   .r-port {
     overflow: auto;
-    height: 420px;
+    box-sizing: border-box;
+    height: 417px;
     resize: vertical;
     border: 1px solid var(--r-line);
     border-radius: 6px;
@@ -254,6 +283,7 @@
       box-sizing: content-box;
       padding-bottom: 40px;
       width: max-content;
+      min-width: 100%;
     }
     thead {
       display: block;
@@ -268,7 +298,17 @@
     tr {
       display: grid;
       grid-template-columns: var(--columns);
+      grid-auto-columns: minmax(0, 1fr);
+      grid-auto-flow: column;
       background: var(--r-bg);
+      /* What the columns leave of the width. */
+      &::after {
+        content: "";
+        border-bottom: 1px solid var(--r-line);
+      }
+    }
+    thead tr {
+      background: var(--r-soft);
     }
     .r-cell {
       box-sizing: border-box;
@@ -364,14 +404,19 @@
     box-shadow: 0 4px 16px color-mix(in srgb, black 25%, transparent);
     font-size: 12px;
     &:not([hidden]) {
-      display: grid;
+      display: flex;
+      flex-wrap: wrap;
       gap: 8px;
+    }
+    > :not(.r-button) {
+      flex: 1 1 100%;
     }
     > .r-bar {
       justify-content: space-between;
     }
     > .r-button {
-      justify-self: start;
+      border-color: var(--r-line);
+      color: var(--r-fg);
     }
     .r-list {
       gap: 1px 14px;
@@ -400,7 +445,7 @@
       var(--share) 100%;
   }
 }
-`,""]),o.d(e,{},{A:a})},30(r,e,o){var i=o(20),t=o.n(i),n=o(21),a=(o.n(n))()(t());a.push([r.id,`/* The rooms that JupyterLab gives the views: an output, the panel at the left, a tab, a dialog. */
+`,""]),o.d(e,{},{A:n})},31(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* The rooms that JupyterLab gives the views: an output, the panel at the left, a tab, a dialog. */
 .reyn-output {
   padding: 0;
   overflow: auto;
@@ -468,7 +513,7 @@
 .reyn-approval {
   width: min(640px, 80vw);
 }
-`,""]),o.d(e,{},{A:a})},23(r,e,o){var i=o(20),t=o.n(i),n=o(21),a=(o.n(n))()(t());a.push([r.id,`/* What the HTML does not have: buttons, headings that sort, the line that says where the kernel stands. */
+`,""]),o.d(e,{},{A:n})},23(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* What the HTML does not have: buttons, headings that sort, the line that says where the kernel stands. */
 .reyn-view.reyn-view {
   .r-button {
     font: inherit;
@@ -561,7 +606,7 @@
     }
   }
 }
-`,""]),o.d(e,{},{A:a})},27(r,e,o){var i=o(20),t=o.n(i),n=o(21),a=(o.n(n))()(t());a.push([r.id,`/* The text pager. */
+`,""]),o.d(e,{},{A:n})},28(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* The text pager. */
 .reyn-view.reyn-view {
   .r-pager {
     overflow: auto;
@@ -610,7 +655,7 @@
     gap: 2px;
   }
   .r-goto {
-    width: 80px;
+    width: 100px;
     margin-left: auto;
   }
   .r-long:not([hidden]) {
@@ -619,7 +664,7 @@
     gap: 4px;
   }
 }
-`,""]),o.d(e,{},{A:a})},28(r,e,o){var i=o(20),t=o.n(i),n=o(21),a=(o.n(n))()(t());a.push([r.id,`/* The trace viewer and the diff of two runs: lists to choose from, and what stands behind a line. */
+`,""]),o.d(e,{},{A:n})},29(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* The trace viewer and the diff of two runs: lists to choose from, and what stands behind a line. */
 .reyn-view.reyn-view {
   .r-run,
   .r-part {
@@ -727,16 +772,21 @@
     min-width: 2px;
     background: var(--t, var(--r-fg));
   }
-  .r-detail {
+  .r-run > .r-detail {
     padding: 8px 14px 12px;
     max-height: 540px;
     overflow: auto;
   }
-  .r-detail,
+  .r-run > .r-detail,
   .r-part {
     pre {
       max-height: none;
     }
+  }
+  .r-side {
+    display: flex;
+    flex-direction: column;
+    gap: 5px;
   }
   .r-side + .r-side {
     margin-top: 12px;
@@ -775,11 +825,8 @@
     }
   }
 }
-`,""]),o.d(e,{},{A:a})},26(r,e,o){var i=o(20),t=o.n(i),n=o(21),a=(o.n(n))()(t());a.push([r.id,`/* The frame of the inspector (tabs, bars, what is waited for), and the tree. */
+`,""]),o.d(e,{},{A:n})},27(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* The frame of the inspector (tabs, bars), and the tree. */
 .reyn-view.reyn-view {
-  &.r-alone {
-    border: 0;
-  }
   .r-tabs:not([hidden]) {
     display: flex;
     gap: 2px;
@@ -819,6 +866,12 @@
     min-height: 22px;
     padding: 0;
   }
+  .r-cmds .r-line {
+    gap: 6px;
+  }
+  .r-label {
+    white-space: nowrap;
+  }
   .r-cmds {
     gap: 2px 16px;
     margin-top: 4px;
@@ -843,17 +896,6 @@
     &::placeholder {
       color: var(--r-quiet);
       opacity: 1;
-    }
-  }
-  .r-asking {
-    font-size: 12px;
-    .r-line {
-      display: flex;
-      gap: 8px;
-    }
-    progress {
-      width: 120px;
-      accent-color: var(--r-info);
     }
   }
   .r-nodes {
@@ -885,7 +927,7 @@
     color: var(--r-quiet);
   }
 }
-`,""]),o.d(e,{},{A:a})},22(r,e,o){var i=o(20),t=o.n(i),n=o(21),a=(o.n(n))()(t());a.push([r.id,`/* The one style sheet of the HTML views, scoped to .reyn-view.
+`,""]),o.d(e,{},{A:n})},22(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* The one style sheet of the HTML views, scoped to .reyn-view.
 
    Colours come from the host: JupyterLab's variables, else VS Code's, else a light-dark pair. Words carry every
    state; a tone only tints what stands behind them, so that contrast is the host's own in both themes. The class is
@@ -1055,6 +1097,9 @@
     font-size: 12px;
   }
   .r-scroll {
+    /* A shadow at the lower edge as long as there is more below: what is cut there goes on. */
+    background: linear-gradient(transparent, var(--r-bg) 60%) bottom / 100% 32px no-repeat local,
+      linear-gradient(transparent, color-mix(in srgb, var(--r-fg) 16%, transparent)) bottom / 100% 12px no-repeat;
     overflow: auto;
     max-height: 420px;
     width: fit-content;
@@ -1119,6 +1164,7 @@
   table .r-wide {
     white-space: normal;
     min-width: 170px;
+    max-width: 460px;
   }
   td code, th code {
     padding: 0;
@@ -1260,4 +1306,4 @@
 [data-jp-theme-light=false] .reyn-view, .vscode-dark .reyn-view {
   color-scheme: dark;
 }
-`,""]),o.d(e,{},{A:a})},21(r){r.exports=function(r){var e=[];return e.toString=function(){return this.map(function(e){var o="",i=void 0!==e[5];return e[4]&&(o+="@supports (".concat(e[4],") {")),e[2]&&(o+="@media ".concat(e[2]," {")),i&&(o+="@layer".concat(e[5].length>0?" ".concat(e[5]):""," {")),o+=r(e),i&&(o+="}"),e[2]&&(o+="}"),e[4]&&(o+="}"),o}).join("")},e.i=function(r,o,i,t,n){"string"==typeof r&&(r=[[null,r,void 0]]);var a={};if(i)for(var d=0;d<this.length;d++){var p=this[d][0];null!=p&&(a[p]=!0)}for(var l=0;l<r.length;l++){var s=[].concat(r[l]);i&&a[s[0]]||(void 0!==n&&(void 0===s[5]||(s[1]="@layer".concat(s[5].length>0?" ".concat(s[5]):""," {").concat(s[1],"}")),s[5]=n),o&&(s[2]&&(s[1]="@media ".concat(s[2]," {").concat(s[1],"}")),s[2]=o),t&&(s[4]?(s[1]="@supports (".concat(s[4],") {").concat(s[1],"}"),s[4]=t):s[4]="".concat(t)),e.push(s))}},e}},20(r){r.exports=function(r){return r[1]}},12(r,e,o){o.r(e);var i=o(13),t=o.n(i),n=o(14),a=o.n(n),d=o(15),p=o.n(d),l=o(16),s=o.n(l),c=o(17),x=o.n(c),h=o(18),g=o.n(h),u=o(19),b={};b.styleTagTransform=g(),b.setAttributes=s(),b.insert=p().bind(null,"head"),b.domAPI=a(),b.insertStyleElement=x(),t()(u.A,b);let f=u.A&&u.A.locals?u.A.locals:void 0;o.d(e,{},{default:f})},13(r){var e=[];function o(r){for(var o=-1,i=0;i<e.length;i++)if(e[i].identifier===r){o=i;break}return o}function i(r,i){for(var t={},n=[],a=0;a<r.length;a++){var d=r[a],p=i.base?d[0]+i.base:d[0],l=t[p]||0,s="".concat(p," ").concat(l);t[p]=l+1;var c=o(s),x={css:d[1],media:d[2],sourceMap:d[3],supports:d[4],layer:d[5]};if(-1!==c)e[c].references++,e[c].updater(x);else{var h=function(r,e){var o=e.domAPI(e);return o.update(r),function(e){e?(e.css!==r.css||e.media!==r.media||e.sourceMap!==r.sourceMap||e.supports!==r.supports||e.layer!==r.layer)&&o.update(r=e):o.remove()}}(x,i);i.byIndex=a,e.splice(a,0,{identifier:s,updater:h,references:1})}n.push(s)}return n}r.exports=function(r,t){var n=i(r=r||[],t=t||{});return function(r){r=r||[];for(var a=0;a<n.length;a++){var d=o(n[a]);e[d].references--}for(var p=i(r,t),l=0;l<n.length;l++){var s=o(n[l]);0===e[s].references&&(e[s].updater(),e.splice(s,1))}n=p}}},15(r){var e={};r.exports=function(r,o){var i=function(r){if(void 0===e[r]){var o=document.querySelector(r);if(window.HTMLIFrameElement&&o instanceof window.HTMLIFrameElement)try{o=o.contentDocument.head}catch(r){o=null}e[r]=o}return e[r]}(r);if(!i)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");i.appendChild(o)}},17(r){r.exports=function(r){var e=document.createElement("style");return r.setAttributes(e,r.attributes),r.insert(e,r.options),e}},16(r,e,o){r.exports=function(r){var e=o.nc;e&&r.setAttribute("nonce",e)}},14(r){r.exports=function(r){if("u"<typeof document)return{update:function(){},remove:function(){}};var e=r.insertStyleElement(r);return{update:function(o){var i,t,n;i="",o.supports&&(i+="@supports (".concat(o.supports,") {")),o.media&&(i+="@media ".concat(o.media," {")),(t=void 0!==o.layer)&&(i+="@layer".concat(o.layer.length>0?" ".concat(o.layer):""," {")),i+=o.css,t&&(i+="}"),o.media&&(i+="}"),o.supports&&(i+="}"),(n=o.sourceMap)&&"u">typeof btoa&&(i+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(n))))," */")),r.styleTagTransform(i,e,r.options)},remove:function(){var r;null===(r=e).parentNode||r.parentNode.removeChild(r)}}}},18(r){r.exports=function(r,e){if(e.styleSheet)e.styleSheet.cssText=r;else{for(;e.firstChild;)e.removeChild(e.firstChild);e.appendChild(document.createTextNode(r))}}}}]);
+`,""]),o.d(e,{},{A:n})},21(r){r.exports=function(r){var e=[];return e.toString=function(){return this.map(function(e){var o="",i=void 0!==e[5];return e[4]&&(o+="@supports (".concat(e[4],") {")),e[2]&&(o+="@media ".concat(e[2]," {")),i&&(o+="@layer".concat(e[5].length>0?" ".concat(e[5]):""," {")),o+=r(e),i&&(o+="}"),e[2]&&(o+="}"),e[4]&&(o+="}"),o}).join("")},e.i=function(r,o,i,t,a){"string"==typeof r&&(r=[[null,r,void 0]]);var n={};if(i)for(var d=0;d<this.length;d++){var p=this[d][0];null!=p&&(n[p]=!0)}for(var l=0;l<r.length;l++){var s=[].concat(r[l]);i&&n[s[0]]||(void 0!==a&&(void 0===s[5]||(s[1]="@layer".concat(s[5].length>0?" ".concat(s[5]):""," {").concat(s[1],"}")),s[5]=a),o&&(s[2]&&(s[1]="@media ".concat(s[2]," {").concat(s[1],"}")),s[2]=o),t&&(s[4]?(s[1]="@supports (".concat(s[4],") {").concat(s[1],"}"),s[4]=t):s[4]="".concat(t)),e.push(s))}},e}},20(r){r.exports=function(r){return r[1]}},12(r,e,o){o.r(e);var i=o(13),t=o.n(i),a=o(14),n=o.n(a),d=o(15),p=o.n(d),l=o(16),s=o.n(l),c=o(17),x=o.n(c),h=o(18),g=o.n(h),u=o(19),b={};b.styleTagTransform=g(),b.setAttributes=s(),b.insert=p().bind(null,"head"),b.domAPI=n(),b.insertStyleElement=x(),t()(u.A,b);let f=u.A&&u.A.locals?u.A.locals:void 0;o.d(e,{},{default:f})},13(r){var e=[];function o(r){for(var o=-1,i=0;i<e.length;i++)if(e[i].identifier===r){o=i;break}return o}function i(r,i){for(var t={},a=[],n=0;n<r.length;n++){var d=r[n],p=i.base?d[0]+i.base:d[0],l=t[p]||0,s="".concat(p," ").concat(l);t[p]=l+1;var c=o(s),x={css:d[1],media:d[2],sourceMap:d[3],supports:d[4],layer:d[5]};if(-1!==c)e[c].references++,e[c].updater(x);else{var h=function(r,e){var o=e.domAPI(e);return o.update(r),function(e){e?(e.css!==r.css||e.media!==r.media||e.sourceMap!==r.sourceMap||e.supports!==r.supports||e.layer!==r.layer)&&o.update(r=e):o.remove()}}(x,i);i.byIndex=n,e.splice(n,0,{identifier:s,updater:h,references:1})}a.push(s)}return a}r.exports=function(r,t){var a=i(r=r||[],t=t||{});return function(r){r=r||[];for(var n=0;n<a.length;n++){var d=o(a[n]);e[d].references--}for(var p=i(r,t),l=0;l<a.length;l++){var s=o(a[l]);0===e[s].references&&(e[s].updater(),e.splice(s,1))}a=p}}},15(r){var e={};r.exports=function(r,o){var i=function(r){if(void 0===e[r]){var o=document.querySelector(r);if(window.HTMLIFrameElement&&o instanceof window.HTMLIFrameElement)try{o=o.contentDocument.head}catch(r){o=null}e[r]=o}return e[r]}(r);if(!i)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");i.appendChild(o)}},17(r){r.exports=function(r){var e=document.createElement("style");return r.setAttributes(e,r.attributes),r.insert(e,r.options),e}},16(r,e,o){r.exports=function(r){var e=o.nc;e&&r.setAttribute("nonce",e)}},14(r){r.exports=function(r){if("u"<typeof document)return{update:function(){},remove:function(){}};var e=r.insertStyleElement(r);return{update:function(o){var i,t,a;i="",o.supports&&(i+="@supports (".concat(o.supports,") {")),o.media&&(i+="@media ".concat(o.media," {")),(t=void 0!==o.layer)&&(i+="@layer".concat(o.layer.length>0?" ".concat(o.layer):""," {")),i+=o.css,t&&(i+="}"),o.media&&(i+="}"),o.supports&&(i+="}"),(a=o.sourceMap)&&"u">typeof btoa&&(i+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(a))))," */")),r.styleTagTransform(i,e,r.options)},remove:function(){var r;null===(r=e).parentNode||r.parentNode.removeChild(r)}}}},18(r){r.exports=function(r,e){if(e.styleSheet)e.styleSheet.cssText=r;else{for(;e.firstChild;)e.removeChild(e.firstChild);e.appendChild(document.createTextNode(r))}}}}]);

@@ -1,0 +1,68 @@
+// Above a grid its bar: jumps, pages of columns; below it the line that says what is shown.
+import type { Layout } from "./grid-layout";
+import { inWords } from "./grid-column";
+import { PAGE, type Query } from "./grid-windows";
+import { type Child, h } from "./h";
+import { visible } from "./text";
+
+export const number = (value: number): string => value.toLocaleString("en-US");
+
+export interface BarActions {
+  row(row: number): void;
+  page(first: number): void;
+  clear(): void;
+  take(button: HTMLElement): void;
+}
+
+export function barParts(layout: Layout, query: Query, actions: BarActions): Child[] {
+  const { filter, first_column: first } = query;
+  const { total, width } = layout;
+  const next = first + PAGE;
+  const turn = (label: string, text: string, to: number, there: boolean): HTMLElement =>
+    button(text, () => actions.page(to), { "aria-label": label, disabled: !there });
+  return [
+    jump("Go to row", Math.max(1, total), (row) => total && actions.row(row)),
+    width > PAGE && [
+      jump("Go to column", width, (column) => actions.page(Math.floor(column / PAGE) * PAGE)),
+      turn("Columns before", "‹", first - PAGE, first > 0),
+      h("span", {}, `columns ${number(first + 1)}–${number(Math.min(width, next))}`),
+      turn("Columns after", "›", next, next < width),
+    ],
+    filter.length > 0 && button("Clear filters", actions.clear),
+    button("Take into pandas", (event) => actions.take(event.currentTarget as HTMLElement), {
+      class: "r-button r-take",
+    }),
+  ];
+}
+
+const button = (text: string, onclick: (event: Event) => void, more = {}): HTMLElement =>
+  h("button.r-button", { type: "button", onclick, ...more }, text);
+
+function jump(label: string, most: number, to: (value: number) => void): HTMLElement {
+  const onchange = (event: Event): void => {
+    const given = Math.round(Number((event.target as HTMLInputElement).value));
+    if (given >= 1) to(Math.min(most, given) - 1);
+  };
+  return h(
+    "label.r-line",
+    {},
+    h("span.r-label", {}, label),
+    h("input", { type: "number", min: 1, max: most, onchange }),
+  );
+}
+
+/** What is shown, in a line. @param first the first row in sight, @param fit how many are */
+export function shownInWords(layout: Layout, { sort, filter }: Query, first: number, fit: number): string {
+  const { all, total, width } = layout;
+  const name = (position: number): string =>
+    visible(layout.columns.find((each) => each.position === position)?.name ?? `column ${position + 1}`);
+  const sorted = sort.map((each) => `${name(each.column)} ${each.descending ? "↓" : "↑"}`);
+  const matched = filter.map((each) => inWords(name(each.column), each));
+  const parts = [
+    `${number(all)} ${all === 1 ? "row" : "rows"} × ${number(width)} ${width === 1 ? "column" : "columns"}`,
+    total ? `rows ${number(first + 1)}–${number(Math.min(total, first + fit))}` : "no rows",
+    sorted.length && `sorted by ${sorted.join(", ")}`,
+    matched.length && `${number(total)} match ${matched.join(", ")}`,
+  ];
+  return parts.filter(Boolean).join(" · ");
+}

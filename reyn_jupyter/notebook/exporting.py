@@ -1,0 +1,101 @@
+"""Objects of the session as one HTML page that needs no kernel: what the notebook shows, for somebody without it.
+
+Invariant: a page holds what was recorded when it was written, redacted as every display is, in a few megabytes.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reyn_jupyter.runtime.results import Card
+from reyn_jupyter.runtime.trace import Trace
+
+if TYPE_CHECKING:
+    from reyn_jupyter.notebook.render.page import Entry
+
+
+def export(path: str | Path, *objects: object, title: str | None = None) -> Card:
+    """Write a page of some objects of the session, each as it shows in the notebook; a file that is there is replaced.
+
+    Args:
+        path: of the file.
+        objects: runs, blobs, results, tables: whatever the session returns.
+        title: the heading; else what the first object is called.
+
+    Returns:
+        A card that names the file, its size and what it holds.
+
+    Raises:
+        TypeError: one of the objects is none of the session's.
+        ReynError: this installation lacks the renderer.
+
+    Example::
+
+        trace = reyn.session().ask("how many orders are in orders.csv?")
+        reyn.export("orders.html", trace, reyn.session().blobs, title="Orders")
+    """
+    from reyn_jupyter.notebook.errors import ReynError
+    from reyn_jupyter.notebook.render import figures
+    from reyn_jupyter.notebook.render.page import to_page
+    from reyn_jupyter.notebook.serving.versions import version
+
+    if not objects:
+        raise TypeError("export() needs at least one object: a run, a blob, a table")
+    entries, shown = _entries(objects)
+    written = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    note = f"Written by reyn-jupyter {version()} on {written}. It loads nothing from anywhere."
+    try:
+        page = to_page(title or shown[0], entries, note).encode("utf-8", "replace")
+    except FileNotFoundError as error:
+        hint = "Install reyn-jupyter again; in a checkout, build the views first."
+        raise ReynError("This installation lacks the renderer of exported pages.", hint) from error
+    file = Path(path)
+    file.write_bytes(page)
+    facts = (("file", _named(file)), ("size", figures.size(len(page))), ("holds", "\n".join(shown)))
+    return Card("export", "Exported", facts, data={"path": str(file), "bytes": len(page)})
+
+
+def _entries(objects: tuple[object, ...]) -> tuple[list[Entry], list[str]]:
+    """The objects as a page holds them, and what each is called."""
+    from reyn_jupyter.notebook.render.as_html import to_html
+    from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
+    from reyn_jupyter.notebook.render.display import view
+    from reyn_jupyter.notebook.render.formatters import environment
+    from reyn_jupyter.notebook.render.page import Entry
+    from reyn_jupyter.notebook.serving.hub import SESSION_ID
+    from reyn_jupyter.notebook.serving.lives import live_of
+    from reyn_jupyter.notebook.serving.recording import MOST_BYTES, recorded
+    from reyn_jupyter.sessions import current
+    from reyn_jupyter.sessions.wiring import ENGINE
+
+    entries, shown = [], []
+    room = MOST_BYTES
+    for each in objects:
+        live = live_of(each)
+        made = view(each, redact=environment())
+        answers = ENGINE.run(recorded(current.session(), live, room))
+        room -= len(json.dumps(answers, ensure_ascii=False))
+        snapshot = to_snapshot(made, SESSION_ID, live if answers else None)
+        entries.append(Entry(snapshot, to_html(made), answers))
+        shown.append(_title(each) or made.title)
+    return entries, shown
+
+
+def _named(file: Path) -> str:
+    """The file as it is named from the workspace, where it lies in it."""
+    from reyn_jupyter.sessions import current
+
+    root = current.session().parts.services.workspace.root
+    whole = file.resolve()
+    return whole.relative_to(root).as_posix() if whole.is_relative_to(root) else str(file)
+
+
+def _title(shown: object) -> str:
+    """A run is called by its question."""
+    from reyn_jupyter.notebook.render.formatters import environment
+    from reyn_jupyter.notebook.render.untrusted import Look
+
+    return Look(redact=environment()).line(shown.prompt or "", 90) if isinstance(shown, Trace) else ""
