@@ -172,7 +172,12 @@ class Served:
 
 @contextmanager
 def bare(
-    browser: Browser, session: Session, snapshot: dict[str, Any], theme: str = "light", *, silent: bool = False
+    browser: Browser,
+    session: Session,
+    snapshot: dict[str, Any],
+    theme: str = "light",
+    *,
+    silent: bool = False,
 ) -> Iterator[Bare]:
     """Show a snapshot in a bare page, by the module that every widget carries; `silent`: the kernel does not answer."""
     server = Served(session, snapshot, theme)

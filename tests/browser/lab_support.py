@@ -221,6 +221,8 @@ class LabPage:
         self.command("apputils:change-theme", theme=theme)
         light = "true" if theme == "JupyterLab Light" else "false"
         self.page.wait_for_selector(f"body[data-jp-theme-light={light}]", state="attached")
+        # A second change while the splash screen of the first fades away makes JupyterLab take it out twice.
+        self.page.wait_for_selector("#jupyterlab-splash", state="detached")
 
     def set(self, plugin: str, raw: str) -> None:
         """Save a plugin's settings as the person would, and load the page again, which reads them."""

@@ -71,8 +71,7 @@ def test_an_output_taken_to_a_tab_of_its_own_is_live_there_too(lab: LabPage) -> 
     expect(tab.get_by_text("file__grep")).to_be_visible()
     expect(tab.get_by_text("file__delete")).to_have_count(0)
     expect(lab.output(1).get_by_text("file__delete")).to_have_count(1)
-    lab.script("[...window.jupyterapp.shell.widgets('main')].find((each) => !each.context).close()")
-    lab.until("window.jupyterapp.shell.currentWidget === panel")
+    close_tab(lab)
 
 
 def test_what_is_shown_stays_when_the_kernel_goes_and_says_so(lab: LabPage) -> None:
@@ -172,9 +171,13 @@ def test_a_stored_result_opens_in_a_tab_of_its_own_from_the_explorer_and_from_a_
 
 
 def close_tab(lab: LabPage) -> None:
-    """Close the tab that is no document, as its cross does."""
-    lab.script("[...window.jupyterapp.shell.widgets('main')].find((each) => !each.context).close()")
-    lab.until("window.jupyterapp.shell.currentWidget === panel")
+    """Close the tab beside the notebook, as its cross does."""
+    beside = ".jp-LinkedOutputView, .reyn-tab"
+    lab.script(
+        "for (const each of [...window.jupyterapp.shell.widgets('main')])"
+        f" if (each.node.matches('{beside}') || each.node.querySelector('{beside}')) each.close()"
+    )
+    lab.until(f"!document.querySelector('{beside}')")
 
 
 def test_two_views_of_one_stored_table_sort_each_by_itself(lab: LabPage) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import threading
 from collections.abc import Callable
 from typing import Annotated, Any
 
@@ -59,6 +60,7 @@ class Connection:
         # A kernel knows from the context to whom a message answers, and over which of its threads.
         self._context: contextvars.Context | None = None
         self._jobs: dict[int, Job[None]] = {}
+        self._starting = threading.Lock()  # an operation may be over before its job is noted
         self._closed = False
         self.hello: Hello | None = None
 
@@ -158,8 +160,9 @@ class Connection:
             self._hub.joined(self)
 
     def _begin(self, request: Request) -> None:
-        job = ENGINE.start(self._serve(request), home=self._hub.home or self._home)
-        self._jobs[request.id] = job
+        with self._starting:
+            job = ENGINE.start(self._serve(request), home=self._hub.home or self._home)
+            self._jobs[request.id] = job
         job.future.add_done_callback(lambda _: self._ended(request.id, job))
 
     def _ended(self, number: int, job: Job[None]) -> None:
@@ -168,7 +171,8 @@ class Connection:
 
     async def _serve(self, request: Request) -> None:
         answer = await self._answer(request)
-        self._jobs.pop(request.id, None)  # its number is free again once the view can know of the answer
+        with self._starting:
+            self._jobs.pop(request.id, None)  # its number is free again once the view can know of the answer
         self.send(answer)
 
     async def _answer(self, request: Request) -> Message:
