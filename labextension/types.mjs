@@ -2,10 +2,11 @@
 //
 //   python -m reyn_jupyter.notebook.serving.schema | node types.mjs [--check]
 import { readFileSync, writeFileSync } from "node:fs";
+import { text } from "node:stream/consumers";
 import { compile } from "json-schema-to-typescript";
 
 const file = new URL("src/protocol.ts", import.meta.url);
-const schema = JSON.parse(readFileSync(0, "utf8"));
+const schema = JSON.parse(await text(process.stdin));
 // The compiler knows tuples by the older word.
 const older = (value) =>
   Array.isArray(value)

@@ -105,6 +105,14 @@ def test_the_last_of_a_million_rows_is_reached_by_scrolling_and_by_its_number(
         assert shown.page.get_by_role("grid").get_attribute("aria-rowcount") == "1000001"
 
 
+def test_presses_that_come_faster_than_the_kernel_answers_all_count(
+    browser: Browser, session: Session, orders: str
+) -> None:
+    with grid(browser, session, orders) as shown:
+        head(shown, "amount").dblclick()
+        expect(head(shown, "amount")).to_have_attribute("aria-sort", "descending")
+
+
 def test_headings_sort_one_way_the_other_way_and_not_at_all(
     browser: Browser, session: Session, orders: str
 ) -> None:

@@ -72,6 +72,7 @@ class GridView {
   );
   private windows: Windows;
   private first: Grid | null; // what the snapshot holds, while nothing else is there
+  private coming: Query | null = null; // asked for, not shown yet
   private changing = new AbortController();
   private figures = new AbortController();
   private unwatch: () => void;
@@ -128,20 +129,28 @@ class GridView {
   private turn(change: Partial<Query>, row = 0): void {
     this.changing.abort();
     this.changing = new AbortController();
-    const query = { ...this.windows.query, ...change };
+    const query = { ...this.wanted, ...change };
+    this.coming = query;
     const start = Math.floor(row / WINDOW) * WINDOW;
     this.asking
       .ask("frame.rows", { ...query, start, count: WINDOW }, this.changing.signal)
       .then((rows) => {
         this.windows.dispose();
         this.windows = this.made(query);
-        this.first = null;
+        this.first = this.coming = null;
         this.show(rows);
         this.cursor.stay();
         this.port.scrollTop = 0;
         if (row) this.cursor.go(row, this.cursor.at[1]);
       })
-      .catch(ignored);
+      .catch(() => {
+        if (this.coming === query) this.coming = null;
+      });
+  }
+
+  /** What the person asked for last, shown already or on its way. */
+  private get wanted(): Query {
+    return this.coming ?? this.windows.query;
   }
 
   private show(rows: FrameRows): void {
@@ -227,7 +236,7 @@ class GridView {
   }
 
   private sorted({ position }: FrameColumn, more: boolean): void {
-    this.turn({ sort: sortedBy(this.windows.query.sort, position, more) });
+    this.turn({ sort: sortedBy(this.wanted.sort, position, more) });
   }
 
   /** The text of a cell, fetched whole where it is shown cut. */
