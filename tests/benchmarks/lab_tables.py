@@ -209,8 +209,8 @@ PEERS = (
         before=_OURS,
         store=_STORE,
         within=".jp-OutputArea .r-grid [role=grid]",
-        down=_in_grid("Control+End"),
-        up=_in_grid("Control+Home", "ArrowRight"),
+        down=_in_grid("Control+End", "Home"),
+        up=_in_grid("Control+Home"),
         sort=_sort_grid,
     ),
     Peer(

@@ -45,7 +45,7 @@ export class Cursor {
       const right = left + (cell?.offsetWidth ?? 0);
       if (left - edge < port.scrollLeft) port.scrollLeft = left - edge;
       else if (right > port.scrollLeft + port.clientWidth) port.scrollLeft = right - port.clientWidth;
-    }
+    } else port.scrollLeft = 0; // a label stays in sight anyway; what belongs beside it is the first column
     if (focus) this.focus();
   }
 
