@@ -28,7 +28,7 @@ from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.router.asking import Delta
 from reyn_jupyter.runtime import results
 from reyn_jupyter.runtime.desk import DESK, OpenQuestion
-from reyn_jupyter.runtime.engine import Interrupted
+from reyn_jupyter.runtime.engine import Interrupted, running_loop
 from reyn_jupyter.runtime.events import ModelReplied, RunEnded, RunStarted
 from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.sessions.background import BackgroundRun
@@ -188,7 +188,7 @@ class Card:
 
     def _listen(self) -> None:
         """Draw again when a question about consent is asked or settled, which leaves no event of its own."""
-        run, home = self._run, _running_loop()
+        run, home = self._run, running_loop()
         if run is None or home is None:
             return
 
@@ -202,13 +202,6 @@ class Card:
 
         DESK.listen(heard)
         run.when_done(lambda: DESK.forget(heard))
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _begun(run: BackgroundRun) -> results.Card:

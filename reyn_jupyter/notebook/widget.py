@@ -22,8 +22,9 @@ import anywidget
 import traitlets
 
 from reyn_jupyter.notebook import front_end
-from reyn_jupyter.notebook.serving.connection import Connection, running_loop
+from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import kernel_hub
+from reyn_jupyter.runtime.engine import running_loop
 
 AWAKE = 50
 _open: WeakValueDictionary[str, LiveWidget] = WeakValueDictionary()

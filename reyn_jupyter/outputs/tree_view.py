@@ -19,7 +19,7 @@ from reyn_jupyter.outputs.scanner import COMMA, Scanner
 from reyn_jupyter.outputs.sources import ByteSource
 from reyn_jupyter.outputs.structure import JsonIndex, elements, find_member, index_json, read_member
 
-I = TypeVar("I", JsonIndex, LineIndex)  # noqa: E741
+Index = TypeVar("Index", JsonIndex, LineIndex)
 KEPT_FROM = 1 << 14  # bytes; smaller values are indexed again whenever they are opened
 ROOM = 64_000_000
 _MEMBER_BYTES = 200  # what one entry of a table of keys takes, roughly
@@ -46,13 +46,13 @@ class Indexes:
         self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
         self._lock = threading.Lock()
 
-    def get(self, key: Hashable, build: Callable[[], I]) -> I:
+    def get(self, key: Hashable, build: Callable[[], Index]) -> Index:
         """The index under a key, built when it is not there."""
         with self._lock:
             found = self._kept.get(key)
             if found is not None:
                 self._kept.move_to_end(key)
-                return cast("I", found[0])
+                return cast("Index", found[0])
         built = build()
         size = _weight(built)
         with self._lock:

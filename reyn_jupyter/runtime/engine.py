@@ -286,6 +286,14 @@ class Engine:
 _publish: ContextVar[Callable[[Any], None] | None] = ContextVar("publish", default=None)
 
 
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The event loop that runs in this thread, a kernel's own in a notebook; None where there is none."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 def publisher() -> Callable[[Any], None] | None:
     """Where the current run's events go on their way to the person; None when nobody looks."""
     return _publish.get()

@@ -10,7 +10,7 @@ from typing import Any
 
 from reyn_jupyter.runtime.consent import Answer
 from reyn_jupyter.runtime.desk import DESK, OpenQuestion, UnknownQuestionError
-from reyn_jupyter.runtime.engine import Job, also_tell
+from reyn_jupyter.runtime.engine import Job, also_tell, running_loop
 from reyn_jupyter.runtime.events import Event
 from reyn_jupyter.runtime.run import new_run_id
 from reyn_jupyter.runtime.trace import Trace
@@ -49,10 +49,7 @@ class BackgroundRun:
         on_event: Callable[[Any], None] | None,
         waits: bool = False,
     ) -> BackgroundRun:
-        try:
-            home = asyncio.get_running_loop()
-        except RuntimeError:
-            home = None
+        home = running_loop()
         run = options.run or new_run_id()
         ask = options.ask or partial(DESK.ask, since=time.time(), waits=waits)
         chosen = options.model_copy(update={"run": run, "ask": ask})

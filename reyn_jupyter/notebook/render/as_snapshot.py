@@ -7,7 +7,7 @@ encoded and shows what it hides. What had to be left out is announced in its pla
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -211,8 +211,8 @@ def _node(node: Json, limit: int) -> Json | None:
     shares = fair(sizes, room)
     if max(shares, default=0) < LEAST:
         return {**node, "children": children[: _leading(children, room)]}
-    cut: Callable[[Json, int, int], Json | None] = lambda child, size, share: (  # noqa: E731
+    kept = [
         child if size <= share else _node(child, share - 1)
-    )
-    kept = [cut(*each) for each in zip(children, sizes, shares, strict=True)]
+        for child, size, share in zip(children, sizes, shares, strict=True)
+    ]
     return {**node, "children": [child for child in kept if child is not None]}

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from reyn_jupyter.notebook.serving.connection import Connection, running_loop
+from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import kernel_hub
+from reyn_jupyter.runtime.engine import running_loop
 
 
 def opened(comm: Any, message: Any) -> None:

@@ -31,7 +31,7 @@ from reyn_jupyter.notebook.serving.protocol import (
     Welcome,
 )
 from reyn_jupyter.notebook.serving.registry import operations
-from reyn_jupyter.runtime.engine import Job
+from reyn_jupyter.runtime.engine import Job, running_loop
 from reyn_jupyter.sessions.wiring import ENGINE
 
 MOST = 64  # requests of one connection under way
@@ -202,14 +202,6 @@ class Connection:
         except Exception as error:  # noqa: BLE001 - a view must hear of it, whatever it is
             said = look.text(f"{type(error).__name__}: {error}", 400)
             return Failed(id=request.id, code="failed", message=said)
-
-
-def running_loop() -> asyncio.AbstractEventLoop | None:
-    """The loop of this thread, if it runs."""
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def _first(error: ValidationError) -> str:

@@ -100,9 +100,12 @@ class Hub:
     async def _compare(self, session: Session) -> None:
         try:
             snapshot = await session.parts.catalog.refresh()
-            before, self._catalog = self._catalog, snapshot.hash
-            if before != snapshot.hash:
-                self.tell(CatalogChanged(revision=snapshot.hash))
+            revision = await asyncio.to_thread(
+                lambda: snapshot.hash
+            )  # of thousands of actions it takes a while
+            before, self._catalog = self._catalog, revision
+            if before != revision:
+                self.tell(CatalogChanged(revision=revision))
         finally:
             self._looking = False
 
