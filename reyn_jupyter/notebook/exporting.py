@@ -31,12 +31,14 @@ def export(path: str | Path, *objects: object, title: str | None = None) -> Card
     Raises:
         TypeError: one of the objects is none of the session's.
         ReynError: this installation lacks the renderer.
+        WorkspaceError: the file cannot be written there.
 
     Example::
 
         trace = reyn.session().ask("how many orders are in orders.csv?")
         reyn.export("orders.html", trace, reyn.session().blobs, title="Orders")
     """
+    from reyn_jupyter.guard.workspace import Workspace
     from reyn_jupyter.notebook.errors import ReynError
     from reyn_jupyter.notebook.render import figures
     from reyn_jupyter.notebook.render.page import to_page
@@ -52,8 +54,10 @@ def export(path: str | Path, *objects: object, title: str | None = None) -> Card
     except FileNotFoundError as error:
         hint = "Install reyn-jupyter again; in a checkout, build the views first."
         raise ReynError("This installation lacks the renderer of exported pages.", hint) from error
-    file = Path(path)
-    file.write_bytes(page)
+    file = Path(path).absolute()
+    Workspace(file.parent).write_atomic(
+        file.name, page
+    )  # a page that was there stays whole if this one does not fit
     facts = (("file", _named(file)), ("size", figures.size(len(page))), ("holds", "\n".join(shown)))
     return Card("export", "Exported", facts, data={"path": str(file), "bytes": len(page)})
 

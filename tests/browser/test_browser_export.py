@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from render_samples import HOSTILE, every_kind
 
 import reyn_jupyter
 from reyn_jupyter import Session
+from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.notebook import front_end
 from reyn_jupyter.notebook.errors import ReynError
@@ -267,6 +269,22 @@ def test_the_python_face_writes_the_same_page(browser: Browser, session: Session
     with opened(browser, tmp_path / "page.html") as shown:
         expect(shown.page.get_by_role("heading", level=1)).to_have_text("Mine")
         expect(shown.page.locator("main")).to_contain_text("There are 3 orders.")
+
+
+def test_a_page_that_does_not_fit_on_the_disk_leaves_the_old_one_whole(
+    session: Session, tmp_path: Path
+) -> None:
+    page = tmp_path / "page.html"
+    page.write_text("the page of last week")
+    blobs, (soft, hard) = session.blobs, resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
+    try:
+        with pytest.raises(WorkspaceError):
+            reyn_jupyter.export(page, blobs)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+    assert page.read_text() == "the page of last week"
+    assert list(tmp_path.glob(".*")) == []
 
 
 def test_a_page_of_nothing_is_refused(tmp_path: Path) -> None:
