@@ -1,0 +1,241 @@
+"""Two variants over the same scenarios and repeats.
+
+Invariant: the scenario is the unit. Trial-level discordant pairs are counted and shown, never tested, since repeats of
+one scenario are not independent of each other; and only pairs that both variants have are compared.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass
+
+import numpy as np
+
+from reyn_jupyter.evaluation.statistics.arms import (
+    FEW_CLUSTERS,
+    Arm,
+    Clusters,
+    clusters_of,
+    counted,
+    few_clusters,
+    pair,
+)
+from reyn_jupyter.evaluation.statistics.clusters import sizes_of, variance_of
+from reyn_jupyter.evaluation.statistics.libraries import library
+from reyn_jupyter.evaluation.statistics.limits import tango_limits
+from reyn_jupyter.evaluation.statistics.rates import (
+    CONSTANT,
+    ONE_SCENARIO,
+    Mean,
+    Rate,
+    mean,
+    mean_limits,
+    rate,
+)
+from reyn_jupyter.evaluation.statistics.signflip import sign_flip, sign_flip_counts
+
+
+@dataclass(frozen=True)
+class Difference:
+    """What sets two variants apart: b − a.
+
+    Attributes:
+        estimate: mean over scenarios of their mean paired difference; of rates it lies within −1 and 1.
+        low, high: confidence limits; None for numbers of one scenario.
+        level: the confidence level.
+        method: how the limits were found, in words.
+        p: two-sided; None with one scenario, which no test over scenarios can tell from chance.
+        test: the test, in words.
+        pairs, scenarios: pairs of trials, and scenarios that have one.
+        a_only, b_only, both, neither: pairs by who passed; None for numbers.
+        a, b: each variant over the pairs alone, so that b.estimate − a.estimate is the estimate.
+        design_effect: how many times more pairs this took than independent ones; None where it is unknown.
+        effective_n: pairs over the design effect; None where it is unknown.
+        dropped: trials whose partner is missing; they do not count.
+        warnings: sentences for people.
+    """
+
+    estimate: float
+    low: float | None
+    high: float | None
+    level: float
+    method: str
+    p: float | None
+    test: str
+    pairs: int
+    scenarios: int
+    a_only: int | None
+    b_only: int | None
+    both: int | None
+    neither: int | None
+    a: Rate | Mean
+    b: Rate | Mean
+    design_effect: float | None
+    effective_n: float | None
+    dropped: int
+    warnings: tuple[str, ...]
+
+
+def difference(a: Arm, b: Arm, *, level: float = 0.95, seed: int = 0) -> Difference:
+    """Compare two variants on the trials that both have.
+
+    Verdicts, one pair a scenario: McNemar's exact test and the interval of Tango (1998). With repeats: the sign-flip
+    permutation test over scenarios, and Tango's interval over the effective number of pairs of Korn and Graubard
+    (1998). Values other than 0 and 1 are compared as numbers: the same permutation test, and the interval of `mean`.
+
+    Args:
+        a: scenario → repeat → value under the first variant.
+        b: the same under the second.
+        level: the confidence level.
+        seed: of what is drawn; the same seed gives the same figures.
+
+    Returns:
+        A `Difference`, b − a.
+
+    Raises:
+        ValueError: no pair in common, a value that is not finite, or a level not between 0 and 1.
+        ImportError: scipy is not installed.
+
+    Example:
+        >>> a = {f"s{i}": {0: int(i < 4)} for i in range(20)}
+        >>> b = {f"s{i}": {0: int(i < 13)} for i in range(20)}
+        >>> found = difference(a, b)
+        >>> f"{found.estimate:+.2f} ({found.low:.2f} to {found.high:.2f}), p = {found.p:.3f}"
+        '+0.45 (0.22 to 0.66), p = 0.004'
+    """
+    shared = pair(a, b)
+    if not shared.a:
+        raise ValueError(
+            "the two variants have no scenario and repeat in common, so there is nothing to compare. "
+            "Run both over the same scenarios with the same repeats"
+        )
+    gaps = clusters_of(
+        {name: {i: shared.b[name][i] - value for i, value in row.items()} for name, row in shared.a.items()},
+        verdicts=False,
+    )
+    compare = _verdicts if _binary(shared.a) and _binary(shared.b) else _numbers
+    return compare(shared.a, shared.b, gaps, shared.dropped, level, seed)
+
+
+def _verdicts(a: Arm, b: Arm, gaps: Clusters, dropped: int, level: float, seed: int) -> Difference:
+    pairs = [(a[name][i], b[name][i], name) for name in a for i in a[name]]
+    share = {name: 1 / (len(a[name]) * gaps.scenarios) for name in a}
+    a_only = math.fsum(share[name] for left, right, name in pairs if left > right)
+    b_only = math.fsum(share[name] for left, right, name in pairs if left < right)
+    effect, effective, size = sizes_of(gaps, variance_of(gaps), level)
+    low, high = tango_limits(np.asarray(a_only), np.asarray(b_only), np.asarray(size), level)
+    repeated = gaps.repeated and gaps.scenarios > 1
+    counts = Counter((left, right) for left, right, _ in pairs)
+    p, test = _test(gaps, counts[1, 0], counts[0, 1], seed)
+    estimate = b_only - a_only
+    limits = (float(low), float(high))
+    return Difference(
+        estimate,
+        limits[0],
+        limits[1],
+        level,
+        "Tango, effective number of pairs" if repeated else "Tango",
+        p,
+        test,
+        gaps.trials,
+        gaps.scenarios,
+        counts[1, 0],
+        counts[0, 1],
+        counts[1, 1],
+        counts[0, 0],
+        rate(a, level=level, seed=seed),
+        rate(b, level=level, seed=seed),
+        effect,
+        effective,
+        dropped,
+        _warnings(gaps, dropped, p, limits, level),
+    )
+
+
+def _numbers(a: Arm, b: Arm, gaps: Clusters, dropped: int, level: float, seed: int) -> Difference:
+    low, high, method = mean_limits(gaps, level, seed)
+    effect, effective, _ = sizes_of(gaps, variance_of(gaps), level)
+    p, test = (None, "none: one scenario") if gaps.scenarios == 1 else sign_flip(gaps.means, seed=seed)
+    limits = None if low is None or high is None else (low, high)
+    return Difference(
+        float(gaps.means.mean()),
+        low,
+        high,
+        level,
+        method,
+        p,
+        test,
+        gaps.trials,
+        gaps.scenarios,
+        None,
+        None,
+        None,
+        None,
+        mean(a, level=level, seed=seed),
+        mean(b, level=level, seed=seed),
+        effect,
+        effective,
+        dropped,
+        _warnings(gaps, dropped, p, limits, level),
+    )
+
+
+def _test(gaps: Clusters, a_only: int, b_only: int, seed: int) -> tuple[float | None, str]:
+    if gaps.scenarios == 1:
+        return None, "none: one scenario"
+    if not gaps.repeated:
+        return mcnemar(a_only, b_only), "exact McNemar"
+    p = sign_flip_counts([int(total) for total in gaps.sums], [int(size) for size in gaps.sizes])
+    return (p, "sign-flip permutation, exact") if p is not None else sign_flip(gaps.means, seed=seed)
+
+
+def mcnemar(a_only: int, b_only: int) -> float:
+    """McNemar's exact test of discordant pairs, two-sided: the binomial test of one half.
+
+    Args:
+        a_only: independent pairs that only the first variant passed.
+        b_only: pairs that only the second passed.
+
+    Returns:
+        p; 1 where no pair is discordant.
+
+    Example:
+        >>> round(mcnemar(1, 7), 4)
+        0.0703
+    """
+    total = a_only + b_only
+    return float(library("scipy.stats").binomtest(a_only, total, 0.5).pvalue) if total else 1.0
+
+
+def _binary(arm: Arm) -> bool:
+    return all(value in (0, 1) for repeats in arm.values() for value in repeats.values())
+
+
+def _warnings(
+    gaps: Clusters, dropped: int, p: float | None, limits: tuple[float, float] | None, level: float
+) -> tuple[str, ...]:
+    said = []
+    if dropped:
+        verb = "has" if dropped == 1 else "have"
+        said.append(
+            f"{counted(dropped, 'trial')} {verb} no partner under the other variant and do not count."
+        )
+    moved = int((gaps.sums != 0).sum())
+    if gaps.scenarios == 1:
+        said.append(ONE_SCENARIO)
+    elif limits is not None and limits[0] == limits[1]:
+        said.append(CONSTANT)
+    elif 0 < moved < 6:
+        least = 2.0 ** (1 - moved)
+        said.append(
+            f"Only {counted(moved, 'scenario')} differ: p cannot fall below {least:.3g} however they differ."
+        )
+    if gaps.repeated and 1 < gaps.scenarios < FEW_CLUSTERS:
+        said.append(few_clusters(gaps.scenarios))
+    if p is not None and limits is not None:
+        apart = limits[0] > 0 or limits[1] < 0
+        if apart != (p <= 1 - level):
+            where = "leaves 0 out" if apart else "holds 0"
+            said.append(f"On the edge: the interval {where}, and the test has p = {p:.3f}. The test decides.")
+    return tuple(said)

@@ -1,0 +1,96 @@
+"""pass^k: how often a variant gets a scenario right k times in a row.
+
+Convention: pass^k, every one of k trials passes, as in tau-bench (Yao and others, 2024). It is not pass@k, which asks
+for one pass among k, and which rises with k where pass^k falls.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import comb
+
+from reyn_jupyter.evaluation.statistics.arms import Arm, clusters_of, counted
+from reyn_jupyter.evaluation.statistics.rates import Mean, mean
+
+
+def pass_hat_k(counts: Sequence[int], n: int | Sequence[int], k: int) -> float:
+    """The chance that k fresh trials of a scenario all pass, without bias.
+
+    Each scenario with c passes of n trials gives C(c, k) / C(n, k); the result is their mean.
+
+    Args:
+        counts: passes, one number a scenario.
+        n: trials of every scenario, or one number a scenario.
+        k: how many trials must pass, from 1 to the trials.
+
+    Returns:
+        The mean over scenarios, 0 to 1.
+
+    Raises:
+        ValueError: no scenario, passes beyond the trials, or a scenario with fewer than k trials.
+
+    Example:
+        >>> round(pass_hat_k([4, 2, 0], 4, 2), 4)
+        0.3889
+    """
+    sizes = [n] * len(counts) if isinstance(n, int) else list(n)
+    if not counts or len(sizes) != len(counts):
+        raise ValueError(
+            f"{len(counts)} counts with {len(sizes)} sizes: give one size a scenario, and at least one"
+        )
+    return sum(_all_pass(c, size, k) for c, size in zip(counts, sizes, strict=True)) / len(counts)
+
+
+def reliability(arm: Arm, k: int, *, level: float = 0.95, seed: int = 0) -> Mean:
+    """pass^k of a variant with an interval over its scenarios.
+
+    Args:
+        arm: scenario → repeat → 0 or 1.
+        k: how many trials must pass.
+        level: the confidence level.
+        seed: of the bootstrap that `mean` uses from 40 scenarios on.
+
+    Returns:
+        A `Mean` of the scenarios that have k trials, its limits within 0 and 1; it warns of scenarios left out.
+
+    Raises:
+        ValueError: a value is not 0 or 1, or no scenario has k trials.
+
+    Example:
+        >>> round(reliability({"a": {0: 1, 1: 1}, "b": {0: 1, 1: 0}}, 2).estimate, 2)
+        0.5
+    """
+    clusters_of(arm, verdicts=True)
+    enough = {name: repeats for name, repeats in arm.items() if len(repeats) >= k}
+    if k < 1 or not enough:
+        raise ValueError(
+            f"no scenario has {k!r} trials, as pass^{k} needs; run more repeats, or ask for a smaller k"
+        )
+    found = mean(
+        {name: {0: _all_pass(int(sum(row.values())), len(row), k)} for name, row in enough.items()},
+        level=level,
+        seed=seed,
+    )
+    left = sum(1 for repeats in arm.values() if repeats) - len(enough)
+    extra = (f"{counted(left, 'scenario')} with fewer than {counted(k, 'trial')} left out.",) if left else ()
+    return Mean(
+        found.estimate,
+        None if found.low is None else max(0.0, found.low),
+        None if found.high is None else min(1.0, found.high),
+        level,
+        found.method,
+        sum(map(len, enough.values())),
+        found.scenarios,
+        None,
+        None,
+        None,
+        found.warnings + extra,
+    )
+
+
+def _all_pass(passed: int, trials: int, k: int) -> float:
+    if not 0 <= passed <= trials or not 1 <= k <= trials:
+        raise ValueError(
+            f"pass^{k} of {passed} passes in {trials} trials: passes go from 0 to trials, k from 1 to trials"
+        )
+    return comb(passed, k) / comb(trials, k)
