@@ -8,6 +8,10 @@ of any value. jsonschema is imported on the first call that is not plain.
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
+import sys
+import types
 from functools import cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 
 def build_validator(schema: Mapping[str, Any]) -> Validator:
     """A validator for one schema. Raises jsonschema's SchemaError when the schema itself is wrong."""
+    _import_jsonschema()
     from jsonschema import Draft202012Validator
     from referencing import Registry
 
@@ -33,6 +38,29 @@ def build_validator(schema: Mapping[str, Any]) -> Validator:
     # An empty registry: a `$ref` to an address is unresolvable instead of fetched.
     validator: Validator = _validator_class()(schema, registry=Registry())
     return validator
+
+
+@cache
+def _import_jsonschema() -> None:
+    """Import jsonschema without the grammars that JupyterLab brings along.
+
+    With `rfc3987_syntax` installed, jsonschema builds 38 parsers for internationalised addresses when it is imported:
+    2.6 s on the engine's loop, for a check that nobody asked for. A stand-in puts that off until somebody does.
+    """
+    name = "rfc3987_syntax"
+    if "jsonschema" in sys.modules or name in sys.modules or importlib.util.find_spec(name) is None:
+        return
+
+    def is_valid_syntax(term: str, value: str) -> bool:
+        return bool(importlib.import_module(name).is_valid_syntax(term, value))
+
+    later = types.ModuleType(name)
+    later.is_valid_syntax = is_valid_syntax  # type: ignore[attr-defined]
+    sys.modules[name] = later
+    try:
+        importlib.import_module("jsonschema")
+    finally:
+        sys.modules.pop(name, None)
 
 
 def messages(validator: Validator, args: Mapping[str, Any]) -> list[Invalid]:

@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import json
 import socket
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -409,3 +411,17 @@ def test_the_answer_to_invalid_arguments_is_bounded() -> None:
     faults = prepare(wide, {f"q{i}" * 50: i for i in range(1_000)}).invalid
     object.__setattr__(action, "input_schema", wide)
     assert encoded_size(invalid_arguments(action, faults)) <= 8192
+
+
+def test_the_first_validation_builds_no_grammar_for_addresses_and_loses_no_format() -> None:
+    program = (
+        "import sys\n"
+        "from reyn_jupyter.catalog.validation import build_validator\n"
+        "build_validator({'type': 'object', 'properties': {'a': {'type': 'string', 'pattern': '^x+$'}}})\n"
+        "assert 'jsonschema' in sys.modules and 'rfc3987_syntax' not in sys.modules\n"
+        "import jsonschema\n"
+        "checker = jsonschema.Draft202012Validator.FORMAT_CHECKER\n"
+        "assert not checker.conforms('no <address>', 'iri') and checker.conforms('https://example.org/ä', 'iri')\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
