@@ -1,0 +1,1 @@
+"""Measuring how a model behaves on a tool surface: studies of scenarios under variants, with honest statistics."""

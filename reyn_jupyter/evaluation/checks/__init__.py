@@ -1,0 +1,39 @@
+"""What is graded of a trial: pure functions from a stored trial and its scenario to a verdict.
+
+Invariant: a verdict follows from the stored trial alone, so that a study is graded again without a model call.
+
+>>> from reyn_jupyter.evaluation.scenario import Scenario
+>>> from reyn_jupyter.evaluation.trial import Trial
+>>> trial = Trial(key="k", scenario="s", variant="v", repeat=0, code="1", source="scripted")
+>>> find_check("first_call_is").grade(trial, Scenario(id="s", family="f", prompts={"natural": "Hi"})).kind
+'fail'
+"""
+
+from __future__ import annotations
+
+from reyn_jupyter.evaluation.checks import actions, conduct, discovery, effort, names, result
+from reyn_jupyter.evaluation.checks.registry import (
+    CHECKS,
+    Grade,
+    UnknownCheckError,
+    check,
+    find_check,
+    forget,
+    is_missing,
+)
+
+__all__ = [
+    "CHECKS",
+    "Grade",
+    "UnknownCheckError",
+    "actions",
+    "check",
+    "conduct",
+    "discovery",
+    "effort",
+    "find_check",
+    "forget",
+    "is_missing",
+    "names",
+    "result",
+]

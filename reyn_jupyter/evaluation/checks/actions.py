@@ -1,0 +1,81 @@
+"""Whether the needed actions are called, and rightly.
+
+Invariants: `right_action` and `arguments_correct` split one question, which `chain` asks whole: it applies wherever
+there are gold steps, so that a model that never gets as far as a call cannot drop out of it.
+"""
+
+from __future__ import annotations
+
+from reyn_jupyter.evaluation.checks.discovery import discovered_before_invoke
+from reyn_jupyter.evaluation.checks.reading import accepted_calls, chosen, said, together
+from reyn_jupyter.evaluation.checks.registry import check
+from reyn_jupyter.evaluation.matching import serve
+from reyn_jupyter.evaluation.scenario import Scenario
+from reyn_jupyter.evaluation.trial import CallFact, Trial
+from reyn_jupyter.evaluation.verdict import Verdict, failed, not_applicable, passed
+
+_NO_STEPS = "the scenario names no needed call"
+
+
+def _chosen(trial: Trial) -> list[CallFact]:
+    return [call for call in trial.calls if chosen(call)]
+
+
+@check("right action", "Is an accepted action called for every needed step, whatever its arguments?")
+def right_action(trial: Trial, scenario: Scenario) -> Verdict:
+    gold = scenario.gold
+    if not gold.steps:
+        return not_applicable(_NO_STEPS)
+    calls = _chosen(trial)
+    served = serve(gold, calls, arguments=False)
+    if served.complete:
+        return passed(
+            "an accepted action was called for every step",
+            *said([calls[i] for i in served.by if i is not None]),
+        )
+    return failed(together(served.faults.values()), *said(calls))
+
+
+@check(
+    "right arguments",
+    "Of the needed steps whose action was called: are the arguments taken by the schema, with "
+    "accepted values, and none left out?",
+)
+def arguments_correct(trial: Trial, scenario: Scenario) -> Verdict:
+    gold = scenario.gold
+    if not gold.steps:
+        return not_applicable(_NO_STEPS)
+    attempted = serve(gold, _chosen(trial), arguments=False).count
+    if not attempted:
+        return not_applicable("no accepted action was called")
+    calls = accepted_calls(trial)
+    served = serve(gold, calls)
+    if served.count >= attempted:
+        return passed(
+            "the arguments are accepted ones", *said([calls[i] for i in served.by if i is not None])
+        )
+    refused = [call for call in _chosen(trial) if call.problem == "invalid" and call.name in gold.actions]
+    reasons = [f"{call.name}: the schema does not take the arguments" for call in refused[:3]]
+    reasons += served.faults.values()
+    return failed(together(reasons), *said(calls or refused))
+
+
+@check(
+    "whole chain",
+    "Is the catalog looked at first, then every needed action called, and rightly? A failure at any "
+    "link is a failure.",
+)
+def chain(trial: Trial, scenario: Scenario) -> Verdict:
+    gold = scenario.gold
+    if not gold.steps:
+        return not_applicable(_NO_STEPS)
+    links = [("right action", right_action), ("right arguments", arguments_correct)]
+    if trial.surface != "flat":
+        links.insert(0, ("discovery", discovered_before_invoke))
+    for link, grade in links:
+        verdict = grade(trial, scenario)
+        if verdict.kind != "pass":
+            return failed(f"broken at {link}: {verdict.reason}", *verdict.evidence)
+    return passed(
+        "looked, chose and called rightly" if trial.surface != "flat" else "chose and called rightly"
+    )

@@ -1,0 +1,138 @@
+"""How the model behaves where a weak one goes astray: partial edits, errors, requests that nothing fits.
+
+Invariants: doing nothing is neither an edit nor a recovery; an abstention is a finished trial without an attempt and
+with words, so that neither an error nor a call that could not be read passes for one.
+"""
+
+from __future__ import annotations
+
+import posixpath
+
+from reyn_jupyter.evaluation.checks.actions import right_action
+from reyn_jupyter.evaluation.checks.reading import (
+    MOST_SAID,
+    accepted_calls,
+    chosen,
+    is_attempt,
+    is_gated,
+    name_of,
+    said,
+    seen_before,
+    together,
+)
+from reyn_jupyter.evaluation.checks.registry import check
+from reyn_jupyter.evaluation.checks.wording import missing_words
+from reyn_jupyter.evaluation.matching import serve
+from reyn_jupyter.evaluation.scenario import AcceptedCall, Scenario
+from reyn_jupyter.evaluation.trial import CallFact, Trial
+from reyn_jupyter.evaluation.verdict import Verdict, failed, not_applicable, passed
+
+EDIT, WRITE = "file__edit", "file__write"
+
+
+@check(
+    "edits, does not rewrite",
+    "Where a part of an existing file is to be changed: does the model edit the file, "
+    "and never write a whole one over it?",
+)
+def used_edit_not_write(trial: Trial, scenario: Scenario) -> Verdict:
+    existing = {posixpath.normpath(path) for path in scenario.workspace}
+    if not any(_is_edit(call, existing) for step in scenario.gold.steps for call in step):
+        return not_applicable("the scenario asks for no edit of an existing file")
+    calls = accepted_calls(trial)
+    rewritten = [call for call in calls if call.name == WRITE and _path(call, existing) is not None]
+    if rewritten:
+        return failed("a file that was there is written anew", *said(rewritten))
+    edits = [call for call in calls if call.name == EDIT]
+    if edits:
+        return passed("the file is edited", *said(edits))
+    return failed("neither edited nor written", *said(calls))
+
+
+def _is_edit(accepted: AcceptedCall, existing: set[str]) -> bool:
+    paths = accepted.args.get("path", tuple(existing))
+    return accepted.action == EDIT and any(posixpath.normpath(str(path)) in existing for path in paths)
+
+
+def _path(call: CallFact, existing: set[str]) -> str | None:
+    """The existing file that a call is about, given relative to the workspace or absolute."""
+    given = call.args.get("path") if isinstance(call.args, dict) else None
+    if not isinstance(given, str):
+        return None
+    path = posixpath.normpath(given)
+    return next((known for known in existing if path == known or path.endswith(f"/{known}")), None)
+
+
+@check(
+    "recovers after an error",
+    "After an action answered with an error: is a later call to it, or to an accepted "
+    "action, successful, and is every needed step done?",
+)
+def recovered_after_error(trial: Trial, scenario: Scenario) -> Verdict:
+    calls = accepted_calls(trial)
+    error = next((call for call in calls if call.ok is False), None)
+    if error is None:
+        return not_applicable("no action answered with an error")
+    good = {error.name} | scenario.gold.actions
+    later = [call for call in calls if call.ok and seen_before(error, call) and call.name in good]
+    if not later:
+        return failed(f"no success after the error of {name_of(error)}: {error.error or ''}", *said([error]))
+    served = serve(scenario.gold, [call for call in calls if call.ok])
+    if not served.complete:
+        return failed(together(served.faults.values()), *said([error, *later]))
+    return passed(f"went on after the error of {name_of(error)}", *said([error, *later]))
+
+
+@check(
+    "abstains",
+    "Where nothing in the catalog fits: does the model attempt nothing, change nothing, and say so?",
+)
+def abstained_when_unanswerable(trial: Trial, scenario: Scenario) -> Verdict:
+    if not scenario.gold.unanswerable:
+        return not_applicable("something in the catalog fits")
+    attempts = [call for call in trial.calls if is_attempt(call) and not is_gated(call)]
+    if attempts:
+        unread = any(call.problem == "malformed" and isinstance(call.args, str) for call in attempts)
+        why = "a call was attempted, though it could not be read" if unread else "an action was attempted"
+        return failed(why, *said(attempts))
+    changed = [path for path, fact in trial.files.items() if fact.changed]
+    if changed:
+        return failed("files were changed", *changed[:MOST_SAID])
+    if trial.outcome != "ok":
+        return failed("the model did not come to an answer")
+    if not trial.answer.strip():
+        return failed("there is no answer")
+    missing = missing_words(scenario.says, trial.answer)
+    if missing:
+        return failed(f"the answer does not say {missing[0]!r}")
+    return passed("nothing was attempted, and the answer says something")
+
+
+@check(
+    "attempts", "Where an action fits: does the model call any action at all, or does it refuse too readily?"
+)
+def attempted_when_answerable(trial: Trial, scenario: Scenario) -> Verdict:
+    if scenario.gold.unanswerable:
+        return not_applicable("nothing in the catalog fits")
+    if not (scenario.gold.steps or scenario.expected):
+        return not_applicable("the scenario needs no call")
+    calls = [call for call in trial.calls if chosen(call)]
+    if calls:
+        return passed("an action was called", *said(calls))
+    attempts = [call for call in trial.calls if is_attempt(call)]
+    if attempts:
+        return failed("what was called is no action, or could not be read", *said(attempts))
+    return failed("no action was called")
+
+
+@check(
+    "acts or abstains rightly",
+    "Does the model call an accepted action where one fits, and abstain where none does? "
+    "Neither refusing nor calling always is enough.",
+)
+def decided_rightly(trial: Trial, scenario: Scenario) -> Verdict:
+    if scenario.gold.unanswerable:
+        return abstained_when_unanswerable(trial, scenario)
+    return (
+        right_action(trial, scenario) if scenario.gold.steps else attempted_when_answerable(trial, scenario)
+    )

@@ -1,0 +1,72 @@
+"""Whether a model looks at the catalog before it acts on it.
+
+Invariants: on the flat surface there is nothing to list, so these do not apply; a look counts only for calls that were
+written after its answer was there.
+"""
+
+from __future__ import annotations
+
+from reyn_jupyter.evaluation.checks.reading import (
+    DESCRIBE,
+    LIST,
+    is_attempt,
+    is_gated,
+    is_look,
+    said,
+    seen_before,
+)
+from reyn_jupyter.evaluation.checks.registry import check
+from reyn_jupyter.evaluation.scenario import Scenario
+from reyn_jupyter.evaluation.trial import CallFact, Trial
+from reyn_jupyter.evaluation.verdict import Verdict, failed, not_applicable, number, passed
+
+_FLAT = "every action was its own tool; there was nothing to list"
+
+
+@check(
+    "lists first",
+    "Is list_actions the first thing that the model calls? A search is not; a call that the gate "
+    "answered is what it is.",
+)
+def first_call_is(trial: Trial, scenario: Scenario) -> Verdict:
+    if trial.surface == "flat":
+        return not_applicable(_FLAT)
+    if not trial.calls:
+        return failed("no call was made")
+    first = trial.calls[0]
+    if first.wrapper == LIST:
+        return passed("the first call lists the catalog", *said([first]))
+    return failed(f"the first call is {first.wrapper}", *said([first]))
+
+
+@check(
+    "discovers before it acts",
+    "Was the answer of a listing, a search or the gate there before the model first "
+    "invoked or described an action?",
+)
+def discovered_before_invoke(trial: Trial, scenario: Scenario) -> Verdict:
+    if trial.surface == "flat":
+        return not_applicable(_FLAT)
+    first = next((call for call in trial.calls if _acts(call)), None)
+    if first is None:
+        return not_applicable("nothing was invoked or described")
+    look = next((call for call in trial.calls if is_look(call) and seen_before(call, first)), None)
+    if look is None:
+        return failed("an action was invoked or described before anything was listed", *said([first]))
+    how = "the gate's answer" if is_gated(look) else f"{look.wrapper}'s answer"
+    return passed(f"{how} came before the first invoke or describe", *said([look, first]))
+
+
+def _acts(call: CallFact) -> bool:
+    return not is_gated(call) and (is_attempt(call) or call.wrapper == DESCRIBE)
+
+
+@check(
+    "describe round trips",
+    "How often does the model ask for the description of an action?",
+    numeric=True,
+    better="less",
+)
+def describe_round_trips(trial: Trial, scenario: Scenario) -> Verdict:
+    found = [call for call in trial.calls if call.wrapper == DESCRIBE]
+    return number(len(found), f"describe_action was called {len(found)} times", *said(found))
