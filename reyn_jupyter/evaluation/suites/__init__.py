@@ -1,0 +1,78 @@
+"""The suites that come with the package, and the loader for a person's own.
+
+Invariant: a suite is data. What is shipped is loaded by the same code as what a person writes, and every scenario in
+it says where it comes from.
+"""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+
+from reyn_jupyter.evaluation.suite import Suite, SuiteError
+
+__all__ = ["SuiteError", "check_suite", "describe_suites", "load_suite", "suite_names"]
+
+_FOLDER = Path(__file__).parent / "data"
+_FILE = "suite.yaml"
+
+
+def suite_names() -> tuple[str, ...]:
+    """The suites that come with the package."""
+    return tuple(sorted(path.parent.name for path in _FOLDER.glob(f"*/{_FILE}")))
+
+
+def describe_suites() -> dict[str, str]:
+    """Suite → its title, without its scenarios being read."""
+    return {name: _title(_FOLDER / name / _FILE) for name in suite_names()}
+
+
+def load_suite(name: str | Path) -> Suite:
+    """A suite by its name, or from a file of one's own.
+
+    Args:
+        name: one of `suite_names()`, or the path of a YAML file. A person's own suite is checked against its
+            catalogs at once; see `check_suite`.
+
+    Raises:
+        SuiteError: no such suite, or a mistake in it, told with file, scenario and field.
+
+    Example:
+        >>> load_suite("mandates").scenario("read-package-version").says
+        ('2.7.1',)
+    """
+    from reyn_jupyter.evaluation.suites.loading import read_suite
+
+    names = suite_names()
+    if str(name) in names:
+        return read_suite(_FOLDER / str(name) / _FILE)
+    path = Path(name).expanduser()
+    if path.suffix not in (".yaml", ".yml"):
+        near = difflib.get_close_matches(str(name), names, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+        raise SuiteError(f"there is no suite {str(name)!r}; {hint} A suite of your own is a .yaml file.")
+    suite = read_suite(path)
+    check_suite(suite)
+    return suite
+
+
+def check_suite(suite: Suite) -> None:
+    """Hold a suite to its catalogs: every gold call can be made, every planned error can happen, every check is there.
+
+    It makes each catalog of the suite, so it takes about a second where there are hundreds.
+
+    Raises:
+        SuiteError: names the scenario, says what is wrong, and what to do.
+    """
+    from reyn_jupyter.evaluation.suites.checking import check
+
+    check(suite)
+
+
+def _title(path: Path) -> str:
+    # Titles are asked for in listings; reading the first lines is a thousand times as fast as reading the suite.
+    with path.open(encoding="utf-8") as lines:
+        for line in lines:
+            if line.startswith("title:"):
+                return line.removeprefix("title:").strip().strip('"')
+    return ""

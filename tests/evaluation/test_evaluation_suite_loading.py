@@ -1,0 +1,199 @@
+"""What a person writes as a suite, and what they are told when it cannot be one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from hypothesis import given
+from hypothesis import strategies as st
+
+from reyn_jupyter.evaluation.suites import SuiteError, load_suite, suite_names
+from reyn_jupyter.evaluation.suites.templates import Edit, LongText, edited
+
+MANUAL = Path(load_suite.__code__.co_filename).parents[2] / "docs" / "suites.md"
+SMALL: dict[str, Any] = {
+    "name": "mine",
+    "title": "My own",
+    "primary": "task_done",
+    "family": "own",
+    "scenarios": [
+        {
+            "id": "one",
+            "natural": "What do the notes say?",
+            "workspace": {"notes.md": "hello\n"},
+            "gold": [{"file__read": {"path": "notes.md"}}],
+            "says": ["hello"],
+        }
+    ],
+}
+
+
+def own(tmp_path: Path, **changes: Any) -> Path:
+    """The small suite as a file, with the first scenario's fields changed."""
+    first = {**SMALL["scenarios"][0], **changes}
+    first = {key: value for key, value in first.items() if value is not None}
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump({**SMALL, "scenarios": [first]}), "utf-8")
+    return path
+
+
+def test_a_suite_of_ones_own_is_loaded_from_a_file(tmp_path: Path) -> None:
+    suite = load_suite(own(tmp_path))
+    assert suite.name == "mine"
+    assert suite.scenario("one").workspace == {"notes.md": "hello\n"}
+    assert suite.checks == ("task_done",)
+
+
+def test_a_catalog_of_ones_own_comes_from_a_list_of_tools(tmp_path: Path) -> None:
+    tool = {"name": "get_time", "description": "The time.", "inputSchema": {"type": "object"}}
+    (tmp_path / "tools.json").write_text(json.dumps({"tools": [tool]}), "utf-8")
+    path = own(tmp_path, catalog="mine", gold=[{"tool__get_time": {}}])
+    data = yaml.safe_load(path.read_text("utf-8")) | {"catalogs": {"mine": {"records": "tools.json"}}}
+    path.write_text(yaml.safe_dump(data), "utf-8")
+    suite = load_suite(path)
+    assert [action.name.text for action in suite.catalogs["mine"]().snapshot.actions] == ["tool__get_time"]
+
+
+def test_the_example_of_the_manual_is_a_suite(tmp_path: Path) -> None:
+    page = MANUAL.read_text("utf-8")
+    example = page.split("```yaml\n")[1].split("```")[0]
+    (tmp_path / "my_suite.yaml").write_text(example, "utf-8")
+    suite = load_suite(tmp_path / "my_suite.yaml")
+    assert [scenario.id for scenario in suite.scenarios] == ["port", "failed-disk", "new-port"]
+    assert len(suite.scenario("failed-disk").workspace["long.log"].splitlines()) == 300
+
+
+def test_the_manual_tells_of_every_suite() -> None:
+    page = MANUAL.read_text("utf-8")
+    assert all(f"| `{name}` |" in page for name in suite_names())
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"gold": [{"file__raed": {}}]}, ["file__raed", "did you mean 'file__read'"]),
+        ({"gold": [{"file__read": {}}]}, ["file__read", "/path", "is required"]),
+        ({"gold": [{"file__read": {"path": "a", "limit": "many"}}]}, ["/limit", "integer"]),
+        ({"gold": [{"file__read": {"path": ["a", 5]}}]}, ["/path"]),
+        ({"gold": [{"read": {}}]}, ["no qualified name"]),
+        ({"gold": [{}]}, ["gold", "no action"]),
+        ({"gold": [{"file__read": "notes.md"}]}, ["gold", "arguments"]),
+        ({"gold": None, "says": None}, ["nothing is expected"]),
+        ({"says": ["notes"]}, ["says", "request"]),
+        ({"expected": {"notes.md": {"contains": ["hell"]}}}, ["expected", "template already satisfies"]),
+        ({"expected": {"old.md": "absent"}}, ["template already satisfies"]),
+        ({"expected": {"old.md": "unchanged"}}, ["old.md", "unchanged"]),
+        ({"expected": {"notes.md": {"contians": []}}}, ["expected", "contians"]),
+        ({"edits": [{"path": "notes.md", "old": "l", "new": "L"}]}, ["stands 2 times in notes.md"]),
+        ({"edits": [{"path": "nots.md", "old": "l", "new": "L"}]}, ["no file 'nots.md'"]),
+        ({"workspace": "shop"}, ["workspace", "'shop'"]),
+        ({"workspace": {"../notes.md": ""}}, ["../notes.md"]),
+        (
+            {"memories": {"Not A Slug": {"name": "n", "description": "d", "type": "user", "body": ""}}},
+            ["Not A"],
+        ),
+        ({"gold": [{"memory_entry__unknown": {}}]}, ["memory_entry__unknown"]),
+        ({"setup_error": {"file__reed": "busy"}}, ["setup_error", "file__reed"]),
+        ({"natural": None}, ["prompts"]),
+        ({"forecast": 2}, ["forecast"]),
+        ({"colour": "red"}, ["colour"]),
+        ({"says": [5]}, ["says.0"]),
+        ({"unanswerable": True}, ["unanswerable"]),
+    ],
+)
+def test_a_mistake_is_told_with_scenario_and_field(
+    tmp_path: Path, changes: dict[str, Any], told: list[str]
+) -> None:
+    with pytest.raises(SuiteError) as caught:
+        load_suite(own(tmp_path, **changes))
+    assert "'one'" in str(caught.value)
+    for part in told:
+        assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"scenarios": [SMALL["scenarios"][0]] * 2}, ["2 scenarios", "'one'"]),
+        ({"primary": "task_don"}, ["task_don", "task_done"]),
+        ({"family": None}, ["mine.yaml", "'one'", "family"]),
+        ({"variants": {"a": {"mandat": "generic"}}}, ["variant 'a'", "mandat"]),
+        ({"claims": [{"id": "c", "sentence": "s"}]}, ["claim 'c'"]),
+        (
+            {"claims": [{"id": "c", "sentence": "", "family": "", "check": "calls", "variant": "a"}]},
+            ["claim 'c'", "variant 'a'"],
+        ),
+        ({"catalog": "nowhere"}, ["'nowhere'"]),
+        ({"files": ["more.yaml"]}, ["more.yaml", "cannot be read"]),
+        ({"catalogs": {"standard": {"records": "none.json"}}}, ["none.json"]),
+    ],
+)
+def test_a_mistake_of_the_whole_suite_is_told(
+    tmp_path: Path, changes: dict[str, Any], told: list[str]
+) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump({**SMALL, **changes}), "utf-8")
+    with pytest.raises(SuiteError) as caught:
+        load_suite(path)
+    for part in told:
+        assert part in str(caught.value)
+
+
+def test_what_is_no_yaml_is_told_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "mine.yaml"
+    path.write_text("name: mine\ntitle: [", "utf-8")
+    with pytest.raises(SuiteError, match=r"mine\.yaml is no YAML.*"):
+        load_suite(path)
+
+
+def test_a_key_that_stands_twice_is_refused_instead_of_forgotten(tmp_path: Path) -> None:
+    path = own(tmp_path)
+    path.write_text(path.read_text("utf-8").replace("  id: one\n", "  id: one\n  natural: Hi?\n"), "utf-8")
+    with pytest.raises(SuiteError, match="'natural' stands twice"):
+        load_suite(path)
+
+
+def test_a_file_of_choices_that_is_none_is_told(tmp_path: Path) -> None:
+    path = own(tmp_path)
+    (tmp_path / "choices.json").write_text('{"catalogs": {}}', "utf-8")
+    path.write_text(path.read_text("utf-8") + "choices: choices.json\n", "utf-8")
+    with pytest.raises(SuiteError, match=r"choices\.json: records"):
+        load_suite(path)
+
+
+def test_an_unknown_suite_is_answered_with_the_nearest() -> None:
+    with pytest.raises(SuiteError, match="did you mean 'mandates'"):
+        load_suite("mandate")
+
+
+# --- the short forms
+
+
+def test_a_long_file_is_said_in_a_few_words() -> None:
+    long = LongText(before="[x]\n", line="k{n:03} = {on|off}", count=3, after="end\n", **{"except": {2: "!"}})
+    assert long.text == "[x]\nk001 = on\n!\nk003 = on\nend\n"
+
+
+@given(st.text("abc\n", min_size=1, max_size=30), st.data())
+def test_several_edits_of_a_file_can_be_made_as_one(text: str, data: st.DataObject) -> None:
+    begin = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(begin + 1, len(text)))
+    chosen = text[begin:end]
+    marked = f"<{chosen}>|{text}|<<{chosen}>>"
+    edits = (
+        Edit(path="f", old=f"|<<{chosen}>>", new="!"),
+        Edit(path="f", old=f"<{chosen}>|", new=f"|<<{chosen}>>"),
+    )
+    after, one = edited(marked, edits)
+    assert after == f"|<<{chosen}>>{text}!"
+    assert marked.count(one.old) == 1
+    assert marked.replace(one.old, one.new) == after
+
+
+def test_edits_that_overlap_are_refused() -> None:
+    with pytest.raises(ValueError, match="overlap"):
+        edited("abc", (Edit(path="f", old="ab", new="x"), Edit(path="f", old="bc", new="y")))
