@@ -1,8 +1,9 @@
 """Recorded answers, served again.
 
-A request is found by its key, which covers model, messages, tools, tool choice, parameters and repeat
-index. Equal requests recorded several times are served in the order of recording, each once. What is not
-there raises, names the part of the request that moved, and never falls through to a model or the network.
+A request is found by its key, which covers model, messages, tools, tool choice, parameters and repeat index. Equal
+requests recorded several times are served in the order of recording, each once; in a recording of several
+conversations each is served its own first. What is not there raises, names the part of the request that moved, and
+never falls through to a model or the network.
 
 Stored results have new ids in every run. A request is found whatever they are, and where a recorded answer names one,
 the answer that is served names the one in its place.
@@ -14,26 +15,22 @@ left in one is refused, on writing and on reading.
 
 from __future__ import annotations
 
+import copy
 import json
-import re
-import threading
 import time
-from collections import deque
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, get_args
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Self, get_args
 
 from reyn_jupyter.models.recording import (
     MODEL_EVENTS,
     KeyDetector,
-    key_left,
-    mend_end,
     read_events,
-    reply_event,
     reply_of,
-    request_event,
 )
-from reyn_jupyter.models.seam import Model, ModelError, Request, Response, Tier, ToolCall
+from reyn_jupyter.models.seam import Model, ModelError, Request, Response, Tier
+from reyn_jupyter.models.stored_ids import contents, in_order, renamed, stored_in
+from reyn_jupyter.models.tape import Tape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -48,6 +45,8 @@ class CassetteRecorder:
         path: the file; recordings are added to its end.
         contains_key_shape: tells whether a text holds something that looks like a key.
         clock: the time to note.
+        conversation: which conversation is recorded, in a file that holds several; those may run at once, with a
+            recorder each.
 
     Raises:
         ModelError: kind "configuration" when a request or an answer holds a key: nothing of it is written.
@@ -59,15 +58,15 @@ class CassetteRecorder:
         path: Path,
         contains_key_shape: KeyDetector,
         clock: Callable[[], float] = time.time,
+        *,
+        conversation: str | None = None,
     ) -> None:
         self._inner = inner
-        self._path = path
+        self._tape = Tape.of(path)
         self._contains_key_shape = contains_key_shape
         self._clock = clock
-        self._lock = threading.Lock()
-        self._step = 0
+        self._conversation = conversation
         self._last: Request | None = None
-        mend_end(path)
 
     @property
     def label(self) -> str:
@@ -97,26 +96,15 @@ class CassetteRecorder:
         return response
 
     def _write(self, request: Request, reply: Response | ModelError, asked: float) -> None:
-        with self._lock:
-            step, now = self._step + 1, self._clock()
-            requested = {
-                "type": "ModelRequested",
-                "step": step,
-                "at": asked,
-                **request_event(request, self._last),
-            }
-            replied = {"type": "ModelReplied", "step": step, "at": now, "seconds": now - asked}
-            replied |= reply_event(request, reply)
-            lines = [json.dumps(event, ensure_ascii=False) for event in (requested, replied)]
-            if any(map(self._contains_key_shape, lines)):
-                raise key_left(f"the request or the answer of step {step}", "It was not recorded.")
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            with self._path.open("a", encoding="utf-8", errors="backslashreplace") as file:
-                file.write("\n".join(lines) + "\n")
-            self._step, self._last = step, request
-
-
-_STORED = re.compile(r"\[blob:([0-9a-f-]{36})\]")
+        self._tape.write(
+            request,
+            reply,
+            last=self._last,
+            conversation=self._conversation,
+            times=(asked, self._clock()),
+            contains_key_shape=self._contains_key_shape,
+        )
+        self._last = request
 
 
 @dataclass(frozen=True)
@@ -127,13 +115,22 @@ class _Recorded:
     components: Mapping[str, str]
     parameters: Mapping[str, Any] = field(default_factory=dict)
     stored: tuple[str, ...] = ()
+    conversation: str | None = None
+
+
+def _tried_again(before: tuple[Response | ModelError, _Recorded], recorded: _Recorded) -> bool:
+    """Whether an answer is that of another attempt: a conversation asks the same again only after a failure."""
+    reply, known = before
+    named = recorded.conversation is not None and recorded.conversation == known.conversation
+    return named and isinstance(reply, ModelError)
 
 
 class CassettePlayer:
     """A model that answers from a recording alone.
 
     `label`, `tier` and `parameters` are those of the recorded model: they are parts of every request's key. `system`
-    is the first system prompt of the recording, None when it holds none.
+    is the first system prompt of the conversation or, failing that, of the recording. In a recording of named
+    conversations, a failure that was tried again gives way to what came of it.
 
     Args:
         path: a cassette or a run log.
@@ -152,34 +149,77 @@ class CassettePlayer:
     def __init__(self, path: Path, contains_key_shape: KeyDetector, tier: Tier = "standard") -> None:
         self._name = path.name
         self._tier: Tier = tier
+        self._model: str | None = None
+        self._conversation: str | None = None
         self._requests: dict[str, _Recorded] = {}
-        self._replies: dict[str, deque[tuple[Response | ModelError, _Recorded]]] = {}
+        self._replies: dict[str, list[tuple[Response | ModelError, _Recorded]]] = {}
         self._served: dict[str, int] = {}
-        self.system: str | None = None
-        stored: tuple[str, ...] = ()
-        for event in read_events(path, contains_key_shape):
-            if event["type"] == "ModelRequested":
-                messages = event.get("messages") or ()
-                if len(messages) == event.get("total_messages"):
-                    stored = ()
-                stored = _in_order((*stored, *_stored(messages)))
-                self.system = self.system or next(_contents(messages, "system"), None)
-                self._requests[event["key"]] = _Recorded(
-                    event["model"], event["components"], event.get("parameters") or {}, stored
-                )
-            elif event["type"] == "ModelReplied":
-                recorded = self._requests.get(event["key"]) or _Recorded("", {})
-                reply = reply_of(event, recorded.model)
-                self._replies.setdefault(event["key"], deque()).append((reply, recorded))
-            elif event["type"] == "RunStarted" and event.get("tier") in get_args(Tier):
-                self._tier = event["tier"]
+        self._systems: dict[str | None, str] = {}
+        self._load(read_events(path, contains_key_shape))
         if not self._replies:
             hint = "Give a cassette, or the log of a run that called a model."
             raise ModelError("configuration", f"{path.name} holds no answer of a model.", hint)
 
+    def _load(self, events: Iterable[dict[str, Any]]) -> None:
+        stored: dict[str | None, tuple[str, ...]] = {}  # by conversation
+        for event in events:
+            if event["type"] == "ModelRequested":
+                conversation = event.get("conversation")
+                messages = event.get("messages") or ()
+                whole = len(messages) == event.get("total_messages")
+                before = () if whole else stored.get(conversation, ())
+                stored[conversation] = in_order((*before, *stored_in(messages)))
+                for system in contents(messages, "system"):
+                    self._systems.setdefault(conversation, system)
+                self._requests[event["key"]] = _Recorded(
+                    event["model"],
+                    event["components"],
+                    event.get("parameters") or {},
+                    stored[conversation],
+                    conversation,
+                )
+            elif event["type"] == "ModelReplied":
+                recorded = self._requests.get(event["key"]) or _Recorded("", {})
+                replies = self._replies.setdefault(event["key"], [])
+                if replies and _tried_again(replies[-1], recorded):
+                    replies.pop()
+                replies.append((reply_of(event, recorded.model), recorded))
+            elif event["type"] == "RunStarted" and event.get("tier") in get_args(Tier):
+                self._tier = event["tier"]
+
+    def within(self, conversation: str | None, model: str | None = None, tier: Tier | None = None) -> Self:
+        """The same recording for one of its conversations, and for one of its models; answers are shared.
+
+        Where equal requests stand in several conversations, the answer that this one got is served first.
+
+        Args:
+            conversation: as it was recorded; None for no one in particular.
+            model: the label of a recorded model, where the recording holds several.
+            tier: the tier to report.
+
+        Raises:
+            ModelError: kind "configuration" for a model that the recording does not hold.
+        """
+        known = list(dict.fromkeys(recorded.model for recorded in self._requests.values()))
+        if model is not None and model not in known:
+            raise ModelError(
+                "configuration",
+                f"{self._name} holds no answer of {model}; it was recorded with {_listed(known)}.",
+                "Replay with the model of the recording, or record this one.",
+            )
+        view = copy.copy(self)
+        view._conversation = conversation
+        view._model = model or self._model
+        view._tier = tier or self._tier
+        return view
+
+    @property
+    def system(self) -> str | None:
+        return self._systems.get(self._conversation) or next(iter(self._systems.values()), None)
+
     @property
     def label(self) -> str:
-        return next((recorded.model for recorded in self._requests.values()), "cassette")
+        return self._model or next((recorded.model for recorded in self._requests.values()), "cassette")
 
     @property
     def tier(self) -> Tier:
@@ -208,10 +248,11 @@ class CassettePlayer:
         if not replies:
             raise self._miss(request)
         self._served[request.key] = self._served.get(request.key, 0) + 1
-        reply, recorded = replies.popleft()
+        own = (place for place, (_, known) in enumerate(replies) if known.conversation == self._conversation)
+        reply, recorded = replies.pop(next(own, 0))
         if isinstance(reply, ModelError):
             raise reply
-        reply = _renamed(reply, recorded.stored, _stored(message.wire for message in request.messages))
+        reply = renamed(reply, recorded.stored, stored_in(message.wire for message in request.messages))
         if on_text is not None and reply.text:
             on_text(reply.text)
         return reply
@@ -252,33 +293,6 @@ def export(log: Path, cassette: Path, contains_key_shape: KeyDetector) -> int:
     text = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events)
     cassette.write_text(text, encoding="utf-8", errors="backslashreplace")
     return len(events)
-
-
-def _contents(messages: Iterable[Mapping[str, Any]], role: str) -> Iterator[str]:
-    return (str(message.get("content") or "") for message in messages if message.get("role") == role)
-
-
-def _stored(messages: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The ids of stored results in tool results, in the order of their first place."""
-    return _in_order(found for text in _contents(messages, "tool") for found in _STORED.findall(text))
-
-
-def _in_order(ids: Iterable[str]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(ids))
-
-
-def _renamed(reply: Response, recorded: tuple[str, ...], now: tuple[str, ...]) -> Response:
-    """The answer with each recorded id replaced by the one in its place now, counted from the last."""
-    names = {old: new for old, new in zip(reversed(recorded), reversed(now), strict=False) if old != new}
-    if not names:
-        return reply
-    pattern = re.compile("|".join(map(re.escape, names)))
-
-    def rename(text: str) -> str:
-        return pattern.sub(lambda found: names[found[0]], text)
-
-    calls = tuple(ToolCall(call.id, call.name, rename(call.arguments)) for call in reply.tool_calls)
-    return replace(reply, text=rename(reply.text), tool_calls=calls)
 
 
 def _listed(names: list[str]) -> str:

@@ -49,15 +49,15 @@ def read_events(path: Path, contains_key_shape: KeyDetector) -> Iterator[dict[st
         raise ModelError("configuration", f"The recording {path} cannot be read: {error}.", hint) from error
 
 
-def request_event(request: Request, last: Request | None) -> dict[str, Any]:
+def request_event(request: Request, last: Request | None, *, tools_known: bool) -> dict[str, Any]:
     """What ``ModelRequested`` says of a request.
 
-    It holds only what is new since `last`, so that a long conversation stays a short file.
+    It holds only what is new since `last`, the request before it in the same conversation, so that a long conversation
+    stays a short file; with `tools_known` the tools stand earlier in the file, and are found by their hash.
     """
     shared = len(last.messages) if last is not None else 0
     if last is not None and request.messages[:shared] != last.messages:
         shared = 0
-    same_tools = last is not None and last.tools.digest == request.tools.digest
     return {
         "key": request.key,
         "components": request.components,
@@ -65,7 +65,7 @@ def request_event(request: Request, last: Request | None) -> dict[str, Any]:
         "messages": [message.wire for message in request.messages[shared:]],
         "total_messages": len(request.messages),
         "tools": list(request.tools.names),
-        "tool_specs": None if same_tools else list(request.tools.specs),
+        "tool_specs": None if tools_known else list(request.tools.specs),
         "tool_choice": request.tool_choice,
         "parameters": dict(request.parameters),
         "repeat": request.repeat,

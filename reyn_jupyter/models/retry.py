@@ -9,15 +9,16 @@ longer than `longest_wait` is not waited for but passed on. A cancellation ends 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from reyn_jupyter.models.seam import Model, ModelError, Request, Response, Tier
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from tenacity import RetryCallState
 
+T = TypeVar("T")
 _FIRST_WAIT = 0.5
 _LONGEST_BACK_OFF = 20.0
 
@@ -81,57 +82,99 @@ class RetryingModel:
         """One completion, after as many attempts as it takes. Raises the last attempt's ModelError."""
         shown = _Shown(on_text)
         listener = shown if on_text is not None else None
-        try:
-            return await self.inner.complete(request, listener)
-        except ModelError as error:
-            if self._retries == 0 or not self._worth_it(error, shown):
-                raise
-            first = error
-        return await self._again(request, listener, shown, first)
 
-    async def _again(
-        self, request: Request, listener: _Shown | None, shown: _Shown, first: ModelError
-    ) -> Response:
-        """The attempts after the first, whose error is given; a call that succeeds does not come here."""
-        from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
+        def tell(attempt: int, error: ModelError, wait: float) -> None:
+            if self._on_retry is not None:
+                self._on_retry(Retry(request, attempt, error, wait))
 
-        pending: ModelError | None = first
-
-        async def attempt() -> Response:
-            nonlocal pending
-            if pending is not None:
-                error, pending = pending, None
-                raise error
-            return await self.inner.complete(request, listener)
-
-        def tell(state: RetryCallState) -> None:
-            error = _error_of(state)
-            if self._on_retry is not None and error is not None and state.next_action is not None:
-                self._on_retry(Retry(request, state.attempt_number, error, float(state.next_action.sleep)))
-
-        retrying = AsyncRetrying(
-            retry=retry_if_exception(
-                lambda error: isinstance(error, ModelError) and self._worth_it(error, shown)
-            ),
-            stop=stop_after_attempt(self._retries + 1),
-            wait=self._wait,
-            before_sleep=tell,
-            reraise=True,
+        return await patiently(
+            lambda: self.inner.complete(request, listener),
+            retries=self._retries,
+            longest_wait=self._longest_wait,
+            first_wait=self._first_wait,
+            worth_it=lambda: not shown.any,
+            tell=tell,
         )
-        return await retrying(attempt)
 
-    def _worth_it(self, error: ModelError, shown: _Shown) -> bool:
-        patient = error.retry_after is None or error.retry_after <= self._longest_wait
-        return error.retryable and patient and not shown.any
 
-    def _wait(self, state: RetryCallState) -> float:
-        from tenacity import wait_random, wait_random_exponential
+async def patiently(
+    attempt: Callable[[], Awaitable[T]],
+    *,
+    retries: int = 3,
+    longest_wait: float = 60.0,
+    first_wait: float = _FIRST_WAIT,
+    worth_it: Callable[[], bool] = lambda: True,
+    tell: Callable[[int, ModelError, float], None] = lambda attempt, error, wait: None,
+) -> T:
+    """Make a call, and make it again while its ModelError says that it may go through later.
 
+    Args:
+        attempt: makes the call once.
+        retries, longest_wait, first_wait: as for `RetryingModel`.
+        worth_it: whether another attempt still makes sense.
+        tell: hears of every failed attempt that is followed by another: its number, its error, the seconds until then.
+
+    Raises:
+        ModelError: that of the last attempt.
+    """
+
+    def again(error: BaseException) -> bool:
+        if not isinstance(error, ModelError) or not error.retryable or not worth_it():
+            return False
+        return error.retry_after is None or error.retry_after <= longest_wait
+
+    try:
+        return await attempt()
+    except ModelError as error:
+        if retries <= 0 or not again(error):
+            raise
+        first = error
+    return await _again(attempt, first, again, retries, first_wait, tell)
+
+
+async def _again(
+    attempt: Callable[[], Awaitable[T]],
+    first: ModelError,
+    again: Callable[[BaseException], bool],
+    retries: int,
+    first_wait: float,
+    tell: Callable[[int, ModelError, float], None],
+) -> T:
+    """The attempts after the first, whose error is given; a call that succeeds does not come here."""
+    from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
+
+    pending: ModelError | None = first
+
+    async def following() -> T:
+        nonlocal pending
+        if pending is not None:
+            error, pending = pending, None
+            raise error
+        return await attempt()
+
+    def before_sleep(state: RetryCallState) -> None:
         error = _error_of(state)
-        if error is not None and error.retry_after is not None:
-            # A little later than asked, so that several kernels do not come back in the same instant.
-            return error.retry_after + wait_random(0, min(1.0, 0.1 + error.retry_after / 10))(state)
-        return wait_random_exponential(multiplier=self._first_wait, max=_LONGEST_BACK_OFF)(state)
+        if error is not None and state.next_action is not None:
+            tell(state.attempt_number, error, float(state.next_action.sleep))
+
+    retrying = AsyncRetrying(
+        retry=retry_if_exception(again),
+        stop=stop_after_attempt(retries + 1),
+        wait=lambda state: _wait(state, first_wait),
+        before_sleep=before_sleep,
+        reraise=True,
+    )
+    return await retrying(following)
+
+
+def _wait(state: RetryCallState, first_wait: float) -> float:
+    from tenacity import wait_random, wait_random_exponential
+
+    error = _error_of(state)
+    if error is not None and error.retry_after is not None:
+        # A little later than asked, so that several kernels do not come back in the same instant.
+        return error.retry_after + wait_random(0, min(1.0, 0.1 + error.retry_after / 10))(state)
+    return wait_random_exponential(multiplier=first_wait, max=_LONGEST_BACK_OFF)(state)
 
 
 class _Shown:

@@ -314,7 +314,9 @@ def test_hidden_stale_and_invented_categories_are_answered_as_such(
     ]
     calls = tuple(Call("invoke_action", {"action_name": name, "args": {"argv": ["id"]}}) for name in names)
     server.script(Answer(calls=(*calls, Call("search_actions", {"query": "x"}))), Answer("sorry"))
-    trace = session().ask("go", approve="all")
+    made = session()
+    made.configure("action_retrieval.embedding_class", None)
+    trace = made.ask("go", approve="all")
     problems = [call.resolved.problem for call in trace.calls]
     assert problems == ["not_installed", "stale", "stale", "unknown", "unknown", "hidden"]
     assert all(call.decision is None and call.ok is False for call in trace.calls)

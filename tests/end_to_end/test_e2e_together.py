@@ -247,7 +247,8 @@ def test_an_action_is_not_run_once_the_budget_is_spent(workspace: Path) -> None:
 
 def test_a_dropped_listing_closes_the_gate_again_and_gives_the_hint_again(workspace: Path) -> None:
     listing, read = call("list_actions"), invoke("file__read", path="notes.txt")
-    s, model = scripted(workspace, listing, "ok", read, "ok", listing, "ok", tier="light")
+    off = {"action_retrieval": {"embedding_class": None}}
+    s, model = scripted(workspace, listing, "ok", read, "ok", listing, "ok", tier="light", config=off)
     s.ask("look")
     s.drop(1)
     assert s.ask("read").calls[0].resolved.problem == "gated"
