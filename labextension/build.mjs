@@ -14,7 +14,7 @@ import { build } from "esbuild";
 const here = dirname(fileURLToPath(import.meta.url));
 const root = dirname(here);
 const target = join(root, "reyn_jupyter");
-const SHARED_STYLE = join(target, "notebook", "render", "view.css");
+const SHARED_STYLES = ["view.css", "chart.css"].map((name) => join(target, "notebook", "render", name));
 const SOURCES = [
   "src",
   "style",
@@ -34,7 +34,7 @@ function files(path) {
 
 export function sourceHash() {
   const hash = createHash("sha256");
-  const named = [...SOURCES, SHARED_STYLE]
+  const named = [...SOURCES, ...SHARED_STYLES]
     .flatMap(files)
     .map((path) => [relative(root, path).split("\\").join("/"), path]);
   for (const [name, path] of named.sort(([a], [b]) => (a < b ? -1 : 1))) {

@@ -144,6 +144,9 @@ export interface View {
     | Message
     | Section
     | Fold
+    | Intervals
+    | Scatter
+    | Pair
   )[];
   knob: string;
 }
@@ -191,6 +194,9 @@ export interface Bullets {
     | Message
     | Section
     | Fold
+    | Intervals
+    | Scatter
+    | Pair
   )[][];
   start: number | null;
   type: "bullets";
@@ -212,6 +218,9 @@ export interface Quote {
     | Message
     | Section
     | Fold
+    | Intervals
+    | Scatter
+    | Pair
   )[];
   type: "quote";
 }
@@ -338,6 +347,9 @@ export interface Section {
     | Message
     | Section
     | Fold
+    | Intervals
+    | Scatter
+    | Pair
   )[];
   type: "section";
 }
@@ -364,9 +376,131 @@ export interface Fold {
     | Message
     | Section
     | Fold
+    | Intervals
+    | Scatter
+    | Pair
   )[];
   open: boolean;
   type: "fold";
+}
+/**
+ * Estimates with their intervals on one axis.
+ *
+ * Rates are `bars` from the axis' beginning, differences have a line at `zero`. `axis` is (from, to); `ticks` are
+ * (value, text); `legend` says what a row's reference is.
+ */
+export interface Intervals {
+  caption: string;
+  rows: Interval[];
+  /**
+   * @minItems 2
+   * @maxItems 2
+   */
+  axis: [number, number];
+  ticks: [number, string][];
+  zero: number | null;
+  bars: boolean;
+  legend: string;
+  more: string;
+  type: "intervals";
+}
+/**
+ * A row of an interval chart. `text` says in words what is drawn; `reference` is a value to compare it with.
+ *
+ * Raises:
+ *     ValueError: a number is NaN or infinite.
+ */
+export interface Interval {
+  label: string;
+  text: string;
+  estimate: number;
+  low: number | null;
+  high: number | null;
+  detail: string;
+  reference: number | null;
+  tone: "plain" | "good" | "bad" | "warn" | "info" | "muted";
+}
+/**
+ * Points on two axes, each with a name, (from, to) and ticks.
+ */
+export interface Scatter {
+  caption: string;
+  points: Point[];
+  x_name: string;
+  y_name: string;
+  /**
+   * @minItems 2
+   * @maxItems 2
+   */
+  x_axis: [number, number];
+  /**
+   * @minItems 2
+   * @maxItems 2
+   */
+  y_axis: [number, number];
+  x_ticks: [number, string][];
+  y_ticks: [number, string][];
+  type: "scatter";
+}
+/**
+ * A point of a scatter chart, with the bounds of its y value; `text` says in words what is drawn.
+ */
+export interface Point {
+  label: string;
+  text: string;
+  x: number;
+  y: number;
+  low: number | null;
+  high: number | null;
+  tone: "plain" | "good" | "bad" | "warn" | "info" | "muted";
+}
+/**
+ * Two views side by side, each under its heading.
+ */
+export interface Pair {
+  left: string;
+  right: string;
+  left_blocks: (
+    | Paragraph
+    | Heading
+    | Bullets
+    | Quote
+    | Rule
+    | Code
+    | Commands
+    | Lines
+    | Grid
+    | Tree
+    | Diff
+    | Facts
+    | Message
+    | Section
+    | Fold
+    | Intervals
+    | Scatter
+    | Pair
+  )[];
+  right_blocks: (
+    | Paragraph
+    | Heading
+    | Bullets
+    | Quote
+    | Rule
+    | Code
+    | Commands
+    | Lines
+    | Grid
+    | Tree
+    | Diff
+    | Facts
+    | Message
+    | Section
+    | Fold
+    | Intervals
+    | Scatter
+    | Pair
+  )[];
+  type: "pair";
 }
 /**
  * All fields, the required ones first. `others` offers one more, for arguments without a field, as JSON.
@@ -900,6 +1034,9 @@ export interface Compared {
     | Message
     | Section
     | Fold
+    | Intervals
+    | Scatter
+    | Pair
   )[];
   sides: View[];
   more: string;
@@ -944,6 +1081,9 @@ export interface ComparedPart {
     | Message
     | Section
     | Fold
+    | Intervals
+    | Scatter
+    | Pair
   )[];
   sides: View[];
 }

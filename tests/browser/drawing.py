@@ -46,7 +46,9 @@ window.outline = (node) => {
   const inner = [...node.childNodes].map(window.outline).join("\\u0001").replace(/\\u0001+/g, "");
   if (node.matches(".r-line, .r-sort")) return inner;
   const skipped = new Set(["r-code", "r-state"]);
-  const names = "class role aria-level aria-label scope start href rel target open tabindex".split(" ");
+  const drawn = "class role aria-level aria-label scope start href rel target open tabindex " +
+    "viewBox x y x1 x2 y1 y2 cx cy r width height text-anchor";
+  const names = drawn.split(" ");
   const given = names.filter((name) => node.hasAttribute(name)).map((name) => {
     const value = node.getAttribute(name).split(" ").filter((each) => name !== "class" || !skipped.has(each));
     return ` ${name}=${value.join(" ")}`;

@@ -65,7 +65,7 @@ def test_the_keyboard_goes_through_the_steps(shown: Bare) -> None:
     page.keyboard.press("Home")
     request = page.get_by_role("region", name="Request", exact=True)
     expect(request).to_contain_text("How many lines has notes.txt?")
-    expect(request).to_contain_text("4 tools offered")
+    expect(request).to_contain_text("5 tools offered")
     expect(page.get_by_role("region", name="Response", exact=True)).to_contain_text("asks for list_actions")
     for _ in range(3):
         page.keyboard.press("ArrowDown")

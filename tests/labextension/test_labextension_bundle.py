@@ -22,7 +22,7 @@ from reyn_jupyter.notebook.front_end import MODULES
 PACKAGE = Path(reyn_jupyter.__file__).parent
 ROOT = PACKAGE.parent
 FRONT = ROOT / "labextension"
-SHARED_STYLE = PACKAGE / "notebook" / "render" / "view.css"
+SHARED_STYLES = [PACKAGE / "notebook" / "render" / name for name in ("view.css", "chart.css")]
 SOURCES = (
     "src",
     "style",
@@ -38,7 +38,7 @@ WIDGET_BYTES = 30 * 1024
 
 def source_hash() -> str:
     """The hash that build.mjs writes into what it builds."""
-    found = [SHARED_STYLE]
+    found = list(SHARED_STYLES)
     for name in SOURCES:
         path = FRONT / name
         found += [each for each in path.rglob("*") if each.is_file()] if path.is_dir() else [path]
@@ -78,9 +78,10 @@ def test_building_again_gives_the_committed_bundle(tmp_path: Path) -> None:
     copy = tmp_path / "labextension"
     shutil.copytree(FRONT, copy, ignore=shutil.ignore_patterns("node_modules", "lib", "*.tsbuildinfo"))
     (copy / "node_modules").symlink_to(FRONT / "node_modules")
-    style = tmp_path / SHARED_STYLE.relative_to(ROOT)
-    style.parent.mkdir(parents=True)
-    shutil.copy(SHARED_STYLE, style)
+    for shared in SHARED_STYLES:
+        style = tmp_path / shared.relative_to(ROOT)
+        style.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(shared, style)
     subprocess.run(
         ["node", "build.mjs"], cwd=copy, env=environment(), check=True, capture_output=True, text=True
     )
@@ -133,7 +134,7 @@ def test_views_never_make_markup_from_text() -> None:
         assert not [way for way in ways if way in text], path.name
 
 
-STYLES = sorted([SHARED_STYLE, *(FRONT / "style").rglob("*.css")])
+STYLES = sorted([*SHARED_STYLES, *(FRONT / "style").rglob("*.css")])
 COLOUR = re.compile(
     r"#[0-9a-f]{3,8}\b|\b(rgba?|hsla?|oklch|lab)\(|\b(black|white|red|green|blue|gr[ae]y|yellow)\b(?!-)", re.I
 )

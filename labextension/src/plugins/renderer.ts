@@ -10,6 +10,7 @@ import { KINDS } from "./kinds";
 import type { Host, Snapshot, Source } from "../sources/source";
 import { RequestError } from "../sources/source";
 import type { KernelSource } from "../sources/kernel";
+import "../views/chart";
 import { type Mounted, mount } from "../views/mount";
 
 export const MIME_TYPES = ["actions", "blob", "trace", "table", "status"].map(

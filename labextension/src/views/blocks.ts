@@ -18,6 +18,12 @@ interface Piece {
   nodes: HTMLElement[];
 }
 
+export type Draw = (block: never, host?: Host) => HTMLElement[];
+const more = new Map<string, Draw>();
+
+/** Teaches this module to draw a kind of block that not every view needs. */
+export const extend = (type: string, draw: Draw): void => void more.set(type, draw);
+
 const shown = new WeakMap<Element, Piece[]>();
 
 /** The elements of some blocks. */
@@ -118,7 +124,7 @@ const inner = (box: HTMLElement, blocks: readonly Block[], host?: Host): HTMLEle
   return box;
 };
 
-function draw(block: Block, host?: Host): HTMLElement[] | null {
+function draw(block: Block, host?: Host): HTMLElement[] | undefined {
   switch (block.type) {
     case "paragraph":
       return [h("p", {}, ...inline(block.spans))];
@@ -192,7 +198,7 @@ function draw(block: Block, host?: Host): HTMLElement[] | null {
         ),
       ];
     default:
-      return null;
+      return more.get(block.type)?.(block as never, host);
   }
 }
 

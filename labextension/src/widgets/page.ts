@@ -7,6 +7,7 @@ import { diffViewer } from "../views/diff";
 import { h } from "../views/h";
 import { grid } from "../views/grid";
 import { inspector } from "../views/inspector";
+import "../views/chart";
 import { type Kinds, mount } from "../views/mount";
 import { traceViewer } from "../views/trace";
 

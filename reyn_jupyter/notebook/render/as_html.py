@@ -9,7 +9,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from reyn_jupyter.notebook.render.charts import has_charts, scatter_fold, scatter_table
 from reyn_jupyter.notebook.render.fit import byte_size, fit, leading
+from reyn_jupyter.notebook.render.html_charts import (
+    interval_row,
+    intervals_closing,
+    intervals_opening,
+    scatter_figure,
+)
 from reyn_jupyter.notebook.render.html_parts import (
     badge_row,
     escaped,
@@ -28,12 +35,15 @@ from reyn_jupyter.notebook.render.model import (
     Fold,
     Grid,
     Heading,
+    Intervals,
     Lines,
     Message,
     Node,
+    Pair,
     Paragraph,
     Quote,
     Rule,
+    Scatter,
     Section,
     Span,
     Tree,
@@ -52,7 +62,8 @@ def to_html(view: View) -> str:
     """
     head = _head(view)
     label = escape(visible(f"{view.kind}: {view.title}")[:120])
-    opening = f'<div class="reyn-view" role="group" aria-label="{label}"><style>{style()}</style>'
+    css = style(has_charts(view.blocks))
+    opening = f'<div class="reyn-view" role="group" aria-label="{label}"><style>{css}</style>'
     page = _Page(view.knob)
     room = HTML_BYTES - byte_size(opening) - byte_size(head) - byte_size(page.left_out) - 64
     body = "".join(page.blocks(view.blocks, room)) + (page.left_out if page.dropped else "")
@@ -125,6 +136,14 @@ class _Page:
                 return self._around(title, block.blocks, "</div>", limit)
             case Fold():
                 return self._fold(block, limit)
+            case Intervals():
+                rows = [interval_row(row, block) for row in block.rows]
+                opening, closing = intervals_opening(block), intervals_closing(block)
+                return self._rows(opening, rows, closing, limit, "rows", block.more)
+            case Scatter():
+                return self._scatter(block, limit)
+            case Pair():
+                return self._pair(block, limit)
 
     def _more(self, text: str, knob: bool = True) -> str:
         if not text:
@@ -266,3 +285,14 @@ class _Page:
             '<div class="r-in">'
         )
         return self._around(opening, fold.blocks, "</div></details>", limit)
+
+    def _scatter(self, chart: Scatter, limit: int | None) -> str:
+        """The drawing over its figures; where both do not fit, as many of the figures as do."""
+        whole = scatter_figure(chart) + self._fold(scatter_fold(chart), None)
+        if limit is None or byte_size(whole) <= limit:
+            return whole
+        return self._grid(scatter_table(chart), limit)
+
+    def _pair(self, pair: Pair, limit: int | None) -> str:
+        sides = (Section(pair.left, pair.left_blocks), Section(pair.right, pair.right_blocks))
+        return self._around('<div class="r-pair">', sides, "</div>", limit)

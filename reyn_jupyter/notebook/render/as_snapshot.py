@@ -140,7 +140,20 @@ class _Cutter:
             cut = {**block, "more": f"Not all of it is shown{self._end}"}
             root = _node(block["root"], limit - _bare(cut, "root", None))
             return [{**cut, "root": root}] if root is not None else []
+        if kind == "pair":
+            return [self._pair(block, limit)]
         return self._rows(self._narrower(block, limit // 2), limit)
+
+    def _pair(self, block: Json, limit: int) -> Json:
+        """Each side gets what the other leaves of the room, and half of it at least."""
+        empty: Json = {**block, "left_blocks": [], "right_blocks": []}
+        sizes = [sum(json_size(each) + 1 for each in block[side]) for side in ("left_blocks", "right_blocks")]
+        left, right = fair(sizes, limit - json_size(empty))
+        return {
+            **block,
+            "left_blocks": self.blocks(block["left_blocks"], left),
+            "right_blocks": self.blocks(block["right_blocks"], right),
+        }
 
     def _narrower(self, block: Json, limit: int) -> Json:
         """A grid whose header alone would take most of the room keeps its first columns."""
@@ -162,6 +175,8 @@ class _Cutter:
             "commands": ("lines", "lines"),
             "bullets": ("items", "items"),
             "facts": ("pairs", "facts"),
+            "intervals": ("rows", "rows"),
+            "scatter": ("points", "points"),
         }.get(block["type"], ("", ""))
         if not key:
             return []

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from reyn_jupyter.notebook.render.charts import scatter_table
 from reyn_jupyter.notebook.render.columns import clip_width, text_table
 from reyn_jupyter.notebook.render.fit import byte_size, fit, leading
 from reyn_jupyter.notebook.render.model import (
@@ -20,22 +21,26 @@ from reyn_jupyter.notebook.render.model import (
     Fold,
     Grid,
     Heading,
+    Intervals,
     Lines,
     Message,
     Node,
+    Pair,
     Paragraph,
     Quote,
     Rule,
+    Scatter,
     Section,
     Span,
     Tree,
     View,
 )
+from reyn_jupyter.notebook.render.text_charts import intervals_lines
 from reyn_jupyter.notebook.render.untrusted import visible
 
 TEXT_BYTES = 4 * 1024
 _TREE_LINE = 110
-_AIRY = (Paragraph, Bullets, Quote, Code, Grid, Lines, Tree)
+_AIRY = (Paragraph, Bullets, Quote, Code, Grid, Lines, Tree, Intervals, Scatter)
 
 
 def to_text(view: View) -> str:
@@ -148,9 +153,17 @@ class _Page:
                 return [visible(block.title), *(f"  {line}" for line in self._inner(block.blocks, limit))]
             case Fold():
                 return self._fold(block, limit)
+            case Intervals():
+                return intervals_lines(block)
+            case Scatter():
+                caption = [visible(block.caption)] if block.caption else []
+                return [*caption, *text_table(scatter_table(block))]
+            case Pair():
+                sides = (Section(block.left, block.left_blocks), Section(block.right, block.right_blocks))
+                return self._inner(sides, limit)
 
     def _inner(self, blocks: Sequence[Block], limit: int | None) -> list[str]:
-        room = None if limit is None else limit * 4 // 5  # the rest is for indents
+        room = None if limit is None else limit * 9 // 10  # the rest is for indents
         return self.blocks(blocks, room).rstrip("\n").split("\n") if blocks else []
 
     @staticmethod

@@ -83,7 +83,9 @@ def to_page(title: str, entries: Sequence[Entry], note: str = "") -> str:
 
 def _section(entry: Entry) -> str:
     data = _data({"snapshot": entry.snapshot, "answers": entry.answers})
-    shown = entry.html.replace(f"<style>{style()}</style>", "")
+    shown = entry.html
+    for charts in (False, True):
+        shown = shown.replace(f"<style>{style(charts)}</style>", "")
     return (
         f'<section data-reyn><script type="application/json">{data}</script>'
         f'<div class="reyn-saved">{shown}</div></section>\n'

@@ -25,6 +25,7 @@ from reyn_jupyter.notebook.render.model import (
     Tone,
     View,
 )
+from reyn_jupyter.notebook.render.ribbon import ribbon_blocks
 from reyn_jupyter.notebook.render.untrusted import Look
 
 if TYPE_CHECKING:
@@ -72,12 +73,13 @@ def trace_view(
     # What a call by hand gave stands at the call.
     answered = trace.answer and not (trace.model is None and trace.calls)
     answer = markdown(whole(trace.answer, look), "trace.answer") if answered else ()
-    blocks: list[Block] = [*_state(trace, status, look), *answer]
+    rules = ribbon_blocks(trace, look)
+    blocks: list[Block] = [*_state(trace, status, look), *answer, *rules]
     if tail is not None and trace.ended is None:
         blocks += _now(trace, tail, look, stop)
     if steps:
         blocks += _steps(trace, look, previous or _unknown)
-    blocks += _about(trace, look)
+    blocks += _about(trace, look, bool(rules))
     return View(
         "trace",
         run_title(trace, look),
@@ -208,12 +210,12 @@ def _step_title(step: Step, trace: Trace, look: Look) -> str:
     return " · ".join(parts)
 
 
-def _about(trace: Trace, look: Look) -> list[Block]:
-    """What was sent, the mandates, the prompt: what a careful reader asks next."""
+def _about(trace: Trace, look: Look, rules: bool) -> list[Block]:
+    """What was sent, the mandates where no rules named them above, the prompt: what a careful reader asks next."""
     if trace.model is None:
         return []
     pairs = [("sent", _sent(trace, look))]
-    if trace.started.mandates:
+    if trace.started.mandates and not rules:
         pairs.append(
             ("mandates in force", ", ".join(look.line(name, 60) for name in trace.started.mandates[:12]))
         )
