@@ -77,7 +77,7 @@ def list_actions(
         return {**answer, **after, **_no_hits(snapshot, needle)}
     face = triple if schemas and category else _brief
     faces = (face(action) for action in _window(parts, hits, start, min(asked, LARGEST_LIMIT)))
-    items, cut = _fitting(faces, answer_bytes - encoded_size({**answer, **after}) - _REMARKS)
+    items, cut = fitting(faces, answer_bytes - encoded_size({**answer, **after}) - _REMARKS)
     answer["items"] = items
     if items and start + len(items) < answer["total"]:
         answer["next_offset"] = start + len(items)
@@ -142,7 +142,7 @@ def _window(
             return
 
 
-def _fitting(faces: Iterator[dict[str, Any]], room: int) -> tuple[list[dict[str, Any]], bool]:
+def fitting(faces: Iterator[dict[str, Any]], room: int) -> tuple[list[dict[str, Any]], bool]:
     """As many as fit, at least one; and whether any was left out."""
     items: list[dict[str, Any]] = []
     for face in faces:

@@ -1,91 +1,89 @@
-"""Search by words, for people: no model, no index on disk.
+"""What a search found, in the shape that a model and a person get.
 
-Ranking is BM25 over the words of name, parameters and description; a word of the name counts three times.
-Invariant: an action whose qualified name, entry or words are exactly the query stands first. Each
-category's index is built on the first search and lives with its slice, so a change of one category leaves
-the others' indexes as they are. Source of the formula: Robertson and Zaragoza, "The Probabilistic Relevance
-Framework: BM25 and Beyond" (2009).
+Invariant: the best hit stands first and is always shown, shortened when it must be; the answer stays within its
+bytes, and says so when that left hits out; what only came nearest is never given out as a fit. Source: Universal
+Action Catalog (FP-0034), `search_actions`.
 """
 
 from __future__ import annotations
 
-import heapq
-import math
-from collections import defaultdict
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
 
-from reyn_jupyter.catalog.names import SEPARATOR
-from reyn_jupyter.catalog.text import words
+from reyn_jupyter.catalog.budget import ANSWER_BYTES, encoded_size
+from reyn_jupyter.catalog.listing import fitting, triple
+from reyn_jupyter.catalog.selection import InvalidListingError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
     from reyn_jupyter.catalog.action import Action
-    from reyn_jupyter.catalog.snapshot import CatalogSnapshot, Slice
 
-K1 = 1.2  # how soon more occurrences of a word stop to count
-B = 0.75  # how much a long text is held against it
-BEGINNING_WEIGHT = 0.5  # of a word that only begins with the query's
-LONGEST_QUERY = 500  # characters
-_LOOKED_AT = 50  # of the best beyond the limit, among which a name of the very words is looked for
+SEARCH_LIMIT = 10
+_REMARK = 250  # bytes kept free for the note of a shortened page
+NOTHING = "No action has these words. Use others, or list_actions to see every action."
+WEAK = (
+    "None of these is a clear fit. Check the descriptions, list one of nearest_categories with list_actions, or say "
+    "that nothing here does it."
+)
 
 
-def search_lexical(
-    snapshot: CatalogSnapshot, query: str, category: Sequence[str] | None = None, limit: int = 10
-) -> list[tuple[Action, float]]:
-    """The actions that fit a query best, with their scores, best first.
+@dataclass(frozen=True)
+class Found:
+    """The outcome of one search.
+
+    Attributes:
+        hits: actions with their scores, best first.
+        weak: whether even the best is no clear answer.
+        nearest_categories: where to look instead, for a weak one.
+        ranking: what ranked them: words alone, or words and meaning.
+        note: what the person should know of how it was ranked.
+    """
+
+    hits: tuple[tuple[Action, float], ...]
+    weak: bool = False
+    nearest_categories: tuple[str, ...] = ()
+    ranking: Literal["lexical", "hybrid"] = "lexical"
+    note: str = ""
+
+
+def search_answer(found: Found, answer_bytes: int = ANSWER_BYTES) -> dict[str, Any]:
+    """``{items: [{qualified_name, description, input_schema, score}], total}`` and, for a weak answer,
+    ``weak, nearest_categories, hint``; `note` where the bytes of an answer left hits out.
 
     Args:
-        query: words in any script, or a name.
-        category: names to stay within; None or empty for all on offer. Unknown ones hold nothing.
-        limit: actions at most.
+        answer_bytes: bytes of the whole answer.
+
+    >>> search_answer(Found(()))["items"]
+    []
     """
-    wanted = set(words(query[:LONGEST_QUERY]))
-    parts = [part for part in snapshot.visible if not category or part.category.name in category]
-    parts = [part for part in parts if part.actions]
-    scored = [hit for part in parts for hit in _scores(part, wanted, parts)]
-    best = heapq.nsmallest(max(0, limit) + _LOOKED_AT, scored, key=_order)
-    named = [hit for part in parts for hit in _named(part, query.strip())]
-    top = best[0][1] if best else 0.0
-    exact = {action.name: (action, 2 * top + level) for level, action in named}
-    exact |= {
-        action.name: (action, score + top)
-        for action, score in best
-        if action.name not in exact and wanted == set(words(action.name.text))
-    }
-    merged = [*exact.values(), *(hit for hit in best if hit[0].name not in exact)]
-    return sorted(merged, key=_order)[: max(0, limit)]
-
-
-def _order(hit: tuple[Action, float]) -> tuple[float, str]:
-    return -hit[1], hit[0].name.text
-
-
-def _named(part: Slice, query: str) -> Iterator[tuple[int, Action]]:
-    """The action of exactly this qualified name, and that of this entry."""
-    category, _, entry = query.partition(SEPARATOR)
-    if category == part.category.name and entry in part.by_entry:
-        yield 2, part.by_entry[entry]
-    elif query in part.by_entry:
-        yield 1, part.by_entry[query]
-
-
-def _scores(part: Slice, wanted: set[str], parts: Sequence[Slice]) -> Iterable[tuple[Action, float]]:
-    index = part.lexical
-    indexes = [other.lexical for other in parts]
-    total = sum(len(other.lengths) for other in indexes)
-    average = sum(other.total_length for other in indexes) / total
-    scores: defaultdict[int, float] = defaultdict(float)
-    for word in sorted(wanted):
-        known = (
-            {word: 1.0}
-            if word in index.postings
-            else dict.fromkeys(index.beginning_with(word), BEGINNING_WEIGHT)
+    answer: dict[str, Any] = {"items": [], "total": len(found.hits)}
+    after: dict[str, Any] = {}
+    if not found.hits:
+        after["hint"] = NOTHING
+    elif found.weak:
+        after = {"weak": True, "nearest_categories": list(found.nearest_categories), "hint": WEAK}
+    faces = ({**triple(action), "score": round(float(score), 4)} for action, score in found.hits)
+    room = answer_bytes - encoded_size({**answer, **after}) - _REMARK
+    answer["items"], cut = fitting(faces, room)
+    if cut:
+        after["note"] = (
+            f"The best {len(answer['items'])} of {len(found.hits)} are shown, to stay within {answer_bytes:,} bytes."
         )
-        for token, share in known.items():
-            holders = sum(len(other.postings.get(token, ())) for other in indexes)
-            rarity = math.log(1 + (total - holders + 0.5) / (holders + 0.5))
-            for position, weight in index.postings[token]:
-                norm = K1 * (1 - B + B * index.lengths[position] / average)
-                scores[position] += share * rarity * weight * (K1 + 1) / (weight + norm)
-    return [(part.actions[position], score) for position, score in scores.items()]
+    return {**answer, **after}
+
+
+def as_query(query: object) -> str:
+    """The words to look for.
+
+    Raises:
+        InvalidListingError: no text, or an empty one.
+    """
+    if isinstance(query, str) and query.strip():
+        return query
+    message = "must be a text with at least one word"
+    raise InvalidListingError(
+        {
+            "error": f"query {message}",
+            "invalid": [{"path": "/query", "message": message}],
+            "hint": "Say what you want to do, or use list_actions to see every action.",
+        }
+    )

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING
 from reyn_jupyter.catalog.action import Action, Category, Entry, Operation, Tool
 from reyn_jupyter.catalog.checks import FaceChecker, check_category, is_visible
 from reyn_jupyter.catalog.dispatch import CatalogError, DispatchTables, ToolRegistry
-from reyn_jupyter.catalog.lexical import SliceIndex
 from reyn_jupyter.catalog.names import SEPARATOR, ActionName
 from reyn_jupyter.catalog.taxonomy import in_order
 from reyn_jupyter.catalog.text import encodable, fold, quoted
@@ -92,11 +91,6 @@ class Slice:
         return lines, list(accumulate(lengths, initial=0))[:-1]
 
     @cached_property
-    def lexical(self) -> SliceIndex:
-        """The words of the actions, for search by words; built on the first search."""
-        return SliceIndex(self.actions)
-
-    @cached_property
     def digest(self) -> bytes:
         """A hash of names, descriptions, schemas and purity."""
         digest = hashlib.sha256()
@@ -162,6 +156,12 @@ class CatalogSnapshot:
         """
         changed = Slice.build(self.slices[category_name].category, entries)
         return dataclasses.replace(self, slices=MappingProxyType({**self.slices, category_name: changed}))
+
+    def with_tools(self, tools: ToolRegistry) -> CatalogSnapshot:
+        """The same actions, run by other tools of the same names; everything derived from them is shared."""
+        made = dataclasses.replace(self, tools=tools)
+        vars(made).update({name: value for name, value in vars(self).items() if name != "tools"})
+        return made
 
     @cached_property
     def visible(self) -> tuple[Slice, ...]:

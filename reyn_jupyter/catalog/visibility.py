@@ -23,17 +23,23 @@ def is_exec_available(resolved_backend: str | None) -> bool:
     return resolved_backend is not None and resolved_backend.strip().lower() not in NO_SANDBOX
 
 
-def search_hint(vectors: int, embedding_class: str | None) -> dict[str, str] | None:
-    """Why search by meaning is hidden and how to get it, for one listing a conversation; None when it is offered."""
+def search_hint(vectors: int, embedding_class: str | None, state: str = "") -> dict[str, str] | None:
+    """Why search by meaning is hidden and how to get it, for one listing a conversation; None when it is offered.
+
+    Args:
+        vectors: actions on offer that have a vector.
+        embedding_class: the class in force, None where there is none.
+        state: what is known of why, in words.
+    """
     if is_search_available(vectors, embedding_class):
         return None
-    reason = (
-        "Search by meaning is off: no embedding class is in force."
+    why = state or (
+        "no embedding class is in force"
         if embedding_class is None
-        else f"Search by meaning is off: the index of class '{embedding_class}' holds no action yet."
+        else f"the index of class '{embedding_class}' holds no action yet"
     )
     return {
-        "reason": reason,
+        "reason": f"Search by meaning is off: {why}.",
         "install": "pip install 'reyn-jupyter[local-embed]'",
         "status": "%reyn embeddings status",
     }

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.catalog.listing import LARGEST_LIMIT, LIMIT
+from reyn_jupyter.catalog.search import SEARCH_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,8 +30,13 @@ _INVOKE = (
     "action's input_schema; pass {} when it takes none."
 )
 _SEARCH = (
-    "Find actions by meaning, in plain words. Each item has the exact qualified name, the description, the input "
-    "schema and a score. When the answer says weak, list a category instead."
+    "Find actions by what they do, over all categories. Each item has the exact qualified name, the description and "
+    "the input schema: all you need to invoke it. Search for one capability at a time. When the answer says weak, "
+    "nothing fits well: list a category instead."
+)
+_QUERY = (
+    'What the action should do, as a short phrase: a verb and its object ("convert an amount between currencies"), '
+    "not the data it should do it with."
 )
 _INSPECT = (
     "Look into a stored result. A result that is too long for the conversation is kept, and you see only a summary "
@@ -85,8 +91,9 @@ def wrapper_specs(
         ),
     ]
     if search:
-        query = {"type": "string", "description": "What the action should do."}
-        properties = {"query": query, "category": category, "limit": _whole("Items at most.", 1, 10)}
+        query = {"type": "string", "description": _QUERY}
+        limit = _whole("Actions at most.", 1, SEARCH_LIMIT)
+        properties = {"query": query, "category": category, "limit": limit}
         specs.append(_spec("search_actions", _SEARCH, properties, ["query"]))
     if inspect:
         blob_id = {"type": "string", "description": "The id from [blob:<id>]."}

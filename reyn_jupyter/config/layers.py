@@ -60,6 +60,15 @@ def load(
     return merged(layers, tuple(held), tuple(problems), content)
 
 
+def from_mapping(*given: Mapping[str, Any]) -> Effective:
+    """Settings of nested values alone, later ones over earlier ones; no file is read.
+
+    Raises:
+        ConfigError: a key that there is not, or a value that does not fit.
+    """
+    return merged([Layer("argument", _argument(values)) for values in given])
+
+
 def user_path() -> Path:
     """Where the user's own file lies; the environment variable REYN_CONFIG_DIR names another folder."""
     import platformdirs

@@ -86,7 +86,7 @@ class Asking:
 
     def offer(self, run: Run) -> Offer:
         names = run.discovery.names if self._behaviour.constrain_names else ()
-        surface = self._conversation.surface
+        surface, searching = self._conversation.surface, bool(self._conversation.search)
 
         # Under the universal surface the tools depend on the categories alone, however the actions move.
         universal = self._behaviour.surface == "universal" or (
@@ -99,6 +99,7 @@ class Asking:
                 run.snapshot,
                 self._behaviour,
                 inspect=self._services.blobs is not None,
+                search=searching,
                 flat_tokens=self._services.settings().router.limits.flat_tokens,
                 uses=self._uses,
                 decided=surface,
@@ -110,7 +111,7 @@ class Asking:
             return replace(made, tools=ToolSet(tuple(self._services.redactor.value(made.tools.specs))))
 
         seen = run.snapshot.category_names if simple else run.snapshot
-        made: Offer = self._made("offer", (seen, self._behaviour, surface, names), make)
+        made: Offer = self._made(f"offer {surface}", (seen, self._behaviour, surface, searching, names), make)
         return made
 
     def system(self, run: Run, surface: str) -> Message:
@@ -118,14 +119,18 @@ class Asking:
         recorded = prompts.date_in(getattr(self._model, "system", None) or "")
         date = recorded or time.strftime("%Y-%m-%d", time.localtime(run.started))
 
+        searching = bool(self._conversation.search)
+
         def make() -> Message:
             behaviour = replace(self._behaviour, surface="flat" if surface == "flat" else "universal")
-            static = prompts.static_prompt(run.snapshot, behaviour, inspect=self._services.blobs is not None)
+            static = prompts.static_prompt(
+                run.snapshot, behaviour, inspect=self._services.blobs is not None, search=searching
+            )
             dynamic = prompts.dynamic_prompt(workspace=Path(self._services.root).name, date=date)
             return Message("system", self._services.redactor.text(f"{static}\n\n{dynamic}"))
 
         seen = run.snapshot if self._behaviour.names == "shown" else run.snapshot.category_names
-        made: Message = self._made("system", (seen, self._behaviour, surface, date), make)
+        made: Message = self._made("system", (seen, self._behaviour, surface, searching, date), make)
         return made
 
     def _made(self, what: str, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
@@ -225,10 +230,14 @@ class Asking:
 
 
 def _same(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
-    """Equal part by part; a snapshot is compared by identity, never action by action."""
-    return all(
-        a is b or (not isinstance(a, CatalogSnapshot) and a == b) for a, b in zip(left, right, strict=True)
-    )
+    """Equal part by part; of a snapshot the slices are compared, by identity, never action by action."""
+
+    def same(a: Any, b: Any) -> bool:
+        if isinstance(a, CatalogSnapshot) and isinstance(b, CatalogSnapshot):
+            return a.slices is b.slices
+        return bool(a == b)
+
+    return all(a is b or same(a, b) for a, b in zip(left, right, strict=True))
 
 
 def _replied(step: int, request: Request, response: Response, seconds: float, retries: int) -> ModelReplied:

@@ -98,7 +98,8 @@ class _Facts:
 
 @dataclass
 class Conversation:
-    """Turns, and what was decided once for all of them (what an automatic surface came to, tools).
+    """Turns, and what was decided once for all of them: what an automatic surface came to, and
+    whether actions can be searched (a list of tools that moved would cost the provider's cached prefix).
 
     What it has learnt of the catalog follows from its turns, so that it goes with a turn that is dropped or replaced;
     `opened` says that there was a listing before the first of them (a replay of a later turn).
@@ -107,6 +108,7 @@ class Conversation:
     id: str
     turns: tuple[Turn, ...] = ()
     surface: Literal["universal", "flat"] | None = None
+    search: bool | None = None
     tools: ToolSet | None = None
     system: str | None = None
     made: dict[str, Any] = field(default_factory=dict, repr=False)
@@ -238,7 +240,12 @@ class Conversation:
         """A new conversation that stands on the turns up to `number` (1-based). Raises IndexError."""
         kept = self.turns[: _index(number, self.turns) + 1]
         return Conversation(
-            conversation_id, kept, self.surface, opened=self.opened, described=set(self.described)
+            conversation_id,
+            kept,
+            self.surface,
+            self.search,
+            opened=self.opened,
+            described=set(self.described),
         )
 
     def shrink(self, budget: int) -> int:

@@ -129,6 +129,7 @@ class RouterLoop:
 
     async def _steps(self, state: Gathered, history: list[Message], run: Run, budget: Budget) -> None:
         limits = self._services.settings().router.limits
+        await self._decide_search(run)
         made = self._asking.offer(run)
         system = self._asking.system(run, made.surface)
         nudged = False
@@ -158,6 +159,12 @@ class RouterLoop:
                 nudged = True
                 state.messages.append(Message("user", EMPTY_NUDGE))
         await self._close(state, history, system, made, run, budget, limits.max_steps)
+
+    async def _decide_search(self, run: Run) -> None:
+        """Whether actions can be searched, decided once for the whole conversation."""
+        search = self._services.search
+        if self._conversation.search is None:
+            self._conversation.search = search is not None and await search.ready(run.snapshot)
 
     def _tool_choice(self, state: Gathered, run: Run, made: Offer) -> str:
         forced = self._behaviour.discovery == "forced" and made.surface == "universal"

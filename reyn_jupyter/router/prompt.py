@@ -23,13 +23,16 @@ UNIVERSAL = """## Capabilities
 Everything you can do is an action of the catalog, and you reach all of it through a few tools:
 - list_actions shows the actions of a category, with what each does{arguments}. Action names come
   from it, never from memory.
-- describe_action shows one action in full{with_arguments}.
+{search}- describe_action shows one action in full{with_arguments}.
 - invoke_action runs one: action_name exactly as listed, args an object that fits its input schema.
 {inspect}A typical path: list_actions with one category → {describe}invoke_action → the answer."""
 
 FLAT = """## Capabilities
 Everything you can do is one of your tools; call them directly, with arguments that fit their schemas.
 {inspect}"""
+
+SEARCH = """- search_actions finds actions of all categories by what they do; its answer is as good as a listing.
+"""
 
 INSPECT = """- inspect opens a large result, which you see only as a summary that begins with [blob:<id>].
 """
@@ -44,12 +47,15 @@ BEHAVIOUR = """## Behaviour
 - Answer in the person's language, briefly, in Markdown; give figures with their units, and tables for several."""
 
 
-def static_prompt(snapshot: CatalogSnapshot, behaviour: Behaviour, *, inspect: bool) -> str:
+def static_prompt(
+    snapshot: CatalogSnapshot, behaviour: Behaviour, *, inspect: bool, search: bool = False
+) -> str:
     """Everything before the dynamic part."""
     universal = behaviour.surface != "flat"
     listed = behaviour.list_schemas
     capabilities = (UNIVERSAL if universal else FLAT).format(
         inspect=INSPECT if inspect else "",
+        search=SEARCH if search else "",
         arguments=" and the arguments it takes" if listed else "",
         with_arguments="" if listed else ", with the arguments it takes",
         describe="" if listed else "describe_action → ",

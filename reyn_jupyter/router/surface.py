@@ -35,13 +35,14 @@ def universal_tools(
     snapshot: CatalogSnapshot,
     *,
     inspect: bool,
+    search: bool = False,
     constrain: Sequence[str] | None = None,
     hot: Sequence[Action] = (),
     schemas: bool = True,
 ) -> ToolSet:
     encoder = NameEncoder([action.name for action in hot])
     specs = wrapper_specs(
-        snapshot.category_names, search=False, inspect=inspect, constrain=constrain, schemas=schemas
+        snapshot.category_names, search=search, inspect=inspect, constrain=constrain, schemas=schemas
     )
     return ToolSet((*specs, *(direct_tool(action, encoder) for action in hot)))
 
@@ -69,6 +70,7 @@ def offer(
     behaviour: Behaviour,
     *,
     inspect: bool,
+    search: bool,
     flat_tokens: int,
     uses: Mapping[str, Use] | None = None,
     decided: Literal["universal", "flat"] | None = None,
@@ -77,7 +79,8 @@ def offer(
     """The tools for a conversation.
 
     Args:
-        decided: what an automatic surface came to earlier in this conversation, if it did.
+        search: whether actions can be searched by meaning in this conversation.
+        decided: what an automatic surface came to earlier in it, if it did.
         constrain: names just listed, which `action_name` may be narrowed to.
         flat_tokens: `auto` is flat while all definitions fit into this many tokens.
     """
@@ -95,7 +98,12 @@ def offer(
         )
     hot = hot_list(snapshot, uses or {}, behaviour.hot_list_n)
     tools = universal_tools(
-        snapshot, inspect=inspect, constrain=constrain, hot=hot, schemas=behaviour.list_schemas
+        snapshot,
+        inspect=inspect,
+        search=search,
+        constrain=constrain,
+        hot=hot,
+        schemas=behaviour.list_schemas,
     )
     return Offer("universal", tools, NameEncoder([action.name for action in hot]))
 

@@ -6,12 +6,14 @@ person, a peer's router, invoking another action) is a callable here.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
 from reyn_jupyter.catalog.names import ActionName
+from reyn_jupyter.catalog.search import SEARCH_LIMIT, Found
+from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.redact import Redactor
 from reyn_jupyter.guard.workspace import Workspace
@@ -28,6 +30,26 @@ class MainThread(Protocol):
     def __call__(self, function: Callable[[], T], /) -> Awaitable[T]: ...
 
 
+class ActionSearch(Protocol):
+    """Finds actions by what they do; whether models may use it, and if not, what a listing says of it."""
+
+    @property
+    def offered(self) -> bool: ...
+    @property
+    def hint(self) -> dict[str, str] | None: ...
+
+    async def ready(self, snapshot: CatalogSnapshot) -> bool:
+        """Whether models may search, after a short wait where that is about to be so."""
+
+    async def find(
+        self,
+        snapshot: CatalogSnapshot,
+        query: str,
+        limit: int = SEARCH_LIMIT,
+        categories: Collection[str] | None = None,
+    ) -> Found: ...
+
+
 @dataclass(frozen=True)
 class Services:
     """Everything a category file may reach.
@@ -41,6 +63,7 @@ class Services:
         blobs: the blob store, or None when the session keeps none.
         redactor: takes secrets out of text at the borders.
         main_thread: runs a callable on the notebook's main thread.
+        search: finds actions by what they do; None where nothing does.
     """
 
     root: Path
@@ -51,6 +74,7 @@ class Services:
     blobs: BlobStore | None
     redactor: Redactor
     main_thread: MainThread
+    search: ActionSearch | None = None
 
 
 @dataclass(frozen=True)

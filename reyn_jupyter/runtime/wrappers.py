@@ -17,9 +17,11 @@ from typing import Any, cast
 from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.arguments import lift, misplaced, prepare
 from reyn_jupyter.catalog.gate import nearest_category
-from reyn_jupyter.catalog.listing import describe_action, list_actions
+from reyn_jupyter.catalog.listing import LARGEST_LIMIT, describe_action, list_actions
 from reyn_jupyter.catalog.names import NameEncoder
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
+from reyn_jupyter.catalog.search import SEARCH_LIMIT, as_query, search_answer
+from reyn_jupyter.catalog.selection import InvalidListingError, select_categories
 from reyn_jupyter.catalog.suggest import unambiguous
 from reyn_jupyter.catalog.visibility import search_hint
 from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
@@ -29,7 +31,7 @@ from reyn_jupyter.outputs.encoding import clean
 from reyn_jupyter.outputs.ids import InvalidBlobIdError
 from reyn_jupyter.outputs.inspect import inspect
 from reyn_jupyter.outputs.selectors import SelectorError
-from reyn_jupyter.runtime.events import Flag
+from reyn_jupyter.runtime.events import Flag, Problem
 from reyn_jupyter.runtime.invoke import ActionCall, Answered, Invoker, Planned
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.services import Services, Source
@@ -209,7 +211,7 @@ class Wrappers:
         call, prepared = checked
         hint = None
         if run.discovery.hint_due and run.actor == "model":
-            hint = search_hint(0, self._services.settings().action_retrieval.embedding_class)
+            hint = self._search_hint
         payload = list_actions(
             run.snapshot,
             prepared.get("category"),
@@ -253,14 +255,41 @@ class Wrappers:
     def _answer_bytes(self) -> int:
         return self._services.settings().outputs.answer_bytes
 
+    @property
+    def _search_hint(self) -> dict[str, str] | None:
+        """Why search is hidden; None when it is offered."""
+        search = self._services.search
+        return search.hint if search is not None else search_hint(0, None)
+
     def _search(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
-        hint = search_hint(0, self._services.settings().action_retrieval.embedding_class)
-        payload = {
-            "error": "search_actions is not available: no action index has been built.",
-            "hint": "Use list_actions, narrowed with category=[…] and filter.",
-            "search": hint,
-        }
-        return self._invoker.answer(call, run, Answered(payload, "hidden"))
+        search = self._services.search
+        if search is None or not search.offered:
+            payload = {
+                "error": "search_actions is not available: no action can be found by meaning yet.",
+                "hint": "Use list_actions, narrowed with category=[…] and filter.",
+                "search": self._search_hint,
+            }
+            return self._invoker.answer(call, run, Answered(payload, "hidden"))
+        checked = self._checked(call, given, run)
+        if isinstance(checked, Planned):
+            return checked
+        call, prepared = checked
+        try:
+            parts = select_categories(run.snapshot, prepared.get("category"))
+            query = as_query(prepared["query"])
+        except InvalidListingError as error:
+            problem: Problem = "stale" if error.payload.get("redirects") else "invalid"
+            return self._invoker.answer(call, run, Answered(error.payload, problem))
+        limit = min(prepared.get("limit", SEARCH_LIMIT), LARGEST_LIMIT)
+
+        async def look() -> Answered:
+            found = await search.find(run.snapshot, query, limit, [part.category.name for part in parts])
+            payload = search_answer(found, self._answer_bytes)
+            if payload["items"]:
+                self._listed(run, payload)
+            return Answered(payload)
+
+        return self._invoker.answering(call, run, look)
 
     def _inspect(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
         checked = self._checked(call, given, run)

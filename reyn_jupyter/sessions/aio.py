@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from reyn_jupyter.catalog.listing import describe_action, list_actions
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
+from reyn_jupyter.catalog.search import as_query, search_answer
 from reyn_jupyter.catalog.selection import InvalidListingError, as_count, select_categories
 from reyn_jupyter.outputs.blob import Blob, fetch_blob
 from reyn_jupyter.outputs.content import BlobStoreError
@@ -23,11 +24,12 @@ from reyn_jupyter.runtime.wrappers import Wrappers
 from reyn_jupyter.sessions import exploring, replay, turns
 from reyn_jupyter.sessions.options import AskOptions, asked
 from reyn_jupyter.sessions.rows import action_rows, invoke_line, permission_of
-from reyn_jupyter.sessions.wiring import ENGINE, Parts
+from reyn_jupyter.sessions.wiring import ENGINE, Parts, keep_out_of_git
 
 T = TypeVar("T")
 Categories = str | Sequence[str] | None
 OnEvent = Callable[[Any], None] | None
+ROOM = 65_536  # bytes of one action that a search shows a person
 
 
 class AsyncSession:
@@ -76,31 +78,21 @@ class AsyncSession:
         return await _on_engine(work())
 
     async def search_actions(self, query: str, category: Categories = None, limit: int = 10) -> ActionTable:
-        from reyn_jupyter.catalog.search import search_lexical
-
         async def work() -> ActionTable:
             parts = self._parts
             snapshot = await parts.catalog.refresh()
             try:
                 chosen = [part.category.name for part in select_categories(snapshot, category)]
-                wanted = _query(query)
+                wanted = as_query(query)
                 most = as_count("limit", limit, 10, smallest=1)
             except InvalidListingError as error:
                 return ActionTable(parts.redactor.value(error.payload), (), "search", str(query))
-            items = [
-                {
-                    "qualified_name": str(action.name),
-                    "description": action.description,
-                    "input_schema": dict(action.input_schema),
-                    "score": round(score, 4),
-                }
-                for action, score in search_lexical(snapshot, wanted, chosen, most)
-            ]
-            payload: dict[str, Any] = {"items": items, "total": len(items), "ranking": "lexical"}
-            if not items:
-                payload["hint"] = (
-                    "No action has these words. Use others, or list_actions to see every action."
-                )
+            await parts.search.ready(snapshot)
+            found = await parts.search.find(snapshot, wanted, most, chosen)
+            keep_out_of_git(parts.root)
+            payload = {**search_answer(found, most * ROOM), "ranking": found.ranking}
+            if found.note:
+                payload["note"] = found.note
             return ActionTable(payload, action_rows(parts, snapshot, payload), "search", query)
 
         return await _on_engine(work())
@@ -173,20 +165,6 @@ class AsyncSession:
         on_event: OnEvent = None,
     ) -> Trace:
         return await _on_engine(replay.replay(self._parts, run, model, from_step, approve), on_event)
-
-
-def _query(query: object) -> str:
-    """The words to look for. Raises InvalidListingError."""
-    if isinstance(query, str) and query.strip():
-        return query
-    message = "must be a text with at least one word"
-    raise InvalidListingError(
-        {
-            "error": f"query {message}",
-            "invalid": [{"path": "/query", "message": message}],
-            "hint": "Say what you want to do, or use list_actions to see every action.",
-        }
-    )
 
 
 def _several(category: Categories) -> list[str] | None:

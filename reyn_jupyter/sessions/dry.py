@@ -68,7 +68,7 @@ async def dry(parts: Parts, prompt: str, options: AskOptions) -> Card:
     conversation = _conversation(parts, options)
     made = await _offer(parts, behaviour, conversation)
     tokens = _Tokens(
-        await _system_tokens(parts, replace(behaviour, surface=made.surface)),
+        await _system_tokens(parts, replace(behaviour, surface=made.surface), _searches(parts, conversation)),
         made.tools.tokens,
         conversation.tokens,
         Message("user", parts.redactor.text(prompt)).tokens,
@@ -134,7 +134,8 @@ def _conversation(parts: Parts, options: AskOptions) -> Conversation:
     if options.new:
         return Conversation(conversation.id)
     kept = tuple(turn for turn in conversation.turns if options.cell is None or turn.cell != options.cell)
-    return Conversation(conversation.id, kept, conversation.surface if options.surface is None else None)
+    surface = conversation.surface if options.surface is None else None
+    return Conversation(conversation.id, kept, surface, conversation.search)
 
 
 async def _offer(parts: Parts, behaviour: Behaviour, conversation: Conversation) -> Offer:
@@ -142,15 +143,22 @@ async def _offer(parts: Parts, behaviour: Behaviour, conversation: Conversation)
         await parts.catalog.refresh(),
         behaviour,
         inspect=parts.services.blobs is not None,
+        search=_searches(parts, conversation),
         flat_tokens=parts.settings.router.limits.flat_tokens,
         uses=parts.usage.uses if behaviour.hot_list_n else None,
         decided=conversation.surface,
     )
 
 
-async def _system_tokens(parts: Parts, behaviour: Behaviour) -> int:
+def _searches(parts: Parts, conversation: Conversation) -> bool:
+    """Whether search is offered: what the conversation decided, else what it would come to now."""
+    return parts.search.offered if conversation.search is None else conversation.search
+
+
+async def _system_tokens(parts: Parts, behaviour: Behaviour, search: bool) -> int:
     snapshot = await parts.catalog.refresh()
-    static = prompts.static_prompt(snapshot, behaviour, inspect=parts.services.blobs is not None)
+    inspect = parts.services.blobs is not None
+    static = prompts.static_prompt(snapshot, behaviour, inspect=inspect, search=search)
     dynamic = prompts.dynamic_prompt(workspace=parts.root.name, date=time.strftime("%Y-%m-%d"))
     return Message("system", f"{static}\n\n{dynamic}").tokens
 

@@ -26,7 +26,7 @@ from reyn_jupyter.runtime.results import (
 from reyn_jupyter.runtime.run import new_run_id
 from reyn_jupyter.runtime.script import Script, script_of
 from reyn_jupyter.runtime.trace import Trace
-from reyn_jupyter.sessions import overview, restoring
+from reyn_jupyter.sessions import embeddings, overview, restoring
 from reyn_jupyter.sessions.aio import AsyncSession, Categories, OnEvent
 from reyn_jupyter.sessions.background import KEPT, BackgroundRun
 from reyn_jupyter.sessions.finding import blob_named
@@ -108,8 +108,33 @@ class Session:
         return _run(self.aio.describe_action(name))
 
     def search_actions(self, query: str, category: Categories = None, limit: int = 10) -> ActionTable:
-        """Actions ranked by the words of `query`, best first; needs no model."""
+        """Actions ranked by what they do, best first: by words and, once the index is built, by meaning.
+
+        Returns:
+            An `ActionTable`; `.payload["ranking"]` is "hybrid" or "lexical", `.payload["weak"]` set where nothing fits.
+        """
         return _run(self.aio.search_actions(query, category, limit))
+
+    @property
+    def embeddings(self) -> Card:
+        """The index by which actions are searched by meaning: class, who embeds, how many actions have a vector."""
+        return _run(embeddings.status(self.parts))
+
+    def build_embeddings(self, on_event: OnEvent = None) -> Card:
+        """Give every action a vector. A provider's class is built, and paid for, by this call alone.
+
+        Args:
+            on_event: gets a `search.building.Progress` after every batch.
+
+        Raises:
+            EmbeddingClassError: the class is switched off or wrong; says what to do.
+            StoreError: the vectors could not be kept. ModelError: the provider failed. What was built is kept.
+        """
+        return ENGINE.run(embeddings.build(self.parts), on_event)
+
+    def clear_embeddings(self) -> Card:
+        """Drop every vector, of every class. Raises StoreError."""
+        return _run(embeddings.clear(self.parts))
 
     def explore(self, query: str = "") -> CatalogExplorer:
         """The catalog to look through: search, sort, open an action, fill in its form, run it.

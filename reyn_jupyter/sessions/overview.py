@@ -204,11 +204,13 @@ def trust(parts: Parts) -> Card:
 
 def surface(parts: Parts, snapshot: CatalogSnapshot) -> Table:
     inspect = parts.services.blobs is not None
+    decided = parts.conversation.search
+    search = parts.search.offered if decided is None else decided
     behaviour = _behaviour(parts)
-    prompt = estimate_tokens(prompts.static_prompt(snapshot, behaviour, inspect=inspect))
+    prompt = estimate_tokens(prompts.static_prompt(snapshot, behaviour, inspect=inspect, search=search))
     limit = parts.settings.router.limits.flat_tokens
     sizes = {
-        "universal": universal_tools(snapshot, inspect=inspect),
+        "universal": universal_tools(snapshot, inspect=inspect, search=search),
         "flat": flat_tools(snapshot, inspect=inspect),
     }
     auto = "flat" if sizes["flat"].tokens <= limit else "universal"
@@ -253,6 +255,9 @@ def status(parts: Parts, snapshot: CatalogSnapshot) -> Card:
     if held:
         sections.append(("Held back from reyn.yaml until you say %reyn trust", tuple(held)))
     problems = [*parts.effective.problems, *parts.catalog.problems.values()]
+    resolved = parts.search.resolved
+    if resolved.kind == "wrong":
+        problems.append(f"search by meaning is off: {resolved.reason}. {resolved.hint}")
     if problems:
         sections.append(("Problems", tuple(str(problem) for problem in problems)))
     tries = (

@@ -88,7 +88,7 @@ async def replay(
         parts,
         trace.prompt,
         options,
-        conversation=Conversation(new_run_id(), opened=_opened(trace)),
+        conversation=Conversation(new_run_id(), search=_searched(trace), opened=_opened(trace)),
         recorded=recorded,
         replay_of=trace.run,
     )
@@ -121,11 +121,18 @@ def _own_model(parts: Parts, trace: Trace) -> Model:
 def _opened(trace: Trace) -> bool:
     """Whether the run could invoke without listing first: its conversation had seen the catalog before it."""
     for call in trace.calls:
-        if call.resolved.problem == "gated" or call.resolved.wrapper == "list_actions":
+        if call.resolved.problem == "gated" or call.resolved.wrapper in ("list_actions", "search_actions"):
             return False
         if call.resolved.name is not None:
             return True
     return False
+
+
+def _searched(trace: Trace) -> bool:
+    """Whether the run was offered search."""
+    return any(
+        step.requested is not None and "search_actions" in step.requested.tools for step in trace.steps
+    )
 
 
 def _tier(trace: Trace) -> Tier:

@@ -46,6 +46,7 @@ async def by_hand(parts: Parts, what: str, ask: Callable[[Question], Awaitable[A
     """Begin a run of kind "manual": the person's own call, which is consent unless there is an `ask`."""
     parts.redactor.refresh()
     snapshot = await parts.catalog.refresh()
+    parts.search.begin(snapshot)
     run = Run(new_run_id(), "person", RunLog(parts.runs.sink(""), None), snapshot, ask=ask)
     run.log = open_log(parts, run.id)
     run.log.append(
@@ -118,6 +119,7 @@ async def turn(
         parts.conversation = Conversation(new_run_id())
     conversation = parts.conversation if conversation is None else conversation
     snapshot = await parts.catalog.refresh()
+    parts.search.begin(snapshot)
     run = Run(
         options.run or new_run_id(),
         "model",
@@ -153,6 +155,7 @@ async def turn(
         refresh=refresh,
         uses=parts.usage.uses if behaviour.hot_list_n else None,
         parameters=dict(getattr(model, "parameters", {}) or {}),
+        repeat=options.repeat,
     )
     in_force = loop.prepare(run)
     run.log.append(

@@ -37,6 +37,7 @@ from reyn_jupyter.runtime.run import new_run_id
 from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.runtime.store import RunStore
 from reyn_jupyter.runtime.usage import Usage
+from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 
 ENGINE = Engine()  # one thread and loop a process
 STATE = ".reyn"
@@ -61,6 +62,7 @@ class Parts:
     catalog: LiveCatalog
     runs: RunStore
     usage: Usage
+    search: ActionEmbeddingIndex
     conversation: Conversation
     model: Any = None
     spent: Spent = field(default_factory=Spent)
@@ -113,6 +115,10 @@ def assemble(
     def settings() -> Settings:
         return parts.settings
 
+    on_disk = None if store is None or store == "memory" else folder / STATE
+    search = ActionEmbeddingIndex(
+        settings, on_disk / "state" if on_disk else None, wait=ENGINE.wait, redact=redactor.text
+    )
     services = Services(
         root=folder,
         workspace=workspace,
@@ -122,6 +128,7 @@ def assemble(
         blobs=blobs,
         redactor=redactor,
         main_thread=ENGINE.main_thread,
+        search=search,
     )
 
     def policy() -> Policy:
@@ -133,7 +140,6 @@ def assemble(
     def installed() -> tuple[Sequence[Category], Sequence[str]]:
         return (categories, ()) if categories is not None else category_files.load(services)
 
-    on_disk = None if store is None or store == "memory" else folder / STATE
     parts = Parts(
         root=folder,
         services=services,
@@ -147,6 +153,7 @@ def assemble(
         catalog=LiveCatalog(installed),
         runs=RunStore(on_disk / "runs" if on_disk else None, blobs),
         usage=Usage(on_disk / "state" / "uses.json" if on_disk else None),
+        search=search,
         conversation=Conversation(new_run_id()),
         model=model,
         config=config,

@@ -17,7 +17,7 @@ from catalog_samples import (
 )
 
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
-from reyn_jupyter.catalog.dispatch import CatalogError
+from reyn_jupyter.catalog.dispatch import CatalogError, ToolRegistry
 from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.catalog.taxonomy import TAXONOMY, in_order
@@ -218,3 +218,19 @@ def test_large_and_small_snapshots_answer_alike() -> None:
     small, large = of_size(10), of_size(6_000)
     assert small.get(ActionName("skill", "report_000003")) == large.get(ActionName("skill", "report_000003"))
     assert len(large) == 6_007
+
+
+def test_the_same_actions_can_be_run_by_other_tools() -> None:
+    snapshot = published()
+    digest = snapshot.hash
+
+    async def other(arguments: Any, context: Any) -> str:
+        return "other"
+
+    tools = ToolRegistry({name: replace(tool, handler=other) for name, tool in snapshot.tools.items()})
+    exchanged = snapshot.with_tools(tools)
+    assert all(tool.handler is other for tool in exchanged.tools.values())
+    assert all(tool.handler is not other for tool in snapshot.tools.values())
+    assert exchanged.slices is snapshot.slices and exchanged.hash == digest
+    assert exchanged.actions == snapshot.actions
+    assert exchanged.replace("skill", ()).tools is tools

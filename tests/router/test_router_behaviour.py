@@ -10,6 +10,7 @@ import pytest
 from router_support import invoke, results, session
 
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
+from reyn_jupyter.catalog.names import WRAPPERS
 from reyn_jupyter.models.scripted import call
 
 OBJECT = {"type": "object", "properties": {}, "additionalProperties": False}
@@ -180,7 +181,7 @@ def test_the_hot_list_offers_the_most_used_actions_directly_and_leaves_listings_
     before = [row["qualified_name"] for row in s.list_actions("file").rows]
     s.ask("hello")
     names = s.model.requests[0].tools.names
-    assert "file__grep" in names and len(names) == 4 + 3
+    assert "file__grep" in names and len(names) == len(WRAPPERS) + 3
     assert before == sorted(before)
 
 
@@ -193,7 +194,8 @@ def test_without_a_store_there_is_no_inspect_and_results_go_in_full(workspace: P
 
 
 def test_the_hint_about_hidden_search_comes_once_a_conversation(workspace: Path) -> None:
-    s = session(workspace, call("list_actions"), call("list_actions", category=["file"]), "done")
+    steps = (call("list_actions"), call("list_actions", category=["file"]), "done")
+    s = session(workspace, *steps, config={"action_retrieval": {"embedding_class": None}})
     s.ask("go")
     first, second = (json.loads(text) for text in results(s.model.requests[-1]))
     hidden = [value for value in first.values() if isinstance(value, dict) and "install" in value]

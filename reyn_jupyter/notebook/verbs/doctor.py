@@ -15,6 +15,7 @@ from reyn_jupyter.notebook.options import Options
 from reyn_jupyter.notebook.serving.hub import DRAWING, kernel_hub
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.results import Card
+from reyn_jupyter.sessions import embeddings
 from reyn_jupyter.version import version_of
 
 PACKAGES = (
@@ -28,6 +29,8 @@ PACKAGES = (
     "duckdb",
     "anywidget",
     "ipywidgets",
+    "tokenizers",
+    "sentence-transformers",
 )
 EXTRAS = (
     ("duckdb", "sql", "table queries"),
@@ -53,6 +56,7 @@ def run(context: Context, options: Options) -> Card:
         ("live views elsewhere", _widgets()),
         ("workspace", f"{session.root} ({'writable' if os.access(session.root, os.W_OK) else 'read-only'})"),
         ("state", str(session.root / ".reyn")),
+        ("search", embeddings.line(session.parts.search.state())),
         ("model", next(value for key, value in session.status.facts if key == "model")),
     )
     sections = [("Versions", versions), ("Keys in the environment", _keys())]

@@ -1,33 +1,55 @@
-"""`%reyn embeddings status`: whether actions can be searched by meaning."""
+"""`%reyn embeddings [status|build|clear]`: the index by which actions are searched by meaning."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
+from reyn_jupyter.notebook.errors import ReynInterrupt
+from reyn_jupyter.notebook.in_place import InPlace
 from reyn_jupyter.notebook.options import Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.runtime.engine import Interrupted
 from reyn_jupyter.runtime.results import Card
+from reyn_jupyter.search.progress import Progress
+
+KEPT = "What was built is kept; %reyn embeddings build goes on from there."
+_BAR = 30
 
 
 class EmbeddingsOptions(Options):
-    what: Annotated[Literal["status"], Positional("status")] = "status"
+    what: Annotated[Literal["status", "build", "clear"], Positional("status|build|clear")] = "status"
 
 
 def run(context: Context, options: EmbeddingsOptions) -> Card:
-    chosen = context.session.parts.settings.action_retrieval.embedding_class
-    facts = (
-        ("class", chosen or "null (opted out)"),
-        ("index", "none: search by meaning comes with a later version"),
-        ("to turn it on", "nothing to install or to configure helps in this version"),
-        ("search now", "%reyn search ranks by words; models use list_actions"),
-    )
-    return Card("embeddings", "Search by meaning", facts, (), ('%reyn search "group rows"',))
+    session = context.session
+    if options.what == "status":
+        return session.embeddings
+    if options.what == "clear":
+        return session.clear_embeddings()
+    place = InPlace(context.shell)
+
+    def hear(event: object) -> None:
+        if isinstance(event, Progress):
+            place.show(_card(event))
+
+    try:
+        return place.last(session.build_embeddings(on_event=hear))
+    except Interrupted as interrupted:
+        place.last(session.embeddings)
+        raise ReynInterrupt(interrupted.why or "Interrupted.", KEPT) from None
+
+
+def _card(progress: Progress) -> Card:
+    full = round(_BAR * progress.done / progress.total) if progress.total else 0
+    bar = "█" * full + "░" * (_BAR - full)
+    return Card("embeddings", "Building the index of actions", (("progress", f"{bar} {progress}"),))
 
 
 VERB = Verb(
     "embeddings",
-    "whether actions can be searched by meaning",
+    "search by meaning: its state; build or clear the index",
     run,
     EmbeddingsOptions,
-    ("%reyn embeddings status",),
+    ("%reyn embeddings", "%reyn embeddings build", "%reyn embeddings clear"),
+    completes=lambda session, before, word: [] if before else ["status", "build", "clear"],
 )

@@ -1,4 +1,4 @@
-"""`%reyn search "WORDS"`: actions ranked by words; works without any model."""
+"""`%reyn search "WORDS"`: actions ranked by words and meaning; by words alone where nothing embeds."""
 
 from __future__ import annotations
 
@@ -23,4 +23,10 @@ def run(context: Context, options: SearchOptions) -> ActionTable:
     return context.session.search_actions(" ".join(options.words), limit=options.limit)
 
 
-VERB = Verb("search", "actions ranked by words", run, SearchOptions, ('%reyn search "find text in files"',))
+VERB = Verb(
+    "search",
+    "actions by what they do, ranked by words and meaning",
+    run,
+    SearchOptions,
+    ('%reyn search "find text in files"', "%reyn search ReadFile"),
+)

@@ -1,0 +1,311 @@
+"""The search of one session's catalog: which actions it covers, what of them has a vector, and who ranks.
+
+Invariants: an answer is about exactly the snapshot that was asked about, hidden categories left out; only the slices
+that moved are read again; no turn waits for a model to be loaded or for a long build, since what has no vector yet is
+found by its words; only local models are used unasked, and a provider only where the person built an index with it.
+Everything that takes long happens in threads, off the engine's loop.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.catalog.names import ActionName
+from reyn_jupyter.catalog.search import Found
+from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.catalog.visibility import is_search_available, search_hint
+from reyn_jupyter.config import Settings
+from reyn_jupyter.models.seam import ModelError
+from reyn_jupyter.search.background import FEW, Todo, Work
+from reyn_jupyter.search.coverage import Covering
+from reyn_jupyter.search.database import StoreError
+from reyn_jupyter.search.embedders.classes import Resolved, resolve
+from reyn_jupyter.search.embedders.serving import LocalEmbedder
+from reyn_jupyter.search.progress import Progress
+from reyn_jupyter.search.state import IndexState
+from reyn_jupyter.search.store import VectorStore
+
+if TYPE_CHECKING:
+    from reyn_jupyter.search.building import AnyEmbedder
+    from reyn_jupyter.search.embedders.hosted import Wait
+    from reyn_jupyter.search.index import Index
+
+PATIENCE = 1.5  # seconds that a first turn may wait; a small catalog takes half of that
+_FAILURES = (ModelError, StoreError, RuntimeError, ValueError, OSError, ImportError)
+
+
+class EmbeddingClassError(ValueError):
+    """Nothing can be built with the configured class; `hint` says what to do."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+class ActionEmbeddingIndex:
+    """Finds the actions of a session by what they do.
+
+    Args:
+        settings: the effective settings now.
+        folder: where vectors are kept; None for memory alone.
+        wait: see `HostedEmbedder`.
+        redact: takes secrets out of what is sent to a provider.
+        environ: where a provider's key is looked for.
+
+    Example:
+        >>> index = ActionEmbeddingIndex(Settings, None)
+        >>> asyncio.run(index.find(CatalogSnapshot.build([], {}), "read a file")).hits
+        ()
+    """
+
+    def __init__(
+        self,
+        settings: Callable[[], Settings],
+        folder: Path | None,
+        *,
+        wait: Wait | None = None,
+        redact: Callable[[str], str] = str,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._settings = settings
+        self._store = VectorStore(folder)
+        self._wait, self._redact, self._environ = wait, redact, environ
+        self._lock = threading.RLock()
+        self._classed: tuple[Any, Resolved, AnyEmbedder | None] | None = None
+        self._covering = Covering(lambda: self._store, self.in_memory)
+        self._wanted: tuple[int, CatalogSnapshot | None] = (0, None)  # the newest snapshot, by number
+        self._work: Work | None = None
+        self._before = 0  # vectors when the build under way began
+        self._building: Progress | None = None
+        self._notes: dict[str, str] = {}
+
+    # What is in force
+
+    @property
+    def resolved(self) -> Resolved:
+        """What the configured class comes to here and now."""
+        return self._class()[0]
+
+    def _class(self) -> tuple[Resolved, AnyEmbedder | None]:
+        settings = self._settings()
+        seen = (settings.embedding, settings.action_retrieval.embedding_class)
+        with self._lock:
+            # What is missing may have been installed or set meanwhile, so only what works is remembered.
+            if self._classed is None or self._classed[0] != seen or self._classed[1].in_force is None:
+                resolved = resolve(settings, self._environ)
+                self._classed = seen, resolved, resolved.embedder(self._wait, self._redact, self._environ)
+            return self._classed[1:]
+
+    def _key(self) -> str | None:
+        from reyn_jupyter.search.building import store_key
+
+        embedder = self._class()[1]
+        return store_key(embedder) if embedder is not None else None
+
+    @property
+    def vectors(self) -> int:
+        """How many actions on offer have a vector; until they were looked through, 1 where any is kept."""
+        key, now = self._key(), self._covering.now
+        if key is None:
+            return 0
+        if now is not None and now.key == key:
+            return now.vectors
+        try:
+            return int(self._store.dimension(key) is not None)
+        except StoreError:
+            return 0
+
+    @property
+    def offered(self) -> bool:
+        """Whether models may search: a class is in force, and at least one action has a vector."""
+        return is_search_available(self.vectors, self.resolved.in_force)
+
+    @property
+    def hint(self) -> dict[str, str] | None:
+        """Why models cannot search, for a listing; None when they can."""
+        resolved, now = self.resolved, self._covering.now
+        state = resolved.reason
+        if resolved.in_force is not None:
+            of = f"none of {len(now.records):,} actions" if now is not None else "no action"
+            state = f"{of} has a vector of class '{resolved.in_force}' yet"
+            if self._building is not None:
+                state += f" ({self._building})"
+            elif resolved.kind == "hosted":
+                state += "; %reyn embeddings build asks the provider for them"
+        return search_hint(self.vectors, resolved.in_force, state)
+
+    def state(self) -> IndexState:
+        """Where the index stands. Looks at the disk, never at the network."""
+        from reyn_jupyter.search.building import holder
+
+        resolved, embedder = self._class()
+        now, path = self._covering.now, self._store.path
+        return IndexState(
+            resolved,
+            getattr(embedder, "served_by", None) or (resolved.model or "" if embedder is not None else ""),
+            self.vectors,
+            len(now.records) if now is not None else 0,
+            str(path) if path is not None else "memory",
+            self._store.size,
+            self._building,
+            holder(self._store) if self._building is None else None,
+            tuple(dict.fromkeys(note for note in (*self._notes.values(), self._store.note) if note)),
+            getattr(embedder, "spent", None),
+        )
+
+    # Search
+
+    async def find(
+        self,
+        snapshot: CatalogSnapshot,
+        query: str,
+        limit: int = 10,
+        categories: Collection[str] | None = None,
+    ) -> Found:
+        """The actions of this snapshot that fit a query best.
+
+        Args:
+            query: what the action should do, or a name.
+            limit: actions at most.
+            categories: names to stay within; None or empty for all on offer.
+        """
+        if not len(snapshot):
+            return Found(())
+        return await asyncio.to_thread(self._find, snapshot, query, limit, categories)
+
+    def _find(
+        self, snapshot: CatalogSnapshot, query: str, limit: int, categories: Collection[str] | None
+    ) -> Found:
+        embedder = self._class()[1]
+        coverage = self._covering.bring(snapshot, self._key())
+        index = self._covering.index(coverage, embedder, final=self._building is None)
+        meaning, note = coverage.indexed > 0, ""
+        if meaning:
+            meaning, note = self._embeds(index, query, embedder)
+        if coverage.indexed and not meaning:
+            index = self._covering.words(coverage, index)
+        answer = index.answer(query, limit, categories=categories or None)
+        hits = ((snapshot.get(ActionName.parse(name)), score) for name, score in answer.hits)
+        return Found(
+            tuple((action, score) for action, score in hits if action is not None),
+            answer.weak,
+            answer.nearest_categories,
+            "hybrid" if meaning else "lexical",
+            note,
+        )
+
+    def _embeds(self, index: Index, query: str, embedder: AnyEmbedder | None) -> tuple[bool, str]:
+        """Whether the query has a vector now, and what to say where it has none."""
+        if isinstance(embedder, LocalEmbedder) and not embedder.ready:
+            embedder.load()
+            return False, "the embedding model is still being loaded"
+        try:
+            index.query_vector(query)
+        except _FAILURES as error:
+            self._notes["query"] = f"a query could not be embedded: {error}"
+            return False, self._notes["query"]
+        self._notes.pop("query", None)
+        return True, ""
+
+    # Building
+
+    async def look(self, snapshot: CatalogSnapshot) -> None:
+        """Look up what of a snapshot has a vector, so that the figures of `state` are those of now."""
+        await asyncio.to_thread(self._covering.bring, snapshot, self._key())
+
+    def begin(self, snapshot: CatalogSnapshot) -> None:
+        """Bring the vectors of a local class up to date in the background. Called on the engine's loop."""
+        now = self._covering.now
+        current = now is not None and now.snapshot is snapshot and now.vectors == len(now.records)
+        if self.resolved.kind != "local" or (current and now is not None and now.key == self._key()):
+            return
+        self._wanted = (self._wanted[0] + 1, snapshot)
+        if self._work is None or not self._work.going_on:
+            self._work = Work(self)
+
+    async def ready(self, snapshot: CatalogSnapshot, seconds: float = PATIENCE) -> bool:
+        """Begin, and wait a little where search may soon be on, so that a first turn has it already.
+
+        It waits for all of a small catalog, and for the first vectors of a large one.
+        """
+        self.begin(snapshot)
+        if self._work is not None:
+            await self._work.wait(seconds)
+        return self.offered
+
+    def todo(self, after: int) -> Todo | None:
+        """What a build in the background is to do; None where there is nothing new since number `after`."""
+        resolved, embedder = self._class()
+        number, snapshot = self._wanted
+        if number == after or snapshot is None or resolved.kind != "local" or embedder is None:
+            return None
+        coverage = self._covering.bring(snapshot, self._key())
+        missing = len(coverage.missing)
+        records = {record.digest: record for record in coverage.records} if missing else {}
+        slow = not getattr(embedder, "ready", False) or (missing > FEW and coverage.vectors > 0)
+        return Todo(number, self._store, embedder, records, missing, slow)
+
+    def told(self, progress: Progress | None) -> None:
+        """A batch was stored; None: the build is over."""
+        if progress is None or self._building is None:
+            self._before = self.vectors
+        self._building = progress
+        self._covering.grew(self._before + progress.done if progress is not None else 0)
+
+    def stood(self, trouble: str) -> None:
+        """How the last build in the background ended."""
+        self._notes["build"] = trouble
+
+    async def build(
+        self, snapshot: CatalogSnapshot, tell: Callable[[Progress], None] = lambda progress: None
+    ) -> int:
+        """Give every action of a snapshot a vector, whoever has to be asked for it; how many got one.
+
+        Raises:
+            EmbeddingClassError: the class is off, or wrong; says what to do.
+            StoreError: a provider's vectors could not be kept.
+            ModelError: the provider failed; what it gave before is kept.
+        """
+        from reyn_jupyter.search.building import build
+
+        resolved, embedder = self._class()
+        if embedder is None:
+            raise EmbeddingClassError(f"There is nothing to build: {resolved.reason}.", resolved.hint)
+        coverage = await asyncio.to_thread(self._covering.bring, snapshot, self._key())
+        records = {record.digest: record for record in coverage.records}
+
+        def told(progress: Progress) -> None:
+            self.told(progress)
+            tell(progress)
+
+        try:
+            return await build(self._store, embedder, records, tell=told)
+        except StoreError as error:
+            if resolved.kind == "hosted":
+                raise
+            return await build(self.in_memory(error), embedder, records, tell=told)
+        finally:
+            self.told(None)
+            await self.look(snapshot)
+
+    def in_memory(self, error: StoreError) -> VectorStore:
+        """Go on without a disk that cannot serve: vectors of a local model cost nothing but time."""
+        self._notes["store"] = f"{error} {error.hint}".strip()
+        if not self._store.note:  # a damaged file was set aside, and a new one takes its place
+            self._notes["store"] += " Until then vectors are kept in memory."
+            self._store = VectorStore(None)
+        return self._store
+
+    async def clear(self) -> int:
+        """Drop every vector of every class; how many there were. Raises StoreError."""
+        if self._work is not None and self._work.going_on:
+            self._work.task.cancel()
+            await asyncio.wait([self._work.task])
+        count = await asyncio.to_thread(self._store.clear)
+        self._notes.clear()
+        self._covering.forget()
+        return count

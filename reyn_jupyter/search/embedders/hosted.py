@@ -1,0 +1,213 @@
+"""Embeddings that LiteLLM reaches: a provider's, or a server of one's own that speaks the same protocol.
+
+Invariants: what comes back is used only when it is one vector a text, all of one length, of finite numbers; every
+vector leaves here with length 1. What is sent was redacted. Whatever fails is a `ModelError` in plain words, without
+a key in it; what may go through later is tried again here, and nowhere below.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.models import failures, litellm_loader
+from reyn_jupyter.models.providers import base_override, provider_host, required_key, set_key
+from reyn_jupyter.models.retry import patiently
+from reyn_jupyter.models.seam import ModelError, estimate_tokens
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+BATCH = 64  # texts a request
+LONGEST = 8_000  # characters of a text that are sent
+Wait = Callable[[Coroutine[Any, Any, "Floats"]], "Floats"]
+
+
+class _Zero(int):
+    """No further attempts. A plain 0 counts as "not given" there, and is replaced by two attempts behind our back."""
+
+    def __bool__(self) -> bool:
+        return True
+
+
+@dataclass(frozen=True)
+class Spent:
+    """What the embeddings of a process have cost so far. `cost` in US dollars; None where no price is known."""
+
+    requests: int = 0
+    tokens: int = 0
+    cost: float | None = 0.0
+
+
+def _alone(work: Coroutine[Any, Any, Floats]) -> Floats:
+    return asyncio.run(work)
+
+
+class HostedEmbedder:
+    """One embedding model of a provider.
+
+    Args:
+        model: a LiteLLM embedding model string, as "openai/text-embedding-3-small".
+        wait: runs a coroutine to its end for a thread that waits (on an engine's loop, in a session); a loop of its own
+            when None.
+        redact: takes secrets out of a text before it is sent.
+        environ: where keys and addresses are looked up.
+        timeout: seconds for one request.
+        retries, first_wait: as in `models.retry`.
+
+    Raises:
+        ModelError: kind "auth" when the key is missing; it names the variable.
+
+    Example:
+        embedder = HostedEmbedder("openai/text-embedding-3-small")
+        embedder.embed(["read a file"]).shape     # (1, 1536)
+    """
+
+    def __init__(
+        self,
+        model: str,
+        *,
+        wait: Wait | None = None,
+        redact: Callable[[str], str] = str,
+        environ: Mapping[str, str] | None = None,
+        timeout: float = 60.0,
+        retries: int = 3,
+        first_wait: float = 0.5,
+    ) -> None:
+        self.model = model
+        self.dimension: int | None = None
+        self.spent = Spent()
+        self._wait = wait or _alone
+        self._redact = redact
+        self._environ = os.environ if environ is None else environ
+        self._timeout = timeout
+        self._retries = retries
+        self._first_wait = first_wait
+        self._counting = threading.Lock()
+        self._base = base_override(model, self._environ)
+        key = missing_key(model, self._environ)
+        if key is not None:
+            raise failures.missing_key(model, key)
+
+    @property
+    def key(self) -> str:
+        """The model and, where it is not the provider's own, the server: another may give other vectors."""
+        host = provider_host(self.model, None, self._environ) if self._base else None
+        return f"litellm:{self.model}" + (f"@{host}" if host else "")
+
+    def embed(self, texts: Sequence[str]) -> Floats:
+        """One row of length 1 for each text. Raises ModelError."""
+        return self._wait(self.embedded(texts))
+
+    async def embedded(self, texts: Sequence[str]) -> Floats:
+        """The same, awaited; cancelling it ends the request that is under way."""
+        import numpy as np
+
+        litellm = litellm_loader.loaded() or await asyncio.to_thread(litellm_loader.load)
+        rows = []
+        for start in range(0, len(texts), BATCH):
+            batch = [self._redact(text[:LONGEST]) or " " for text in texts[start : start + BATCH]]
+            rows.append(
+                await patiently(
+                    lambda batch=batch: self._request(litellm, batch),  # type: ignore[misc]
+                    retries=self._retries,
+                    first_wait=self._first_wait,
+                )
+            )
+        return np.vstack(rows) if rows else np.empty((0, self.dimension or 0), np.float32)
+
+    async def _request(self, litellm: Any, texts: list[str]) -> Floats:
+        try:
+            async with asyncio.timeout(self._timeout):
+                answer = await litellm.aembedding(**self._arguments(texts))
+        except TimeoutError:
+            failure = failures.timed_out(self.model, self._timeout)
+        except Exception as error:  # noqa: BLE001 - LiteLLM raises whatever its clients do
+            failure = failures.explain(error, self.model, None, self._environ)
+        else:
+            found = self._vectors(answer, len(texts))
+            self._count(litellm, answer, texts)
+            return found
+        # Raised out here, or the provider's own exception, which may quote the key, would travel along.
+        raise failure
+
+    def _arguments(self, texts: list[str]) -> dict[str, Any]:
+        arguments: dict[str, Any] = {
+            "model": self.model,
+            "input": texts,
+            "encoding_format": "float",
+            "drop_params": True,
+            "num_retries": 0,
+            "max_retries": _Zero(),
+            "timeout": self._timeout,
+        }
+        if self._base is not None:
+            arguments["api_base"] = self._base
+        if required_key(self.model) is not None:
+            name = set_key(self.model, self._environ)
+            # Clients insist on some key, where a server of one's own mostly asks for none.
+            arguments["api_key"] = self._environ[name] if name is not None else "no-key"
+        return arguments
+
+    def _vectors(self, answer: Any, count: int) -> Floats:
+        import numpy as np
+
+        data = getattr(answer, "data", None)
+        if not isinstance(data, list) or len(data) != count:
+            given = len(data) if isinstance(data, list) else "no list of"
+            raise self._wrong(f"{given} vectors came back for {count} texts")
+        ordered = sorted(data, key=lambda item: int(_field(item, "index") or 0))
+        if [_field(item, "index") for item in ordered] not in ([None] * count, list(range(count))):
+            raise self._wrong("the vectors do not say which text each belongs to")
+        try:
+            found = np.array([_field(item, "embedding") for item in ordered], np.float32)
+        except (TypeError, ValueError):
+            raise self._wrong("the vectors are not lists of numbers of one length") from None
+        if found.ndim != 2 or not found.shape[1] or not np.isfinite(found).all():
+            raise self._wrong("the vectors are not lists of finite numbers")
+        if self.dimension not in (None, found.shape[1]):
+            raise self._wrong(f"a vector has {found.shape[1]} numbers, those before had {self.dimension}")
+        lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        if not lengths.all():
+            raise self._wrong("a vector is all zeros")
+        self.dimension = found.shape[1]
+        return np.asarray(found / lengths, np.float32)
+
+    def _wrong(self, why: str) -> ModelError:
+        return ModelError(
+            "stream",
+            f"The embeddings of {self.model} cannot be used: {why}.",
+            "Look whether it is an embedding model, and whether its address ends where the provider says.",
+        )
+
+    def _count(self, litellm: Any, answer: Any, texts: list[str]) -> None:
+        usage = getattr(answer, "usage", None)
+        tokens = getattr(usage, "prompt_tokens", None) or sum(map(estimate_tokens, texts))
+        cost: float | None
+        try:
+            cost = float(litellm.completion_cost(answer, model=self.model, call_type="aembedding"))
+        except Exception:  # noqa: BLE001 - no price is known
+            cost = None
+        with self._counting:
+            before = self.spent
+            total = None if cost is None or before.cost is None else before.cost + cost
+            self.spent = Spent(before.requests + 1, before.tokens + int(tokens), total)
+
+
+def missing_key(model: str, environ: Mapping[str, str]) -> str | None:
+    """The variable that a model's key should stand in, where it is needed and not set."""
+    variable = required_key(model)
+    if variable is None or set_key(model, environ) is not None or base_override(model, environ) is not None:
+        return None
+    return variable
+
+
+def _field(item: Any, name: str) -> Any:
+    return item.get(name) if isinstance(item, Mapping) else getattr(item, name, None)

@@ -1,0 +1,42 @@
+"""Where the index of a session stands, for whoever shows it.
+
+Invariant: figures are looked up when the state is made, and nothing is worked out from them here.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from reyn_jupyter.search.embedders.classes import Resolved
+from reyn_jupyter.search.progress import Holder, Progress
+
+if TYPE_CHECKING:
+    from reyn_jupyter.search.embedders.hosted import Spent
+
+
+@dataclass(frozen=True)
+class IndexState:
+    """Where the index stands, for people.
+
+    Attributes:
+        resolved: the class, or why there is none.
+        served_by: who embeds now.
+        vectors, actions: how many of the actions on offer have a vector.
+        place, size: where the vectors lie ("memory" or a path), and their bytes on disk.
+        building: how far a build of this session is; None when there is none.
+        holder: another process that builds.
+        notes: what went wrong lately.
+        spent: what a provider took in this session.
+    """
+
+    resolved: Resolved
+    served_by: str = ""
+    vectors: int = 0
+    actions: int = 0
+    place: str = "memory"
+    size: int = 0
+    building: Progress | None = None
+    holder: Holder | None = None
+    notes: tuple[str, ...] = ()
+    spent: Spent | None = None

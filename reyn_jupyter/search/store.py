@@ -1,0 +1,255 @@
+"""The vectors of actions, kept between sessions in one SQLite file.
+
+Invariant: what a row refers to is whole. Vectors stand inside the rows, a batch is one transaction, and one file
+serves several processes (write-ahead log); so a process that is killed at any moment leaves every batch that it
+finished, and nothing of the one under way. `verify` proves it. A vector is found by the digest of its record and
+by the key of what made it, so equal records share one, and a record that gets an old text back finds its old one.
+
+No text of an action is stored, only digests and vectors. A file that cannot be read is set aside and made anew; one
+of another program, or of a newer version, is left as it is and refused.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from reyn_jupyter.search.database import NAME, StoreError, checked, connected, read_only, set_up, way_out
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float32]
+
+T = TypeVar("T")
+_CHUNK = 500  # rows a query
+_SPARE = 10_000  # vectors of texts that are gone, which are kept in case they come back
+
+
+@dataclass(frozen=True)
+class Check:
+    """What `VectorStore.verify` found: vectors looked at, and what is wrong, one line a fault."""
+
+    vectors: int
+    faults: tuple[str, ...]
+
+
+class VectorStore:
+    """Vectors by digest, for every key; safe for threads and processes.
+
+    Args:
+        folder: where the file lies, made with the first vector; None keeps all of it in memory.
+
+    Example:
+        >>> store = VectorStore(None)
+        >>> import numpy as np
+        >>> store.add("model", {"00" * 32: np.array([1.0, 0.0], np.float32)})
+        >>> store.known("model", ["00" * 32, "11" * 32])
+        {'0000000000000000000000000000000000000000000000000000000000000000'}
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self.path = folder / NAME if folder is not None else None
+        self.note = ""  # what happened to a file that could not be read
+        self._lock = threading.RLock()
+        self._connection: sqlite3.Connection | None = None
+
+    def known(self, key: str, digests: Iterable[str]) -> set[str]:
+        """Which of these digests have a vector. Raises StoreError."""
+        return {digest for chunk in self._rows(key, digests, "digest") for (digest,) in chunk}
+
+    def read(self, key: str, digests: Iterable[str]) -> Iterator[tuple[list[str], Floats]]:
+        """The vectors that there are, in pieces: digests, and as many rows. Raises StoreError."""
+        import numpy as np
+
+        for chunk in self._rows(key, digests, "digest, vector"):
+            found = np.frombuffer(b"".join(vector for _, vector in chunk), "<f4").reshape(len(chunk), -1)
+            yield [digest for digest, _ in chunk], found
+
+    def dimension(self, key: str) -> int | None:
+        """Numbers in a vector of this key; None where it has none yet. Raises StoreError."""
+        found = self._reading(
+            lambda db: db.execute("SELECT dimension FROM models WHERE key = ?", (key,)).fetchone()
+        )
+        return int(found[0]) if found else None
+
+    def counts(self) -> dict[str, int]:
+        """How many vectors each key has. Raises StoreError."""
+        query = (
+            "SELECT key, count(digest) FROM models LEFT JOIN vectors ON model = id GROUP BY key ORDER BY key"
+        )
+        return {
+            str(key): int(count)
+            for key, count in self._reading(lambda db: db.execute(query).fetchall()) or ()
+        }
+
+    def add(self, key: str, vectors: Mapping[str, Floats]) -> None:
+        """Keep a batch of vectors, all of it or nothing.
+
+        Raises:
+            StoreError: they have another number of dimensions than those of this key, or cannot be written.
+        """
+        if not vectors:
+            return
+        dimension = len(next(iter(vectors.values())))
+        rows = [(bytes.fromhex(digest), vector.astype("<f4").tobytes()) for digest, vector in vectors.items()]
+        with self._writing() as db:
+            db.execute("INSERT OR IGNORE INTO models (key, dimension) VALUES (?, ?)", (key, dimension))
+            model, held = db.execute("SELECT id, dimension FROM models WHERE key = ?", (key,)).fetchone()
+            if held != dimension or any(len(vector) != 4 * dimension for _, vector in rows):
+                raise StoreError(
+                    f"{key} gave vectors of {dimension} numbers, and those kept before have {held}.",
+                    "If the model behind the name changed: %reyn embeddings clear, then build again.",
+                )
+            db.executemany(
+                "INSERT OR REPLACE INTO vectors (model, digest, vector) VALUES (?, ?, ?)",
+                [(model, digest, vector) for digest, vector in rows],
+            )
+
+    def keep_only(self, key: str, live: Collection[str]) -> None:
+        """Drop the vectors of other keys, and those of this key that have long been of no use. Raises StoreError."""
+        with self._writing() as db:
+            db.execute("DELETE FROM models WHERE key <> ?", (key,))
+            total = db.execute("SELECT count(*) FROM vectors").fetchone()[0]
+            surplus = total - 2 * len(live) - _SPARE
+            if surplus > 0:
+                used = {bytes.fromhex(digest) for digest in live}
+                oldest = db.execute("SELECT rowid, digest FROM vectors ORDER BY rowid").fetchall()
+                gone = islice(((row,) for row, digest in oldest if digest not in used), surplus)
+                db.executemany("DELETE FROM vectors WHERE rowid = ?", list(gone))
+        self._shrink()
+
+    def clear(self) -> int:
+        """Drop every vector; how many there were. A damaged file goes, too. Raises StoreError."""
+        if self.path is not None and not self.path.exists() and self._connection is None:
+            return 0
+        count = sum(self.counts().values())
+        with self._writing() as db:
+            db.execute("DELETE FROM models")
+        self._shrink()
+        return count
+
+    def _shrink(self) -> None:
+        """Give the room of what was dropped back to the disk."""
+        with self._guarded(), self._lock:
+            if self._connection is not None:
+                # `execute` would take one step of it, and one step frees one page.
+                self._connection.executescript("PRAGMA incremental_vacuum; PRAGMA wal_checkpoint(TRUNCATE)")
+
+    def verify(self) -> Check:
+        """Read everything: the file's own structure, and for each vector its length, its numbers and its norm."""
+        import numpy as np
+
+        faults: list[str] = []
+        looked = 0
+        for (line,) in self._reading(lambda db: db.execute("PRAGMA integrity_check(5)").fetchall()) or ():
+            faults += [] if line == "ok" else [str(line)]
+        query = "SELECT digest, vector, dimension FROM vectors LEFT JOIN models ON model = id"
+        for digest, vector, dimension in self._reading(lambda db: db.execute(query).fetchall()) or ():
+            looked += 1
+            if dimension is None or len(digest) != 32 or len(vector) != 4 * dimension:
+                faults.append(f"{digest.hex()[:12]}: {len(vector)} bytes")
+            elif not abs(float(np.linalg.norm(np.frombuffer(vector, "<f4"))) - 1) < 1e-3:
+                faults.append(f"{digest.hex()[:12]}: not of length 1")
+        return Check(looked, tuple(faults[:20]))
+
+    @property
+    def size(self) -> int:
+        """Bytes on disk."""
+        if self.path is None:
+            return 0
+        files = (self.path, self.path.with_name(f"{NAME}-wal"))
+        return sum(file.stat().st_size for file in files if file.is_file())
+
+    def close(self) -> None:
+        with self._lock:
+            if self._connection is not None:
+                self._connection.close()
+                self._connection = None
+
+    def _rows(self, key: str, digests: Iterable[str], columns: str) -> Iterator[list[tuple[Any, ...]]]:
+        wanted = iter([bytes.fromhex(digest) for digest in digests])
+        while chunk := list(islice(wanted, _CHUNK)):
+            marks = ",".join("?" * len(chunk))
+            query = (
+                f"SELECT {columns} FROM vectors JOIN models ON model = id "  # noqa: S608 - only marks go in
+                f"WHERE key = ? AND digest IN ({marks})"
+            )
+            rows = self._reading(lambda db, q=query, c=chunk: db.execute(q, (key, *c)).fetchall())  # type: ignore[misc]
+            if rows:
+                yield [(row[0].hex(), *row[1:]) for row in rows]
+
+    def _reading(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
+        """None where no file is there yet: to look makes none."""
+        with self._guarded(), self._lock:
+            if self._connection is None and self.path is not None and not self.path.exists():
+                return None
+            return work(self._opened())
+
+    @contextmanager
+    def _writing(self) -> Iterator[sqlite3.Connection]:
+        with self._guarded(), self._lock:
+            db = self._opened()
+            db.execute("BEGIN IMMEDIATE")
+            try:
+                yield db
+                db.execute("COMMIT")
+            except BaseException:
+                with suppress(sqlite3.Error):
+                    db.execute("ROLLBACK")
+                raise
+
+    @contextmanager
+    def _guarded(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            damaged = "malformed" in str(error) or "not a database" in str(error)
+            if damaged:
+                self._set_aside(str(error))
+                raise StoreError(f"{self.path} was damaged ({error}).", self.note) from error
+            raise StoreError(f"{self.path}: {error}.", way_out(str(error))) from error
+        except OSError as error:
+            raise StoreError(f"{self.path}: {error.strerror or error}.", way_out(str(error))) from error
+
+    def _opened(self) -> sqlite3.Connection:
+        if self._connection is not None:
+            return self._connection
+        if self.path is None:
+            self._connection = set_up(connected(":memory:"))
+            return self._connection
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            self._connection = checked(self.path)
+        except (OSError, sqlite3.OperationalError):
+            if os.access(self.path.parent, os.W_OK) or not self.path.is_file():
+                raise
+            self._connection = read_only(self.path)
+        except sqlite3.DatabaseError as error:
+            self._set_aside(str(error))
+            self._connection = checked(self.path)
+        return self._connection
+
+    def _set_aside(self, why: str) -> None:
+        """Give a damaged file another name; the next use makes a new one."""
+        self.close()
+        if self.path is None or not self.path.exists():
+            return
+        aside = self.path.with_name(f"{NAME}.damaged-{time.time_ns()}")
+        try:
+            self.path.replace(aside)
+        except OSError as error:
+            raise StoreError(f"{self.path} is damaged ({why}) and cannot be moved: {error}.") from error
+        for end in ("-wal", "-shm"):
+            with suppress(OSError):
+                self.path.with_name(f"{NAME}{end}").unlink()
+        self.note = f"The index could not be read ({why}). It lies in {aside.name} now and is built afresh."

