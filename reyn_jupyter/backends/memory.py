@@ -59,7 +59,7 @@ class MemoryStore:
         """Where a memory lies, from the workspace root."""
         return f".reyn/memory/{layer}/{slug}.md"
 
-    def revision(self) -> Hashable:
+    def revision(self) -> tuple[Hashable, ...]:
         """A value that moves whenever a memory appears, changes or goes: one stat a file, nothing is read."""
         return tuple(map(_stamps, self._places))
 

@@ -100,14 +100,19 @@ class Tree:
         if not isinstance(path, str):
             raise ActionError("a path must be given as text", "A reference cannot stand for a path.")
         try:
-            return self.workspace.relative(self.workspace.resolve(path, for_write=for_write))
+            relative = self.workspace.relative(self.workspace.resolve(path, for_write=for_write))
         except WorkspaceError as error:
             raise ActionError(
                 str(error), "Use a path relative to the workspace, such as data/orders.csv."
             ) from error
+        if not self._hidden.isdisjoint(relative.split("/")):
+            raise ActionError(f"{path} does not exist", "List the folder above it to see its files.")
+        return relative
 
     def open(self, path: str) -> BinaryIO:
         """Open a file for reading. Raises ActionError; for a missing file with the nearest names."""
+        if self._hidden:
+            self.locate(path)
         try:
             return self.workspace.open_read(path)
         except WorkspaceError as error:
@@ -205,7 +210,9 @@ class Tree:
         with suppress(WorkspaceError):
             files = [
                 self.workspace.relative(file)
-                for file in islice(self.workspace.walk(".", SKIPPED.__contains__), _HINT_FILES)
+                for file in islice(
+                    self.workspace.walk(".", (SKIPPED | self._hidden).__contains__), _HINT_FILES
+                )
             ]
             names: dict[str, list[str]] = {}
             for file in files:

@@ -109,6 +109,8 @@ def _entries(store: MemoryStore) -> Category:
         return Text(memory.body)
 
     async def entries() -> Sequence[Entry]:
+        if not any(store.revision()):  # no file: nothing that a thread would be worth
+            return []
         memories, _ = await asyncio.to_thread(store.memories)
         shared = {memory.slug for memory in memories if memory.layer == "shared"}
         return [

@@ -5,7 +5,7 @@ Invariant: nothing outside the installed package is reached, and nothing is chan
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,17 +30,23 @@ if TYPE_CHECKING:
     from reyn_jupyter.runtime.services import Services, ToolContext
 
 _PACKAGE = "reyn_jupyter"
-_HIDDEN = frozenset({"__pycache__", "py.typed"})
+# "data" holds the scenarios of the evaluation with what counts as right: a model that is measured must not read it.
+_HIDDEN = frozenset({"__pycache__", "data", "py.typed"})
 _PATH = {"type": "string", "description": "File of the package, e.g. docs/actions.md or catalog/names.py."}
 _FOLDER = {"type": "string", "description": "Folder of the package, e.g. docs. Default: the package itself."}
 
 
 def categories(services: Services) -> tuple[Category, ...]:
     """The category `reyn_source`; none where the package does not lie in a folder (a zip file)."""
-    package = Path(reyn_jupyter.__file__ or "").parent
+    return _of_package(Path(reyn_jupyter.__file__ or "").parent)
+
+
+@cache
+def _of_package(package: Path) -> tuple[Category, ...]:
+    """Nothing here is a session's own, so that all sessions share it."""
     if not package.is_dir():
         return ()
-    tree = Tree(Workspace(package), _HIDDEN)
+    tree = Tree(Workspace(package, off_limits=()), _HIDDEN)
     return (
         Category(
             "reyn_source",

@@ -13,6 +13,7 @@ import json
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, quote_plus
 
@@ -25,6 +26,9 @@ __all__ = ["Redactor", "Span", "contains_key_shape"]
 
 SHORTEST = 8  # characters; anything shorter would eat ordinary words
 DEEPEST = 200  # levels of JSON; what lies deeper is replaced as a whole
+LONGEST_KEPT = 16 << 10  # characters of a clean text that is remembered
+MOST_KEPT = 4 << 20  # characters of all of them
+MOST_TEXTS = 20_000
 HINT = 32  # characters of a secret that the first pass looks for
 _SECRET_NAME = re.compile(
     r"TOKEN(?!IZ)|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIAL|PRIVATE|KEYS?(?![A-Z])|_(?:PWD|PAT|PASS|DSN|AUTH)$",
@@ -75,6 +79,8 @@ class Redactor:
 
     def text(self, text: str) -> str:
         """The text with every secret replaced by ``[redacted:NAME]`` or ``[redacted:key]``."""
+        if text in self._secrets.clean:
+            return text
         # A mark ends the word before it, and what stands there may only now be seen to be a key: look again.
         while spans := self.spans(text):
             pieces: list[str] = []
@@ -116,7 +122,10 @@ class Redactor:
     def spans(self, text: str) -> tuple[Span, ...]:
         """The secrets in `text`, in order, overlapping ones joined."""
         secrets = self._secrets
+        if text in secrets.clean:
+            return ()
         if not secrets.may_be_in(text):
+            secrets.remember(text)
             return ()
         found = [Span(start, end, "key") for start, end in key_spans(text)]
         for needle, name in secrets.needles.items():
@@ -129,21 +138,37 @@ class Redactor:
     def _value(self, value: Any, depth: int) -> Any:
         if isinstance(value, str):
             return self.text(value)
-        if not isinstance(value, dict | list | tuple):
+        if isinstance(value, dict):
+            return self._mapping(value, depth)
+        if not isinstance(value, list | tuple):
             return value
         if depth >= DEEPEST:
             return "[redacted:nested]"
-        if isinstance(value, dict):
-            pairs = [
-                (self.text(key) if isinstance(key, str) else key, self._value(item, depth + 1))
-                for key, item in value.items()
-            ]
-            same = all(key in value and value[key] is item for key, item in pairs)
-            return value if same else dict(pairs)
-        items = [self._value(item, depth + 1) for item in value]
-        if all(after is before for after, before in zip(items, value, strict=True)):
+        changed: list[Any] | None = None
+        for place, item in enumerate(value):
+            made = self._value(item, depth + 1)
+            if made is not item:
+                changed = list(value) if changed is None else changed
+                changed[place] = made
+        if changed is None:
             return value
-        return items if isinstance(value, list) else tuple(items)
+        return changed if isinstance(value, list) else tuple(changed)
+
+    def _mapping(self, value: dict[Any, Any], depth: int) -> Any:
+        if depth >= DEEPEST:
+            return "[redacted:nested]"
+        clean = self._secrets.clean
+        made: dict[Any, Any] | None = None
+        for place, (key, item) in enumerate(value.items()):
+            # Most of what passes here passed before, so that a look is worth more than a call.
+            name = self.text(key) if isinstance(key, str) and key not in clean else key
+            inner = item if type(item) is str and item in clean else self._value(item, depth + 1)
+            if made is None:
+                if inner is item and name is key:
+                    continue
+                made = dict(islice(value.items(), place))
+            made[name] = inner
+        return value if made is None else made
 
 
 class _Secrets:
@@ -155,6 +180,10 @@ class _Secrets:
             f"[redacted:{label}]" for label in dict.fromkeys((*labels.values(), "key", "secret", "nested"))
         ]
         self.values = values
+        # Texts that were looked through and hold nothing: the same prompts, schemas and listings pass again and again.
+        # It goes with these secrets, so that no text is taken for clean that a new secret is in.
+        self.clean: dict[str, None] = {}
+        self._kept = 0
         self.mark = re.compile("|".join(re.escape(mark) for mark in marks))
         self.needles: dict[str, str] = {}
         for name, value in values.items():
@@ -162,6 +191,15 @@ class _Secrets:
                 # A value that is part of a mark would be found in every mark, without end.
                 if not any(form in mark for mark in marks):
                     self.needles.setdefault(form, labels[name])
+
+    def remember(self, text: str) -> None:
+        """Keep a clean text, within bounds; when they are reached, begin again."""
+        if len(text) > LONGEST_KEPT:
+            return
+        if self._kept + len(text) > MOST_KEPT or len(self.clean) >= MOST_TEXTS:
+            self.clean, self._kept = {}, 0
+        self.clean[text] = None
+        self._kept += len(text)
 
     def may_be_in(self, text: str) -> bool:
         """Whether `text` deserves a closer look; one linear pass."""

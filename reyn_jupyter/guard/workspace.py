@@ -77,7 +77,7 @@ class Workspace:
         real = Path(os.path.realpath(lexical))
         if not real.is_relative_to(self.root):
             raise WorkspaceError(
-                f"{_shown(text)} leads outside the workspace; only files under {self.root} can be used"
+                f"{_shown(text)} leads outside the workspace; only files inside it can be used"
             )
         if any(real.is_relative_to(folder) for folder in self._off_limits):
             raise WorkspaceError(f"{_shown(text)} is protected: permissions and trust are kept there")

@@ -246,6 +246,19 @@ class Engine:
             await asyncio.wait([waiting])
             raise
 
+    def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine on the engine for one of its worker threads, which waits for it.
+
+        Raises:
+            WouldDeadlockError: called from the engine's own thread.
+        """
+        try:
+            self._refuse_waiting_for_itself()
+            return asyncio.run_coroutine_threadsafe(coroutine, self.loop).result()
+        except BaseException:
+            coroutine.close()
+            raise
+
     async def main_thread(self, function: Callable[[], T], /) -> T:
         """Run `function` where the notebook lives, and wait for it without blocking the engine."""
         deliver = _deliver.get()

@@ -42,7 +42,10 @@ class RunStarted:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModelRequested:
-    """A request goes out: its key and its parts' hashes, and only the messages that are new since the last one."""
+    """A request goes out: its key and its parts' hashes, and only the messages that are new since the last one.
+
+    `conversation` tells the conversations of one cassette apart: what is new is new to that conversation.
+    """
 
     step: int
     at: float
@@ -57,6 +60,7 @@ class ModelRequested:
     parameters: dict[str, Any] = field(default_factory=dict)
     estimated_tokens: int = 0
     repeat: int = 0
+    conversation: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

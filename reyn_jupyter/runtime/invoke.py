@@ -15,7 +15,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
-from reyn_jupyter.catalog.action import Action
+from reyn_jupyter.catalog.action import Action, Tool
 from reyn_jupyter.catalog.arguments import invalid_arguments, prepare
 from reyn_jupyter.catalog.resolve import UnknownActionError, find, resolve
 from reyn_jupyter.guard.permissions import Policy, Verdict
@@ -35,6 +35,10 @@ from reyn_jupyter.runtime.gate import Gate
 from reyn_jupyter.runtime.references import check, open_references
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.services import FileChange, Services, Source, ToolContext
+
+# What runs in place of a tool, and where: an evaluation gives a call that changes something its own copy of the
+# workspace. What it raises is the call's own failure.
+Enter = Callable[[Action, Tool, ToolContext, Run], Awaitable[tuple[Tool, ToolContext]]]
 
 
 @dataclass(frozen=True)
@@ -79,6 +83,7 @@ class Invoker:
     Args:
         services: what handlers get.
         policy, ask, remember: see `Gate`.
+        enter: asked last before a handler runs; None where every call runs where the session is.
     """
 
     def __init__(
@@ -87,9 +92,11 @@ class Invoker:
         policy: Callable[[], Policy],
         ask: Callable[[Question], Awaitable[Answer]],
         remember: Callable[[str], None],
+        enter: Enter | None = None,
     ) -> None:
         self._services = services
         self._gate = Gate(policy, ask, remember)
+        self._enter = enter
         self._delivery = Delivery(services)
 
     def plan(self, call: ActionCall, run: Run) -> Planned:
@@ -257,6 +264,8 @@ class Invoker:
         if verdict.decision != "allow":
             return self._delivery.denied(name, effects, verdict)
         run.within_budget()
+        if self._enter is not None:
+            tool, context = await self._enter(action, tool, context, run)
         opened = await open_references(target_args, context)
         value = await tool.handler(opened, context)
         return self._kept(call, run, await self._delivery.value(name, tool, value, run, reports))

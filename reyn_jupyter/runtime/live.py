@@ -7,7 +7,7 @@ in `problems`; it never takes the others with it, whatever it raises and however
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
 from reyn_jupyter.catalog.action import Category, Entry
@@ -15,6 +15,7 @@ from reyn_jupyter.catalog.snapshot import CatalogError, CatalogSnapshot
 from reyn_jupyter.runtime.errors import text_of
 
 SECONDS = 10.0  # that a category may take to name its entries
+Build = Callable[[Sequence[Category], Mapping[str, Sequence[Entry]]], CatalogSnapshot]
 
 
 class LiveCatalog:
@@ -22,10 +23,16 @@ class LiveCatalog:
 
     Args:
         load: gives the installed categories; called once, on first use.
+        build: makes a snapshot of categories and their live entries, by category.
     """
 
-    def __init__(self, load: Callable[[], tuple[Sequence[Category], Sequence[str]]]) -> None:
+    def __init__(
+        self,
+        load: Callable[[], tuple[Sequence[Category], Sequence[str]]],
+        build: Build = CatalogSnapshot.build,
+    ) -> None:
         self._load = load
+        self._make = build
         self._categories: tuple[Category, ...] | None = None
         self._snapshot: CatalogSnapshot | None = None
         self._revisions: dict[str, Hashable] = {}
@@ -100,7 +107,7 @@ class LiveCatalog:
             names = {category.name for category in usable}
             entries = {name: found for name, found in self._entries.items() if name in names}
             try:
-                return CatalogSnapshot.build(usable, entries)
+                return self._make(usable, entries)
             except CatalogError as error:
                 broken = next((category for category in usable if category.name == error.category), None)
                 if broken is None:

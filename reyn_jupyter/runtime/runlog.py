@@ -52,7 +52,7 @@ class FileSink:
 
 
 class NoSink:
-    """Keeps nothing beside the events in memory."""
+    """Keeps nothing beside the events in memory: no line is made for it."""
 
     def write(self, line: bytes) -> None:
         pass
@@ -77,7 +77,7 @@ class RunLog:
 
     def append(self, event: Event) -> None:
         self.events.append(event)
-        if self.problem is None:
+        if self.problem is None and not isinstance(self._sink, NoSink):
             try:
                 self._sink.write(encode(event))
             except OSError as error:

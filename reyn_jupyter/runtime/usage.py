@@ -32,7 +32,8 @@ class Usage:
         self._uses: dict[str, Use] | None = None
         self._written = 0.0
         self._changed = False
-        atexit.register(self.flush)
+        if path is not None:
+            atexit.register(self.flush)
 
     @property
     def uses(self) -> dict[str, Use]:

@@ -66,3 +66,15 @@ def test_every_source_action_only_reads(actions: Actions) -> None:
     assert [operation.entry for operation in category.operations] == ["read", "list", "grep"]
     assert all(operation.tool.purity.repeatable for operation in category.operations)
     assert actions.effects("reyn_source__read", path="catalog/names.py") == ()
+
+
+async def test_what_counts_as_right_in_an_evaluation_cannot_be_read(actions: Actions) -> None:
+    folder = "evaluation/suites"
+    listed = await actions.call("reyn_source__list", path=folder)
+    assert "data" not in {entry["name"] for entry in listed["entries"]}
+    assert (PACKAGE / folder / "data" / "mandates" / "discover.yaml").is_file()
+    for path in (f"{folder}/data/mandates/discover.yaml", f"{folder}/../suites/data/mandates/edit.yaml"):
+        with pytest.raises(ActionError):
+            await actions.call("reyn_source__read", path=path)
+    found = await actions.call("reyn_source__grep", pattern="^scenarios:|says:", path=folder)
+    assert "data/" not in str(found)

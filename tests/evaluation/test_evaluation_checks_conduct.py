@@ -188,3 +188,25 @@ def test_an_unanswerable_task_is_done_by_abstaining() -> None:
 )
 def test_a_number_is_found_only_as_a_whole(answer: str, text: str, there: bool) -> None:
     assert says(answer, text) is there
+
+
+@pytest.mark.parametrize(
+    ("answer", "text", "stands"),
+    [
+        ("It is 2,294.", "2294", True),
+        ("Notice: **6** months", "6 months", True),
+        ("60.00 EUR", "60", True),
+        ("six\u2011month", "six-month", True),
+        ("the key `log\\_level`", "log_level", True),
+        ("cafe\u0301", "café", True),
+        ("item 12, then 13", "12", True),
+        ("fourteen", "four", False),
+        ("12,000", "12", False),
+        ("version 2.7.0", "2.7", False),
+        ("1.12", "12", False),
+    ],
+)
+def test_how_an_answer_is_set_makes_no_difference_and_what_it_says_does(
+    answer: str, text: str, stands: bool
+) -> None:
+    assert says(answer, text) is stands

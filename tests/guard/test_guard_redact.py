@@ -6,6 +6,7 @@ import base64
 import json
 import os
 import re
+import sys
 from urllib.parse import quote, quote_plus
 
 import pytest
@@ -175,6 +176,31 @@ def test_a_changed_environment_is_seen_after_a_refresh(monkeypatch):
     monkeypatch.delenv("NEW_SERVICE_TOKEN")
     redactor.refresh()
     assert redactor.text("brand-new-value") == "brand-new-value"
+
+
+def test_a_text_that_was_clean_is_looked_through_again_when_it_has_become_a_secret(monkeypatch):
+    redactor = Redactor(os.environ)
+    told = {"note": "brand-new-value", "brand-new-value": ["x"]}
+    for _ in range(2):
+        assert redactor.value(told) is told
+        assert redactor.masked("brand-new-value") == "brand-new-value"
+    monkeypatch.setenv("NEW_SERVICE_TOKEN", "brand-new-value")
+    redactor.refresh()
+    assert "brand-new-value" not in str(redactor.value(told))
+    assert "brand-new-value" not in redactor.masked("brand-new-value")
+    assert redactor.redacts("brand-new-value")
+
+
+def test_what_is_remembered_of_clean_texts_is_bounded_and_changes_no_answer():
+    redactor = Redactor({"DEMO_API_KEY": "correct-horse"})
+    texts = [f"{number} " + "word " * 100 for number in range(30_000)]
+    for text in texts:
+        assert redactor.text(text) is text
+    for text in (*texts[:3], *texts[-3:], "a" * 100_000):
+        assert redactor.text(text) is text
+        assert redactor.text(f"{text} correct-horse").endswith("[redacted:DEMO_API_KEY]")
+    assert sys.getsizeof(redactor._secrets.clean) < 4 << 20
+    assert sum(map(len, redactor._secrets.clean)) <= 4 << 20
 
 
 @pytest.mark.parametrize(

@@ -111,6 +111,16 @@ def pair(a: Arm, b: Arm) -> Pairs:
     )
 
 
+def significant(value: float) -> str:
+    """A number for people: three digits that count, thousands apart, never an exponent of ten for a large one.
+
+    >>> significant(12_345.6), significant(2.345), significant(-0.00012), significant(0)
+    ('12,346', '2.35', '−0.00012', '0')
+    """
+    text = f"{value:,.0f}" if abs(value) >= 100 else f"{value:.3g}"
+    return text.replace("-", "−")
+
+
 def counted(number: int, noun: str) -> str:
     """A number with its noun: ``1 scenario``, ``12 scenarios``."""
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

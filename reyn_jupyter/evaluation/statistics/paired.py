@@ -217,9 +217,9 @@ def _warnings(
 ) -> tuple[str, ...]:
     said = []
     if dropped:
-        verb = "has" if dropped == 1 else "have"
+        verbs = ("has", "does") if dropped == 1 else ("have", "do")
         said.append(
-            f"{counted(dropped, 'trial')} {verb} no partner under the other variant and do not count."
+            f"{counted(dropped, 'trial')} {verbs[0]} no partner under the other variant and {verbs[1]} not count."
         )
     moved = int((gaps.sums != 0).sum())
     if gaps.scenarios == 1:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import comb
 
 from reyn_jupyter.evaluation.statistics.arms import Arm, clusters_of, counted
-from reyn_jupyter.evaluation.statistics.rates import Mean, mean
+from reyn_jupyter.evaluation.statistics.rates import Mean, Rate, mean, rate
 
 
 def pass_hat_k(counts: Sequence[int], n: int | Sequence[int], k: int) -> float:
@@ -51,7 +51,8 @@ def reliability(arm: Arm, k: int, *, level: float = 0.95, seed: int = 0) -> Mean
         seed: of the bootstrap that `mean` uses from 40 scenarios on.
 
     Returns:
-        A `Mean` of the scenarios that have k trials, its limits within 0 and 1; it warns of scenarios left out.
+        A `Mean` of the scenarios that have k trials, its limits within 0 and 1; it warns of scenarios left out. Where
+        each has just k trials, every one passes all of them or does not, and the limits are those of `rate`.
 
     Raises:
         ValueError: a value is not 0 or 1, or no scenario has k trials.
@@ -66,11 +67,9 @@ def reliability(arm: Arm, k: int, *, level: float = 0.95, seed: int = 0) -> Mean
         raise ValueError(
             f"no scenario has {k!r} trials, as pass^{k} needs; run more repeats, or ask for a smaller k"
         )
-    found = mean(
-        {name: {0: _all_pass(int(sum(row.values())), len(row), k)} for name, row in enough.items()},
-        level=level,
-        seed=seed,
-    )
+    shares = {name: {0: _all_pass(int(sum(row.values())), len(row), k)} for name, row in enough.items()}
+    whole = all(row[0] in (0.0, 1.0) for row in shares.values())
+    found: Mean | Rate = rate(shares, level=level) if whole else mean(shares, level=level, seed=seed)
     left = sum(1 for repeats in arm.values() if repeats) - len(enough)
     extra = (f"{counted(left, 'scenario')} with fewer than {counted(k, 'trial')} left out.",) if left else ()
     return Mean(

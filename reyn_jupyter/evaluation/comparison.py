@@ -1,0 +1,293 @@
+"""Two variants under one check: what differs, how sure that is, and the sentence that says so.
+
+Invariants: pairs are the same scenario and repeat under both; the scenario is the unit; "beats" is said only where the
+interval leaves out zero and the test, corrected among several comparisons, agrees; a run that looked at the evidence on
+its way is judged by the e-value alone, never by p; what did not come from a real model is marked in the sentence.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.evaluation.checks import find_check
+from reyn_jupyter.evaluation.evidence import Evidence, EvidenceError
+from reyn_jupyter.evaluation.statistics.arms import significant
+from reyn_jupyter.evaluation.statistics.missing import worst_difference
+from reyn_jupyter.evaluation.statistics.multiple import holm
+from reyn_jupyter.evaluation.statistics.paired import Difference, difference
+from reyn_jupyter.evaluation.statistics.power import mcnemar_power, pairs_needed
+from reyn_jupyter.evaluation.verdict import Check
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from reyn_jupyter.evaluation.scenario import Source
+
+ALPHA = 0.05
+DETECT = 0.15  # the difference whose chance of being found is told where none was found
+POWER = 0.8
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a comparison found.
+
+    Attributes:
+        a, b: the variants' names; differences are b − a.
+        check: what was asked of each trial.
+        sources: where a's and b's trials come from; anything but "real" is said in the sentence.
+        difference: estimate, interval, test, discordant pairs.
+        missing, not_applicable: variant → trials left out for that reason.
+        bounds: the estimate if every missing trial had gone the worst way for b, and for a.
+        families: family → its own difference, for exploration only.
+        changed: field → (a's, b's) settings that the comparison changes.
+        adjusted_p: p after correction for the other comparisons of a report; None when there is but one.
+        truth: the true difference, where a simulator's table says it.
+        stop: how the run that this is about looked at it on the way (an e-value); empty where it did not look.
+    """
+
+    a: str
+    b: str
+    check: Check
+    sources: tuple[Source, Source]
+    difference: Difference
+    missing: Mapping[str, int]
+    not_applicable: Mapping[str, int]
+    bounds: tuple[float, float] | None
+    families: Mapping[str, Difference] = field(default_factory=dict)
+    changed: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
+    adjusted_p: float | None = None
+    truth: float | None = None
+    stop: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def p(self) -> float | None:
+        """The p of the test, corrected where there are several; None where there is none, or looks on the way spoilt
+        it (see `e_value`)."""
+        if self.stop:
+            return None
+        return self.adjusted_p if self.adjusted_p is not None else self.difference.p
+
+    @property
+    def e_value(self) -> float | None:
+        """The largest e-value of a run that looked at the evidence after each scenario; None for a fixed number, and
+        where the run was killed before it noted what it saw."""
+        return math.exp(self.stop["peak"]) if self.stop.get("ended") else None
+
+    @property
+    def clear(self) -> bool:
+        """Whether the difference can be told from none."""
+        found = self.difference
+        if self.stop:
+            ahead = (self.stop["wins"] - self.stop["losses"]) * found.estimate
+            return self.stop["stopped_at"] is not None and ahead > 0
+        if found.low is None or found.high is None or found.low <= 0.0 <= found.high:
+            return False
+        return self.p is None or self.p <= ALPHA
+
+    @cached_property
+    def power(self) -> float | None:
+        """The chance that pairs like these find a difference of `DETECT`; None for numbers and for one scenario."""
+        assumed = self._assumed()
+        return None if assumed is None else mcnemar_power(*assumed, ALPHA)
+
+    @cached_property
+    def needed(self) -> int | None:
+        """Scenarios that find a difference of `DETECT` with a chance of `POWER`; None as in `power`."""
+        assumed = self._assumed()
+        if assumed is None:
+            return None
+        size, discordant, split = assumed
+        return math.ceil(pairs_needed(discordant, split, POWER, ALPHA) * self.difference.scenarios / size)
+
+    def _assumed(self) -> tuple[int, float, float] | None:
+        """Independent pairs that these are worth, the share of them that differs, and the winner's part of those."""
+        found = self.difference
+        if self.check.numeric or found.scenarios < 2 or found.a_only is None or found.b_only is None:
+            return None
+        discordant = max(DETECT, (found.a_only + found.b_only) / found.pairs)
+        size = found.scenarios if found.effective_n is None else found.effective_n
+        return max(1, round(size)), discordant, (discordant + DETECT) / (2 * discordant)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What a reader should know before believing it."""
+        said = list(self.difference.warnings)
+        if self.stop and self.e_value is None:
+            said.append(
+                "The run did not come to an end, so nothing is decided; run it again, and it goes on."
+            )
+        elif self.stop:
+            said.append(
+                "The run looked at the evidence after each scenario, so the e-value decides; the interval is that of a "
+                "fixed number of scenarios, and a little too narrow."
+            )
+        elif not self.clear and self.power is not None and self.power < POWER:
+            said.append(
+                f"A difference of {100 * DETECT:.0f} points would have been found with a chance of "
+                f"{100 * self.power:.0f} %; for {100 * POWER:.0f} % it takes about {self.needed:,} scenarios."
+            )
+        return tuple(said)
+
+    @property
+    def winner(self) -> str | None:
+        """The variant that does better; None where that is not clear, or the check prefers neither."""
+        if not self.clear or self.check.better is None:
+            return None
+        return self.b if (self.difference.estimate > 0) == (self.check.better == "more") else self.a
+
+    @property
+    def sentence(self) -> str:
+        """What was found, in one sentence."""
+        found, title = self.difference, self.check.title
+        if self.clear and self.winner is not None:
+            loser = self.a if self.winner == self.b else self.b
+            head = f"{self.winner} beats {loser} on {title}"
+        elif self.clear:
+            more = "more" if found.estimate > 0 else "less"
+            head = f"{self.b} has {more} than {self.a} on {title}"
+        else:
+            head = f"{self.b} and {self.a} cannot be told apart on {title}"
+        parts = [self._pairs(), self._estimate()]
+        if self.e_value is not None:
+            after = self.stop["stopped_at"] or self.stop["scenarios"]
+            parts.append(f"e-value {self.e_value:,.3g} after {after:,} scenarios")
+        if found.design_effect is not None and found.design_effect > 1.05:
+            parts.append(f"design effect {found.design_effect:.1f}")
+        return f"{self.mark}{head}: {', '.join(part for part in parts if part)}."
+
+    @property
+    def mark(self) -> str:
+        """What stands before the sentence where a trial did not come from a real model."""
+        a, b = self.sources
+        if a == b:
+            return "" if a == "real" else f"{a.capitalize()} trials: "
+        return f"{self.a} ({a}) against {self.b} ({b}): "
+
+    def _pairs(self) -> str:
+        found = self.difference
+        scenarios = f"{found.scenarios} {'scenario' if found.scenarios == 1 else 'scenarios'}"
+        pairs = f"{found.pairs} {'pair' if found.pairs == 1 else 'pairs'} in {scenarios}"
+        if self.check.numeric:
+            return pairs
+        better, worse = (found.b_only, found.a_only) if found.estimate >= 0 else (found.a_only, found.b_only)
+        return f"{better} v {worse} discordant of {pairs}"
+
+    def _estimate(self) -> str:
+        """The difference, seen from the variant that is named first."""
+        found, points = self.difference, not self.check.numeric
+        sign = -1 if self.winner == self.a else 1
+        said = _signed(sign * found.estimate, points)
+        if found.low is None or found.high is None:
+            return f"{said} (no interval: too few pairs)"
+        low, high = sorted((sign * found.low, sign * found.high))
+        bounds = f"{_plain(low, points)} to {_plain(high, points)}"
+        return f"{said} ({100 * found.level:.0f} % CI {bounds})"
+
+    @property
+    def df(self) -> pd.DataFrame:
+        """One row for all pairs and one a family: estimate, interval, p, pairs, scenarios, discordant pairs."""
+        import pandas as pd
+
+        rows = [{"family": "all", **_row(self.difference), "p": self.p, "e_value": self.e_value}]
+        rows += [{"family": family, **_row(found)} for family, found in self.families.items()]
+        frame = pd.DataFrame(rows)
+        frame.insert(0, "check", self.check.name)
+        frame.insert(1, "a", self.a)
+        frame.insert(2, "b", self.b)
+        frame["source"] = self.sources[0] if self.sources[0] == self.sources[1] else " / ".join(self.sources)
+        return frame
+
+
+def compare(evidence: Evidence, a: str, b: str, check: str | None = None, family: str = "") -> Comparison:
+    """Compare two variants on the trials that both have.
+
+    Args:
+        evidence: a study's trials.
+        a, b: variants' names; the difference is b − a.
+        check: the check's name; the suite's primary one when None.
+        family: only the scenarios of this family; all when "".
+
+    Raises:
+        EvidenceError: a variant has no trials, or they have no pair in common.
+        UnknownCheckError: there is no such check.
+    """
+    chosen = find_check(check or evidence.primary)
+    if a == b:
+        raise EvidenceError(f"{a!r} cannot be compared with itself; name two variants")
+    arms = [evidence.arm(name, chosen.name, family) for name in (a, b)]
+    if not _paired(arms[0], arms[1]):
+        raise EvidenceError(
+            f"{a!r} and {b!r} have no scenario and repeat in common that {chosen.name} applies to; "
+            "run both in one study.run(…), or choose another check"
+        )
+    missing = {name: evidence.missing(name, family) for name in (a, b)}
+    families = {}
+    for each in evidence.families() if not family else ():
+        parts = [evidence.arm(name, chosen.name, each) for name in (a, b)]
+        if _paired(parts[0], parts[1]):
+            families[each] = difference(parts[0], parts[1])
+    bounds = None
+    if any(missing.values()) and not chosen.numeric:
+        bounds = worst_difference(arms[0], arms[1], missing[a], missing[b])
+    # True rates are those of all scenarios, so they say nothing of one family.
+    truths = [None if family else evidence.truths.get(name, {}).get(chosen.name) for name in (a, b)]
+    return Comparison(
+        a,
+        b,
+        chosen,
+        (evidence.sources[a], evidence.sources[b]),
+        difference(arms[0], arms[1]),
+        missing,
+        {name: evidence.not_applicable(name, chosen.name, family) for name in (a, b)},
+        bounds,
+        families if len(families) > 1 else {},
+        evidence.variants[a].differences(evidence.variants[b]),
+        truth=truths[1] - truths[0] if truths[0] is not None and truths[1] is not None else None,
+        stop=_looked(evidence.stop, a, b, chosen.name) if not family else {},
+    )
+
+
+def _looked(stop: Mapping[str, Any], a: str, b: str, check: str) -> Mapping[str, Any]:
+    """What a run saw on its way, its wins those of b; empty where it looked at nothing, or at something else."""
+    if stop.get("rule") != "evalue" or stop.get("check") != check:
+        return {}
+    variants = list(stop.get("variants", ()))
+    if variants == [a, b]:
+        return stop
+    return {**stop, "wins": stop["losses"], "losses": stop["wins"]} if variants == [b, a] else {}
+
+
+def adjust(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """Several comparisons on one check, their p corrected together by Holm's method; one alone stays as it is."""
+    tested = [each.p for each in comparisons if each.p is not None]
+    if len(tested) < 2:
+        return tuple(comparisons)
+    corrected = iter(holm(tested))
+    return tuple(
+        replace(each, adjusted_p=next(corrected)) if each.p is not None else each for each in comparisons
+    )
+
+
+def _paired(a: Mapping[str, Mapping[int, float]], b: Mapping[str, Mapping[int, float]]) -> bool:
+    return any(not repeats.keys().isdisjoint(b.get(scenario, {})) for scenario, repeats in a.items())
+
+
+def _plain(value: float, points: bool) -> str:
+    return f"{100 * value:.0f}".replace("-", "−") if points else significant(value)
+
+
+def _signed(value: float, points: bool) -> str:
+    text = _plain(value, points)
+    text = text if text.startswith("−") else f"+{text}"
+    return f"{text} points" if points else text
+
+
+def _row(found: Difference) -> dict[str, Any]:
+    names = ("estimate", "low", "high", "p", "pairs", "scenarios", "a_only", "b_only", "both", "neither",
+             "design_effect", "effective_n", "method", "test")  # fmt: skip
+    return {name: getattr(found, name) for name in names}

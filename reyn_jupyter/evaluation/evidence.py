@@ -1,0 +1,167 @@
+"""What a study has to show: its trials, and what the checks say of them, sorted into arms.
+
+Invariants: a trial that ended in an error or a timeout is missing, never a failure; "not applicable" is counted, never
+graded; trials of different sources (real, simulated, offline, replayed) never stand in one arm.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any
+
+from reyn_jupyter.evaluation.checks import find_check
+from reyn_jupyter.evaluation.scenario import Scenario, Source
+from reyn_jupyter.evaluation.suite import Claim
+from reyn_jupyter.evaluation.trial import Trial
+from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.evaluation.verdict import Verdict
+
+MISSING = ("error", "timeout")
+# Where a variant has trials of several sources, the one that says most about a real model is taken.
+PREFERENCE: tuple[Source, ...] = ("real", "replayed", "offline", "scripted", "simulated")
+
+
+class EvidenceError(ValueError):
+    """There is nothing to say about what was asked for; the message says what there is."""
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """The trials of a study and what is needed to read them.
+
+    Attributes:
+        suite: the suite's name.
+        primary: the check that was named in advance; `checks` all that are shown, the primary one first.
+        scenarios, variants: by id and by name.
+        trials: every stored trial of this version of the code.
+        claims: what the suite re-measures.
+        truths: variant → check → the true rate, where a simulator's table says it.
+        stop: how the last run stopped ({"rule", "variants", "check", "scenarios", "log_e", …}).
+        provenance: versions, dates, hashes, notes.
+    """
+
+    suite: str
+    primary: str
+    checks: tuple[str, ...]
+    scenarios: Mapping[str, Scenario]
+    variants: Mapping[str, Variant]
+    trials: Sequence[Trial]
+    claims: tuple[Claim, ...] = ()
+    truths: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    stop: Mapping[str, Any] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @cached_property
+    def by_variant(self) -> dict[str, list[Trial]]:
+        """Variant → its trials of the one source that `source` names."""
+        kept: dict[str, list[Trial]] = {name: [] for name in self.variants}
+        for trial in self.trials:
+            if trial.variant in kept and trial.source == self.sources[trial.variant]:
+                kept[trial.variant].append(trial)
+        return kept
+
+    @cached_property
+    def sources(self) -> dict[str, Source]:
+        """Variant → the source of the trials that are shown for it."""
+        there: dict[str, set[Source]] = {}
+        for trial in self.trials:
+            there.setdefault(trial.variant, set()).add(trial.source)
+        return {
+            name: next(source for source in PREFERENCE if source in found) for name, found in there.items()
+        }
+
+    @cached_property
+    def left_out(self) -> dict[str, Counter[str]]:
+        """Variant → source → trials that are not shown, since the variant has better ones."""
+        out: dict[str, Counter[str]] = {}
+        for trial in self.trials:
+            if trial.source != self.sources[trial.variant]:
+                out.setdefault(trial.variant, Counter())[trial.source] += 1
+        return out
+
+    @property
+    def tried(self) -> tuple[str, ...]:
+        """The variants that have trials, in their order."""
+        return tuple(name for name in self.variants if self.by_variant.get(name))
+
+    @property
+    def all_real(self) -> bool:
+        """Whether every trial that is shown came from a real model."""
+        return all(self.sources[name] == "real" for name in self.tried)
+
+    def verdicts(self, check: str) -> dict[str, Verdict]:
+        """Trial key → verdict, for every trial that can be graded."""
+        kept: dict[str, Verdict] | None = self._verdicts.get(check)
+        if kept is None:
+            grade = find_check(check).grade
+            kept = self._verdicts[check] = {
+                trial.key: grade(trial, self.scenarios[trial.scenario])
+                for trials in self.by_variant.values()
+                for trial in trials
+                if trial.outcome not in MISSING
+            }
+        return kept
+
+    @cached_property
+    def _verdicts(self) -> dict[str, dict[str, Verdict]]:
+        return {}
+
+    def arm(self, variant: str, check: str, family: str = "") -> dict[str, dict[int, float]]:
+        """Scenario → repeat → value, of the trials that the check applies to.
+
+        Raises:
+            EvidenceError: the variant has no trial.
+        """
+        self._known(variant)
+        verdicts = self.verdicts(check)
+        arm: dict[str, dict[int, float]] = {}
+        for trial in self._of(variant, family):
+            verdict = verdicts.get(trial.key)
+            if verdict is not None and verdict.value is not None:
+                arm.setdefault(trial.scenario, {})[trial.repeat] = verdict.value
+        return arm
+
+    def not_applicable(self, variant: str, check: str, family: str = "") -> int:
+        """How many of a variant's trials the check does not apply to."""
+        verdicts = self.verdicts(check)
+        graded = (verdicts.get(trial.key) for trial in self._of(variant, family))
+        return sum(verdict is not None and verdict.kind == "na" for verdict in graded)
+
+    def outcomes(self, variant: str) -> Counter[str]:
+        """How a variant's trials ended."""
+        return Counter(trial.outcome for trial in self.by_variant.get(variant, ()))
+
+    def missing(self, variant: str, family: str = "") -> int:
+        """How many of a variant's trials ended before they could be graded."""
+        return sum(trial.outcome in MISSING for trial in self._of(variant, family))
+
+    def families(self) -> tuple[str, ...]:
+        """The families that have trials, in the order of the scenarios."""
+        there = {
+            self.scenarios[trial.scenario].family for trials in self.by_variant.values() for trial in trials
+        }
+        return tuple(dict.fromkeys(s.family for s in self.scenarios.values() if s.family in there))
+
+    def fingerprints(self, variant: str) -> tuple[str, ...]:
+        """The distinct fingerprints that the provider gave, in order of appearance."""
+        trials = sorted(self.by_variant.get(variant, ()), key=lambda trial: trial.started)
+        return tuple(dict.fromkeys(mark for trial in trials for mark in trial.fingerprints))
+
+    def _of(self, variant: str, family: str) -> list[Trial]:
+        trials = self.by_variant.get(variant, [])
+        return (
+            [trial for trial in trials if self.scenarios[trial.scenario].family == family]
+            if family
+            else trials
+        )
+
+    def _known(self, variant: str) -> None:
+        if variant not in self.tried:
+            there = ", ".join(self.tried) or "none yet; run some with study.run(…)"
+            near = get_close_matches(variant, self.tried, n=1)
+            hint = f"did you mean {near[0]!r}? There" if near else "there"
+            raise EvidenceError(f"there are no trials of a variant {variant!r}; {hint} are trials of: {there}")

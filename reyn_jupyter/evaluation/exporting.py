@@ -1,0 +1,71 @@
+"""A study's trials as one file for other tools: Parquet or JSON lines. Never a pickle.
+
+Invariant: the file is there whole or not at all, and every row says what its source is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reyn_jupyter.evaluation.bodies import facts_text
+from reyn_jupyter.evaluation.checks import find_check
+from reyn_jupyter.evaluation.evidence import Evidence
+from reyn_jupyter.outputs.parquet import write_parquet
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class ExportError(ValueError):
+    """A file that cannot be written; says why and what to do."""
+
+
+def export_trials(evidence: Evidence, table: pd.DataFrame, path: Path) -> Path:
+    """Write trials.
+
+    Args:
+        evidence: the study's.
+        table: one row a trial, for Parquet.
+        path: ends in ``.parquet`` (one column a fact) or ``.jsonl`` (whole trials, with the verdicts of all checks).
+
+    Raises:
+        ExportError: another ending, nothing that writes Parquet is installed, or the file cannot be written there.
+    """
+    kind = path.suffix.lower()
+    if kind not in (".parquet", ".jsonl"):
+        raise ExportError(f"{path.name} names no format; let it end in .parquet or .jsonl")
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        if kind == ".jsonl":
+            with part.open("w", encoding="utf-8") as file:
+                file.writelines(_lines(evidence))
+        else:
+            _parquet(table, part)
+        part.replace(path)
+    except OSError as error:
+        raise ExportError(f"{path} cannot be written ({error.strerror}); name another file") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+def _lines(evidence: Evidence) -> Iterable[str]:
+    for trial in evidence.trials:
+        scenario = evidence.scenarios[trial.scenario]
+        verdicts = {}
+        for name in evidence.checks:
+            verdict = find_check(name).grade(trial, scenario)
+            verdicts[name] = {"kind": verdict.kind, "value": verdict.value, "reason": verdict.reason}
+        data = {**json.loads(facts_text(trial)), "family": scenario.family, "verdicts": verdicts}
+        yield json.dumps(data) + "\n"
+
+
+def _parquet(table: pd.DataFrame, path: Path) -> None:
+    if not write_parquet(table, path):
+        raise ExportError(
+            "The table could not be written as Parquet: pip install 'reyn-jupyter[sql]', or export to .jsonl."
+        )

@@ -1,0 +1,68 @@
+"""Trials that failed, each beside the same pair under another variant.
+
+Invariant: only what a check failed is here; what is missing, or what it does not apply to, is no failure.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from reyn_jupyter.evaluation.checks import find_check
+from reyn_jupyter.evaluation.evidence import Evidence
+from reyn_jupyter.evaluation.trial import Trial
+from reyn_jupyter.evaluation.verdict import Verdict
+
+FAILURES = 12
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A trial of the last variant that failed the primary check, beside the first variant's of the same pair."""
+
+    scenario: str
+    family: str
+    repeat: int
+    reason: str
+    trial: Trial
+    beside: Trial | None = None
+    beside_reason: str = ""
+
+
+def find_failures(evidence: Evidence) -> tuple[Failure, ...]:
+    """Failures of the last variant (the one that is meant to be better), disagreements with the first one first."""
+    if find_check(evidence.primary).numeric:
+        return ()
+    first, last = evidence.tried[0], evidence.tried[-1]
+    verdicts = evidence.verdicts(evidence.primary)
+    others = (
+        {(trial.scenario, trial.repeat): trial for trial in evidence.by_variant[first]}
+        if first != last
+        else {}
+    )
+    found = []
+    for trial in evidence.by_variant[last]:
+        verdict = verdicts.get(trial.key)
+        if verdict is None or verdict.kind != "fail":
+            continue
+        beside = others.get((trial.scenario, trial.repeat))
+        other = verdicts.get(beside.key) if beside is not None else None
+        found.append(
+            Failure(
+                trial.scenario,
+                evidence.scenarios[trial.scenario].family,
+                trial.repeat,
+                verdict.reason,
+                trial,
+                beside,
+                other.reason if other is not None else "",
+            )
+        )
+    disagreeing = {
+        each.trial.key for each in found if each.beside is not None and _passed(verdicts.get(each.beside.key))
+    }
+    found.sort(key=lambda each: (each.trial.key not in disagreeing, each.family, each.scenario, each.repeat))
+    return tuple(found[:FAILURES])
+
+
+def _passed(verdict: Verdict | None) -> bool:
+    return verdict is not None and verdict.kind == "pass"

@@ -1,0 +1,273 @@
+"""A study's trials brought together for those who read them.
+
+Invariant: trials are pooled only where scenario, ground and code are those of today (or, for a study that is opened
+for reading, of its last run); what is left out is counted and said, never dropped in silence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from reyn_jupyter.evaluation.evidence import Evidence
+from reyn_jupyter.evaluation.ground import ground_of
+from reyn_jupyter.evaluation.scenario import Scenario
+from reyn_jupyter.evaluation.store import Store
+from reyn_jupyter.evaluation.store_rows import Stored
+from reyn_jupyter.evaluation.suite import Claim, Suite
+from reyn_jupyter.evaluation.trial import Trial
+from reyn_jupyter.models.seam import canonical
+from reyn_jupyter.runtime.events import ModelRequested
+
+_CATALOGS = 4  # catalogs that are shown one by one
+
+
+@dataclass(frozen=True)
+class Subject:
+    """What a study is about, with or without the suite at hand.
+
+    Attributes:
+        name, title, primary, checks, claims, scenarios: the suite's.
+        code: the version of the code whose trials count.
+        catalogs: name → hash of the frozen catalog.
+        stamps: model's name → what its trials stand on besides. A name that is not in these two is not held against
+            a trial.
+    """
+
+    name: str
+    title: str
+    primary: str
+    checks: tuple[str, ...]
+    claims: tuple[Claim, ...]
+    scenarios: tuple[Scenario, ...]
+    code: str
+    catalogs: Mapping[str, str]
+    stamps: Mapping[str, str]
+
+    @classmethod
+    def of_suite(
+        cls, suite: Suite, code: str, catalogs: Mapping[str, str], stamps: Mapping[str, str]
+    ) -> Subject:
+        checks = tuple(dict.fromkeys((suite.primary, *suite.checks)))
+        return cls(
+            suite.name,
+            suite.title,
+            suite.primary,
+            checks,
+            suite.claims,
+            suite.scenarios,
+            code,
+            catalogs,
+            stamps,
+        )
+
+    @classmethod
+    def of_store(cls, store: Store) -> Subject:
+        """What the last run of a file was about."""
+        runs = store.runs()
+        if not runs:
+            return cls("", "", "first_call_is", ("first_call_is",), (), (), "", {}, {})
+        last = runs[-1]
+        suite = last["suite"]
+        known = {each.name for each in fields(Claim)}
+        claims = tuple(
+            Claim(**{key: value for key, value in claim.items() if key in known}) for claim in suite["claims"]
+        )
+        scenarios = tuple(store.scenarios(last["id"]).values())
+        return cls(
+            suite["name"],
+            suite["title"],
+            suite["primary"],
+            tuple(suite["checks"]),
+            claims,
+            scenarios,
+            last["code"],
+            last["catalogs"],
+            {model: stamp for run in runs for model, stamp in run["stamps"].items()},
+        )
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What a run notes of it."""
+        return {
+            "suite": {
+                "name": self.name,
+                "title": self.title,
+                "primary": self.primary,
+                "checks": list(self.checks),
+                "claims": list(self.claims),
+            },
+            "code": self.code,
+            "catalogs": dict(self.catalogs),
+            "stamps": dict(self.stamps),
+        }
+
+
+@dataclass(frozen=True)
+class Gathered:
+    """The evidence, and the row in the file of each of its trials: (variant's name, key, source) → row."""
+
+    evidence: Evidence
+    rows: Mapping[tuple[str, str, str], int]
+
+
+def gather(store: Store, subject: Subject) -> Gathered:
+    """Read every trial that counts for a subject."""
+    scenarios = {scenario.digest: scenario for scenario in subject.scenarios}
+    variants = store.variants()
+    names: dict[str, list[str]] = {}
+    for name, variant in variants.items():
+        names.setdefault(variant.behaviour_digest, []).append(name)
+    models = {variant.behaviour_digest: variant.model for variant in variants.values()}
+    kept: dict[tuple[str, str], Stored] = {}
+    others = {"scenario": 0, "ground": 0, "attempt": 0}
+    for stored in store.trials(subject.code):
+        reason = _left_out(stored, scenarios, subject, models)
+        if reason:
+            others[reason] += 1
+            continue
+        place = (stored.trial.key, stored.trial.source)
+        others["attempt"] += place in kept
+        kept[place] = stored  # the last attempt counts
+    trials: list[Trial] = []
+    rows: dict[tuple[str, str, str], int] = {}
+    for stored in kept.values():
+        for name in names[stored.behaviour]:
+            trial = stored.trial
+            trials.append(trial if trial.variant == name else trial.model_copy(update={"variant": name}))
+            rows[name, trial.key, trial.source] = stored.id
+    runs = store.runs()
+    notes = (*_notes(others, store.codes(), subject.code), *_warnings(runs))
+    last = runs[-1] if runs else {}
+    evidence = Evidence(
+        suite=subject.name,
+        primary=subject.primary,
+        checks=subject.checks,
+        scenarios={scenario.id: scenario for scenario in subject.scenarios},
+        variants=variants,
+        trials=trials,
+        claims=subject.claims,
+        truths=_truths(runs),
+        stop={**last["stop"], "variants": last["variants"], "check": last["check"]} if last else {},
+        provenance={
+            **_provenance(runs),
+            **({"system prompts": _prompts(store, rows)} if rows else {}),
+            "code": subject.code,
+            "notes": notes,
+        },
+    )
+    return Gathered(evidence, rows)
+
+
+def _prompts(store: Store, rows: Mapping[tuple[str, str, str], int]) -> dict[str, str]:
+    """Variant → SHA-256 of the system prompt of its first trial."""
+    found: dict[str, str] = {}
+    for (variant, _, _), row in rows.items():
+        if variant not in found:
+            asked = (each for each in store.events(row) if isinstance(each, ModelRequested))
+            sent = next((message for each in asked for message in each.messages), {})
+            prompt = sent.get("content", "") if sent.get("role") == "system" else ""
+            found[variant] = (
+                hashlib.sha256(str(prompt).encode("utf-8", "replace")).hexdigest() if prompt else "none"
+            )
+    return found
+
+
+def moved(before: Subject, now: Subject) -> tuple[str, ...]:
+    """What is different from the last run of a study, a sentence each; empty where nothing is, or nothing ran yet."""
+    if not before.code:
+        return ()
+    said = []
+    if before.name != now.name:
+        said.append(f"The study was made with the suite {before.name!r}, not {now.name!r}.")
+    old, new = ({each.id: each.digest for each in subject.scenarios} for subject in (before, now))
+    changed = sorted(key for key in old.keys() & new.keys() if old[key] != new[key])
+    if changed:
+        said.append(
+            f"{_few(changed)} changed since the last run; their trials of then are kept, and not shown."
+        )
+    gone = sorted(old.keys() - new.keys())
+    if gone:
+        said.append(f"{_few(gone)} left the suite; their trials are kept, and not shown.")
+    said += [
+        f"The catalog {name!r} changed since the last run, so its scenarios are tried again."
+        for name in sorted(before.catalogs.keys() & now.catalogs.keys())
+        if before.catalogs[name] != now.catalogs[name]
+    ]
+    said += [
+        f"The study's settings, or what {model!r} is made of, changed since the last run, so its trials are made again."
+        for model in sorted(before.stamps.keys() & now.stamps.keys())
+        if before.stamps[model] != now.stamps[model]
+    ]
+    if before.code != now.code:
+        said.append(
+            f"The code changed ({before.code} → {now.code}), so trials are made again; the old ones are kept."
+        )
+    return tuple(said)
+
+
+def _few(identities: list[str]) -> str:
+    shown = ", ".join(identities[:5])
+    rest = f" and {len(identities) - 5} more" if len(identities) > 5 else ""
+    return f"{'Scenario' if len(identities) == 1 else 'Scenarios'} {shown}{rest}"
+
+
+def _left_out(
+    stored: Stored, scenarios: Mapping[str, Scenario], subject: Subject, models: Mapping[str, str]
+) -> str:
+    """Why a trial does not count; "" where it does."""
+    scenario = scenarios.get(stored.scenario)
+    if scenario is None:
+        return "scenario"
+    catalog, stamp = subject.catalogs.get(scenario.catalog), subject.stamps.get(models[stored.behaviour])
+    known = catalog is not None and stamp is not None
+    return "ground" if known and ground_of(catalog or "", stamp or "") != stored.ground else ""
+
+
+def _notes(others: Mapping[str, int], codes: Mapping[str, int], code: str) -> list[str]:
+    said = []
+    for version, count in codes.items():
+        if version != code:
+            said.append(
+                f"{count:,} trials of another version of the code ({version}) are kept, and not shown."
+            )
+    words = {
+        "scenario": "of scenarios that changed or left the suite are kept, and not shown",
+        "ground": "on a catalog, settings or a simulator that changed since are kept, and not shown",
+        "attempt": "were tried again; the last attempt counts",
+    }
+    return said + [f"{count:,} trials {words[reason]}." for reason, count in others.items() if count]
+
+
+def _warnings(runs: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(str(warning) for run in runs for warning in run.get("warnings", ())))
+
+
+def _truths(runs: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
+    """Variant → check → true rate, as the run says that had most scenarios and repeats of it."""
+    found: dict[str, dict[str, float]] = {}
+    for run in sorted(runs, key=lambda each: (each["scenarios"], len(each["repeats"]))):
+        for variant, checks in run.get("truths", {}).items():
+            rates = {name: truth["rate"] for name, truth in checks.items() if truth.get("rate") is not None}
+            found.setdefault(variant, {}).update(rates)
+    return found
+
+
+def _provenance(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the runs have in common, by the last of them, and when they were."""
+    if not runs:
+        return {}
+    last = runs[-1]
+    shown = ("versions", "seed", "check", "budget", "sources", "config", "cassette")
+    dates = {"runs": len(runs), "first run": runs[0].get("date", ""), "last run": last.get("date", "")}
+    catalogs = dict(last.get("catalogs", {}))
+    if len(catalogs) > _CATALOGS:
+        together = hashlib.sha256(canonical(catalogs)).hexdigest()
+        catalogs = {f"{len(catalogs)} catalogs together": together}
+    return {
+        **dates,
+        "catalogs": catalogs,
+        **{name: last[name] for name in shown if last.get(name) not in (None, "", {}, [])},
+    }

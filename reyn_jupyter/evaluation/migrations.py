@@ -1,0 +1,61 @@
+"""The tables of a study's file, version by version.
+
+Invariant: a migration that was released never changes; a new shape of the file is a new entry at the end of
+`MIGRATIONS`, and the file's `user_version` is the number of those that it has been through, each in one transaction.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+
+# One row an invocation of `study.run`, its provenance in `data`.
+_RUNS = "CREATE TABLE runs (id TEXT PRIMARY KEY, began REAL NOT NULL, ended REAL, data TEXT NOT NULL)"
+# A scenario that was edited is another row under the same id; `run` is the last invocation that knew it.
+_SCENARIOS = """CREATE TABLE scenarios (
+    digest TEXT PRIMARY KEY, id TEXT NOT NULL, family TEXT NOT NULL, position INTEGER NOT NULL,
+    run TEXT NOT NULL REFERENCES runs (id), data TEXT NOT NULL)"""
+_VARIANTS = """CREATE TABLE variants (
+    name TEXT PRIMARY KEY, behaviour TEXT NOT NULL, data TEXT NOT NULL)"""
+# `behaviour` is the digest of the variant without its name: variants that behave alike share their trials.
+# A trial that is made again (after an error, or on other ground) is another attempt; no row ever changes.
+_TRIALS = """CREATE TABLE trials (
+    id INTEGER PRIMARY KEY, key TEXT NOT NULL, source TEXT NOT NULL, ground TEXT NOT NULL, attempt INTEGER NOT NULL,
+    run TEXT NOT NULL REFERENCES runs (id), scenario TEXT NOT NULL REFERENCES scenarios (digest),
+    behaviour TEXT NOT NULL, repeat INTEGER NOT NULL, code TEXT NOT NULL, outcome TEXT NOT NULL,
+    calls INTEGER NOT NULL, tokens INTEGER NOT NULL, cost REAL, seconds REAL NOT NULL,
+    events INTEGER NOT NULL, data TEXT NOT NULL, UNIQUE (key, source, ground, attempt))"""
+_EVENTS = """CREATE TABLE events (
+    trial INTEGER NOT NULL REFERENCES trials (id), position INTEGER NOT NULL, data BLOB NOT NULL,
+    PRIMARY KEY (trial, position)) WITHOUT ROWID"""
+# Each distinct body once, found by its SHA-256; events refer to it.
+_MESSAGES = "CREATE TABLE messages (digest BLOB NOT NULL UNIQUE, body BLOB NOT NULL)"
+_VERDICTS = """CREATE TABLE verdicts (
+    trial INTEGER NOT NULL REFERENCES trials (id), "check" TEXT NOT NULL, version INTEGER NOT NULL, kind TEXT NOT NULL,
+    value REAL, reason TEXT NOT NULL, evidence TEXT NOT NULL, PRIMARY KEY ("check", trial)) WITHOUT ROWID"""
+
+MIGRATIONS: tuple[tuple[str, ...], ...] = (
+    (_RUNS, _SCENARIOS, _VARIANTS, _TRIALS, _EVENTS, _MESSAGES, _VERDICTS),
+)
+VERSION = len(MIGRATIONS)
+
+
+def version_of(db: sqlite3.Connection) -> int:
+    """How many migrations a file has been through."""
+    return int(db.execute("PRAGMA user_version").fetchone()[0])
+
+
+def migrate(db: sqlite3.Connection, program: int) -> None:
+    """Bring a file up to `VERSION`; several processes may try at once. `program` is noted as its owner."""
+    while version_of(db) < VERSION:
+        db.execute("BEGIN IMMEDIATE")
+        try:
+            number = version_of(db)  # another process may have been first
+            if number < VERSION:
+                for statement in MIGRATIONS[number]:
+                    db.execute(statement)
+                db.execute(f"PRAGMA application_id = {program}")
+                db.execute(f"PRAGMA user_version = {number + 1}")
+            db.execute("COMMIT")
+        except BaseException:
+            db.execute("ROLLBACK")
+            raise

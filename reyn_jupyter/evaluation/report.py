@@ -1,0 +1,272 @@
+"""All that a study found, in the order in which people ask: the sentence, the figures, how far to trust them, why.
+
+Invariants: a report is a projection of stored trials, so it is made again at any time without a model; the primary
+check was named in advance, and several comparisons on it are corrected together (Holm); a figure that did not come
+from a real model is marked where it stands; what is missing or does not apply is counted beside what was graded.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from reyn_jupyter.evaluation.checks import find_check
+from reyn_jupyter.evaluation.claims import ClaimFinding, find_claims
+from reyn_jupyter.evaluation.comparison import Comparison, adjust, compare
+from reyn_jupyter.evaluation.evidence import Evidence, EvidenceError
+from reyn_jupyter.evaluation.failures import Failure, find_failures
+from reyn_jupyter.evaluation.predictability import Predictability, predictability
+from reyn_jupyter.evaluation.scenario import Source
+from reyn_jupyter.evaluation.statistics.arms import significant
+from reyn_jupyter.evaluation.statistics.missing import worst_rate
+from reyn_jupyter.evaluation.statistics.rates import Mean, Rate, mean, rate
+from reyn_jupyter.evaluation.verdict import Check
+
+if TYPE_CHECKING:
+    import pandas as pd
+_STAND_INS = {
+    "offline": "The offline model is a small program; its rates say nothing of a language model.",
+    "replayed": "They are recorded replies, sent through today's loop.",
+    "scripted": "They show how the measurement works, not how a model behaves.",
+    "simulated": "They show how the measurement works, not how a model behaves.",
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One variant under one check.
+
+    Attributes:
+        found: the rate or, for a numeric check, the mean; None where the check applies to no trial.
+        missing, not_applicable: trials that were left out for that reason.
+        bounds: the rate if every missing trial had failed, and if every one had passed.
+        truth: the true rate, where a simulator's table says it.
+    """
+
+    variant: str
+    check: Check
+    source: Source
+    found: Rate | Mean | None
+    missing: int = 0
+    not_applicable: int = 0
+    bounds: tuple[float, float] | None = None
+    truth: float | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a study found. Show it in a cell, or export it.
+
+    Attributes:
+        evidence: the trials that it is made from.
+        figures: variant → check → figure.
+        comparisons: the first variant against each other one, on the primary check.
+        claims: what was published beside what was found.
+        warnings: what stands in the way of believing the figures, most important first.
+        failures: scenarios to look at, those first in which two variants disagree.
+        families: family → variant → rate on the primary check, for exploration.
+        predictability: how often each variant repeats its success, and how well it was foretold.
+    """
+
+    evidence: Evidence
+    figures: Mapping[str, Mapping[str, Figure]]
+    comparisons: tuple[Comparison, ...]
+    claims: tuple[ClaimFinding, ...] = ()
+    warnings: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    families: Mapping[str, Mapping[str, Rate]] = field(default_factory=dict)
+    predictability: tuple[Predictability, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What was found, first."""
+        if self.comparisons:
+            return self.comparisons[0].sentence
+        for variant, figures in self.figures.items():
+            found = figures[self.evidence.primary]
+            if found.found is not None:
+                return f"{_mark(found.source)}{variant}: {said(found)} on {found.check.title}."
+        missing = sum(self.evidence.missing(variant) for variant in self.evidence.tried)
+        return (
+            f"No trial could be graded: {missing} ended in an error or a timeout."
+            if missing
+            else ("There are no graded trials yet.")
+        )
+
+    @cached_property
+    def df(self) -> pd.DataFrame:
+        """One row a variant and check: estimate, interval, trials, scenarios, what was left out, source."""
+        import pandas as pd
+
+        rows = []
+        for variant, figures in self.figures.items():
+            for figure in figures.values():
+                found = figure.found
+                rows.append(
+                    {
+                        "variant": variant,
+                        "model": self.evidence.variants[variant].model,
+                        "check": figure.check.name,
+                        "estimate": found.estimate if found else None,
+                        "low": found.low if found else None,
+                        "high": found.high if found else None,
+                        "method": found.method if found else None,
+                        "trials": found.trials if found else 0,
+                        "scenarios": found.scenarios if found else 0,
+                        "icc": found.icc if found else None,
+                        "design_effect": found.design_effect if found else None,
+                        "effective_n": found.effective_n if found else None,
+                        "not_applicable": figure.not_applicable,
+                        "missing": figure.missing,
+                        "truth": figure.truth,
+                        "source": figure.source,
+                    }
+                )
+        return pd.DataFrame(rows)
+
+
+def report(evidence: Evidence) -> Report:
+    """The report of a study's trials.
+
+    Raises:
+        EvidenceError: there are no trials.
+    """
+    if not evidence.tried:
+        raise EvidenceError("There are no trials yet; run some with study.run(…).")
+    figures = {
+        variant: {check: figure(evidence, variant, check) for check in evidence.checks}
+        for variant in evidence.tried
+    }
+    comparisons = _comparisons(evidence)
+    claims = find_claims(evidence)
+    return Report(
+        evidence,
+        figures,
+        comparisons,
+        claims,
+        tuple(_warnings(evidence, figures, comparisons)),
+        find_failures(evidence),
+        _families(evidence),
+        tuple(predictability(evidence, variant) for variant in evidence.tried),
+    )
+
+
+def figure(evidence: Evidence, variant: str, name: str) -> Figure:
+    """One variant under one check."""
+    check = find_check(name)
+    arm = evidence.arm(variant, name)
+    missing = evidence.missing(variant)
+    found = (mean(arm) if check.numeric else rate(arm)) if arm else None
+    return Figure(
+        variant,
+        check,
+        evidence.sources[variant],
+        found,
+        missing,
+        evidence.not_applicable(variant, name),
+        worst_rate(arm, missing) if arm and missing and not check.numeric else None,
+        evidence.truths.get(variant, {}).get(name),
+    )
+
+
+def said(figure: Figure) -> str:
+    """A figure in words: ``36 % (26 to 47)``, ``1,240 (1,100 to 1,380)``, ``does not apply``."""
+    found = figure.found
+    if found is None:
+        return "does not apply" if figure.not_applicable else "no graded trial"
+    if figure.check.numeric:
+        text = significant(found.estimate)
+        if found.low is None or found.high is None:
+            return text
+        return f"{text} ({significant(found.low)} to {significant(found.high)})"
+    assert isinstance(found, Rate)
+    return f"{100 * found.estimate:.0f} % ({100 * found.low:.0f} to {100 * found.high:.0f})"
+
+
+def _mark(source: Source) -> str:
+    return "" if source == "real" else f"{source.capitalize()} trials: "
+
+
+def _comparisons(evidence: Evidence) -> tuple[Comparison, ...]:
+    first, *others = evidence.tried
+    found = []
+    for other in others:
+        try:
+            found.append(compare(evidence, first, other))
+        except EvidenceError:  # no pair in common; the figures stand alone
+            continue
+    return adjust(found)
+
+
+def _families(evidence: Evidence) -> dict[str, dict[str, Rate]]:
+    """Family → variant → rate on the primary check."""
+    if find_check(evidence.primary).numeric:
+        return {}
+    found: dict[str, dict[str, Rate]] = {}
+    for family in evidence.families():
+        arms = {variant: evidence.arm(variant, evidence.primary, family) for variant in evidence.tried}
+        found[family] = {variant: rate(arm) for variant, arm in arms.items() if arm}
+    return {family: rates for family, rates in found.items() if rates}
+
+
+def _warnings(
+    evidence: Evidence, figures: Mapping[str, Mapping[str, Figure]], comparisons: tuple[Comparison, ...]
+) -> list[str]:
+    warnings = []
+    sources = sorted({evidence.sources[name] for name in evidence.tried} - {"real"})
+    if sources:
+        said = " ".join(_STAND_INS[source] for source in sources)
+        warnings.append(f"These trials are {' and '.join(sources)}. {said}")
+    for variant, left in evidence.left_out.items():
+        counts = ", ".join(f"{count} {source}" for source, count in left.items())
+        warnings.append(f"{variant}: {counts} trials stand apart from its {evidence.sources[variant]} ones.")
+    for variant in evidence.tried:
+        found = figures[variant][evidence.primary]
+        if found.missing:
+            bounds = found.bounds
+            range_ = (
+                f"; its rate lies between {bounds[0]:.0%} and {bounds[1]:.0%} whatever they would have shown"
+                if bounds
+                else ""
+            )
+            outcomes = evidence.outcomes(variant)
+            how = ", ".join(f"{outcomes[kind]} {kind}" for kind in ("error", "timeout") if outcomes[kind])
+            warnings.append(
+                f"{variant}: {found.missing} trials are missing ({how}){range_}.".replace("%", " %")
+            )
+            warnings += _why_missing(evidence, variant)
+        marks = evidence.fingerprints(variant)
+        if len(marks) > 1:
+            warnings.append(
+                f"{variant}: the model changed during the study ({len(marks)} fingerprints: {', '.join(marks[:4])})."
+            )
+    said_once = dict.fromkeys(
+        warning
+        for found in _primary(evidence, figures)
+        if found.found is not None
+        for warning in found.found.warnings
+    )
+    warnings += said_once
+    warnings += dict.fromkeys(
+        f"{each.b} against {each.a}: {warning}" if len(comparisons) > 1 else warning
+        for each in comparisons
+        for warning in each.warnings
+        if warning not in said_once
+    )
+    warnings += [str(note) for note in evidence.provenance.get("notes", ())]
+    return warnings
+
+
+def _primary(evidence: Evidence, figures: Mapping[str, Mapping[str, Figure]]) -> list[Figure]:
+    return [figures[variant][evidence.primary] for variant in evidence.tried]
+
+
+def _why_missing(evidence: Evidence, variant: str) -> list[str]:
+    """What most of a variant's missing trials ended with."""
+    said = Counter(
+        trial.error for trial in evidence.by_variant[variant] if trial.outcome == "error" and trial.error
+    )
+    return [f"{variant}: {error} ({count} times)" for error, count in said.most_common(1)]

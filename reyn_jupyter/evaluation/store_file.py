@@ -1,0 +1,152 @@
+"""Opening a study's file, after a look whose it is.
+
+Invariant: a file of another program, of a newer version, or that is no database is refused before anything in it is
+touched. A file of ours is in write-ahead mode with `synchronous = NORMAL`: a transaction that committed outlives a
+`kill -9`; after a power cut the last ones may be gone, whole ones each.
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import struct
+import time
+from pathlib import Path
+
+from reyn_jupyter.evaluation.migrations import VERSION, migrate, version_of
+
+PROGRAM = 0x52E7A1D1  # SQLite's application_id: whose file this is
+_MAGIC = b"SQLite format 3\x00"
+_PATIENCE = 10_000  # milliseconds that a writer waits for another one
+
+
+class StoreError(Exception):
+    """The study's file cannot serve. The message says why, and what to do."""
+
+
+class DiskFullError(StoreError):
+    """There is no room for another trial; everything that was stored before stays."""
+
+
+def opened(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection:
+    """A connection to a study's file, made when it is not there; None keeps it in memory.
+
+    Raises:
+        StoreError: the file is not a study's, is newer than this version, or cannot be opened.
+    """
+    if path is None:
+        return _prepared(_connected(":memory:"))
+    if read_only and not path.is_file():
+        raise StoreError(
+            f"There is no study {path}; look at the path, or make one: Study({path.name!r}, suite=…)"
+        )
+    try:
+        _refuse_foreign(path)
+        return _read_only(path) if read_only else _prepared(_connected(str(path)), path)
+    except OSError as error:
+        raise StoreError(f"{path} cannot be opened: {error.strerror or error}.") from error
+    except sqlite3.DatabaseError as error:
+        raise StoreError(f"{path} cannot be opened: {error}. {_advice(str(error))}") from error
+
+
+def _refuse_foreign(path: Path) -> None:
+    """Read the header as plain bytes, so that even opening leaves no mark. Raises StoreError."""
+    if not path.parent.is_dir():
+        raise StoreError(f"There is no folder {path.parent}; make it first.")
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise StoreError(f"{path} is no file; give the study a path of its own.")
+    with path.open("rb") as file:
+        header = file.read(100)
+    if not header:
+        return
+    if not header.startswith(_MAGIC):
+        raise StoreError(f"{path} is no study: it is not a database. Nothing was changed; give another path.")
+    owner = struct.unpack_from(">I", header, 68)[0] if len(header) == 100 else 0
+    unfinished = (
+        owner == 0 and path.with_name(f"{path.name}-journal").exists()
+    )  # killed while it was being made
+    if owner != PROGRAM and not unfinished:
+        raise StoreError(f"{path} is a database of another program. Nothing was changed; give another path.")
+
+
+def _connected(path: str, *, uri: bool = False) -> sqlite3.Connection:
+    db = sqlite3.connect(
+        path, timeout=_PATIENCE / 1000, isolation_level=None, check_same_thread=False, uri=uri
+    )
+    db.execute(f"PRAGMA busy_timeout = {_PATIENCE}")
+    return db
+
+
+def _prepared(db: sqlite3.Connection, path: Path | None = None) -> sqlite3.Connection:
+    try:
+        _refuse_newer(db, path)
+        # The first tables go in before the write-ahead log is switched on, so that the header names the owner.
+        migrate(db, PROGRAM)
+        _log_ahead(db)
+        db.execute("PRAGMA synchronous = NORMAL")
+        db.execute("PRAGMA foreign_keys = ON")
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _read_only(path: Path) -> sqlite3.Connection:
+    """A connection that cannot write. Where the log beside the file cannot be made, the file is read as it stands."""
+    writable = os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-shm").exists()
+    db = _connected(f"{path.absolute().as_uri()}?{'mode=ro' if writable else 'immutable=1'}", uri=True)
+    try:
+        _refuse_newer(db, path)
+        if version_of(db) < VERSION:
+            raise StoreError(
+                f"{path} is of an older version; open it once with Study({path.name!r}, suite=…)."
+            )
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _refuse_newer(db: sqlite3.Connection, path: Path | None) -> None:
+    version = version_of(db)
+    if version > VERSION:
+        raise StoreError(
+            f"{path} was written by a newer reyn-jupyter (format {version}; this one reads {VERSION}). "
+            "Nothing was changed; update reyn-jupyter to open it."
+        )
+
+
+def _log_ahead(db: sqlite3.Connection) -> None:
+    """Switch to the write-ahead log; the switch itself does not wait for others, so it is tried for a while."""
+    deadline = time.monotonic() + _PATIENCE / 1000
+    while True:
+        try:
+            db.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(0.02)
+
+
+def failure(error: sqlite3.Error, path: Path | None) -> StoreError:
+    """What went wrong while a study's file was used, in plain words."""
+    said = str(error)
+    where = path if path is not None else "The study in memory"
+    if "full" in said or "disk I/O" in said:
+        return DiskFullError(f"{where} could not be written: {said}. {_advice(said)}")
+    return StoreError(f"{where}: {said}. {_advice(said)}")
+
+
+def _advice(said: str) -> str:
+    if "full" in said or "disk I/O" in said:
+        return "Make room on the disk and run the study again: what is stored is not run again."
+    if "readonly" in said:
+        return "It is open for reading; to write, open it with its suite: Study(path, suite=…)."
+    if "locked" in said:
+        return "Another process writes to it; try again."
+    if "malformed" in said or "not a database" in said:
+        return "The file is damaged; restore it from a copy, or export what can be read."
+    return "Look at the file and its folder."

@@ -1,0 +1,298 @@
+"""`Study`: scenarios tried under variants, with every trial kept in one file.
+
+Invariant: what a study shows follows from its file; running it again tries what is missing and nothing else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from reyn_jupyter.evaluation.answers import CassetteMode
+from reyn_jupyter.evaluation.budget import Budget
+from reyn_jupyter.evaluation.checks import find_check
+from reyn_jupyter.evaluation.concurrency import Concurrency
+from reyn_jupyter.evaluation.evidence import Evidence
+from reyn_jupyter.evaluation.executor import AsyncioExecutor, Executor
+from reyn_jupyter.evaluation.exporting import export_trials
+from reyn_jupyter.evaluation.grading import grade_stored
+from reyn_jupyter.evaluation.ordering import Wish
+from reyn_jupyter.evaluation.progress import RunSummary
+from reyn_jupyter.evaluation.scenario import Scenario
+from reyn_jupyter.evaluation.statistics.arms import Arm
+from reyn_jupyter.evaluation.store import Store
+from reyn_jupyter.evaluation.store_rows import Spent
+from reyn_jupyter.evaluation.study_aio import AsyncStudy, OnProgress, only_progress
+from reyn_jupyter.evaluation.study_parts import Options, StudyParts, suite_of
+from reyn_jupyter.evaluation.study_plan import StudyPlan, planned
+from reyn_jupyter.evaluation.suite import Suite
+from reyn_jupyter.evaluation.tally import Order, StopRule
+from reyn_jupyter.evaluation.trials import Hands, TrialTable, TrialView
+from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.evaluation.verifying import StoreCheck, verify
+from reyn_jupyter.evaluation.watching import watcher
+from reyn_jupyter.runtime.engine import Interrupted, publisher
+from reyn_jupyter.sessions.wiring import ENGINE
+
+if TYPE_CHECKING:
+    from reyn_jupyter.evaluation.comparison import Comparison
+    from reyn_jupyter.evaluation.recommend import Recommendation
+    from reyn_jupyter.evaluation.report import Report
+
+
+class Study:
+    """Scenarios under variants, trial by trial, in one SQLite file.
+
+    Args:
+        path: the file, made when it is not there; None keeps the study in memory.
+        suite: the name of a suite that comes with the package, a suite file, a `Suite`, or scenarios over the
+            installed actions.
+        models: models behind the seam by the name that variants use, before those of the configuration.
+        cassette: "record" keeps every model call beside the study, "replay" answers from there alone.
+        cassette_path: another place for it.
+        config: settings of every trial, under the variant's own.
+        root: where the person's configuration names the models of tiers.
+        seed: of the order of trials, and of the simulator.
+        timeout: seconds that one trial may take.
+        workers: processes for the trials of models that answer in this process (the simulator, the offline model), so
+            that they use more cores; 0 runs them here.
+        executor, concurrency: where trials run, and how many a provider gets at a time.
+        budget: what all runs of the study together may use.
+
+    Raises:
+        StoreError: the file is not a study's, or newer than this version.
+        SuiteError: there is no such suite.
+
+    Example:
+        >>> study = Study(None, suite="mandates")                                   # doctest: +SKIP
+        >>> base = Variant("generic-1x", model="simulator", mandate="generic")      # doctest: +SKIP
+        >>> best = base.but("explicit-3x", mandate="explicit", reinforcement=3)     # doctest: +SKIP
+        >>> study.run(base, best, stop="evalue"), study.compare(base, best)         # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        path: str | Path | None,
+        suite: str | Path | Suite | Sequence[Scenario] = "mandates",
+        *,
+        models: Mapping[str, Any] | None = None,
+        cassette: CassetteMode = "off",
+        cassette_path: str | Path | None = None,
+        config: Mapping[str, Any] | None = None,
+        root: str | Path = ".",
+        seed: int = 0,
+        timeout: float = 300.0,
+        workers: int = 0,
+        executor: Executor | None = None,
+        concurrency: Concurrency | None = None,
+        budget: Budget | None = None,
+    ) -> None:
+        options = Options(
+            models=models or {},
+            cassette=cassette,
+            cassette_path=cassette_path,
+            config=config,
+            root=root,
+            seed=seed,
+            timeout=timeout,
+            workers=workers,
+            executor=executor or AsyncioExecutor(),
+            concurrency=concurrency or Concurrency(),
+            budget=budget or Budget(),
+        )
+        own = suite_of(suite)
+        self.parts = StudyParts(Store(_path(path)), own, options)
+        self.aio = AsyncStudy(self)
+
+    @classmethod
+    def open(cls, path: str | Path) -> Self:
+        """A study to read, also while another process runs it: no suite, no models, nothing is written.
+
+        Raises:
+            StoreError: there is no such file, or it is not a study's.
+        """
+        study = cls.__new__(cls)
+        study.parts = StudyParts(Store(_path(path), read_only=True), None, Options())
+        study.aio = AsyncStudy(study)
+        return study
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Let go of the file and of everything temporary."""
+        self.parts.close()
+
+    def __repr__(self) -> str:
+        subject, path = self.parts.subject(), self.parts.store.path
+        trials = len(self.evidence.trials)
+        return f"Study({str(path) if path else None!r}, suite={subject.name!r}, trials={trials})"
+
+    # Running
+
+    def plan(
+        self, a: Variant, b: Variant, *, detect: float = 0.15, power: float = 0.8, repeats: int = 2
+    ) -> StudyPlan:
+        """How many pairs a comparison needs, and what they cost; the trials that there are already inform it.
+
+        Args:
+            a, b: the variants.
+            detect: the smallest difference of rates that must not be missed.
+            power: the chance of finding it.
+            repeats: pairs of each scenario.
+
+        Raises:
+            ValueError: see `statistics.power.plan`.
+        """
+        available = len(self.parts.subject().scenarios)
+        return planned(self.evidence, (a, b), available, detect=detect, power=power, repeats=repeats)
+
+    def run(
+        self,
+        *variants: Variant,
+        repeats: int = 2,
+        n: int | None = None,
+        families: Collection[str] | None = None,
+        stop: StopRule = "fixed",
+        check: str | None = None,
+        alpha: float = 0.05,
+        retry: bool = False,
+        budget: Budget | None = None,
+        on_progress: OnProgress | None = None,
+    ) -> RunSummary:
+        """Try what is missing of some variants. An interrupt ends it at once and keeps what is done.
+
+        Args:
+            variants: what to try; the scenario and repeat of all stand side by side.
+            repeats: trials of each scenario under each variant.
+            n: how many scenarios, in proportion from all families; all when None.
+            families: only scenarios of these families.
+            stop: "fixed" tries all of it; "evalue" looks at the primary check after each finished scenario and stops
+                once the evidence for a difference of the two variants reaches 1/alpha.
+            check: the primary check; the suite's when None.
+            alpha: the chance of stopping by "evalue" where there is no difference.
+            retry: try again what ended in an error or a timeout.
+            budget: in place of the study's.
+            on_progress: hears how far it is, on this thread; when None, a notebook shows it in the cell.
+
+        Raises:
+            PlanError, BudgetError: it cannot be run so; says why, before the first trial.
+            StudyBusyError: another process runs the study.
+            StoreError: the file cannot serve.
+        """
+        order = self.parts.order(
+            variants,
+            Wish(
+                repeats=repeats,
+                n=n,
+                families=families,
+                stop=stop,
+                check=check,
+                alpha=alpha,
+                retry=retry,
+                budget=budget,
+            ),
+        )
+        watching = watcher() if on_progress is None else None
+        try:
+            summary = ENGINE.run(self.running(order), only_progress(on_progress or watching))
+        except Interrupted as interrupted:
+            if not isinstance(interrupted.result, RunSummary):
+                raise
+            summary = interrupted.result
+        if watching is not None:
+            watching.finish(summary)
+        return summary
+
+    async def running(self, order: Order) -> RunSummary:
+        """Run an order on the engine; progress is published to whoever listens there."""
+        return await self.parts.run(order, publisher())
+
+    @property
+    def moved(self) -> tuple[str, ...]:
+        """What is different from the last run of this file (suite, catalogs, code), a sentence each."""
+        return self.parts.moved()
+
+    @property
+    def spent(self) -> Spent:
+        """What all trials of the file have used: trials, calls, tokens, dollars."""
+        return self.parts.store.spent()
+
+    # Reading
+
+    @property
+    def evidence(self) -> Evidence:
+        """The trials that count, sorted into arms; what reports and comparisons are made from."""
+        return self.parts.gathered().evidence
+
+    @property
+    def trials(self) -> TrialTable:
+        """The trials that count."""
+        evidence = self.evidence
+        return TrialTable(evidence, tuple(evidence.trials), self._hands)
+
+    @property
+    def _hands(self) -> Hands:
+        return Hands(self.parts.events, self._replay, self._fork)
+
+    def _replay(self, view: TrialView) -> TrialView:
+        self.parts.bench  # noqa: B018 - made here, where nothing waits for the engine
+        return ENGINE.run(self.parts.replay(view, self._hands))
+
+    def _fork(self, view: TrialView, variant: Variant) -> TrialView:
+        order = self.parts.order((variant,), Wish(repeats=1, retry=True))
+        return ENGINE.run(self.parts.fork(view, order, self._hands))
+
+    def verdicts(self, check: str | None = None) -> dict[str, Arm]:
+        """Variant → scenario → repeat → value of a check, for `evaluation.statistics`. Raises UnknownCheckError."""
+        evidence = self.evidence
+        name = find_check(check or evidence.primary).name
+        return {variant: evidence.arm(variant, name) for variant in evidence.tried}
+
+    def grade(self, check: str) -> int:
+        """Grade the stored trials by a check, without a model; how many verdicts were made. Those that its present
+        version gave stay. Raises UnknownCheckError."""
+        return grade_stored(self.parts.store, find_check(check))
+
+    def regrade(self) -> int:
+        """Grade all stored trials again, by every check of the suite; how many verdicts were made."""
+        checks = self.parts.subject().checks
+        return sum(grade_stored(self.parts.store, find_check(name), again=True) for name in checks)
+
+    def verify(self) -> StoreCheck:
+        """Read the whole file and prove that nothing in it is missing or doubled."""
+        return verify(self.parts.store)
+
+    def compare(self, a: str | Variant, b: str | Variant, check: str | None = None) -> Comparison:
+        """Two variants under a check; differences are b − a. Raises EvidenceError."""
+        from reyn_jupyter.evaluation.comparison import compare
+
+        return compare(self.evidence, _name(a), _name(b), check)
+
+    def report(self) -> Report:
+        """Everything that the study found."""
+        from reyn_jupyter.evaluation.report import report
+
+        return report(self.evidence)
+
+    def recommend(self, model: str | None = None, check: str | None = None) -> Recommendation:
+        """Settings for a model, from its trials; see `evaluation.recommend`. Raises RecommendationError."""
+        from reyn_jupyter.evaluation.recommend import recommend
+
+        return recommend(self.evidence, model, check)
+
+    def export(self, path: str | Path) -> Path:
+        """Write the trials to a ``.parquet`` or ``.jsonl`` file. Raises ExportError."""
+        return export_trials(self.evidence, self.trials.df, Path(path).expanduser())
+
+
+def _path(path: str | Path | None) -> Path | None:
+    return None if path is None else Path(path).expanduser().absolute()
+
+
+def _name(variant: str | Variant) -> str:
+    return variant if isinstance(variant, str) else variant.name

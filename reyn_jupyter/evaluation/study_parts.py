@@ -1,0 +1,251 @@
+"""What a study is made of, put together in one place.
+
+Invariant: catalogs, models and code are frozen with the bench, which is made once, before the first trial; reading
+needs none of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from reyn_jupyter.config import Settings, load
+from reyn_jupyter.evaluation.answering import replayed
+from reyn_jupyter.evaluation.answers import SIMULATOR, CassetteMode
+from reyn_jupyter.evaluation.budget import Budget
+from reyn_jupyter.evaluation.catalogs import Catalog
+from reyn_jupyter.evaluation.concurrency import Concurrency
+from reyn_jupyter.evaluation.executor import AsyncioExecutor, Executor
+from reyn_jupyter.evaluation.gathering import Gathered, Subject, gather, moved
+from reyn_jupyter.evaluation.ordering import Wish, order_of, stamps_of
+from reyn_jupyter.evaluation.plans import PlanError
+from reyn_jupyter.evaluation.progress import Progress, RunSummary
+from reyn_jupyter.evaluation.running import Coordinator
+from reyn_jupyter.evaluation.scenario import Scenario
+from reyn_jupyter.evaluation.store import Store
+from reyn_jupyter.evaluation.suite import Suite
+from reyn_jupyter.evaluation.suites import load_suite
+from reyn_jupyter.evaluation.tally import Order
+from reyn_jupyter.evaluation.trial import Trial
+from reyn_jupyter.evaluation.trial_run import Bench, code_version
+from reyn_jupyter.evaluation.trials import Hands, TrialView
+from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.evaluation.workers import Recipe, Workers
+from reyn_jupyter.guard.state import StateFolder
+from reyn_jupyter.guard.trust import Trust
+from reyn_jupyter.runtime.events import Event
+
+COMPUTED = "first_call_is"  # the check whose true rate follows from a simulator's table without trials
+
+
+@dataclass(frozen=True, kw_only=True)
+class Options:
+    """How a study runs its trials; see `Study`."""
+
+    models: Mapping[str, Any] = field(default_factory=dict)
+    cassette: CassetteMode = "off"
+    cassette_path: str | Path | None = None
+    config: Mapping[str, Any] | None = None
+    root: str | Path = "."
+    seed: int = 0
+    timeout: float = 300.0
+    workers: int = 0
+    executor: Executor = field(default_factory=AsyncioExecutor)
+    concurrency: Concurrency = field(default_factory=Concurrency)
+    budget: Budget = field(default_factory=Budget)
+
+
+def suite_of(suite: str | Path | Suite | Sequence[Scenario]) -> Suite:
+    """A suite from its name, a file, or scenarios over the installed actions. Raises SuiteError."""
+    if isinstance(suite, Suite):
+        return suite
+    if isinstance(suite, str | Path):
+        return load_suite(suite)
+    scenarios = tuple(suite)
+    title = f"{len(scenarios)} scenarios"
+    checks = ("first_call_is", "arguments_correct", "chain")
+    return Suite(name="scenarios", title=title, primary="task_done", checks=checks, scenarios=scenarios,
+                 catalogs={"standard": Catalog.standard})  # fmt: skip
+
+
+class StudyParts:
+    """The pieces of one study. Without a suite it is open for reading only."""
+
+    def __init__(self, store: Store, suite: Suite | None, options: Options) -> None:
+        self.store = store
+        self.suite = suite
+        self.options = options
+        self._bench: Bench | None = None
+        self._workers: Workers | None = None
+        self._gathered: tuple[Any, Gathered] | None = None
+
+    def close(self) -> None:
+        if self._workers is not None:
+            self._workers.close()
+        if self._bench is not None:
+            self._bench.close()
+        self.store.close()
+
+    @property
+    def bench(self) -> Bench:
+        """What trials share; made on first use. Raises PlanError in a study that is open for reading."""
+        if self._bench is None:
+            options = self.options
+            path = options.cassette_path
+            if path is None and options.cassette != "off" and self.store.path is not None:
+                path = self.store.path.with_suffix(".cassette.jsonl")
+            self._bench = Bench(
+                self._own_suite,
+                models=options.models,
+                cassette=options.cassette,
+                cassette_path=path,
+                config=options.config,
+                settings=_settings(options.root),
+                seed=options.seed,
+                timeout=options.timeout,
+            )
+        return self._bench
+
+    @property
+    def workers(self) -> Workers | None:
+        """The processes that trials run in, where the person wants some; started once."""
+        options = self.options
+        if self._workers is None and options.workers:
+            if options.cassette != "off":
+                raise PlanError("A cassette is one file for one process; leave workers out, or the cassette.")
+            self._workers = Workers(
+                Recipe(
+                    self._own_suite,
+                    options.models,
+                    options.config,
+                    _settings(options.root),
+                    options.seed,
+                    options.timeout,
+                ),
+                options.workers,
+            )
+        return self._workers
+
+    @property
+    def _own_suite(self) -> Suite:
+        if self.suite is None:
+            raise PlanError(
+                "This study is open for reading. To run trials, open it with its suite: Study(path, suite=…)."
+            )
+        return self.suite
+
+    @cached_property
+    def _last(self) -> Subject:
+        """What the file was about before this study did anything."""
+        return Subject.of_store(self.store)
+
+    def subject(self) -> Subject:
+        """What the trials that count are about."""
+        if self.suite is None:
+            return self._last
+        if self._bench is None:
+            return Subject.of_suite(self.suite, code_version(), self._last.catalogs, self._last.stamps)
+        return self._now(self.suite, self._bench)
+
+    def _now(self, suite: Suite, bench: Bench) -> Subject:
+        stamps = stamps_of(bench, self.store.variants().values(), self.options.config)
+        return Subject.of_suite(suite, bench.code, bench.catalog_hashes, stamps)
+
+    def moved(self) -> tuple[str, ...]:
+        """What is different from the last run of the file, a sentence each."""
+        if self.suite is None:
+            return ()
+        return moved(self._last, self._now(self.suite, self.bench))
+
+    def gathered(self) -> Gathered:
+        """The trials that count; read again only when something was stored since."""
+        subject = self.subject()
+        counts = self.store.rows("SELECT (SELECT max(id) FROM trials), (SELECT count(*) FROM variants), "
+                                 "(SELECT max(ended) FROM runs), (SELECT count(*) FROM runs)")  # fmt: skip
+        stamp = (counts, subject.code, dict(subject.catalogs), dict(subject.stamps))
+        if self._gathered is None or self._gathered[0] != stamp:
+            self._gathered = (stamp, gather(self.store, subject))
+        return self._gathered[1]
+
+    def order(self, variants: Sequence[Variant], wish: Wish) -> Order:
+        """What a run is to do. Raises PlanError, BudgetError, UnknownCheckError, ImportError."""
+        options = self.options
+        noted = {"cassette": options.cassette}
+        return order_of(
+            self.bench, variants, wish, seed=options.seed, budget=options.budget, config=options.config, noted=noted
+        )  # fmt: skip
+
+    async def run(self, order: Order, listener: Callable[[Progress], None] | None) -> RunSummary:
+        """Run an order, on the engine."""
+        changed = self.moved()
+        truths = await self._truths(order)
+        order = replace(order, provenance={**order.provenance, "truths": truths, "moved": changed})
+        options = self.options
+        coordinator = Coordinator(
+            self.store,
+            self.bench,
+            self._own_suite.scenarios,
+            order,
+            options.executor,
+            options.concurrency,
+            listener,
+            self.workers,
+        )
+        summary = await coordinator.run()
+        self.__dict__.pop("_last", None)
+        return replace(summary, warnings=(*changed, *summary.warnings))
+
+    async def _truths(self, order: Order) -> dict[str, Any]:
+        """What a simulator's table says that the study should find, of the check that needs no trials for it."""
+        simulated = [each for each in order.variants if self.bench.source(each) == "simulated"]
+        wanted = [check for check in (order.check, *order.others) if check.name == COMPUTED]
+        if not simulated or not wanted:
+            return {}
+        from reyn_jupyter.evaluation.simulator import Simulator, true_rates
+
+        suite = replace(self._own_suite, scenarios=order.scenarios)
+        found: dict[str, Any] = {}
+        for variant in simulated:
+            default = Simulator(seed=self.options.seed) if variant.model == SIMULATOR else None
+            simulator = self.options.models.get(variant.model, default)
+            if isinstance(
+                simulator, Simulator
+            ):  # a practice provider is simulated too, but has no table here
+                repeats = len(order.repeats)
+                found |= await true_rates(
+                    suite, [variant], wanted, simulator, repeats=repeats, config=self.options.config
+                )
+        return {name: {check: rate.record for check, rate in rates.items()} for name, rates in found.items()}
+
+    # One trial again
+
+    def events(self, trial: Trial) -> tuple[Event, ...]:
+        """The stored events of a trial."""
+        return self.store.events(self.gathered().rows[trial.variant, trial.key, trial.source])
+
+    async def replay(self, view: TrialView, hands: Hands) -> TrialView:
+        """The trial once more with the replies of then."""
+        plan = self.bench.plan(view.scenario, view.variant, view.trial.repeat)
+        trial, events = await self.bench.run(plan, replayed(view.hands.events(view.trial)))
+        return TrialView(trial, view.scenario, view.variant, replace(hands, events=lambda _: events))
+
+    async def fork(self, view: TrialView, order: Order, hands: Hands) -> TrialView:
+        """The trial of an order of one scenario and one variant, stored."""
+        order = replace(order, scenarios=(view.scenario,), repeats=(view.trial.repeat,))
+        summary = await self.run(order, None)
+        variant = order.variants[0]
+        key = self.bench.plan(view.scenario, variant, view.trial.repeat).key
+        source = self.bench.source(variant)
+        for trial in self.gathered().evidence.trials:
+            if (trial.variant, trial.key, trial.source) == (variant.name, key, source):
+                return TrialView(trial, view.scenario, variant, hands)
+        raise PlanError(f"The trial was not run. {summary.reason}")
+
+
+def _settings(root: str | Path) -> Settings:
+    """The person's own settings: where the models of tiers are named."""
+    folder = Path(root).expanduser().resolve()
+    return load(folder, trusted=Trust(StateFolder(folder)).is_trusted).settings

@@ -1,0 +1,112 @@
+"""What a comparison needs before it is run, with what the trials so far say of it.
+
+Invariant: cost and time are told only from measured trials of these variants; without any they are unknown, not zero.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from reyn_jupyter.evaluation.evidence import Evidence
+from reyn_jupyter.evaluation.statistics.power import Plan, plan
+from reyn_jupyter.evaluation.statistics.rates import wilson
+from reyn_jupyter.evaluation.trial import Trial
+from reyn_jupyter.evaluation.variant import Variant
+
+_ENOUGH = 20  # pairs from which their discordant share is taken in place of the most cautious one
+
+
+@dataclass(frozen=True)
+class StudyPlan:
+    """What to run.
+
+    Attributes:
+        plan: pairs, scenarios, repeats, power and assumptions.
+        available: scenarios that the suite has.
+        usd, tokens: expected of all trials together; None where no trial of both variants tells, or the price is
+            not known.
+        seconds: the sum of the expected durations, were the trials run one after another; None as above.
+    """
+
+    plan: Plan
+    available: int
+    usd: float | None
+    tokens: int | None
+    seconds: float | None
+
+    @property
+    def enough(self) -> bool:
+        """Whether the suite has as many scenarios."""
+        return self.plan.scenarios <= self.available
+
+    @property
+    def sentence(self) -> str:
+        """The plan in words."""
+        need = self.plan
+        said = (
+            f"{need.pairs:,} pairs ({need.scenarios:,} scenarios × {need.repeats}) find a difference of "
+            f"{100 * need.detect:.0f} points with a chance of {100 * need.power:.0f} %"
+        )
+        if not self.enough:
+            said += f"; the suite has {self.available:,} scenarios"
+        if self.tokens is None:
+            return f"{said}. What they cost is told once a few trials ran."
+        cost = f"${self.usd:,.2f}, " if self.usd is not None else ""
+        return f"{said}. Expected: {cost}{self.tokens:,} tokens, {self.seconds:,.0f} s of model time."
+
+    def __repr__(self) -> str:
+        return "\n".join([self.sentence, *(f"- {each}" for each in self.plan.assumptions)])
+
+
+def planned(
+    evidence: Evidence,
+    variants: tuple[Variant, Variant],
+    available: int,
+    *,
+    detect: float,
+    power: float,
+    repeats: int,
+) -> StudyPlan:
+    """Plan the comparison of two variants; see `Study.plan`."""
+    found = plan(
+        detect=detect, power=power, repeats=repeats, discordant=_discordant(evidence, variants, abs(detect))
+    )
+    each = found.scenarios * found.repeats
+    trials = [evidence.by_variant.get(variant.name, []) for variant in variants]
+    if not all(trials):
+        return StudyPlan(found, available, None, None, None)
+    priced = all(trial.cost is not None for arm in trials for trial in arm)
+    return StudyPlan(
+        found,
+        available,
+        sum(each * _mean([trial.cost or 0.0 for trial in arm]) for arm in trials) if priced else None,
+        round(sum(each * _mean([_tokens(trial) for trial in arm]) for arm in trials)),
+        sum(each * _mean([trial.seconds for trial in arm]) for arm in trials),
+    )
+
+
+def _discordant(evidence: Evidence, variants: tuple[Variant, Variant], detect: float) -> float | None:
+    """The share of pairs that may differ, by those that there are; None where they are too few to say."""
+    names = [variant.name for variant in variants]
+    if not all(name in evidence.tried for name in names):
+        return None
+    a, b = (evidence.arm(name, evidence.primary) for name in names)
+    differ = [
+        a[scenario][repeat] != value
+        for scenario, repeats in b.items()
+        for repeat, value in repeats.items()
+        if repeat in a.get(scenario, {})
+    ]
+    if len(differ) < _ENOUGH:
+        return None
+    # The upper limit: a share that was small by chance would promise too few pairs.
+    return max(detect, wilson(sum(differ), len(differ), 0.95)[1])
+
+
+def _tokens(trial: Trial) -> int:
+    return trial.prompt_tokens + trial.completion_tokens
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values)

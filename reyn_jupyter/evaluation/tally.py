@@ -1,0 +1,205 @@
+"""What a run has so far: counted trial by trial, and looked at only as announced.
+
+Invariants: the evidence is looked at once a finished scenario and for the primary check alone; a scenario is finished
+when all its repeats under all variants are there; a trial that ended in an error or a timeout is missing, and neither
+a success nor a failure.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from reyn_jupyter.evaluation.budget import Budget, Ledger
+from reyn_jupyter.evaluation.progress import Ended, Progress, estimates
+from reyn_jupyter.evaluation.scenario import Scenario, Source
+from reyn_jupyter.evaluation.statistics.evalue import Sequential
+from reyn_jupyter.evaluation.statistics.rates import Mean, Rate
+from reyn_jupyter.evaluation.trial import Trial
+from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.evaluation.verdict import Check
+
+StopRule = Literal["fixed", "evalue"]
+GIVE_UP = 10  # errors of one variant in a row, after which nothing is gained by going on
+MISSING = ("error", "timeout")
+_TELL = 0.2  # seconds between two words of progress
+_LOOK = 0.05  # share of the run's time that estimates on the way may take
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a run is to do.
+
+    Attributes:
+        variants, scenarios: in their order; `repeats` are the indices of the repeats.
+        check: the primary check, the only one that is looked at on the way.
+        stop: "fixed" tries everything; "evalue" stops once the evidence for a difference of the two variants suffices.
+        others: the checks that are graded beside it.
+        alpha: of the e-value.
+        retry: try again what ended in an error or a timeout; the earlier attempts stay in the file.
+        budget: of the whole study.
+        seed: of the order.
+        stamps: model's name → what its trials stand on besides the catalog (see `ground.stamp_of`).
+        provenance: what else is to be noted of the run.
+    """
+
+    variants: tuple[Variant, ...]
+    scenarios: tuple[Scenario, ...]
+    repeats: tuple[int, ...]
+    check: Check
+    stop: StopRule = "fixed"
+    others: tuple[Check, ...] = ()
+    alpha: float = 0.05
+    retry: bool = False
+    budget: Budget = field(default_factory=Budget)
+    seed: int = 0
+    stamps: Mapping[str, str] = field(default_factory=dict)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        """Trials of the order."""
+        return len(self.variants) * len(self.scenarios) * len(self.repeats)
+
+
+class Tally:
+    """The count of one run.
+
+    Attributes:
+        ended, reason: why nothing more starts; None and "" while trials go on.
+        done, earlier: trials that are stored, and those of them that runs before this one made.
+        warnings: what a reader of the figures should know.
+    """
+
+    def __init__(self, order: Order) -> None:
+        self.order = order
+        self.ended: Ended | None = None
+        self.reason = ""
+        self.done = 0
+        self.earlier = 0
+        self.warnings: list[str] = []
+        self.missing: Counter[str] = Counter()
+        self._left = {each.id: len(order.variants) * len(order.repeats) for each in order.scenarios}
+        self._values: dict[str, dict[str, dict[int, float]]] = {each.name: {} for each in order.variants}
+        self._in_a_row: Counter[str] = Counter()
+        self._fingerprints: dict[str, list[str]] = defaultdict(list)
+        self._evidence = Sequential(order.alpha)
+
+    def end(self, ended: Ended, reason: str) -> None:
+        """Let nothing more start; the first reason stands."""
+        if self.ended is None:
+            self.ended, self.reason = ended, reason
+
+    def count(self, variant: str, scenario: str, repeat: int, outcome: str, value: float | None) -> None:
+        """Count a trial that is stored, and look at its scenario once that is finished."""
+        self.done += 1
+        self.missing[variant] += outcome in MISSING
+        if value is not None:
+            self._values[variant].setdefault(scenario, {})[repeat] = value
+        self._left[scenario] -= 1
+        if self._left[scenario] == 0 and self.order.stop == "evalue":
+            self._look(scenario)
+
+    def _look(self, scenario: str) -> None:
+        """Give a finished scenario's sign to the e-value; a scenario without a pair has none."""
+        a, b = (self._values[each.name].get(scenario, {}) for each in self.order.variants)
+        pairs = [b[repeat] - a[repeat] for repeat in sorted(a.keys() & b.keys())]
+        if not pairs or self._evidence.state.stopped:
+            return
+        state = self._evidence.add(sum(pairs))
+        if state.stopped:
+            said = f"the evidence suffices after {state.stopped_at} scenarios (log E {state.log_e:.2f})"
+            self.end("evalue", f"Stopped: {said}.")
+
+    def watch(self, variant: str, trial: Trial) -> None:
+        """Note of a fresh trial what a reader should know: a model that changed, or one that never answers."""
+        known = self._fingerprints[variant]
+        fresh = [mark for mark in trial.fingerprints if mark not in known]
+        if (known and fresh) or len(fresh) > 1:
+            marks = [*known[-1:], *fresh]
+            self.warnings.append(
+                f"{variant}: the model changed during the run (fingerprint {', then '.join(marks)}); "
+                "trials before and after may differ."
+            )
+        known.extend(fresh)
+        self._in_a_row[variant] = self._in_a_row[variant] + 1 if trial.outcome == "error" else 0
+        if self._in_a_row[variant] >= GIVE_UP:
+            said = f"the last {GIVE_UP} trials of {variant} ended in an error ({trial.error})"
+            self.end("errors", f"Stopped: {said}. Mend that, and run it again with retry=True.")
+
+    @property
+    def finished(self) -> int:
+        """Scenarios of which every trial is there."""
+        return sum(left == 0 for left in self._left.values())
+
+    @property
+    def log_e(self) -> float | None:
+        """The evidence so far, in a run that stops on it."""
+        return self._evidence.state.log_e if self.order.stop == "evalue" else None
+
+    def estimates(self) -> dict[str, Rate | Mean]:
+        """Variant → the primary check's rate or mean so far."""
+        return estimates(self.order.check, self._values)
+
+    def stop(self) -> dict[str, Any]:
+        """The stopping rule and what it saw."""
+        found: dict[str, Any] = {"rule": self.order.stop, "ended": self.ended, "scenarios": self.finished}
+        if self.order.stop == "evalue":
+            state = self._evidence.state
+            found |= {"log_e": state.log_e, "peak": state.peak, "wins": state.wins, "losses": state.losses,
+                      "ties": state.ties, "stopped_at": state.stopped_at, "alpha": self.order.alpha}  # fmt: skip
+        return found
+
+
+class Teller:
+    """Tells of progress, not too often; estimates only as often as they cost little beside the trials."""
+
+    def __init__(
+        self, tally: Tally, listener: Callable[[Progress], None] | None, sources: Mapping[str, Source]
+    ) -> None:
+        self._tally = tally
+        self._listener = listener
+        self._sources = dict(sources)
+        self._began = time.monotonic()
+        self._told = 0.0
+        self._looking = 0.0
+        self._estimates: dict[str, Rate | Mean] = {}
+
+    @property
+    def seconds(self) -> float:
+        """Since the run began."""
+        return time.monotonic() - self._began
+
+    def tell(self, running: int, ledger: Ledger, limits: Mapping[str, int], *, force: bool = False) -> None:
+        """Tell how far the run is, where it is time to."""
+        now, tally = time.monotonic(), self._tally
+        if self._listener is None or not (force or now - self._told >= _TELL):
+            return
+        self._told = now
+        seconds = now - self._began
+        if force or self._looking < _LOOK * seconds:
+            self._estimates = tally.estimates()
+            self._looking += time.monotonic() - now
+        rate = (tally.done - tally.earlier) / seconds if seconds > 0 else 0.0
+        total = tally.order.size
+        self._listener(
+            Progress(
+                done=tally.done,
+                total=total,
+                running=running,
+                seconds=seconds,
+                rate=rate,
+                eta=(total - tally.done) / rate if rate else None,
+                usd=ledger.usd,
+                tokens=ledger.tokens,
+                calls=ledger.calls,
+                missing=dict(tally.missing),
+                limits=dict(limits),
+                estimates=self._estimates,
+                log_e=tally.log_e,
+                sources=self._sources,
+            )
+        )

@@ -1,0 +1,172 @@
+"""The trials of a study as people handle them: a table, and one trial with its transcript.
+
+Invariant: these are views of what is stored; only `fork` makes a new trial, and it is stored like every other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, overload
+
+from reyn_jupyter.evaluation.checks import find_check
+from reyn_jupyter.evaluation.evidence import Evidence
+from reyn_jupyter.evaluation.scenario import Scenario
+from reyn_jupyter.evaluation.trial import Trial
+from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.evaluation.verdict import Verdict
+from reyn_jupyter.runtime.events import Event
+from reyn_jupyter.runtime.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Replay = Callable[["TrialView"], "TrialView"]
+Fork = Callable[["TrialView", Variant], "TrialView"]
+
+
+@dataclass(frozen=True)
+class Hands:
+    """What a view of a trial needs of its study: its events, and ways to run it again."""
+
+    events: Callable[[Trial], tuple[Event, ...]]
+    replay: Replay
+    fork: Fork
+
+
+@dataclass(frozen=True, repr=False)
+class TrialView:
+    """One trial with what was tried.
+
+    Attributes:
+        trial: the facts.
+        scenario, variant: what was tried.
+        checks: the study's.
+
+    Example:
+        >>> view = study.trials.failed("first_call_is")[0]   # doctest: +SKIP
+        >>> view.transcript, view.verdict("first_call_is")   # doctest: +SKIP
+    """
+
+    trial: Trial
+    scenario: Scenario
+    variant: Variant
+    hands: Hands = field(repr=False, compare=False)
+    checks: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        trial = self.trial
+        tried = f"{trial.scenario!r}, {trial.variant!r}, repeat={trial.repeat}"
+        return f"TrialView({tried}, {trial.source}, {trial.outcome})"
+
+    @property
+    def transcript(self) -> Trace:
+        """The run as it was, from its stored events."""
+        return Trace.from_events(self.hands.events(self.trial))
+
+    @property
+    def verdicts(self) -> dict[str, Verdict]:
+        """Check → its word on the trial, for every check of the study."""
+        return {name: self.verdict(name) for name in self.checks}
+
+    def verdict(self, check: str) -> Verdict:
+        """What a check says of it. Raises UnknownCheckError."""
+        return find_check(check).grade(self.trial, self.scenario)
+
+    def replay(self) -> TrialView:
+        """The trial through today's router loop, with the replies that the model gave then; no model is called.
+
+        The result has the source "replayed" and is not stored.
+        """
+        return self.hands.replay(self)
+
+    def fork(self, variant: Variant) -> TrialView:
+        """The same scenario and repeat under another variant: run, and stored in the study."""
+        return self.hands.fork(self, variant)
+
+
+class TrialTable:
+    """Trials, in the order in which they were stored.
+
+    Example:
+        >>> study.trials.of("explicit-3x").failed("task_done").df   # doctest: +SKIP
+    """
+
+    def __init__(self, evidence: Evidence, trials: tuple[Trial, ...], hands: Hands) -> None:
+        self._evidence = evidence
+        self._trials = trials
+        self._hands = hands
+
+    def __len__(self) -> int:
+        return len(self._trials)
+
+    def __iter__(self) -> Iterator[TrialView]:
+        return (self._view(trial) for trial in self._trials)
+
+    @overload
+    def __getitem__(self, place: int) -> TrialView: ...
+    @overload
+    def __getitem__(self, place: slice) -> TrialTable: ...
+    def __getitem__(self, place: int | slice) -> TrialView | TrialTable:
+        if isinstance(place, slice):
+            return self._only(self._trials[place])
+        return self._view(self._trials[place])
+
+    def __repr__(self) -> str:
+        variants = ", ".join(dict.fromkeys(trial.variant for trial in self._trials))
+        return f"TrialTable({len(self)} trials of {variants})" if self._trials else "TrialTable(no trials)"
+
+    def of(self, variant: str | Variant) -> TrialTable:
+        """Those of one variant."""
+        name = variant if isinstance(variant, str) else variant.name
+        return self._only(tuple(trial for trial in self._trials if trial.variant == name))
+
+    def failed(self, check: str) -> TrialTable:
+        """Those that fail a check. What is missing, and what it does not apply to, is not among them.
+
+        Raises:
+            UnknownCheckError: there is no such check.
+        """
+        return self._where(check, "fail")
+
+    def passed(self, check: str) -> TrialTable:
+        """Those that pass a check. Raises UnknownCheckError."""
+        return self._where(check, "pass")
+
+    @property
+    def df(self) -> pd.DataFrame:
+        """One row a trial: what was tried, how it ended, a column a check (None: missing or not applicable), effort,
+        and who answered on which catalog and code when."""
+        import pandas as pd
+
+        names = self._evidence.checks
+        columns = ["variant", "scenario", "family", "repeat", "phrasing", "source", "outcome", *names, "model_calls",
+                   "prompt_tokens", "completion_tokens", "cost", "seconds", "retries", "model", "host",
+                   "fingerprints", "catalog", "code", "started", "error", "answer", "key"]  # fmt: skip
+        return pd.DataFrame([self._row(trial, columns) for trial in self._trials], columns=columns)
+
+    def _row(self, trial: Trial, columns: list[str]) -> list[Any]:
+        scenario = self._evidence.scenarios[trial.scenario]
+        graded = {name: _said(find_check(name).grade(trial, scenario)) for name in self._evidence.checks}
+        marks = ", ".join(trial.fingerprints)
+        row: Mapping[str, Any] = {"family": scenario.family, "fingerprints": marks, **graded}
+        return [row[name] if name in row else getattr(trial, name) for name in columns]
+
+    def _where(self, check: str, kind: str) -> TrialTable:
+        grade, scenarios = find_check(check).grade, self._evidence.scenarios
+        return self._only(
+            tuple(trial for trial in self._trials if grade(trial, scenarios[trial.scenario]).kind == kind)
+        )
+
+    def _only(self, trials: tuple[Trial, ...]) -> TrialTable:
+        return TrialTable(self._evidence, trials, self._hands)
+
+    def _view(self, trial: Trial) -> TrialView:
+        scenario, variant = self._evidence.scenarios[trial.scenario], self._evidence.variants[trial.variant]
+        return TrialView(trial, scenario, variant, self._hands, self._evidence.checks)
+
+
+def _said(verdict: Verdict) -> bool | float | None:
+    if verdict.kind in ("pass", "fail"):
+        return verdict.kind == "pass"
+    return verdict.value

@@ -1,0 +1,86 @@
+"""Studies of small suites, and child processes that run them, for the tests of running and resuming."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from evaluation_support import READ, Scripts, scenario, suite
+
+from reyn_jupyter.evaluation.scenario import Scenario
+from reyn_jupyter.evaluation.study import Study
+from reyn_jupyter.evaluation.suite import Suite
+from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.models.scripted import ScriptedModel, Step, call
+
+HERE = Path(__file__).parent
+BASE = Variant("base", model="scripted")
+BEST = BASE.but("best", mandate="explicit", reinforcement=3)
+BLIND = (call("invoke_action", action_name="file__read", args={"path": "notes.md"}), "The notes say hello.")
+
+
+def scenarios(count: int, **fields: Any) -> tuple[Scenario, ...]:
+    return tuple(scenario(f"s{number:03}", **fields) for number in range(count))
+
+
+def small(count: int = 4, **fields: Any) -> Suite:
+    return suite(*scenarios(count), **{"checks": ("first_call_is", "arguments_correct"), **fields})
+
+
+def study(path: Path | None = None, count: int = 4, *steps: Step, **options: Any) -> Study:
+    """A study of scenarios that a scripted model solves."""
+    options.setdefault("models", {"scripted": Scripts(*(steps or READ))})
+    return Study(path, options.pop("suite", None) or small(count), **options)
+
+
+class ByVariant:
+    """A model that answers by what it is sent: the explicit mandate gets one script, everything else another.
+
+    It counts its first calls, one a trial, by (prompt, repeat, mandate).
+    """
+
+    label, tier, host, real = "by-variant", "standard", None, False
+
+    def __init__(self, explicit: tuple[Step, ...] = READ, other: tuple[Step, ...] = BLIND) -> None:
+        self._scripts = {True: explicit, False: other}
+        self.asked: Counter[tuple[str, int, bool]] = Counter()
+        self.hook: Callable[[Any], Any] | None = None
+
+    async def complete(self, request: Any, on_text: Any = None) -> Any:
+        explicit = "list_actions" in request.messages[0].content and "MUST" in request.messages[0].content
+        position = sum(message.role == "assistant" for message in request.messages)
+        if position == 0:
+            self.asked[request.messages[-1].content, request.repeat, explicit] += 1
+        if self.hook is not None:
+            await self.hook(request)
+        script = self._scripts[explicit]
+        return await ScriptedModel(script[min(position, len(script) - 1)], label=self.label).complete(request)
+
+
+def child(code: str, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+    """Run code in a process of its own, with what this folder holds at hand."""
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])}
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *arguments],
+        capture_output=True, text=True, timeout=timeout, env=environ, check=False,
+    )  # fmt: skip
+
+
+def started(code: str, *arguments: str) -> subprocess.Popen[str]:
+    """The same, under way."""
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])}
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code), *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ,
+    )  # fmt: skip
+
+
+def killed(done: subprocess.CompletedProcess[str]) -> bool:
+    return done.returncode == -signal.SIGKILL

@@ -1,0 +1,109 @@
+"""A study that is killed (`kill -9`) loses and doubles nothing, and goes on where it stopped."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from study_support import BASE, child, started, study
+
+from reyn_jupyter.evaluation.locking import StudyBusyError
+
+KILLS = Path(__file__).parents[1] / "soak" / "kills.py"
+SLOW = """
+    import sys
+    from study_support import BASE, study
+    from reyn_jupyter.models.scripted import ScriptedModel
+    study(sys.argv[1], 40, models={"scripted": ScriptedModel(otherwise="Done.", delay=0.3)}).run(
+        BASE, on_progress=lambda progress: print(progress.done, flush=True)
+    )
+"""
+
+
+def kills(*arguments: str) -> list[dict[str, Any]]:
+    environ = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    done = subprocess.run(
+        [sys.executable, str(KILLS), *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        env=environ,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_a_kill_at_any_named_moment_of_a_write_leaves_whole_trials_and_the_rest_is_run_once() -> None:
+    found = {each["moment"]: each for each in kills()}
+    assert set(found) == {"before", "trial", "events", "commit", "after", "progress"}
+    # The fifth trial dies with its transaction, unless that was over.
+    stored = {moment: each["stored"] for moment, each in found.items() if moment != "progress"}
+    assert stored == {"before": 4, "trial": 4, "events": 4, "commit": 4, "after": 5}
+
+
+def test_ten_kills_at_random_moments_lose_and_double_nothing() -> None:
+    assert sum(each["killed"] for each in kills("10", "1")) == 10
+
+
+@pytest.fixture
+def running(tmp_path: Path) -> Any:
+    """A study that another process runs, slowly."""
+    process = started(SLOW, str(tmp_path / "a.sqlite"))
+    assert process.stdout is not None
+    while (line := process.stdout.readline()) == "0\n":
+        pass
+    assert line, process.communicate()[1]
+    yield process, tmp_path / "a.sqlite"
+    process.kill()
+    process.communicate()
+
+
+def test_while_another_process_runs_a_study_it_can_be_read_and_not_run(running: Any) -> None:
+    process, path = running
+    made = study(path, 40)
+    with pytest.raises(StudyBusyError, match=f"run already, by process {process.pid}"):
+        made.run(BASE)
+    reader = type(made).open(path)
+    seen = len(reader.trials)
+    assert 0 < seen < 80 and reader.verify().faults == ()
+    deadline = time.monotonic() + 20
+    while len(reader.trials) == seen and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert len(reader.trials) > seen
+
+
+def test_a_killed_runner_leaves_no_lock_behind(running: Any) -> None:
+    process, path = running
+    process.kill()
+    process.wait()
+    made = study(path, 40)
+    summary = made.run(BASE, n=40)
+    assert summary.ended == "complete" and summary.earlier > 0
+    assert (len(made.trials), made.spent.trials, made.verify().faults) == (80, 80, ())
+
+
+def test_an_unfinished_file_of_a_killed_process_is_taken_over(tmp_path: Path) -> None:
+    code = """
+        import os, signal, sqlite3, sys
+        from pathlib import Path
+        from reyn_jupyter.evaluation import migrations
+        from reyn_jupyter.evaluation.store import Store
+        migrations.MIGRATIONS = ((*migrations.MIGRATIONS[0][:3], "SELECT deadly()"),)
+        connect = sqlite3.connect
+        def connected(*args, **options):
+            db = connect(*args, **options)
+            db.create_function("deadly", 0, lambda: os.kill(os.getpid(), signal.SIGKILL))
+            return db
+        sqlite3.connect = connected
+        Store(Path(sys.argv[1]))
+    """
+    path = tmp_path / "a.sqlite"
+    assert child(code, str(path)).returncode == -9
+    assert study(path, 1).run(BASE).done == 2
