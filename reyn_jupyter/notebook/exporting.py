@@ -1,4 +1,4 @@
-"""Objects of the session as one HTML page that needs no kernel: what the notebook shows, for somebody without it.
+"""What the notebook shows as a file for somebody without it: a page, Markdown, or a table.
 
 Invariant: a page holds what was recorded when it was written, redacted as every display is, in a few megabytes.
 """
@@ -6,9 +6,10 @@ Invariant: a page holds what was recorded when it was written, redacted as every
 from __future__ import annotations
 
 import json
+import os
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.runtime.results import Card
 from reyn_jupyter.runtime.trace import Trace
@@ -18,11 +19,11 @@ if TYPE_CHECKING:
 
 
 def export(path: str | Path, *objects: object, title: str | None = None) -> Card:
-    """Write a page of some objects of the session, each as it shows in the notebook; a file that is there is replaced.
+    """Write some objects of the session, each as it shows in the notebook; a file that is there is replaced.
 
     Args:
-        path: of the file.
-        objects: runs, blobs, results, tables: whatever the session returns.
+        path: of the file. ``.md`` gives Markdown, ``.parquet`` the `.df` of one object, anything else a page.
+        objects: runs, blobs, results, tables, reports: whatever the session or a study returns.
         title: the heading; else what the first object is called.
 
     Returns:
@@ -30,7 +31,7 @@ def export(path: str | Path, *objects: object, title: str | None = None) -> Card
 
     Raises:
         TypeError: one of the objects is none of the session's.
-        ReynError: this installation lacks the renderer.
+        ReynError: this installation lacks the renderer, or there is no table to write.
         WorkspaceError: the file cannot be written there.
 
     Example::
@@ -38,14 +39,17 @@ def export(path: str | Path, *objects: object, title: str | None = None) -> Card
         trace = reyn.session().ask("how many orders are in orders.csv?")
         reyn.export("orders.html", trace, reyn.session().blobs, title="Orders")
     """
-    from reyn_jupyter.guard.workspace import Workspace
     from reyn_jupyter.notebook.errors import ReynError
-    from reyn_jupyter.notebook.render import figures
     from reyn_jupyter.notebook.render.page import to_page
     from reyn_jupyter.notebook.serving.versions import version
 
     if not objects:
         raise TypeError("export() needs at least one object: a run, a blob, a table")
+    ending = Path(path).suffix.lower()
+    if ending == ".parquet":
+        return _parquet(Path(path).absolute(), objects)
+    if ending == ".md":
+        return _markdown(Path(path).absolute(), objects)
     entries, shown = _entries(objects)
     written = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     note = f"Written by reyn-jupyter {version()} on {written}. It loads nothing from anywhere."
@@ -54,12 +58,49 @@ def export(path: str | Path, *objects: object, title: str | None = None) -> Card
     except FileNotFoundError as error:
         hint = "Install reyn-jupyter again; in a checkout, build the views first."
         raise ReynError("This installation lacks the renderer of exported pages.", hint) from error
-    file = Path(path).absolute()
-    Workspace(file.parent).write_atomic(
-        file.name, page
-    )  # a page that was there stays whole if this one does not fit
-    facts = (("file", _named(file)), ("size", figures.size(len(page))), ("holds", "\n".join(shown)))
-    return Card("export", "Exported", facts, data={"path": str(file), "bytes": len(page)})
+    return _written(Path(path).absolute(), page, shown)
+
+
+def _markdown(file: Path, objects: tuple[object, ...]) -> Card:
+    from reyn_jupyter.notebook.render.as_markdown import to_markdown
+    from reyn_jupyter.notebook.render.display import view
+    from reyn_jupyter.notebook.render.formatters import environment
+
+    views = [view(each, redact=environment()) for each in objects]
+    content = "\n".join(to_markdown(each) for each in views).encode("utf-8", "replace")
+    return _written(file, content, [each.title for each in views])
+
+
+def _parquet(file: Path, objects: tuple[object, ...]) -> Card:
+    from reyn_jupyter.notebook.errors import ReynError
+    from reyn_jupyter.outputs.parquet import write_parquet
+
+    table: Any = getattr(objects[0], "df", None) if len(objects) == 1 else None
+    if table is None:
+        raise ReynError(
+            "A Parquet file holds the table of one object.", "Give one that has a .df, or write a page."
+        )
+    part = file.with_name(f".{file.name}.{os.getpid()}.part")
+    if not write_parquet(table, part):
+        raise ReynError(
+            "The table could not be written as Parquet.", "pip install 'reyn-jupyter[sql]', or write a page."
+        )
+    part.replace(file)
+    return _card(file, file.stat().st_size, [f"{len(table):,} rows"])
+
+
+def _written(file: Path, content: bytes, shown: list[str]) -> Card:
+    from reyn_jupyter.guard.workspace import Workspace
+
+    Workspace(file.parent).write_atomic(file.name, content)  # what was there stays whole if this does not fit
+    return _card(file, len(content), shown)
+
+
+def _card(file: Path, size: int, shown: list[str]) -> Card:
+    from reyn_jupyter.notebook.render import figures
+
+    facts = (("file", _named(file)), ("size", figures.size(size)), ("holds", "\n".join(shown)))
+    return Card("export", "Exported", facts, data={"path": str(file), "bytes": size})
 
 
 def _entries(objects: tuple[object, ...]) -> tuple[list[Entry], list[str]]:

@@ -9,7 +9,12 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.evaluation.watching import watch_with
+
+if TYPE_CHECKING:
+    from reyn_jupyter.evaluation.watching import Watcher
 
 ATTRIBUTE = "_reyn_jupyter"
 TARGET = "reyn.v1"  # of comms; the protocol names it too, but loading imports nothing of it
@@ -42,6 +47,7 @@ def load(shell: Any) -> None:
     shell.input_transformers_cleanup.append(keep_question_marks)
     _displays(shell)
     _completion(shell)
+    watch_with(lambda: _card(shell))
     comms = _comms(shell)
     if comms is not None:
         comms.register_target(TARGET, _comm_opened)
@@ -66,6 +72,7 @@ def unload(shell: Any) -> None:
     if comms is not None and TARGET in comms.targets:
         # Comms that are open stay, as displays do: a reload disturbs nobody who looks.
         comms.unregister_target(TARGET, comms.targets[TARGET])
+    watch_with(None)
     delattr(shell, ATTRIBUTE)
 
 
@@ -135,7 +142,9 @@ def _displays(shell: Any) -> None:
     formatter = shell.display_formatter.ipython_display_formatter
     for module, name in (
         ("reyn_jupyter.runtime.trace", "Trace"),
+        ("reyn_jupyter.runtime.results", "Card"),
         ("reyn_jupyter.sessions.background", "BackgroundRun"),
+        ("reyn_jupyter.evaluation.progress", "RunSummary"),
     ):
         formatter.pop(f"{module}.{name}", None)
         formatter.for_type_by_name(module, name, _silent_once)
@@ -146,6 +155,12 @@ def _silent_once(shown: object) -> None:
     if live is None:
         raise NotImplementedError  # IPython's word for: show it in the ordinary way
     live.silent_once(shown)
+
+
+def _card(shell: Any) -> Watcher | None:
+    from reyn_jupyter.notebook.studying import card_for
+
+    return card_for(shell)
 
 
 def _completion(shell: Any) -> None:

@@ -46,6 +46,11 @@ def forget_shown() -> None:
     _shown.clear()
 
 
+def shown_already(shown: object) -> None:
+    """Keep an object silent when the cell displays it: what it shows stands there."""
+    _shown[id(shown)] = shown
+
+
 def silent_once(shown: object) -> None:
     """For IPython's display formatter: say nothing for an object whose card the cell shows already."""
     if _shown.pop(id(shown), None) is None:
@@ -124,7 +129,7 @@ class Card:
         """Show the run as it ended, and give it back."""
         if self._live:
             self._draw(trace, None)
-            _shown[id(trace)] = trace
+            shown_already(trace)
         return trace
 
     def follow(self, run: BackgroundRun) -> BackgroundRun:
@@ -132,7 +137,7 @@ class Card:
         if self._live:
             self._run = run
             self._show(self._bundle(_begun(run), None))
-            _shown[id(run)] = run
+            shown_already(run)
             self._listen()
         return run
 

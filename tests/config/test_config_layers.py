@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from reyn_jupyter.config import ConfigError, Effective, Settings, all_keys, load, user_path
+from reyn_jupyter.config.layers import from_mapping
 
 
 class Place:
@@ -251,3 +252,17 @@ def test_header_values_are_not_shown(place):
 def test_the_users_file_lies_where_the_environment_says(monkeypatch, tmp_path):
     monkeypatch.setenv("REYN_CONFIG_DIR", str(tmp_path))
     assert user_path() == tmp_path / "config.yaml"
+
+
+def test_settings_can_be_made_of_values_alone_without_a_look_at_any_file(place, monkeypatch):
+    user_path().parent.mkdir(parents=True)
+    user_path().write_text("router: {limits: {max_steps: 3}}\n")
+    monkeypatch.chdir(place.root)
+    (place.root / "reyn.yaml").write_text("router: {limits: {max_steps: 4}}\n")
+    effective = from_mapping(
+        {"router": {"mandate": "generic", "names": "shown"}}, {"router": {"mandate": "none"}}
+    )
+    assert effective.settings.router.limits.max_steps == 8
+    assert (effective.settings.router.mandate, effective.settings.router.names) == ("none", "shown")
+    with pytest.raises(ConfigError):
+        from_mapping({"router": {"mandat": "none"}})

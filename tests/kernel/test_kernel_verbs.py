@@ -226,7 +226,7 @@ def test_help_works_where_the_configuration_is_broken(kernel: Kernel) -> None:
     assert status.error is None or "reyn.yaml" in status.error
 
 
-def test_nothing_is_advised_that_would_not_turn_search_by_meaning_on(kernel: Kernel) -> None:
+def test_where_search_by_meaning_is_on_nothing_is_advised_to_turn_it_on(kernel: Kernel) -> None:
     for line in ("doctor", "embeddings"):
         assert "local-embed" not in kernel.run(f"%reyn {line}").text
 

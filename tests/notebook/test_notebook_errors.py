@@ -89,7 +89,7 @@ def run(
         ("%reyn config router.nams", "There is no key 'router.nams'. Did you mean router.names?"),
         ("%reyn config router.nams hidden", "router.nams: unknown key"),
         ("%reyn config router.limits.max_steps many", "router.limits.max_steps: a whole number is needed, not 'many'."),
-        ("%reyn embeddings build", "'build' is not one of status."),
+        ("%reyn embeddings burn", "'burn' is not one of status, build, clear."),
         ("%reyn list -o 1x", "-o '1x' is no variable name."),
         ("%reyn list -o class", "-o 'class' is no variable name."),
         ("%reyn ask -m 'no model' x", "'no model' is not the name of a model."),

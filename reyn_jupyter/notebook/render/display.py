@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
 from reyn_jupyter.notebook.render.actions import action_card, action_table
@@ -62,7 +63,13 @@ def view(
     for kind, draw in _VIEWS:
         if isinstance(shown, kind):
             return draw(shown, look)
-    raise TypeError(f"there is no view of {type(shown).__name__}")
+    kind = type(shown)
+    drawing = _STUDIES.get(f"{kind.__module__}.{kind.__qualname__}")
+    if drawing is None:
+        raise TypeError(f"there is no view of {kind.__name__}")
+    draw = getattr(import_module(f"reyn_jupyter.notebook.render.{drawing[0]}"), drawing[1])
+    made: View = draw(shown, look)
+    return made
 
 
 _VIEWS: tuple[tuple[type, Callable[[Any, Look], View]], ...] = (
@@ -78,6 +85,20 @@ _VIEWS: tuple[tuple[type, Callable[[Any, Look], View]], ...] = (
     (Script, script_view),
     (BackgroundRun, background_view),
 )
+
+# Types of studies by name, since importing them brings numpy: (module, function) of this package.
+_EVALUATION = "reyn_jupyter.evaluation"
+_STUDIES: dict[str, tuple[str, str]] = {
+    f"{_EVALUATION}.report.Report": ("studies", "report_view"),
+    f"{_EVALUATION}.comparison.Comparison": ("comparisons", "comparison_view"),
+    f"{_EVALUATION}.recommend.Recommendation": ("comparisons", "recommendation_view"),
+    f"{_EVALUATION}.study.Study": ("study_runs", "study_view"),
+    f"{_EVALUATION}.study_plan.StudyPlan": ("study_runs", "plan_view"),
+    f"{_EVALUATION}.progress.Progress": ("study_runs", "progress_view"),
+    f"{_EVALUATION}.progress.RunSummary": ("study_runs", "summary_view"),
+    f"{_EVALUATION}.trials.TrialTable": ("study_runs", "trials_view"),
+    f"{_EVALUATION}.trials.TrialView": ("study_runs", "trial_view"),
+}
 
 # The MIME types are named by what a display holds, so that a host can register one renderer for each.
 Kind = Literal["actions", "blob", "trace", "table", "status"]

@@ -27,6 +27,14 @@ TYPES: tuple[tuple[str, str], ...] = (
     ("reyn_jupyter.runtime.script", "Script"),
     ("reyn_jupyter.outputs.blob", "Blob"),
     ("reyn_jupyter.sessions.background", "BackgroundRun"),
+    ("reyn_jupyter.evaluation.report", "Report"),
+    ("reyn_jupyter.evaluation.comparison", "Comparison"),
+    ("reyn_jupyter.evaluation.recommend", "Recommendation"),
+    ("reyn_jupyter.evaluation.study", "Study"),
+    ("reyn_jupyter.evaluation.study_plan", "StudyPlan"),
+    ("reyn_jupyter.evaluation.progress", "RunSummary"),
+    ("reyn_jupyter.evaluation.trials", "TrialTable"),
+    ("reyn_jupyter.evaluation.trials", "TrialView"),
 )
 
 

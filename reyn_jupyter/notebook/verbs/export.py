@@ -39,8 +39,10 @@ def run(context: Context, options: ExportOptions) -> Card:
 
 
 def _target(session: Session, file: str, force: bool) -> Path:
-    if not file.endswith((".html", ".htm")):
-        raise ReynError(f"{file} is no name for a page.", "Name a file that ends in .html.")
+    if not file.endswith((".html", ".htm", ".md")):
+        raise ReynError(
+            f"{file} is no name for a page.", "Name a file that ends in .html, or in .md for Markdown."
+        )
     try:
         path = session.parts.services.workspace.resolve(file, for_write=True)
     except WorkspaceError as error:

@@ -1,0 +1,67 @@
+"""How far a variant can be relied on: pass^k, and how well its success was foretold.
+
+Invariant: a score names its scale, and what did not come from a real model is marked in its row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from reyn_jupyter.notebook.render.model import Block, Cell, Column, Grid, Point, Scatter, Section
+from reyn_jupyter.notebook.render.study_charts import PERCENT, beside
+
+if TYPE_CHECKING:
+    from reyn_jupyter.evaluation.predictability import Predictability
+    from reyn_jupyter.evaluation.statistics.rates import Mean
+    from reyn_jupyter.notebook.render.untrusted import Look
+
+
+def predictability(found: Sequence[Predictability], look: Look) -> list[Block]:
+    """The section of a report; nothing where no scenario was repeated and nothing was foretold."""
+    if all(each.again is None and each.score is None for each in found):
+        return []
+    columns = (
+        Column("variant", header=True), Column("passes again"), Column("Brier, 0 to 2", right=True),
+        Column("mean form", right=True), Column("skill", right=True), Column("forecasts", right=True),
+    )  # fmt: skip
+    rows = tuple((Cell(beside(look.line(each.variant, 60), each.source)), *_cells(each)) for each in found)
+    note = (
+        "Passes again: all of k trials of a scenario pass (pass^k). Brier: of the forecasts that were made before the "
+        "run, 0 is best; skill is against always saying what was seen, and below 0 is worse than that."
+    )
+    blocks: list[Block] = [Grid("", columns, rows, note), *(_bins(each, look) for each in found if each.bins)]
+    return [Section("How surely it passes again", tuple(blocks))]
+
+
+def _cells(found: Predictability) -> tuple[Cell, ...]:
+    score = found.score
+    again = Cell(_again(found.again, found.k)) if found.again is not None else Cell("no repeats", "muted")
+    if score is None:
+        return (again, *(Cell("–", "muted") for _ in range(3)), Cell("none", "muted"))
+    skill = "not defined" if score.skill is None else f"{score.skill:+.2f}".replace("-", "−")
+    return again, Cell(f"{score.sum:.3f}"), Cell(f"{score.mean:.3f}"), Cell(skill), Cell(f"{score.events:,}")
+
+
+def _again(found: Mean, k: int) -> str:
+    text = f"{100 * found.estimate:.0f} %"
+    if found.low is not None and found.high is not None:
+        text += f" ({100 * found.low:.0f} to {100 * found.high:.0f})"
+    return f"{text}, {k} of {k}"
+
+
+def _bins(found: Predictability, look: Look) -> Scatter:
+    """What was foretold against what came true."""
+    points = tuple(
+        Point(
+            f"{100 * each.forecast:.0f} % foretold",
+            beside(f"{100 * each.observed:.0f} % of {each.count:,}", found.source),
+            each.forecast,
+            each.observed,
+            each.low,
+            each.high,
+        )
+        for each in found.bins
+    )
+    caption = beside(look.line(found.variant, 60), found.source)
+    return Scatter(caption, points, "foretold", "came true", (0.0, 1.0), (0.0, 1.0), PERCENT, PERCENT)

@@ -1,0 +1,156 @@
+"""`%reyn eval SUITE`: how a model keeps to the catalog, measured on a suite of scenarios."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from pydantic import Field
+
+from reyn_jupyter.notebook.errors import ReynError
+from reyn_jupyter.notebook.options import Option, Options, Positional
+from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.runtime.results import Table
+from reyn_jupyter.sessions.face import Session
+
+if TYPE_CHECKING:
+    from reyn_jupyter.evaluation.progress import RunSummary
+    from reyn_jupyter.evaluation.report import Report
+    from reyn_jupyter.evaluation.variant import Variant
+
+FOLDER = Path(".reyn") / "studies"
+
+
+class EvalOptions(Options):
+    suite: Annotated[str | None, Positional("SUITE")] = None
+    model: Annotated[
+        str | None,
+        Option("-m", "MODEL"),
+        Field(description="a tier, offline, simulator, or a LiteLLM model string"),
+    ] = None
+    variants: Annotated[
+        str | None,
+        Option(takes="a,b"),
+        Field(description="variants of the suite to compare, the baseline first; its first two without it"),
+    ] = None
+    n: Annotated[
+        int | None,
+        Option("-n", "N"),
+        Field(ge=1, description="scenarios at most, from all families in proportion; all without it"),
+    ] = None
+    repeats: Annotated[
+        int,
+        Option(takes="N"),
+        Field(ge=1, le=100, description="trials of each scenario under each variant; 2 without it"),
+    ] = 2
+    stop: Annotated[
+        Literal["fixed", "evalue"],
+        Option(),
+        Field(description="evalue stops once the evidence is strong enough"),
+    ] = "fixed"
+    check: Annotated[
+        str | None,
+        Option(takes="CHECK"),
+        Field(description="what decides; the suite's own primary check without it"),
+    ] = None
+    budget: Annotated[
+        float | None, Option(takes="USD"), Field(gt=0, allow_inf_nan=False, description="US dollars at most")
+    ] = None
+    file: Annotated[
+        str | None,
+        Option(takes="FILE"),
+        Field(description="the study's file; .reyn/studies/SUITE-MODEL.sqlite without it"),
+    ] = None
+
+
+def run(context: Context, options: EvalOptions) -> Any:
+    if options.suite is None:
+        return _suites()
+    from reyn_jupyter.evaluation.checks import UnknownCheckError
+    from reyn_jupyter.evaluation.locking import StudyBusyError
+    from reyn_jupyter.evaluation.store_file import StoreError
+
+    try:
+        return _measured(context.session, options)
+    except (StoreError, StudyBusyError, UnknownCheckError) as error:
+        said = str(error)
+        hint = "--file FILE keeps this study in another file." if isinstance(error, StoreError) else ""
+        raise ReynError(said[:1].upper() + said[1:], hint) from error
+
+
+def _measured(session: Session, options: EvalOptions) -> Report | RunSummary:
+    """Run the suite and report, or tell how the run ended where nothing was tried."""
+    from reyn_jupyter.evaluation.budget import Budget
+    from reyn_jupyter.evaluation.study import Study
+    from reyn_jupyter.evaluation.suites import load_suite
+
+    assert options.suite is not None
+    suite = load_suite(options.suite)
+    chosen = _variants(suite.variants, options)
+    study = Study(
+        _file(session, options, suite.name),
+        suite,
+        root=session.parts.root,
+        budget=Budget(usd=options.budget) if options.budget is not None else None,
+    )
+    with study:
+        summary = study.run(
+            *chosen,
+            repeats=options.repeats,
+            n=options.n,
+            stop=options.stop,
+            check=options.check,
+        )
+        return study.report() if study.evidence.tried else summary
+
+
+def _variants(there: Any, options: EvalOptions) -> list[Variant]:
+    """The named variants with the model that was chosen."""
+    names = [name for part in (options.variants or "").split(",") if (name := part.strip())]
+    unknown = [name for name in names if name not in there]
+    if unknown:
+        near = difflib.get_close_matches(unknown[0], there, n=2, cutoff=0.5)
+        meant = f"Did you mean {' or '.join(near)}? " if near else ""
+        raise ReynError(f"The suite has no variant {unknown[0]!r}.", f"{meant}It has {', '.join(there)}.")
+    chosen = [there[name] for name in names or list(there)[:2]]
+    return [each.but(each.name, model=options.model) if options.model else each for each in chosen]
+
+
+def _file(session: Session, options: EvalOptions, suite: str) -> Path:
+    """Where the study is kept: a file a suite and model among the session's state, unless the person names one."""
+    if options.file is not None:
+        return session.parts.root / options.file
+    folder = session.parts.root / FOLDER
+    folder.mkdir(parents=True, exist_ok=True)
+    model = re.sub(r"[^\w.]+", "-", options.model).strip("-.") if options.model else ""
+    return folder / f"{suite}-{model}.sqlite" if model else folder / f"{suite}.sqlite"
+
+
+def _suites() -> Table:
+    """What there is to run."""
+    from reyn_jupyter.evaluation.suites import describe_suites
+
+    rows = tuple({"suite": name, "asks": title} for name, title in describe_suites().items())
+    return Table("suites", rows, "Suites", "%reyn eval SUITE runs one; -m MODEL names the model.")
+
+
+def _completions(session: Session, before: list[str], word: str) -> list[str]:
+    from reyn_jupyter.evaluation.suites import suite_names
+
+    return [] if before else list(suite_names())
+
+
+VERB = Verb(
+    "eval",
+    "measure how a model keeps to the catalog",
+    run,
+    EvalOptions,
+    (
+        "%reyn eval",
+        "%reyn eval mandates --variants generic-1x,explicit-3x -n 40",
+        "%reyn eval abstention -m light --budget 2 --stop evalue",
+    ),
+    completes=_completions,
+)

@@ -1,0 +1,99 @@
+"""A study that runs in a cell: one card that follows it, the summary once, and an interrupt that keeps what is done."""
+
+from __future__ import annotations
+
+import pytest
+from kernel_support import Kernel
+
+pytestmark = pytest.mark.kernel
+
+STUDY = """
+from reyn_jupyter.evaluation.scenario import Scenario
+
+class Slow:
+    '''Answers after a while.'''
+    label, tier, host, real = "slow", "standard", None, False
+
+    def __init__(self, seconds):
+        self.seconds = seconds
+
+    async def complete(self, request, on_text=None):
+        await asyncio.sleep(self.seconds)
+        return await ScriptedModel("The notes say hello.").complete(request)
+
+scenarios = [
+    Scenario(id=f"s{n}", family="discover", prompts={"natural": f"What do the notes say, {n}?"}, says=("hello",))
+    for n in range(8)
+]
+
+def made(seconds):
+    return reyn.Study(None, scenarios, models={"slow": Slow(seconds)}, concurrency=reyn_one)
+
+from reyn_jupyter.evaluation.concurrency import Concurrency
+reyn_one = Concurrency(most_local=1, start=1)
+base = reyn.Variant("base", model="slow")
+"""
+
+
+@pytest.fixture(scope="module", autouse=True)
+def studies(started: Kernel) -> None:
+    assert started.run(STUDY).error is None
+
+
+def test_a_run_shows_one_card_that_follows_it_and_the_summary_once(kernel: Kernel) -> None:
+    cell = kernel.run("study = made(0.1)\nstudy.run(base, repeats=1)")
+    assert cell.error is None and len(cell.outputs) == 1 and cell.updates
+    assert "… running" in cell.drawn[0] and "of 8 trials" in cell.drawn[0]
+    assert "✓ complete" in cell.text and cell.text.count("8 new trials") == 1
+    assert "scripted" in cell.text, "no real model answered, and the card says so"
+
+
+def test_a_summary_that_was_kept_shows_again_in_another_cell(kernel: Kernel) -> None:
+    cell = kernel.run("summary = made(0.0).run(base, repeats=1)")
+    assert len(cell.outputs) == 1 and "✓ complete" in cell.text
+    assert "8 new trials" in kernel.run("summary").text
+
+
+def test_an_interrupt_returns_the_summary_and_the_next_run_goes_on(kernel: Kernel) -> None:
+    kernel.run("study = made(0.4)")
+    cell = kernel.run("summary = study.run(base, repeats=1)\nsummary", interrupt_at="2 of 8")
+    assert cell.error is None and cell.reply["status"] == "ok" and cell.seconds < 5
+    assert len(cell.outputs) == 1 and "◼ interrupted" in cell.text
+    assert kernel.value("summary.ended, 0 < summary.done < 8, study.verify().faults") == (
+        "('interrupted', True, ())"
+    )
+    again = kernel.run("study.run(base, repeats=1)")
+    assert "✓ complete" in again.text and "from before" in again.text
+
+
+def test_whoever_listens_gets_the_progress_in_place_of_the_card(kernel: Kernel) -> None:
+    cell = kernel.run("told = []\nsummary = made(0.0).run(base, repeats=1, on_progress=told.append)")
+    assert cell.outputs == []
+    assert kernel.value("told[-1].done, told[-1].total") == "(8, 8)"
+
+
+def test_a_report_a_comparison_and_a_table_show_as_cards(kernel: Kernel) -> None:
+    kernel.run("study = made(0.0)\nbest = base.but('best', mandate='explicit')\nkept = study.run(base, best)")
+    for expression in (
+        "study.report()", "study.compare(base, best)", "study.recommend()", "study.trials", "study",
+        "study.trials[0]", "study.plan(base, best)",
+    ):  # fmt: skip
+        cell = kernel.run(expression)
+        assert cell.error is None, cell.error
+        assert set(cell.outputs[0]["data"]) == {
+            "application/vnd.reyn.status+json", "text/html", "text/plain"
+        }  # fmt: skip
+
+
+def test_the_verb_shows_the_run_and_then_the_report(kernel: Kernel) -> None:
+    cell = kernel.run("%reyn eval mandates -m simulator -n 4 --repeats 1")
+    assert cell.error is None and len(cell.outputs) == 2
+    assert "Simulated trials" in cell.text and "Every check" in cell.text
+    assert (kernel.workspace / ".reyn" / "studies" / "mandates-simulator.sqlite").is_file()
+
+
+def test_without_the_extension_nothing_follows_a_run(kernel: Kernel) -> None:
+    kernel.run("%unload_ext reyn_jupyter")
+    cell = kernel.run("summary = made(0.0).run(base, repeats=1)")
+    assert cell.error is None and cell.outputs == []
+    assert kernel.run("%load_ext reyn_jupyter").error is None

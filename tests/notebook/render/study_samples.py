@@ -1,0 +1,89 @@
+"""Studies to show: every object of an evaluation, with any text in every place that a person or a model fills."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from evidence_support import evidence, many, mixed, trial
+
+from reyn_jupyter.evaluation.budget import Budget
+from reyn_jupyter.evaluation.comparison import compare
+from reyn_jupyter.evaluation.evidence import Evidence
+from reyn_jupyter.evaluation.progress import Progress
+from reyn_jupyter.evaluation.recommend import recommend
+from reyn_jupyter.evaluation.report import report
+from reyn_jupyter.evaluation.scenario import Scenario
+from reyn_jupyter.evaluation.study import Study
+from reyn_jupyter.evaluation.suite import Claim
+from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.models.scripted import ScriptedModel
+
+
+def found(text: str = "x", **fields: Any) -> Evidence:
+    """Evidence of two variants in which every name, answer, error and reason holds the text."""
+    name, identity = f"a {text}"[:100], "s" + re.sub(r"[\s\x00-\x1f]", "_", text)[:150]
+    claim = Claim(id="c", sentence=f"Claimed: {text}", family="", check="first_call_is", variant=name, passed=3,
+                  trials=4, benchmark=0.5)  # fmt: skip
+    other = [
+        trial(name, identity, 0, False, answer=text, fingerprints=(text, "fp_2")),
+        trial("b", identity, 0, True, answer=text),
+        trial("b", identity, 1, "error", error=text),
+    ]
+    arms = {name: mixed(18, 24, 2), "b": mixed(6, 24, 2)}
+    variants = {
+        name: Variant(name, model=text[:200], mandate="explicit"),
+        "b": Variant("b", model=text[:200]),
+    }
+    given = {
+        "claims": (claim,),
+        "forecast": 0.7,
+        "suite": text,
+        "provenance": {"config": {"k": text}, "notes": (text,)},
+    }
+    return evidence(arms, variants=variants, more=other, **{**given, **fields})
+
+
+def study(text: str = "x", count: int = 4) -> Study:
+    """A study that was run, of a model that answers with the text."""
+    scenarios = [
+        Scenario(id=f"s{n}", family="discover", prompts={"natural": f"What, {n}?"}, says=("hello",))
+        for n in range(count)
+    ]
+    return Study(None, scenarios, models={"scripted": ScriptedModel(otherwise=f"hello {text}")})
+
+
+def every_object(text: str) -> dict[str, object]:
+    """One of each kind, the text in all of them."""
+    on = found(text)
+    first, second = on.tried
+    made = study(text)
+    base = Variant(f"base {text}"[:100], model="scripted")
+    summary = made.run(base, base.but("best", mandate="explicit"), budget=Budget(calls=1_000))
+    progress = Progress(
+        done=3, total=9, running=2, seconds=4.0, rate=0.75, eta=8.0, usd=0.02, tokens=12_000, calls=9,
+        missing={base.name: 1}, estimates=summary.estimates, log_e=1.2, sources=summary.sources,
+    )  # fmt: skip
+    return {
+        "report": report(on),
+        "comparison": compare(on, second, first),
+        "numbers": compare(on, second, first, "tokens"),
+        "recommendation": recommend(on),
+        "study": made,
+        "plan": made.plan(base, base.but("best", mandate="explicit")),
+        "progress": progress,
+        "summary": summary,
+        "trials": made.trials,
+        "trial": made.trials[0],
+    }
+
+
+def nine() -> Evidence:
+    """Nine variants, all simulated."""
+    arms = {f"variant-{n}": mixed(4 + 3 * n, 40, 2) for n in range(9)}
+    return evidence(arms, sources=dict.fromkeys(arms, "simulated"), forecast=0.5)
+
+
+def empty() -> Evidence:
+    """Nothing that could be graded."""
+    return evidence({"a": many(2, "error")})
