@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 SEARCH_LIMIT = 10
 _REMARK = 250  # bytes kept free for the note of a shortened page
 NOTHING = "No action has these words. Use others, or list_actions to see every action."
+NOT_HERE = (
+    "Nothing here fits. List one of nearest_categories with list_actions, or say that nothing here does it."
+)
 WEAK = (
     "None of these is a clear fit. Check the descriptions, list one of nearest_categories with list_actions, or say "
     "that nothing here does it."
@@ -57,10 +60,11 @@ def search_answer(found: Found, answer_bytes: int = ANSWER_BYTES) -> dict[str, A
     """
     answer: dict[str, Any] = {"items": [], "total": len(found.hits)}
     after: dict[str, Any] = {}
-    if not found.hits:
+    if found.weak and (found.hits or found.nearest_categories):
+        near = list(found.nearest_categories)
+        after = {"weak": True, "nearest_categories": near, "hint": WEAK if found.hits else NOT_HERE}
+    elif not found.hits:
         after["hint"] = NOTHING
-    elif found.weak:
-        after = {"weak": True, "nearest_categories": list(found.nearest_categories), "hint": WEAK}
     faces = ({**triple(action), "score": round(float(score), 4)} for action, score in found.hits)
     room = answer_bytes - encoded_size({**answer, **after}) - _REMARK
     answer["items"], cut = fitting(faces, room)

@@ -20,7 +20,7 @@ from reyn_jupyter.evaluation.evidence import Evidence, EvidenceError
 from reyn_jupyter.evaluation.failures import Failure, find_failures
 from reyn_jupyter.evaluation.predictability import Predictability, predictability
 from reyn_jupyter.evaluation.scenario import Source
-from reyn_jupyter.evaluation.statistics.arms import significant
+from reyn_jupyter.evaluation.statistics.arms import counted, significant
 from reyn_jupyter.evaluation.statistics.missing import worst_rate
 from reyn_jupyter.evaluation.statistics.rates import Mean, Rate, mean, rate
 from reyn_jupyter.evaluation.verdict import Check
@@ -235,7 +235,8 @@ def _warnings(
             outcomes = evidence.outcomes(variant)
             how = ", ".join(f"{outcomes[kind]} {kind}" for kind in ("error", "timeout") if outcomes[kind])
             warnings.append(
-                f"{variant}: {found.missing} trials are missing ({how}){range_}.".replace("%", " %")
+                f"{variant}: {counted(found.missing, 'trial')} {'is' if found.missing == 1 else 'are'} missing "
+                f"({how}){range_}.".replace("%", " %")
             )
             warnings += _why_missing(evidence, variant)
         marks = evidence.fingerprints(variant)
@@ -269,4 +270,7 @@ def _why_missing(evidence: Evidence, variant: str) -> list[str]:
     said = Counter(
         trial.error for trial in evidence.by_variant[variant] if trial.outcome == "error" and trial.error
     )
-    return [f"{variant}: {error} ({count} times)" for error, count in said.most_common(1)]
+    return [
+        f"{variant}: {error}{f' ({count:,} times)' if count > 1 else ''}"
+        for error, count in said.most_common(1)
+    ]

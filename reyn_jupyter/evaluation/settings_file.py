@@ -82,21 +82,32 @@ def _edited(before: bytes, changes: Mapping[str, Mapping[str, Any]], name: str) 
     from reyn_jupyter.config.reading import parse
 
     parse(before, name)  # what the session could not read is refused here too, with the line
-    yaml = _yaml()
-    data = yaml.load(before.decode("utf-8-sig")) if before.strip() else None
+    text = before.decode("utf-8-sig")
+    crlf = "\r\n" in text
+    lines = text.replace("\r\n", "\n")
+    data = _yaml().load(lines) if lines.strip() else None
     if data is None:  # nothing, or comments alone
-        lines = before.decode("utf-8-sig").rstrip()
-        return f"{lines}\n{_dump(changes)}".lstrip("\n").encode("utf-8")
-    for section, values in changes.items():
-        held = data.get(section)
-        if held is None:
-            data[section] = dict(values)
-            continue
-        if not isinstance(held, dict):
-            raise RecommendationError(f"{section} in {name} is no mapping; mend it first")
-        for key, value in values.items():
-            held[key] = value
-    return _dump(data).encode("utf-8")
+        written = f"{lines.rstrip()}\n{_dump(changes)}".lstrip("\n")
+    else:
+        for section, values in changes.items():
+            _set(data, section, values, name)
+        written = _dump(data)
+    return (written.replace("\n", "\r\n") if crlf else written).encode("utf-8")
+
+
+def _set(data: Any, section: str, values: Mapping[str, Any], name: str) -> None:
+    held = data.get(section)
+    if held is None:
+        data[section] = dict(values)
+        return
+    if not isinstance(held, dict):
+        raise RecommendationError(f"{section} in {name} is no mapping; mend it first")
+    if any(
+        each is held for key, each in data.items() if key != section
+    ):  # an alias: the others keep what they say
+        held = data[section] = dict(held)
+    for key, value in values.items():
+        held[key] = value
 
 
 def _yaml() -> Any:

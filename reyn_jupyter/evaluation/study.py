@@ -102,7 +102,7 @@ class Study:
             budget=budget or Budget(),
         )
         own = suite_of(suite)
-        self.parts = StudyParts(Store(_path(path)), own, options)
+        self.parts = StudyParts(Store(_path(path)), own, options, checked=isinstance(suite, str | Path))
         self.aio = AsyncStudy(self)
 
     @classmethod

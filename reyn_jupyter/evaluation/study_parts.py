@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from reyn_jupyter.evaluation.running import Coordinator
 from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.store import Store
 from reyn_jupyter.evaluation.suite import Suite
-from reyn_jupyter.evaluation.suites import load_suite
+from reyn_jupyter.evaluation.suites import check_suite, load_suite
 from reyn_jupyter.evaluation.tally import Order
 from reyn_jupyter.evaluation.trial import Trial
 from reyn_jupyter.evaluation.trial_run import Bench, code_version
@@ -72,12 +72,14 @@ def suite_of(suite: str | Path | Suite | Sequence[Scenario]) -> Suite:
 
 
 class StudyParts:
-    """The pieces of one study. Without a suite it is open for reading only."""
+    """The pieces of one study. Without a suite it is open for reading only; a suite that was not `checked` when it was
+    loaded is held to its catalogs before the first trial."""
 
-    def __init__(self, store: Store, suite: Suite | None, options: Options) -> None:
+    def __init__(self, store: Store, suite: Suite | None, options: Options, *, checked: bool = True) -> None:
         self.store = store
         self.suite = suite
         self.options = options
+        self._checked = checked
         self._bench: Bench | None = None
         self._workers: Workers | None = None
         self._gathered: tuple[Any, Gathered] | None = None
@@ -91,13 +93,14 @@ class StudyParts:
 
     @property
     def bench(self) -> Bench:
-        """What trials share; made on first use. Raises PlanError in a study that is open for reading."""
+        """What trials share; made on first use. Raises PlanError in a study that is open for reading, and SuiteError
+        for gold that its catalogs do not have."""
         if self._bench is None:
             options = self.options
             path = options.cassette_path
             if path is None and options.cassette != "off" and self.store.path is not None:
                 path = self.store.path.with_suffix(".cassette.jsonl")
-            self._bench = Bench(
+            made = Bench(
                 self._own_suite,
                 models=options.models,
                 cassette=options.cassette,
@@ -107,6 +110,14 @@ class StudyParts:
                 seed=options.seed,
                 timeout=options.timeout,
             )
+            if not self._checked:
+                frozen = {name: partial(_same, catalog) for name, catalog in made.catalogs.items()}
+                try:
+                    check_suite(replace(self._own_suite, catalogs=frozen))
+                except BaseException:
+                    made.close()
+                    raise
+            self._bench = made
         return self._bench
 
     @property
@@ -243,6 +254,10 @@ class StudyParts:
             if (trial.variant, trial.key, trial.source) == (variant.name, key, source):
                 return TrialView(trial, view.scenario, variant, hands)
         raise PlanError(f"The trial was not run. {summary.reason}")
+
+
+def _same(catalog: Catalog) -> Catalog:
+    return catalog
 
 
 def _settings(root: str | Path) -> Settings:

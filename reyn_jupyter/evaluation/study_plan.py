@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from reyn_jupyter.evaluation.evidence import Evidence
+from reyn_jupyter.evaluation.scenario import Source
 from reyn_jupyter.evaluation.statistics.power import Plan, plan
 from reyn_jupyter.evaluation.statistics.rates import wilson
 from reyn_jupyter.evaluation.trial import Trial
@@ -27,6 +28,7 @@ class StudyPlan:
         usd, tokens: expected of all trials together; None where no trial of both variants tells, or the price is
             not known.
         seconds: the sum of the expected durations, were the trials run one after another; None as above.
+        sources: where the trials come from that tell the cost; empty where none does.
     """
 
     plan: Plan
@@ -34,6 +36,7 @@ class StudyPlan:
     usd: float | None
     tokens: int | None
     seconds: float | None
+    sources: tuple[Source, ...] = ()
 
     @property
     def enough(self) -> bool:
@@ -53,7 +56,9 @@ class StudyPlan:
         if self.tokens is None:
             return f"{said}. What they cost is told once a few trials ran."
         cost = f"${self.usd:,.2f}, " if self.usd is not None else ""
-        return f"{said}. Expected: {cost}{self.tokens:,} tokens, {self.seconds:,.0f} s of model time."
+        others = [source for source in self.sources if source != "real"]
+        mark = f", as {' and '.join(others)} trials have it" if others else ""
+        return f"{said}. Expected{mark}: {cost}{self.tokens:,} tokens, {self.seconds:,.0f} s of model time."
 
     def __repr__(self) -> str:
         return "\n".join([self.sentence, *(f"- {each}" for each in self.plan.assumptions)])
@@ -83,6 +88,7 @@ def planned(
         sum(each * _mean([trial.cost or 0.0 for trial in arm]) for arm in trials) if priced else None,
         round(sum(each * _mean([_tokens(trial) for trial in arm]) for arm in trials)),
         sum(each * _mean([trial.seconds for trial in arm]) for arm in trials),
+        tuple(sorted({evidence.sources[variant.name] for variant in variants})),
     )
 
 

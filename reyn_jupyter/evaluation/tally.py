@@ -85,6 +85,7 @@ class Tally:
         self._left = {each.id: len(order.variants) * len(order.repeats) for each in order.scenarios}
         self._values: dict[str, dict[str, dict[int, float]]] = {each.name: {} for each in order.variants}
         self._in_a_row: Counter[str] = Counter()
+        self._erred: set[str] = set()
         self._fingerprints: dict[str, list[str]] = defaultdict(list)
         self._evidence = Sequential(order.alpha)
 
@@ -115,7 +116,7 @@ class Tally:
             self.end("evalue", f"Stopped: {said}.")
 
     def watch(self, variant: str, trial: Trial) -> None:
-        """Note of a fresh trial what a reader should know: a model that changed, or one that never answers."""
+        """Note of a fresh trial what a reader should know: a model that changed, an error, or one that never answers."""
         known = self._fingerprints[variant]
         fresh = [mark for mark in trial.fingerprints if mark not in known]
         if (known and fresh) or len(fresh) > 1:
@@ -125,6 +126,9 @@ class Tally:
                 "trials before and after may differ."
             )
         known.extend(fresh)
+        if trial.outcome == "error" and trial.error and variant not in self._erred:
+            self._erred.add(variant)
+            self.warnings.append(f"{variant}: a trial ended in an error: {trial.error}")
         self._in_a_row[variant] = self._in_a_row[variant] + 1 if trial.outcome == "error" else 0
         if self._in_a_row[variant] >= GIVE_UP:
             said = f"the last {GIVE_UP} trials of {variant} ended in an error ({trial.error})"

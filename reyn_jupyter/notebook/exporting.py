@@ -17,6 +17,10 @@ from reyn_jupyter.runtime.trace import Trace
 if TYPE_CHECKING:
     from reyn_jupyter.notebook.render.page import Entry
 
+WHOLE_BYTES = (
+    512 * 1024
+)  # of one object in a page, where no kernel and no recording could give the rest of it
+
 
 def export(path: str | Path, *objects: object, title: str | None = None) -> Card:
     """Write some objects of the session, each as it shows in the notebook; a file that is there is replaced.
@@ -106,7 +110,7 @@ def _card(file: Path, size: int, shown: list[str]) -> Card:
 def _entries(objects: tuple[object, ...]) -> tuple[list[Entry], list[str]]:
     """The objects as a page holds them, and what each is called."""
     from reyn_jupyter.notebook.render.as_html import to_html
-    from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
+    from reyn_jupyter.notebook.render.as_snapshot import SNAPSHOT_BYTES, to_snapshot
     from reyn_jupyter.notebook.render.display import view
     from reyn_jupyter.notebook.render.formatters import environment
     from reyn_jupyter.notebook.render.page import Entry
@@ -123,7 +127,8 @@ def _entries(objects: tuple[object, ...]) -> tuple[list[Entry], list[str]]:
         made = view(each, redact=environment())
         answers = ENGINE.run(recorded(current.session(), live, room))
         room -= len(json.dumps(answers, ensure_ascii=False))
-        snapshot = to_snapshot(made, SESSION_ID, live if answers else None)
+        limit = WHOLE_BYTES if live is None else SNAPSHOT_BYTES
+        snapshot = to_snapshot(made, SESSION_ID, live if answers else None, limit)
         entries.append(Entry(snapshot, to_html(made), answers))
         shown.append(_title(each) or made.title)
     return entries, shown

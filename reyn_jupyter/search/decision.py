@@ -11,6 +11,8 @@ import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from reyn_jupyter.search.ranking import LEXICAL_WEIGHT
 
 if TYPE_CHECKING:
@@ -20,34 +22,39 @@ if TYPE_CHECKING:
     from reyn_jupyter.search.ranking import DenseLeg, Floats
 
 LOOKED_AT = 30  # of the best
-_COMPARED = 10  # of the best that are compared with the request and with one another
+_COVERED = 10  # of the best whose words are compared
+_COHERENT = 5  # of the best that are compared with one another
 
 
 @dataclass(frozen=True)
 class Features:
-    """What the decision reads: of many more that were tried, those that one set's fit carries over to the other.
+    """What the decision reads.
 
     Attributes:
         score: of the best record, both legs together.
+        similarity: cosine of request and best record; 0 without vectors.
+        coherence, closeness: mean cosine, and mean centred cosine, among the five best; 0 without vectors.
         coverage: the largest share of the request's rare words that one of the ten best holds.
-        lead, rise: how far the best stands above the fifth, and above the tenth.
-        company: mean cosine among the ten best: a request that hits a field of the catalog finds what is alike; 0
-            without vectors.
-        twin: centred cosine of the best and what is most like it among the ten; 0 without vectors.
-        size: logarithm of the number of records.
+        unknown: share of the request's words that no record holds.
+        lead, rise: how far the best stands above the fifth, and above the thirtieth.
+        length, size: logarithms of the words of the request and of the records.
     """
 
     score: float
+    similarity: float
+    coherence: float
+    closeness: float
     coverage: float
+    unknown: float
     lead: float
     rise: float
-    company: float
-    twin: float
+    length: float
     size: float
 
     def row(self) -> list[float]:
-        """The features in order, then how the score changes its meaning with the catalog's size."""
-        return [*(float(getattr(self, each.name)) for each in fields(self)), self.score * self.size]
+        """The features in order, then how score and similarity change their meaning with the catalog's size."""
+        plain = [float(getattr(self, each.name)) for each in fields(self)]
+        return [*plain, self.score * self.size, self.similarity * self.size]
 
 
 @dataclass(frozen=True)
@@ -66,9 +73,13 @@ class Model:
 
 UNHEARD = 0.5  # the least confidence where no word of the request is known, and meaning speaks alone
 
-# In the order of `Features.row`. The thresholds lose 5 % of the requests that have an answer in a whole catalog.
-BOTH_LEGS = Model(-0.7795, (-0.285, 1.615, 3.205, 1.764, 4.767, 0.2694, -0.4916, 0), 0.1985)
-WORDS_ONLY = Model(0.1371, (1.666, 3.628, 1.931, 0.7008, 0, 0, -0.3179, 0), 0.2724)
+# In the order of `Features.row`. The thresholds lose 5 % of the requests that have an answer.
+BOTH_LEGS = Model(
+    -6.738,
+    (3.865, 6.222, 8.254, -5.311, 3.935, 2.482, 2.298, -1.153, 0.2264, -0.0279, -0.2658, -0.5918),
+    0.2161,
+)
+WORDS_ONLY = Model(-1.624, (8.946, 0, 0, 0, 4.234, 1.735, -1.186, 4.07, -0.2296, -0.1145, -1.024, 0), 0.2756)
 
 
 def features(
@@ -77,31 +88,40 @@ def features(
     parsed: Parsed,
     lexical: LexicalIndex,
     dense: DenseLeg | None,
+    asked: Floats | None,
 ) -> Features:
     """The features of a ranking.
 
     Args:
         ranked: positions of the best, best first, at least one.
         scores: of all records, shape (n,).
+        asked: the request's vector, shape (d,); None where words alone rank, as is `dense` then.
     """
-    best = ranked[:_COMPARED]
-    top = [float(scores[position]) for position in best]
-    held = [position for position in best if dense is not None and dense.held[position]]
-    company = twin = 0.0
-    if dense is not None and len(held) > 1:
-        rows, count = dense.vectors[held], len(held)
-        company = float(((rows @ rows.T).sum() - count) / (count * (count - 1)))
-        first, *others = dense.centred(held)
-        twin = max(float(first @ other) for other in others)
+    top = [float(scores[position]) for position in ranked[:LOOKED_AT]]
+    similarity = coherence = closeness = 0.0
+    if dense is not None and asked is not None:
+        similarity = float(np.nan_to_num(dense.vectors[ranked[0]] @ asked))
+        held = [position for position in ranked[:_COHERENT] if dense.held[position]]
+        if len(held) > 1:
+            coherence, closeness = _mutual(dense.vectors[held]), _mutual(dense.centred(held))
     return Features(
         score=top[0],
-        coverage=max(lexical.coverage(parsed, position) for position in best),
+        similarity=similarity,
+        coherence=coherence,
+        closeness=closeness,
+        coverage=max(lexical.coverage(parsed, position) for position in ranked[:_COVERED]),
+        unknown=parsed.unknown,
         lead=top[0] - top[min(4, len(top) - 1)],
         rise=top[0] - top[-1],
-        company=company,
-        twin=twin,
+        length=math.log1p(parsed.words),
         size=math.log1p(len(scores)),
     )
+
+
+def _mutual(rows: Floats) -> float:
+    """The mean cosine of different rows of length 1."""
+    count = len(rows)
+    return float(((rows @ rows.T).sum() - count) / (count * (count - 1)))
 
 
 def scale(parsed: Parsed) -> float:

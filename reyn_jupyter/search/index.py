@@ -56,6 +56,7 @@ class Answer:
 class _Scored(NamedTuple):
     parsed: Parsed
     scores: Floats  # -inf for what must not be found
+    asked: Floats | None  # the request's vector
     dense: ranking.DenseLeg | None
     allowed: NDArray[np.bool_]
     worded: bool  # an allowed record holds a word of the request
@@ -123,11 +124,6 @@ class Index:
         return int(self._dense.held.sum()) if self._dense is not None else 0
 
     @property
-    def vectors(self) -> Floats | None:
-        """The vectors that it was given, one row a record; not to be changed."""
-        return self._dense.vectors if self._dense is not None else None
-
-    @property
     def lexical_only(self) -> bool:
         """Whether words alone rank."""
         return self.embedder is None or not self.vectors_held
@@ -187,7 +183,9 @@ class Index:
         return self._features(scored, ranked) if scored is not None and ranked else None
 
     def _features(self, scored: _Scored, ranked: Sequence[int]) -> decision.Features:
-        return decision.features(ranked, scored.scores, scored.parsed, self._lexical, scored.dense)
+        return decision.features(
+            ranked, scored.scores, scored.parsed, self._lexical, scored.dense, scored.asked
+        )
 
     def _scores(self, query: str, categories: Collection[str] | None) -> _Scored | None:
         """The scores of all records; None where nothing was asked or nothing may be found."""
@@ -199,11 +197,12 @@ class Index:
             return None
         lexical = self._lexical.scores(parsed)
         dense = None if self.lexical_only else self._dense
-        centred = None if dense is None else dense.similarities(self.query_vector(query))
+        asked = None if dense is None else self.query_vector(query)
+        centred = None if dense is None or asked is None else dense.similarities(asked)
         scores = ranking.fused(lexical, parsed.mass, centred)
         found = allowed if dense is not None else allowed & (lexical > 0)
         scores[~found] = -np.inf
-        return _Scored(parsed, scores, dense, allowed, bool((lexical[allowed] > 0).any()))
+        return _Scored(parsed, scores, asked, dense, allowed, bool((lexical[allowed] > 0).any()))
 
     def _hits(self, query: str, scored: _Scored, limit: int, pool: Sequence[int]) -> list[tuple[str, float]]:
         found = ranking.without_copies(pool, scored.scores, self.records, self._names.squashed, scored.dense)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -91,11 +91,6 @@ class Remembering:
             self._known |= dict(zip(missing, self.model.embed(missing), strict=True))
         return np.array([self._known[text] for text in texts], np.float32).reshape(len(texts), -1)
 
-    def fresh(self, text: str) -> np.ndarray:
-        """The vector of one text, computed anew."""
-        found: np.ndarray = self.model.embed([text])[0]
-        return found
-
     def keep(self) -> None:
         if self._file is not None:
             np.savez(
@@ -104,15 +99,14 @@ class Remembering:
 
 
 def indexed(records: Sequence[Record], embedder: Remembering | None) -> Index:
-    """An index over a set's records; by words alone without an embedder."""
+    """An index in which every record is a category of its own, so that some can be left out of a search."""
     from reyn_jupyter.search.index import Index
 
-    return Index(records) if embedder is None else build(records, embedder)
+    alone = [replace(record, category=record.id) for record in records]
+    return Index(alone) if embedder is None else build(alone, embedder)
 
 
-def without(index: Index, request: Request) -> Index:
-    """An index that never held the actions which a request needs: its statistics know nothing of them."""
+def without(index: Index, request: Request) -> list[str]:
+    """All categories of an `indexed` index but those of the actions that a request needs."""
     gold = frozenset().union(*request.gold)
-    kept = [place for place, record in enumerate(index.records) if record.id not in gold]
-    vectors = None if index.vectors is None else index.vectors[kept]
-    return index.updated([index.records[place] for place in kept], vectors)
+    return [record.id for record in index.records if record.id not in gold]

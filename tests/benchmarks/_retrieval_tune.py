@@ -19,13 +19,11 @@ if TYPE_CHECKING:
 
     from reyn_jupyter.search.index import Index
 
-SIZES = (3, 10, 25, 60, 300, None)  # records; None is all of them
-SMALL, DRAWS = 25, 30  # up to so many records, so many catalogs are drawn
-MOST, MOST_SMALL = 400, 10  # requests of each kind a catalog
+SIZES = (30, 100, 400, None)  # records; None is all of them
+MOST = 400  # requests of each kind a catalog
 WHOLE = 3.0  # how much a whole catalog weighs against a drawn one
 LOSS = 0.05  # of answerable requests, that the threshold gives up
 RIDGE = 1e-3
-ANSWERABLE = 0  # the first kind of examples
 WEIGHTS = (0.03, 0.04, 0.045, 0.05, 0.06)
 
 
@@ -56,52 +54,41 @@ def decisions(sets: Sequence[LabelledSet], embedder: Remembering) -> None:
 def fit(sets: Sequence[LabelledSet], embedder: Remembering | None) -> Model:
     rng = np.random.default_rng(0)
     rows: list[list[float]] = []
-    labels: list[bool] = []
+    labels: list[int] = []
     shares: list[float] = []
     whole: list[list[float]] = []
     for each, other in (sets, sets[::-1]):
         for size in SIZES:
             if size is not None and size >= len(each.records):
                 continue
-            found: dict[int, list[list[float]]] = {}
-            for _ in range(DRAWS if size is not None and size <= SMALL else 1):
-                for kind, some in enumerate(_examples(_drawn(each, size, embedder, rng), each, other, rng)):
-                    found.setdefault(kind, []).extend(some)
-            for kind, some in found.items():
-                rows += some
-                labels += [kind == ANSWERABLE] * len(some)
-                weight = (2 if kind == ANSWERABLE else 1) * (WHOLE if size is None else 1)
-                shares += [weight / max(1, len(some))] * len(some)
-            whole += found[ANSWERABLE] if size is None else []
+            drawn = rng.permutation(len(each.records))[:size]
+            index = indexed([each.records[place] for place in sorted(drawn)], embedder)
+            for label, found in _examples(index, each, other, rng):
+                rows += found
+                labels += [label] * len(found)
+                weight = (2 if label else 1) * (WHOLE if size is None else 1)
+                shares += [weight / max(1, len(found))] * len(found)
+                whole += found if label and size is None else []
     model = _logistic(np.array(rows), np.array(labels), np.array(shares))
     confidences = [model.confidence(Features(*row[: len(fields(Features))])) for row in whole]
     return Model(model.constant, model.weights, float(np.quantile(confidences, LOSS)))
 
 
-def _drawn(
-    each: LabelledSet, size: int | None, embedder: Remembering | None, rng: np.random.Generator
-) -> Index:
-    places = sorted(rng.permutation(len(each.records))[:size])
-    return indexed([each.records[place] for place in places], embedder)
-
-
 def _examples(
     index: Index, own: LabelledSet, other: LabelledSet, rng: np.random.Generator
-) -> list[list[list[float]]]:
-    """Rows of features of three kinds: answerable, needed actions taken away, of the other set."""
+) -> list[tuple[int, list[list[float]]]]:
+    """Rows of features: answerable, needed actions left out, of the other set."""
     held = {record.id for record in index.records}
-    most = MOST_SMALL if index.size <= SMALL else MOST
     answerable = [r for r in own.half(TUNING) if held & frozenset().union(*r.gold)]
-    answerable, strange = (
-        [some[place] for place in rng.permutation(len(some))[:most]]
-        for some in (answerable, other.half(TUNING))
+    answerable = [answerable[place] for place in rng.permutation(len(answerable))[:MOST]]
+    strange = other.half(TUNING)
+    strange = [strange[place] for place in rng.permutation(len(strange))[:MOST]]
+    groups = (
+        (1, [index.features(r.text) for r in answerable]),
+        (0, [index.features(r.text, categories=without(index, r)) for r in answerable]),
+        (0, [index.features(r.text) for r in strange]),
     )
-    kinds = (
-        [index.features(r.text) for r in answerable],
-        [without(index, r).features(r.text) for r in answerable],
-        [index.features(r.text) for r in strange],
-    )
-    return [[each.row() for each in found if each is not None] for found in kinds]
+    return [(label, [each.row() for each in found if each is not None]) for label, found in groups]
 
 
 def _logistic(rows: np.ndarray, labels: np.ndarray, shares: np.ndarray) -> Model:

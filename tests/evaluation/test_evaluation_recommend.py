@@ -37,7 +37,8 @@ def test_the_best_variant_is_recommended_with_its_evidence() -> None:
     assert found.chosen.variant == GATE and found.confidence == "clear" and found.tier == "light"
     assert found.sentence == (
         "use gpt-mini as tier light with the universal surface, discovery by gate and the explicit mandate ×3 "
-        "(gate: 90 % on lists first, 95 % CI 77 to 96, 40 trials in 40 scenarios; clear: no other is more than 5 points better)."
+        "(gate: 90 % on lists first, 95 % CI 77 to 96, 40 trials in 40 scenarios; clear: no other is more than "
+        "5 points better)."
     )
     assert found.evidence[0].winner == "gate" and found.settings["router.names"] == "shown"
 
@@ -185,6 +186,22 @@ def test_a_file_of_comments_alone_keeps_them(tmp_path: Path) -> None:
     path.write_text("# nothing yet\n")
     recommend(clear()).write(path)
     assert path.read_text().startswith("# nothing yet\nrouter:\n")
+
+
+def test_a_section_that_others_share_by_an_alias_changes_alone(tmp_path: Path) -> None:
+    path = tmp_path / "reyn.yaml"
+    path.write_text("shared: &x {mandate: none}\nrouter: *x\n")
+    recommend(clear()).write(path)
+    text = path.read_text()
+    assert "shared: &x {mandate: none}\n" in text and "mandate: explicit" in text
+
+
+def test_line_ends_stay_those_of_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "reyn.yaml"
+    path.write_bytes(MINE.replace("\n", "\r\n").encode())
+    recommend(clear()).write(path)
+    written = path.read_bytes()
+    assert written.count(b"\n") == written.count(b"\r\n") > 10 and b"# the small one\r\n" in written
 
 
 def test_a_trusted_file_stays_trusted_and_an_untrusted_one_gains_nothing(tmp_path: Path) -> None:

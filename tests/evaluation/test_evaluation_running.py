@@ -282,7 +282,8 @@ def test_a_catalog_that_changed_is_told_and_its_scenarios_are_tried_again(tmp_pa
     records = [
         {"name": "lookup", "description": "Look up.", "parameters": {"type": "object", "properties": {}}}
     ]
-    other = study(path, suite=small(2, catalogs={"standard": lambda: Catalog.from_records(records)}))
+    more = {"standard": lambda: Catalog.standard() + Catalog.from_records(records)}
+    other = study(path, suite=small(2, catalogs=more))
     assert any("catalog 'standard' changed" in said for said in other.moved)
     summary = other.run(BASE, repeats=1)
     assert summary.earlier == 0 and any("catalog" in said for said in summary.warnings)

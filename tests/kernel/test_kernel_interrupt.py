@@ -81,6 +81,8 @@ def test_interrupting_the_question_denies_it_and_stops_the_run(kernel: Kernel) -
 
 
 def test_a_view_that_fails_stops_the_run_and_is_said_in_one_line(kernel: Kernel) -> None:
+    # Without search nothing comes between the start of the run and the model.
+    kernel.run("%reyn config action_retrieval.embedding_class null")
     kernel.run(HANG + "says(hang)")
     cell = kernel.run(
         "publisher = get_ipython().display_pub\nworking = publisher.publish\n"

@@ -35,7 +35,7 @@ LOOK = "invoke file__read path=data/orders.csv"
         ("script", "Script", "session.invoke_action('file__read'"),
         ("history", "Table", "Conversation"),
         ("memory", "Table", "Nothing yet"),
-        ("embeddings status", "Card", "comes with a later version"),
+        ("embeddings status", "Card", "Search by meaning"),
         ("models", "Table", "offline"),
         ("config", "Table", "router.limits.max_steps"),
         ("config router.limits.max_steps", "Table", "8"),

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
 import nbformat
 import pytest
-from nbclient import NotebookClient
+from executing_support import LARGEST_DISPLAY, NOTEBOOKS, executed
 from nbconvert.exporters import HTMLExporter
 
-from reyn_jupyter.demo import REPOSITORY
 from reyn_jupyter.notebook.render.display import WIDGET_MIME
 
-NOTEBOOKS = REPOSITORY / "notebooks"
 NAMES = ("02_explore_catalog.ipynb", "03_large_outputs.ipynb")
-LARGEST_DISPLAY = 100 * 1024
 
 pytestmark = pytest.mark.kernel
 
@@ -35,24 +31,6 @@ def large(tmp_path_factory: pytest.TempPathFactory) -> Any:
 @pytest.fixture(params=["explored", "large"])
 def ran(request: pytest.FixtureRequest) -> Any:
     return request.getfixturevalue(request.param)
-
-
-def executed(name: str, folder: Path) -> Any:
-    """A notebook as it stands after a run in a copy of its folder."""
-    shutil.copytree(NOTEBOOKS / "data", folder / "data")
-    notebook = nbformat.read(NOTEBOOKS / name, as_version=4)
-    with pytest.MonkeyPatch.context() as patch:
-        for name in ("REYN_STATE_DIR", "REYN_CONFIG_DIR", "IPYTHONDIR"):
-            patch.setenv(name, str(folder / name.lower()))
-        NotebookClient(
-            notebook,
-            timeout=120,
-            kernel_name="python3",
-            resources={"metadata": {"path": str(folder)}},
-            store_widget_state=False,
-        ).execute()
-    notebook.metadata["folder"] = str(folder)
-    return notebook
 
 
 def test_every_cell_runs(ran: Any) -> None:

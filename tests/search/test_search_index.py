@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reyn_jupyter.search import build
+from reyn_jupyter.search import build, ranking
 from reyn_jupyter.search.embedders.packaged import PackagedMiniLM, weights_folder
 from reyn_jupyter.search.index import Index
 from reyn_jupyter.search.records import Record, RecordError
+from reyn_jupyter.search.tokens import runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -236,3 +237,27 @@ def test_an_updated_index_takes_new_vectors(embedder: PackagedMiniLM, index: Ind
     assert moved.search("how warm is it") == Index(RECORDS[::-1], vectors[::-1], embedder).search(
         "how warm is it"
     )
+
+
+def test_a_large_catalog_ranks_as_a_small_one_does(
+    embedder: PackagedMiniLM, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    vectors = embedder.embed([record.description or record.name for record in RECORDS])
+    small = Index(RECORDS, vectors, embedder)
+    monkeypatch.setattr(ranking, "TURNED", 0)  # rows are then read as they lie, in a file perhaps
+    large = Index(RECORDS, vectors, embedder)
+    for asked in ("how warm is it", "отчёт", "write to a colleague"):
+        near, far = small.search(asked), large.search(asked)
+        assert _ids(near) == _ids(far)
+        assert np.allclose([score for _, score in near], [score for _, score in far], atol=1e-5)
+
+
+@given(st.text(st.characters(max_codepoint=127)))
+def test_runs_of_plain_text_are_those_of_any_text(text: str) -> None:
+    assert runs(f"é {text}") == ["é", *runs(text)]
+
+
+def test_a_handful_of_actions_is_told_from_an_answer(embedder: PackagedMiniLM) -> None:
+    few = build([Record("1", "read_file", "Read a text file."), Record("2", "pay_invoice")], embedder)
+    assert few.answer("walk the dog").weak
+    assert not few.answer("settle the bill of March").weak

@@ -76,7 +76,7 @@ def test_confidence_falls_when_the_needed_tool_is_taken_away(tools: tuple[Labell
     labelled, index = tools
     chosen = _some(labelled)
     there = np.array([index.answer(each.text).confidence for each in chosen])
-    gone = np.array([without(index, each).answer(each.text).confidence for each in chosen])
+    gone = np.array([index.answer(each.text, categories=without(index, each)).confidence for each in chosen])
     assert there.mean() > gone.mean() + 0.08
 
 

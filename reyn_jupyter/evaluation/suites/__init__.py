@@ -49,7 +49,7 @@ def load_suite(name: str | Path) -> Suite:
     path = Path(name).expanduser()
     if path.suffix not in (".yaml", ".yml"):
         near = difflib.get_close_matches(str(name), names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}"
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}."
         raise SuiteError(f"there is no suite {str(name)!r}; {hint} A suite of your own is a .yaml file.")
     suite = read_suite(path)
     check_suite(suite)

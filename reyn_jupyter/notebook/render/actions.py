@@ -56,11 +56,8 @@ def action_table(table: ActionTable, look: Look) -> View:
     if payload.get("weak"):
         near = names(payload.get("nearest_categories"), look)
         where = f" Nearest categories: {near}." if near else ""
-        blocks.append(
-            Message(
-                f"Nothing here fits well; these are only the nearest.{where}", "warn", hint(payload, look)
-            )
-        )
+        what = "Nothing here fits well; these are only the nearest." if table.rows else "Nothing here fits."
+        blocks.append(Message(what + where, "warn", "%reyn list CATEGORY shows all of one."))
     elif not table.rows:
         blocks.append(
             Message("No action matches.", "info", hint(payload, look) or "%reyn list shows all of them.")
@@ -71,14 +68,17 @@ def action_table(table: ActionTable, look: Look) -> View:
     if next_line:
         blocks.append(Commands((next_line,), "Next page" if not search else "More"))
     notes = [note for note in (_note(payload, look),) if note is not None]
-    return View(
-        "actions", title, (), tuple(_facts(table, look)), (*blocks, *notes), "%reyn list CATEGORY --limit N"
-    )
+    badges = (Badge("weak", "warn"),) if payload.get("weak") else ()
+    shown = (*blocks, *notes)
+    return View("actions", title, badges, tuple(_facts(table, look)), shown, "%reyn list CATEGORY --limit N")
 
 
 def _rows(table: ActionTable, look: Look) -> Grid:
     scored = any(row.get("score") is not None for row in table.rows)
-    columns: tuple[Column, ...] = COLUMNS if not scored else (*COLUMNS, Column("score", right=True))
+    # The score stands beside the name: what is left out of a narrow view is at its end.
+    columns: tuple[Column, ...] = (
+        COLUMNS if not scored else (COLUMNS[0], Column("score", right=True), *COLUMNS[1:])
+    )
     rows = tuple(action_cells(row, look, scored) for row in table.rows[:ROWS])
     if not any(row.get("uses") for row in table.rows[:ROWS]):
         # Two columns of nothing would only take the width that the descriptions need.
@@ -91,7 +91,7 @@ def _rows(table: ActionTable, look: Look) -> Grid:
 
 
 def action_cells(row: Mapping[str, Any], look: Look, scored: bool = False) -> tuple[Cell, ...]:
-    """The cells of one action, in the order of `COLUMNS`."""
+    """The cells of one action, in the order of `COLUMNS`; the score, where there are some, after the name."""
     purity = look.line(row.get("purity") or "unknown", 20)
     permission = look.line(row.get("permission") or "", 40)
     uses, last, score = row.get("uses"), row.get("last_ms"), row.get("score")
@@ -108,7 +108,7 @@ def action_cells(row: Mapping[str, Any], look: Look, scored: bool = False) -> tu
         ),
     ]
     if scored:
-        cells.append(Cell(f"{score:.2f}" if isinstance(score, int | float) else "–"))
+        cells.insert(1, Cell(f"{score:.2f}" if isinstance(score, int | float) else "–"))
     return tuple(cells)
 
 

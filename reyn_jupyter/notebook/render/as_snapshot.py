@@ -25,12 +25,13 @@ _SMALL = "left out to keep this display small"
 Json = dict[str, Any]
 
 
-def to_snapshot(view: View, session_id: str, live: Live | None = None) -> Json:
-    """What a display holds, as JSON of at most 24 KB.
+def to_snapshot(view: View, session_id: str, live: Live | None = None, limit: int = SNAPSHOT_BYTES) -> Json:
+    """What a display holds, as JSON of at most `limit` bytes.
 
     Args:
         session_id: of the kernel session that `live` belongs to.
         live: what a view may go on with while that session lives.
+        limit: bytes; 24 KB unless it is for a page of its own.
 
     Example:
         >>> to_snapshot(View("status", "Ready"), "s")["view"]["title"]
@@ -46,10 +47,10 @@ def to_snapshot(view: View, session_id: str, live: Live | None = None) -> Json:
         "view": whole,
         "live": None if live is None else live.model_dump(mode="json"),
     }
-    if json_size(made) > SNAPSHOT_BYTES:
+    if json_size(made) > limit:
         cutter = _Cutter(whole["knob"])
         whole["blocks"] = []
-        room = SNAPSHOT_BYTES - json_size(made) - json_size(cutter.left_out)
+        room = limit - json_size(made) - json_size(cutter.left_out)
         kept = cutter.blocks(blocks, room)
         whole["blocks"] = [*kept, cutter.left_out] if cutter.dropped else kept
     return made
@@ -129,7 +130,8 @@ class _Cutter:
         if kind in ("paragraph", "heading"):
             return [self._spans(block, limit)]
         if kind in ("quote", "section", "fold"):
-            return [{**block, "blocks": self.blocks(block["blocks"], limit - _bare(block, "blocks"))}]
+            inner = self.blocks(block["blocks"], limit - _bare(block, "blocks"))
+            return [{**block, "blocks": inner}] if inner else []  # no heading over nothing
         if kind == "code":
             cut = {**block, "more": f"… cut to keep this display small{self._end}"}
             return [{**cut, "text": _text_within(block["text"], limit - _bare(cut, "text", ""))}]

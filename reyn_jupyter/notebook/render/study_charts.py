@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from reyn_jupyter.evaluation.report import said
 from reyn_jupyter.evaluation.statistics.arms import significant
 from reyn_jupyter.evaluation.statistics.rates import Mean, Rate
+from reyn_jupyter.notebook.render import figures
 from reyn_jupyter.notebook.render.model import Block, Interval, Intervals, Tone
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ def rates(report: Report, look: Look) -> list[Block]:
 def _rate_row(figure: Figure, look: Look) -> Interval:
     found = figure.found
     assert found is not None
-    detail = [f"{found.trials:,} trials, {found.scenarios:,} scenarios"]
+    detail = [f"{figures.count(found.trials, 'trial')}, {figures.count(found.scenarios, 'scenario')}"]
     detail += [f"{figure.missing} missing"] if figure.missing else []
     detail += [f"n/a {figure.not_applicable}"] if figure.not_applicable else []
     detail += [figure.source] if figure.source != "real" else []
@@ -110,7 +111,7 @@ def _difference_row(label: str, difference: Difference, found: Comparison, tone:
         text += f" ({' to '.join(bounds)})"
     whole = difference is found.difference
     p = found.p
-    detail = [f"{difference.pairs:,} pairs"]
+    detail = [figures.count(difference.pairs, "pair")]
     if whole and found.e_value is not None:
         detail.append(f"e-value {found.e_value:,.3g}")
     if whole and p is not None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.statistics.rates import Mean, Rate
 from reyn_jupyter.notebook.render import figures
 from reyn_jupyter.notebook.render.model import (
@@ -70,7 +71,7 @@ def progress_view(progress: Progress, look: Look) -> View:
         "done", f"{100 * share:.0f} %", share, detail=f"{progress.running} under way", tone="info"
     )
     blocks: list[Block] = [Intervals("", (done,), (0.0, 1.0), bars=True)]
-    blocks += _estimates(progress.estimates, progress.sources, look)
+    blocks += _estimates("So far, on what decides", progress.estimates, progress.sources, look)
     if progress.log_e is not None:
         blocks.append(Facts((("evidence (log e-value)", f"{progress.log_e:.2f}"),)))
     lacking = sum(progress.missing.values())
@@ -96,7 +97,7 @@ def summary_view(summary: RunSummary, look: Look) -> View:
     facts.append(figures.money(summary.usd) if summary.usd is not None else "cost not known")
     facts += [f"{summary.tokens:,} tokens"] if summary.tokens else []
     blocks: list[Block] = [Paragraph((Span(look.text(summary.sentence, 600)),))]
-    blocks += _estimates(summary.estimates, summary.sources, look)
+    blocks += _estimates(find_check(summary.check).title, summary.estimates, summary.sources, look)
     blocks += [Message(look.text(warning, 500), "warn") for warning in summary.warnings]
     blocks.append(
         Commands(("study.report()", f'study.trials.failed("{summary.check}")', "study.recommend()"))
@@ -207,11 +208,13 @@ def figure(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 100 else f"{value:.4g}"
 
 
-def _estimates(found: Mapping[str, Rate | Mean], sources: Mapping[str, Source], look: Look) -> list[Block]:
+def _estimates(
+    caption: str, found: Mapping[str, Rate | Mean], sources: Mapping[str, Source], look: Look
+) -> list[Block]:
     means = tuple(
         (
             look.line(variant, 60),
-            beside(f"{measured(each)}, {each.trials:,} trials", sources.get(variant, "real")),
+            beside(f"{measured(each)}, {figures.count(each.trials, 'trial')}", sources.get(variant, "real")),
         )
         for variant, each in found.items()
         if isinstance(each, Mean)
@@ -225,9 +228,9 @@ def _estimates(found: Mapping[str, Rate | Mean], sources: Mapping[str, Source], 
             each.estimate,
             each.low,
             each.high,
-            beside(f"{each.trials:,} trials", sources.get(variant, "real")),
+            beside(figures.count(each.trials, "trial"), sources.get(variant, "real")),
         )
         for variant, each in found.items()
         if isinstance(each, Rate)
     )
-    return [Intervals("So far", rows, (0.0, 1.0), PERCENT, bars=True)] if rows else []
+    return [Intervals(caption, rows, (0.0, 1.0), PERCENT, bars=True)] if rows else []

@@ -91,7 +91,7 @@ def _measured(session: Session, options: EvalOptions) -> Report | RunSummary:
     chosen = _variants(suite.variants, options)
     study = Study(
         _file(session, options, suite.name),
-        suite,
+        options.suite,
         root=session.parts.root,
         budget=Budget(usd=options.budget) if options.budget is not None else None,
     )

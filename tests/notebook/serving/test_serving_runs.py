@@ -84,7 +84,7 @@ def test_a_model_step_shows_what_was_new_in_its_request_and_the_reply(workspace:
     ask, run, _ = ran(workspace, invoke("file__read", path="notes.txt"), "Three.")
     first, second = (ask("trace.part", run=run, id=each) for each in ("m1", "m2"))
     assert "How many lines has notes.txt?" in words(first["request"])
-    assert "4 tools offered" in words(first["request"]) and "asks for invoke_action" in words(
+    assert "5 tools offered" in words(first["request"]) and "asks for invoke_action" in words(
         first["response"]
     )
     assert "How many lines" not in words(second["request"]), "only the messages that are new"
