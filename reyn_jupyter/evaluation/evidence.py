@@ -164,4 +164,6 @@ class Evidence:
             there = ", ".join(self.tried) or "none yet; run some with study.run(…)"
             near = get_close_matches(variant, self.tried, n=1)
             hint = f"did you mean {near[0]!r}? There" if near else "there"
-            raise EvidenceError(f"there are no trials of a variant {variant!r}; {hint} are trials of: {there}")
+            raise EvidenceError(
+                f"there are no trials of a variant {variant!r}; {hint} are trials of: {there}"
+            )

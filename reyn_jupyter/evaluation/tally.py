@@ -116,7 +116,7 @@ class Tally:
             self.end("evalue", f"Stopped: {said}.")
 
     def watch(self, variant: str, trial: Trial) -> None:
-        """Note of a fresh trial what a reader should know: a model that changed, an error, or one that never answers."""
+        """Note of a fresh trial what a reader should know: a changed model, an error, one that never answers."""
         known = self._fingerprints[variant]
         fresh = [mark for mark in trial.fingerprints if mark not in known]
         if (known and fresh) or len(fresh) > 1:

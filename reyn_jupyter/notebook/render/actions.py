@@ -59,9 +59,9 @@ def action_table(table: ActionTable, look: Look) -> View:
         what = "Nothing here fits well; these are only the nearest." if table.rows else "Nothing here fits."
         blocks.append(Message(what + where, "warn", "%reyn list CATEGORY shows all of one."))
     elif not table.rows:
-        blocks.append(
-            Message("No action matches.", "info", hint(payload, look) or "%reyn list shows all of them.")
-        )
+        all_of_them = "%reyn list shows all of them."
+        way = f"Use other words; {all_of_them}" if search else hint(payload, look) or all_of_them
+        blocks.append(Message("No action matches.", "info", way))
     if table.rows:
         blocks.append(_rows(table, look))
     next_line = _next(table, look)

@@ -8,7 +8,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.notebook.render.model import Block, Cell, Column, Grid, Point, Scatter, Section
+from reyn_jupyter.notebook.render.model import (
+    Block,
+    Cell,
+    Column,
+    Fold,
+    Grid,
+    Point,
+    Scatter,
+    Section,
+    Span,
+)
 from reyn_jupyter.notebook.render.study_charts import PERCENT, beside
 
 if TYPE_CHECKING:
@@ -30,7 +40,12 @@ def predictability(found: Sequence[Predictability], look: Look) -> list[Block]:
         "Passes again: all of k trials of a scenario pass (pass^k). Brier: of the forecasts that were made before the "
         "run, 0 is best; skill is against always saying what was seen, and below 0 is worse than that."
     )
-    blocks: list[Block] = [Grid("", columns, rows, note), *(_bins(each, look) for each in found if each.bins)]
+    blocks: list[Block] = [Grid("", columns, rows, note)]
+    charts = tuple(_bins(each, look) for each in found if each.bins)
+    if charts:
+        blocks.append(
+            Fold((Span("What was foretold, and what came true"),), (), "one chart a variant", charts)
+        )
     return [Section("How surely it passes again", tuple(blocks))]
 
 

@@ -6,6 +6,7 @@ from html import unescape
 
 from render_samples import NOW, Reader, card, row
 
+from reyn_jupyter.catalog.search import Found, search_answer
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.notebook.render.figures import money, seconds, size
 from reyn_jupyter.runtime.results import ActionCard, ActionTable, Card, Table
@@ -47,6 +48,14 @@ def test_a_search_shows_scores_and_says_when_nothing_fits_well() -> None:
     text = text_of(found)
     assert "Actions for “moon”" in text and "0.31" in text
     assert "Nothing here fits well" in text and "Nearest categories: table." in text
+    assert "[weak]" in text.splitlines()[0] and text.index("score") < text.index("category")
+
+
+def test_a_weak_answer_without_a_hit_still_names_the_nearest_categories() -> None:
+    payload = search_answer(Found((), weak=True, nearest_categories=("table", "file")))
+    text = text_of(ActionTable(payload, (), "search", "moon"))
+    assert "[weak]" in text and "Nothing here fits. Nearest categories: table, file." in text
+    assert "these are only the nearest" not in text and "No action has these words" not in text
 
 
 def test_no_hit_says_what_to_do() -> None:
