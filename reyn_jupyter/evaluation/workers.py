@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 from collections.abc import Mapping
@@ -72,6 +73,10 @@ class Workers:
                 f"workers={count} needs a suite and models that can be sent to another process ({error}). "
                 "Leave workers out, or define them in a module instead of a cell."
             ) from error
+        main = sys.modules.get("__main__")
+        if main is not None and not hasattr(main, "__spec__"):
+            # An embedded shell puts a bare namespace there; a spawned process asks it where it came from.
+            main.__spec__ = None
         # Forking a process that has threads, as a kernel has, may copy a lock that nobody opens again.
         self._pool = ProcessPoolExecutor(
             count, multiprocessing.get_context("spawn"), initializer=_begin, initargs=(sent, os.getpid())

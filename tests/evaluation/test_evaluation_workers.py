@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import sys
 import time
+import types
 from pathlib import Path
 
 import pytest
@@ -79,3 +81,11 @@ def alive(process: int) -> bool:
         return False
     state = Path(f"/proc/{process}/stat")
     return not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def test_workers_start_where_the_main_module_is_a_bare_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = types.ModuleType("__main__")  # as an embedded shell leaves it
+    del bare.__spec__
+    monkeypatch.setitem(sys.modules, "__main__", bare)
+    with Study(None, small(2), workers=1) as made:
+        assert made.run(SIMULATED).ended == "complete"
