@@ -32,7 +32,8 @@ from reyn_jupyter.evaluation.trials import Hands, TrialTable, TrialView
 from reyn_jupyter.evaluation.variant import Variant
 from reyn_jupyter.evaluation.verifying import StoreCheck, verify
 from reyn_jupyter.evaluation.watching import watcher
-from reyn_jupyter.runtime.engine import Interrupted, publisher
+from reyn_jupyter.runtime.engine import publisher
+from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.sessions.wiring import ENGINE
 
 if TYPE_CHECKING:

@@ -28,8 +28,9 @@ from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.router.asking import Delta
 from reyn_jupyter.runtime import results
 from reyn_jupyter.runtime.desk import DESK, OpenQuestion
-from reyn_jupyter.runtime.engine import Interrupted, running_loop
+from reyn_jupyter.runtime.engine import running_loop
 from reyn_jupyter.runtime.events import ModelReplied, RunEnded, RunStarted
+from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.sessions.background import BackgroundRun
 from reyn_jupyter.sessions.face import Session

@@ -15,7 +15,7 @@ from reyn_jupyter.notebook import extension, verbs
 from reyn_jupyter.notebook.errors import ReynError, ReynInterrupt
 from reyn_jupyter.notebook.options import Options, parse, parse_leading
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.engine import Interrupted
+from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.runtime.results import ActionCard, ActionTable, Inspection, Result
 from reyn_jupyter.runtime.runlog import RunLogError
 from reyn_jupyter.runtime.script import ScriptError

@@ -10,8 +10,9 @@ from typing import Any
 
 from reyn_jupyter.runtime.consent import Answer
 from reyn_jupyter.runtime.desk import DESK, OpenQuestion, UnknownQuestionError
-from reyn_jupyter.runtime.engine import Job, also_tell, running_loop
+from reyn_jupyter.runtime.engine import also_tell, running_loop
 from reyn_jupyter.runtime.events import Event
+from reyn_jupyter.runtime.pump import Job
 from reyn_jupyter.runtime.run import new_run_id
 from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.sessions.options import AskOptions

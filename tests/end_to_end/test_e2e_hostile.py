@@ -178,7 +178,7 @@ def test_a_blocking_handler_cannot_hold_the_notebook_for_good(workspace: Path) -
     code = """
         import os, signal, sys, threading, time
         from e2e_support import category, invoke, scripted
-        from reyn_jupyter.runtime.engine import Interrupted
+        from reyn_jupyter.runtime.pump import Interrupted
 
         async def block(args, context):
             time.sleep(60)

@@ -8,7 +8,8 @@ import time
 
 import pytest
 
-from reyn_jupyter.runtime.engine import Engine, Interrupted, WouldDeadlockError, publisher
+from reyn_jupyter.runtime.engine import Engine, WouldDeadlockError, publisher
+from reyn_jupyter.runtime.pump import Interrupted
 
 
 @pytest.fixture

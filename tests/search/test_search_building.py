@@ -17,7 +17,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reyn_jupyter.runtime.engine import Engine, Interrupted, publisher
+from reyn_jupyter.runtime.engine import Engine, publisher
+from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.search.building import FIRST_BATCH, LOCAL_BATCH, build, holder, store_key
 from reyn_jupyter.search.database import StoreError
 from reyn_jupyter.search.embedders.serving import LocalEmbedder

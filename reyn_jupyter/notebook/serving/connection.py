@@ -31,7 +31,8 @@ from reyn_jupyter.notebook.serving.protocol import (
     Welcome,
 )
 from reyn_jupyter.notebook.serving.registry import operations
-from reyn_jupyter.runtime.engine import Job, running_loop
+from reyn_jupyter.runtime.engine import running_loop
+from reyn_jupyter.runtime.pump import Job
 from reyn_jupyter.sessions.wiring import ENGINE
 
 MOST = 64  # requests of one connection under way

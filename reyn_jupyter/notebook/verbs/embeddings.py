@@ -8,7 +8,7 @@ from reyn_jupyter.notebook.errors import ReynInterrupt
 from reyn_jupyter.notebook.in_place import InPlace
 from reyn_jupyter.notebook.options import Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.engine import Interrupted
+from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.runtime.results import Card
 from reyn_jupyter.search.progress import Progress
 
