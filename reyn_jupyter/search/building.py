@@ -88,6 +88,8 @@ async def build(
 
 async def _vectors(embedder: AnyEmbedder, batch: list[Record]) -> dict[str, Floats]:
     """One vector a record, by digest."""
+    import numpy as np
+
     texts = [texts_of(record) for record in batch]
     flat = [text for several in texts for text in several]
     if isinstance(embedder, HostedEmbedder):
@@ -97,7 +99,9 @@ async def _vectors(embedder: AnyEmbedder, batch: list[Record]) -> dict[str, Floa
     found: dict[str, Floats] = {}
     place = 0
     for record, several in zip(batch, texts, strict=True):
-        found[record.digest] = joined(rows[place : place + len(several)])
+        vector = joined(rows[place : place + len(several)])
+        if np.isfinite(vector).all():  # what a model has no numbers for is found by its words
+            found[record.digest] = vector
         place += len(several)
     return found
 
@@ -136,13 +140,13 @@ async def _locked(store: VectorStore, wait: bool, told: Callable[[Holder], None]
             f"{lock}: {error.strerror or error}.", "Make the folder .reyn/state of the workspace writable."
         ) from error
     try:
-        said = False
+        tries = 0
         while not _taken(descriptor):
-            if not wait:
-                raise BusyError(_named(lock))
-            if not said:
+            if tries == 1:  # the first time it may have been somebody who only looked: see `holder`
+                if not wait:
+                    raise BusyError(_named(lock))
                 told(_named(lock))
-                said = True
+            tries += 1
             await asyncio.sleep(_POLL)
         with suppress(OSError):  # a full disk: who holds the lock is then not told, and it holds all the same
             os.ftruncate(descriptor, 0)

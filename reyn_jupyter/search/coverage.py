@@ -94,9 +94,9 @@ class Covering:
             if now is None or not _same(now.snapshot, snapshot) or now.key != key:
                 records = self._records(snapshot)
                 before = now.known if now is not None and now.key == key else set()
+                self._stale = False  # before the look: what is stored meanwhile is for the next one
                 known = self._known(key, {record.digest for record in records} - before) if key else set()
-                now = Coverage(snapshot, key, records, known | before)
-                self.now, self._stale = now, False
+                self.now = now = Coverage(snapshot, key, records, known | before)
             elif self._stale and key is not None:
                 self._stale = False
                 now.known |= self._known(key, now.missing)
@@ -156,18 +156,23 @@ class Covering:
         for row, record in enumerate(coverage.records):
             if record.digest in coverage.known:
                 rows.setdefault(record.digest, []).append(row)
+        there: set[str] = set()
         try:
             dimension = self._store().dimension(coverage.key)
-            if dimension is None:
-                return None
-            made = self._room((len(coverage.records), dimension))
-            for digests, found in self._pieces(coverage.key, rows):
-                for digest, vector in zip(digests, found, strict=True):
-                    made[rows[digest]] = vector
+            made = self._room((len(coverage.records), dimension or 0))
+            for digests, found in self._pieces(coverage.key, rows) if dimension else ():
+                there.update(digests)
+                at = [(row, place) for place, digest in enumerate(digests) for row in rows[digest]]
+                made[[row for row, _ in at]] = found[[place for _, place in at]]
         except StoreError as error:
             self._trouble(error)
+            there.clear()
+        # A file that broke was set aside, and another process may have cleared it.
+        coverage.known -= rows.keys() - there
+        coverage.count()
+        if not there:
             return None
-        self._matrix = (coverage.key, {digest: places[0] for digest, places in rows.items()}, made)
+        self._matrix = (coverage.key, {digest: rows[digest][0] for digest in there}, made)
         made = made.view()
         made.flags.writeable = False
         return np.asarray(made)
@@ -189,11 +194,17 @@ class Covering:
         path = self._store().path
         if shape[0] * shape[1] * 4 < MAPPED or path is None:
             return np.full(shape, np.nan, np.float32)
-        with tempfile.TemporaryFile(dir=path.parent) as file:  # the mapping outlives the name and the handle
-            mapped: Floats = np.memmap(file, np.float32, "w+", shape=shape)
-        for start in range(0, shape[0], CHUNK):
-            mapped[start : start + CHUNK] = np.nan
-        return mapped
+        try:
+            with tempfile.TemporaryFile(dir=path.parent) as file:  # the mapping outlives name and handle
+                # Written, not mapped: a full disk is then an error, where touching a page would end the process.
+                for start in range(0, shape[0], CHUNK):
+                    rows = min(CHUNK, shape[0] - start)
+                    file.write(np.full((rows, shape[1]), np.nan, np.float32).tobytes())
+                file.flush()
+                mapped: Floats = np.memmap(file, np.float32, "r+", shape=shape)
+            return mapped
+        except OSError:
+            return np.full(shape, np.nan, np.float32)
 
 
 def _same(left: CatalogSnapshot, right: CatalogSnapshot) -> bool:

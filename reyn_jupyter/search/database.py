@@ -7,14 +7,15 @@ one is never changed.
 from __future__ import annotations
 
 import sqlite3
-import time
 from pathlib import Path
+
+from reyn_jupyter.outputs.sqlite import connected, log_ahead
 
 NAME = "actions.sqlite"
 VERSION = 1
 _PROGRAM = 0x52E7A1D0  # SQLite's application_id: whose file this is
 _PAGE = 16_384  # bytes: ten vectors of 384 numbers to a page, where 4,096 would hold two
-_PATIENCE = 5_000  # milliseconds that a writer waits for another one
+PATIENCE = 5.0  # seconds that a writer waits for another one
 _TABLES = """
     CREATE TABLE models (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, dimension INTEGER NOT NULL);
     CREATE TABLE vectors (
@@ -31,15 +32,9 @@ class StoreError(Exception):
         self.hint = hint
 
 
-def connected(path: str) -> sqlite3.Connection:
-    db = sqlite3.connect(path, timeout=_PATIENCE / 1000, isolation_level=None, check_same_thread=False)
-    db.execute(f"PRAGMA busy_timeout = {_PATIENCE}")
-    return db
-
-
 def checked(path: Path) -> sqlite3.Connection:
     """Open the file, after a look whose it is. Raises StoreError for a foreign or a newer one."""
-    db = connected(str(path))
+    db = connected(str(path), PATIENCE)
     try:
         return set_up(db, path)
     except BaseException:
@@ -49,9 +44,7 @@ def checked(path: Path) -> sqlite3.Connection:
 
 def read_only(path: Path) -> sqlite3.Connection:
     """A file in a folder where nothing can be written, the log beside it neither: read as it stands."""
-    return sqlite3.connect(
-        f"{path.as_uri()}?immutable=1", uri=True, isolation_level=None, check_same_thread=False
-    )
+    return connected(f"{path.absolute().as_uri()}?immutable=1", PATIENCE, uri=True)
 
 
 def set_up(db: sqlite3.Connection, path: Path | None = None) -> sqlite3.Connection:
@@ -71,25 +64,11 @@ def set_up(db: sqlite3.Connection, path: Path | None = None) -> sqlite3.Connecti
     if empty:
         db.execute(f"PRAGMA page_size = {_PAGE}")
         db.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    _log_ahead(db)
-    db.execute("PRAGMA synchronous = NORMAL")
+    log_ahead(db, PATIENCE)
     db.execute("PRAGMA foreign_keys = ON")
     if empty:
         _create(db)
     return db
-
-
-def _log_ahead(db: sqlite3.Connection) -> None:
-    """Switch to the write-ahead log; the switch itself does not wait for others, so it is tried for a while."""
-    deadline = time.monotonic() + _PATIENCE / 1000
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)
 
 
 def _create(db: sqlite3.Connection) -> None:

@@ -7,6 +7,7 @@ ranking; records that are called what was asked for come first; without vectors 
 from __future__ import annotations
 
 import functools
+import operator
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,8 +18,10 @@ import numpy as np
 from reyn_jupyter.catalog.text import encodable
 from reyn_jupyter.search import decision, ranking
 from reyn_jupyter.search.lexical import LONGEST_QUERY, LexicalIndex, Parsed
+from reyn_jupyter.search.names import Names
+from reyn_jupyter.search.reading import Read
 from reyn_jupyter.search.records import Record, RecordError, records_of
-from reyn_jupyter.search.vocabulary import Tokens, Vocabulary
+from reyn_jupyter.search.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 REMEMBERED = 256  # requests whose vectors are kept
 _BEYOND = decision.LOOKED_AT  # of the best beyond the limit, that may move up when copies step back
 _NAMED_FROM = 0.97  # scores from here on are those of records that are called what was asked for
+_MISSPELT = 0.96  # and from here on, those that are called nearly so
+_TIER = 0.006  # between two ways to be called so
 _CATEGORIES = 3
 
 
@@ -58,7 +63,7 @@ class _Scored(NamedTuple):
     scores: Floats  # -inf for what must not be found
     asked: Floats | None  # the request's vector
     dense: ranking.DenseLeg | None
-    allowed: NDArray[np.bool_]
+    allowed: NDArray[np.bool_] | None  # None for all
     worded: bool  # an allowed record holds a word of the request
 
 
@@ -78,40 +83,55 @@ class Index:
     ['b']
     """
 
+    _lexical: LexicalIndex
+    _names: Names
+    _places: dict[str, int]  # of records, by id
+    _order: NDArray[np.int32]  # the rank of each record's id
+    _categories: dict[str, NDArray[np.int32]]
+
     def __init__(
         self,
         records: Iterable[Record | Mapping[str, object]],
         vectors: Floats | None = None,
         embedder: Embedder | None = None,
     ) -> None:
-        self.query_vector = functools.lru_cache(maxsize=REMEMBERED)(functools.partial(_embedded, embedder))
-        self._fill(records_of(records), vectors, embedder, Vocabulary(), {})
+        self._remembered = functools.lru_cache(maxsize=REMEMBERED)(functools.partial(_embedded, embedder))
+        self._fill(records_of(records), vectors, embedder, None)
 
     def _fill(
         self,
         records: tuple[Record, ...],
         vectors: Floats | None,
         embedder: Embedder | None,
-        vocabulary: Vocabulary,
-        known: dict[str, Tokens],
+        before: Index | None,
     ) -> None:
-        self.records, self.embedder = records, embedder
         if vectors is not None and (vectors.ndim != 2 or len(vectors) != len(records)):
             raise RecordError(
                 f"Vectors of shape {vectors.shape} do not fit {len(records)} records; give one row each, "
                 "NaN where a record has none yet."
             )
-        read = [known.get(each.digest) if known else None for each in records]
-        tokens = [old or vocabulary.read(each) for old, each in zip(read, records, strict=True)]
-        self._lexical = LexicalIndex(tokens, vocabulary)
-        self._names = ranking.Names(records, self._lexical)
+        self.records, self.embedder = records, embedder
         self._dense = ranking.DenseLeg(vectors) if vectors is not None and len(records) else None
-        by_id = sorted(range(len(records)), key=lambda position: records[position].id)
-        self._order = np.empty(len(records), np.intp)
-        self._order[by_id] = np.arange(len(records))
-        self._categories: dict[str, list[int]] = defaultdict(list)
+        if before is not None and _are_the_same(records, before.records):
+            self._lexical, self._names, self._places = before._lexical, before._names, before._places
+            self._order, self._categories = before._order, before._categories
+            return
+        if before is not None and before._lexical.crowded:
+            before = None
+        vocabulary = Vocabulary() if before is None else before._lexical.vocabulary
+        if before is None:
+            read = Read.of(records, vocabulary)
+        else:
+            read = before._lexical.read.again(records, vocabulary, before.records, before._places)
+        self._places = {record.id: position for position, record in enumerate(records)}
+        self._lexical = LexicalIndex(read, vocabulary)
+        self._names = Names(records, self._places, self._lexical)
+        self._order = np.empty(len(records), np.int32)
+        self._order[[self._places[each] for each in sorted(self._places)]] = np.arange(len(records))
+        categories: dict[str, list[int]] = defaultdict(list)
         for position, record in enumerate(records):
-            self._categories[record.category].append(position)
+            categories[record.category].append(position)
+        self._categories = {name: np.array(held, np.int32) for name, held in categories.items()}
 
     @property
     def size(self) -> int:
@@ -121,23 +141,35 @@ class Index:
     @property
     def vectors_held(self) -> int:
         """How many of them have a vector."""
-        return int(self._dense.held.sum()) if self._dense is not None else 0
+        return self._dense.count if self._dense is not None else 0
 
     @property
     def lexical_only(self) -> bool:
         """Whether words alone rank."""
         return self.embedder is None or not self.vectors_held
 
+    def query_vector(self, query: str) -> Floats:
+        """The vector of a request, shape (d,); the last few hundred are remembered.
+
+        Raises:
+            ValueError: it is not one of finite numbers, as many as those of the records.
+            Exception: whatever the embedder raises.
+        """
+        found = self._remembered(encodable(query[:LONGEST_QUERY]))
+        if self._dense is not None and len(found) != self._dense.vectors.shape[1]:
+            raise ValueError(
+                f"the model gave {len(found)} numbers, and the actions' vectors have "
+                f"{self._dense.vectors.shape[1]}; if it changed behind its name: %reyn embeddings clear, then build"
+            )
+        return found
+
     def updated(
         self, records: Iterable[Record | Mapping[str, object]], vectors: Floats | None = None
     ) -> Index:
         """An index over other records that takes over what it knows of those it had; this one stays as it is."""
-        known = {
-            record.digest: tokens for record, tokens in zip(self.records, self._lexical.tokens, strict=True)
-        }
         other = Index.__new__(Index)
-        other.query_vector = self.query_vector
-        other._fill(records_of(records), vectors, self.embedder, self._lexical.vocabulary, known)
+        other._remembered = self._remembered
+        other._fill(records_of(records), vectors, self.embedder, self)
         return other
 
     def search(
@@ -172,7 +204,7 @@ class Index:
             return Answer((), True, 0.0)
         model = decision.WORDS_ONLY if scored.dense is None else decision.BOTH_LEGS
         confidence = model.confidence(self._features(scored, ranked))
-        weak = confidence < (model.threshold if scored.worded else decision.UNHEARD)
+        weak = confidence < model.threshold
         nearest = self._nearest(ranked, scored.scores) if weak else ()
         return Answer(hits if scored.worded or not weak else (), weak, confidence, nearest)
 
@@ -184,34 +216,48 @@ class Index:
 
     def _features(self, scored: _Scored, ranked: Sequence[int]) -> decision.Features:
         return decision.features(
-            ranked, scored.scores, scored.parsed, self._lexical, scored.dense, scored.asked
+            ranked, self.records, scored.scores, scored.parsed, self._lexical, scored.dense
         )
 
     def _scores(self, query: str, categories: Collection[str] | None) -> _Scored | None:
         """The scores of all records; None where nothing was asked or nothing may be found."""
         parsed = self._lexical.parse(query)
-        allowed = np.full(self.size, categories is None)
-        for category in dict.fromkeys(categories or ()):
-            allowed[self._categories.get(category, [])] = True
-        if not parsed.words or not allowed.any():
+        allowed = None if categories is None else self._within(categories)
+        if not parsed.words or not self.size or (allowed is not None and not allowed.any()):
             return None
         lexical = self._lexical.scores(parsed)
         dense = None if self.lexical_only else self._dense
         asked = None if dense is None else self.query_vector(query)
         centred = None if dense is None or asked is None else dense.similarities(asked)
-        scores = ranking.fused(lexical, parsed.mass, centred)
-        found = allowed if dense is not None else allowed & (lexical > 0)
-        scores[~found] = -np.inf
-        return _Scored(parsed, scores, asked, dense, allowed, bool((lexical[allowed] > 0).any()))
+        scores = ranking.fused(lexical, parsed.mass, centred, whole=dense is None or dense.whole)
+        if allowed is not None:
+            lexical[~allowed] = 0
+            scores[~allowed] = -np.inf
+        if dense is None:
+            scores[lexical <= 0] = -np.inf
+        return _Scored(parsed, scores, asked, dense, allowed, bool(lexical.any()))
+
+    def _within(self, categories: Collection[str]) -> NDArray[np.bool_]:
+        allowed = np.zeros(self.size, np.bool_)
+        for category in dict.fromkeys(categories):
+            if category in self._categories:
+                allowed[self._categories[category]] = True
+        return allowed
 
     def _hits(self, query: str, scored: _Scored, limit: int, pool: Sequence[int]) -> list[tuple[str, float]]:
-        found = ranking.without_copies(pool, scored.scores, self.records, self._names.squashed, scored.dense)
         highest = decision.scale(scored.parsed)
-        shown = {position: 0.969 * _unit(score / highest) for position, score in found.items()}
+        shown = ranking.without_copies(
+            pool,
+            lambda score: 0.959 * _unit(score / highest),
+            scored.scores,
+            self.records,
+            scored.dense,
+            limit,
+        )
         for position, level in self._names.tiers(query).items():
-            if scored.allowed[position]:
-                score = float(scored.scores[position])
-                shown[position] = _NAMED_FROM + 0.01 * (level - 1) + 0.009 * _unit(score / highest)
+            if scored.allowed is None or scored.allowed[position]:
+                least = _NAMED_FROM + _TIER * (level - 1) if level else _MISSPELT
+                shown[position] = least + 0.005 * _unit(float(scored.scores[position]) / highest)
         ordered = sorted(shown.items(), key=lambda pair: (-pair[1], self.records[pair[0]].id))
         return [(self.records[position].id, score) for position, score in ordered[:limit]]
 
@@ -223,10 +269,17 @@ class Index:
         return tuple(ordered[:_CATEGORIES])
 
 
+def _are_the_same(some: Sequence[Record], others: Sequence[Record]) -> bool:
+    return len(some) == len(others) and all(map(operator.is_, some, others))
+
+
 def _unit(score: float) -> float:
     return min(1.0, max(0.0, score))
 
 
 def _embedded(embedder: Embedder | None, query: str) -> Floats:
     assert embedder is not None, "words alone rank without an embedder"
-    return np.asarray(embedder.embed([encodable(query[:LONGEST_QUERY])])[0], np.float32)
+    found = np.asarray(embedder.embed([query])[0], np.float32)
+    if not np.isfinite(found).all():
+        raise ValueError("the model gave no finite numbers for this request")
+    return found

@@ -8,27 +8,31 @@ Relevance Framework: BM25 and Beyond" (2009), section 3.6.
 from __future__ import annotations
 
 import math
-from array import array
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reyn_jupyter.search.spelling import Spelling
-from reyn_jupyter.search.tokens import STOP_WORDS, runs, stem
+from reyn_jupyter.search import common
+from reyn_jupyter.search.reading import FIELDS
+from reyn_jupyter.search.spelling import Spelling, one_letter_off
+from reyn_jupyter.search.tokens import LONGEST_STEMMED, STOP_WORDS, pieces, runs, stem, tokens_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reyn_jupyter.search.vocabulary import Tokens, Vocabulary
+    from reyn_jupyter.search.reading import Read
+    from reyn_jupyter.search.vocabulary import Vocabulary
 
 K1 = 2.0  # how soon more occurrences of a word stop to count
 FIELD_WEIGHTS = np.array([3.0, 1.0, 1.0, 1.0])  # name, description, names of parameters, their descriptions
 FIELD_LENGTHS = np.array([0.1, 0.3, 0.3, 0.3])  # how much a long text is held against its field
 LONGEST_QUERY = 4_000  # characters
+LONE_WORD = 6  # letters of a name of one word that may be misspelt
+SPARE = 20_000  # tokens that no record holds any more, which are kept in case they come back
 MOST_WORDS = 128  # different words of a request that are looked up
-_STOPPED = frozenset(map(stem, STOP_WORDS)) | STOP_WORDS
+LONGEST_ECHO = 1_000  # characters of a text that are compared with a request
+STOPPED = frozenset(map(stem, STOP_WORDS)) | STOP_WORDS
 
 
 @dataclass(frozen=True)
@@ -38,44 +42,57 @@ class Parsed:
     Attributes:
         weights: what each known token of the request is worth in a record that is full of it.
         mass: the rarity of all its words, unknown ones included.
-        unknown: the share of its words that no record holds, in [0, 1].
         words: how many different words it has.
+        told: what each known token tells in any catalog, see `common.tells`.
+        telling: what all its words tell together, unknown ones included.
     """
 
     weights: dict[int, float]
     mass: float
-    unknown: float
     words: int
+    told: dict[int, float]
+    telling: float
 
 
 class LexicalIndex:
     """Postings of every token: which records hold it, and what it is worth there.
 
     Args:
-        tokens: of each record, in order, read by `vocabulary`.
+        read: the records, read with `vocabulary`.
     """
 
-    def __init__(self, tokens: Sequence[Tokens], vocabulary: Vocabulary) -> None:
-        self.vocabulary, self.tokens, self.size = vocabulary, tokens, len(tokens)
-        self._known = len(vocabulary.numbers)
-        flat = array("i")
-        for each in tokens:
-            flat.extend(each.numbers)
-        lengths = np.array([each.lengths for each in tokens], np.int64).reshape(-1, len(FIELD_WEIGHTS))
-        average = np.maximum(lengths.sum(0) / max(self.size, 1), 1e-9)
-        norms = FIELD_WEIGHTS / (1 - FIELD_LENGTHS + FIELD_LENGTHS * lengths / average)
-        heard = np.repeat(norms.ravel(), lengths.ravel())
-        holders = np.repeat(np.arange(self.size), lengths.sum(1))
-        pair = np.array(flat, np.int64) * max(self.size, 1) + holders
-        order = np.argsort(pair, kind="stable")
-        pair, heard = pair[order], heard[order]
-        first = np.flatnonzero(np.diff(pair, prepend=-1))
+    def __init__(self, read: Read, vocabulary: Vocabulary) -> None:
+        self.vocabulary, self.read, self.size = vocabulary, read, len(read)
+        self._known = len(vocabulary)
+        self._ends = read.ends
+        average = np.maximum(read.lengths.sum(0, dtype=np.int64) / max(self.size, 1), 1e-9)
+        norms = FIELD_WEIGHTS / (1 - FIELD_LENGTHS + FIELD_LENGTHS * read.lengths / average)
+        # One number for each occurrence: its token, then its record, then its field. Sorted, equal ones are counted.
+        places = FIELDS * self.size
+        bits = max(places, FIELDS).bit_length()
+        occurrence = (read.numbers.astype(np.int64) << bits) | np.repeat(
+            np.arange(places), read.lengths.ravel()
+        )
+        occurrence.sort()
+        first = _changes(occurrence)
+        times = np.diff(first, append=len(occurrence))
+        occurrence = occurrence[first]
+        heard = norms.ravel()[occurrence & ((1 << bits) - 1)] * times
+        held = occurrence // FIELDS
+        first = _changes(held)
         heard = np.add.reduceat(heard, first) if len(first) else heard
-        token, self._record = np.divmod(pair[first], max(self.size, 1))
-        self._start = np.searchsorted(token, np.arange(self._known + 1))
+        held = held[first]
+        bits -= FIELDS.bit_length() - 1
+        self._record = (held & ((1 << bits) - 1)).astype(np.int32)
+        self._start = np.searchsorted(held >> bits, np.arange(self._known + 1)).tolist()
         self.held = np.diff(self._start)
         self._worth = (heard / (K1 + heard)).astype(np.float32)
         self._spelling: Spelling | None = None
+
+    @property
+    def crowded(self) -> bool:
+        """Whether most words of the vocabulary are those of texts that are gone: time for a new one."""
+        return len(self.vocabulary) > SPARE + 2 * int(np.count_nonzero(self.held))
 
     def rarity(self, held: int) -> float:
         """The inverse document frequency of a token that so many records hold."""
@@ -86,22 +103,25 @@ class LexicalIndex:
         given = dict.fromkeys(
             token for run in runs(query[:LONGEST_QUERY]) for token in self.vocabulary.tokens_of(run)
         )
-        said = [token for token in given if token not in _STOPPED] or list(given)
+        said = [token for token in given if token not in STOPPED] or list(given)
         weights: dict[int, float] = {}
-        mass, unknown = 0.0, 0
+        told: dict[int, float] = {}
+        mass, telling = 0.0, 0.0
         for token in said[:MOST_WORDS]:
             number = self._number(token)
+            tells = 0.0 if token.isdigit() else common.tells(token)
+            telling += tells
             if number is not None:
+                told[number] = max(told.get(number, 0.0), tells)
                 mass += self.rarity(int(self.held[number]))
                 weights[number] = max(weights.get(number, 0.0), self.rarity(int(self.held[number])))
             elif not token.isdigit():  # a number that nobody wrote into a description says nothing
                 mass += self.rarity(0)
-                unknown += 1
                 for near, share in self._near(token):
                     worth = share * self.rarity(int(self.held[near]))
                     weights[near] = max(weights.get(near, 0.0), worth)
-        words = min(len(said), MOST_WORDS)
-        return Parsed(weights, mass, unknown / max(words, 1), words)
+                    told[near] = max(told.get(near, 0.0), share * tells)
+        return Parsed(weights, mass, min(len(said), MOST_WORDS), told, telling)
 
     def scores(self, parsed: Parsed) -> NDArray[np.float32]:
         """BM25F of every record, shape (size,); 0 for one that holds no word of the request."""
@@ -112,11 +132,41 @@ class LexicalIndex:
         return found
 
     def coverage(self, parsed: Parsed, position: int) -> float:
-        """The share of a request's mass that one record holds, in [0, 1]."""
-        if not parsed.mass:
-            return 0.0
-        held = set(self.tokens[position].numbers)
-        return min(1.0, sum(w for number, w in parsed.weights.items() if number in held) / parsed.mass)
+        """The share of what a request tells that one record holds, in [0, 1]."""
+        first, last = (self._ends[position - 1] if position else 0), self._ends[position]
+        held = set(self.read.numbers[first:last].tolist())
+        found = sum(tells for number, tells in parsed.told.items() if number in held)
+        return min(1.0, found / parsed.telling) if parsed.telling else 0.0
+
+    def echo(self, parsed: Parsed, text: str) -> float:
+        """The share of what the beginning of a text tells that a request holds, in [0, 1]."""
+        words = {token for run in runs(text[:LONGEST_ECHO]) for token in self.vocabulary.tokens_of(run)}
+        tells = {self.vocabulary.numbers.get(word): common.tells(word) for word in words - STOPPED}
+        found = sum(min(told, tells.get(number, 0.0)) for number, told in parsed.told.items())
+        return found / sum(tells.values()) if tells else 0.0
+
+    def near_forms(self, name: str) -> list[tuple[int, ...]]:
+        """The sets of tokens that a name of one run may have meant, where just one of its words is unknown."""
+        if len(name.split()) != 1:
+            return []
+        words = dict.fromkeys(word for run in runs(name) for word in pieces(run))
+        known = {word: self._numbers(word) for word in words}
+        unknown = [word for word, numbers in known.items() if numbers is None]
+        if (
+            len(unknown) != 1
+            or len(unknown[0]) > LONGEST_STEMMED
+            or (len(words) == 1 and len(name) < LONE_WORD)
+        ):
+            return []
+        rest = {number for numbers in known.values() for number in numbers or ()}
+        meant = filter(None, map(self._numbers, sorted(one_letter_off(unknown[0]))))
+        return list(dict.fromkeys(tuple(sorted({*rest, *numbers})) for numbers in meant))
+
+    def _numbers(self, word: str) -> list[int] | None:
+        """The tokens of one word by number; None where one of them is in no record."""
+        numbers = [self._number(token) for token in tokens_of(word)]
+        known = [number for number in numbers if number is not None]
+        return known if len(known) == len(numbers) else None
 
     def _number(self, token: str) -> int | None:
         number = self.vocabulary.numbers.get(token)
@@ -127,3 +177,10 @@ class LexicalIndex:
             numbers = self.vocabulary.numbers
             self._spelling = Spelling([each for each in list(numbers) if self._number(each) is not None])
         return [(self.vocabulary.numbers[near], share) for near, share in self._spelling.near(token)]
+
+
+def _changes(ordered: NDArray[np.int64]) -> NDArray[np.intp]:
+    """Where a row of equal numbers begins."""
+    differs = np.ones(len(ordered), np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=differs[1:])
+    return np.flatnonzero(differs)

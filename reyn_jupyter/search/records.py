@@ -92,14 +92,17 @@ class Record:
         """SHA-256, in hex, over name, description and parameters: whether words and vectors still fit."""
         read = [self.name, self.description, self.parameters]
         try:
-            text = json.dumps(read, sort_keys=True, ensure_ascii=False, default=_plain)
-        except (TypeError, ValueError) as error:
+            text = _JSON.encode(read)
+        except (TypeError, ValueError, RecursionError) as error:
             raise RecordError(f"{self._label()}: its parameters are no JSON ({error}).") from error
         return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _plain(value: object) -> object:
     return dict(value) if isinstance(value, Mapping) else str(value)
+
+
+_JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=_plain)
 
 
 def records_of(given: object) -> tuple[Record, ...]:

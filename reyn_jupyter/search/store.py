@@ -22,7 +22,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reyn_jupyter.search.database import NAME, StoreError, checked, connected, read_only, set_up, way_out
+from reyn_jupyter.outputs.sqlite import connected
+from reyn_jupyter.search.database import NAME, PATIENCE, StoreError, checked, read_only, set_up, way_out
 
 if TYPE_CHECKING:
     import numpy as np
@@ -182,7 +183,7 @@ class VectorStore:
             marks = ",".join("?" * len(chunk))
             query = (
                 f"SELECT {columns} FROM vectors JOIN models ON model = id "  # noqa: S608 - only marks go in
-                f"WHERE key = ? AND digest IN ({marks})"
+                f"WHERE key = ? AND digest IN ({marks}) AND length(vector) = 4 * dimension"
             )
             rows = self._reading(lambda db, q=query, c=chunk: db.execute(q, (key, *c)).fetchall())  # type: ignore[misc]
             if rows:
@@ -225,7 +226,7 @@ class VectorStore:
         if self._connection is not None:
             return self._connection
         if self.path is None:
-            self._connection = set_up(connected(":memory:"))
+            self._connection = set_up(connected(":memory:", PATIENCE))
             return self._connection
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)

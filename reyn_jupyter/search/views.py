@@ -7,6 +7,7 @@ The views and weights were chosen on the tuning halves (`python -m tests.benchma
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,10 +32,10 @@ def texts_of(record: Record) -> tuple[str, ...]:
     >>> texts_of(Record("1", "readFile", "Read a file.", {"properties": {"path": {}}}))
     ('read file', 'Read a file.', 'path')
     """
-    name = " ".join(words(record.name)) or record.name
+    name = " ".join(words(record.name[:LONGEST])) or record.name
     properties = record.parameters.get("properties")
     named = properties if isinstance(properties, Mapping) else ()
-    parameters = ", ".join(" ".join(words(str(each))) for each in named)
+    parameters = ", ".join(" ".join(words(str(each)[:LONGEST])) for each in islice(named, LONGEST))
     texts = (record.description.strip(), parameters)
     return tuple(encodable(text[:LONGEST]) for text in (name, *texts) if text)
 

@@ -49,11 +49,12 @@ class LabelledSet:
         return [request for request in self.requests if request.half == half]
 
 
-def load(name: str) -> LabelledSet:
-    """One of `NAMES`, as it lies in the folder of test data."""
-    actions, queries = (_lines(f"{name}_{part}.jsonl") for part in ("actions", "queries"))
+def load(name: str, records: tuple[Record, ...] | None = None) -> LabelledSet:
+    """One of `NAMES`, as it lies in the folder of test data; or requests alone, for these records."""
+    held = tuple(map(Record.of, _lines(f"{name}_actions.jsonl"))) if records is None else records
+    queries = _lines(f"{name}_queries.jsonl")
     requests = (Request(q["id"], q["query"], tuple(frozenset(each) for each in q["gold"])) for q in queries)
-    return LabelledSet(name, tuple(map(Record.of, actions)), tuple(requests))
+    return LabelledSet(name, held, tuple(requests))
 
 
 def _lines(file: str) -> list[dict[str, Any]]:

@@ -1,94 +1,119 @@
-"""Fits the constants of `search/decision.py` on the tuning halves, and prints them.
-
-Catalogs of many sizes are drawn from both sets. A request counts as answerable when an action that it needs is
-there; against it stand the same requests without those actions, and requests of the other set.
-"""
+"""Fits the constants of `search/decision.py` on the tuning halves, and shows what the others do, each by itself."""
 
 from __future__ import annotations
 
-from dataclasses import fields
-from typing import TYPE_CHECKING
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reyn_jupyter.search.decision import Features, Model
-from tests.benchmarks._retrieval_sets import TUNING, LabelledSet, Remembering, indexed, ndcg, without
+from reyn_jupyter.search import lexical, ranking, views
+from reyn_jupyter.search.decision import Model
+from reyn_jupyter.search.views import joined, texts_of
+from tests.benchmarks._retrieval_catalogs import HERE, default_set, groups
+from tests.benchmarks._retrieval_sets import TUNING, LabelledSet, Remembering, indexed, ndcg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reyn_jupyter.search.index import Index
+    from tests.benchmarks._retrieval_sets import Request
 
-SIZES = (30, 100, 400, None)  # records; None is all of them
-MOST = 400  # requests of each kind a catalog
-WHOLE = 3.0  # how much a whole catalog weighs against a drawn one
 LOSS = 0.05  # of answerable requests, that the threshold gives up
 RIDGE = 1e-3
-WEIGHTS = (0.03, 0.04, 0.045, 0.05, 0.06)
+HALF = 2  # every so many records keep their vector where what stands in for one is tried
+SMALL = 60  # records up to which a catalog counts as small here
+Tried = tuple[ModuleType, str, tuple[Any, ...]]
+SWEPT: tuple[Tried, ...] = (
+    (ranking, "LEXICAL_WEIGHT", (0.03, 0.04, 0.045, 0.05, 0.06)),
+    (ranking, "CENTRED_FROM", (0, 10, 40)),
+    (ranking, "COPY", (0.7, 0.8, 0.9)),
+    (ranking, "COPY_PENALTY", (0.0, 0.05, 0.1, 0.2)),
+    (lexical, "K1", (1.2, 2.0, 3.0)),
+    (lexical, "FIELD_WEIGHTS", tuple(np.array([name, 1.0, 1.0, 1.0]) for name in (1.0, 2.0, 3.0, 5.0))),
+    (lexical, "FIELD_LENGTHS", tuple(np.array([each / 3, each, each, each]) for each in (0.1, 0.3, 0.7))),
+    (
+        views,
+        "WEIGHTS",
+        ((0.5, 1.0, 0.3), (0.0, 1.0, 0.0), (0.25, 1.0, 0.3), (1.0, 1.0, 0.3), (0.5, 1.0, 0.6)),
+    ),
+)
+STOOD_IN: tuple[Tried, ...] = (
+    (ranking, "GUESSED", (1.0, 1.5, 2.0, 3.0)),
+    (ranking, "MOST_GUESSED", (0.6, 0.8, 1.0)),
+)
 
 
-def weights(sets: Sequence[LabelledSet], embedder: Remembering) -> None:
-    """Print what the lexical weight does to NDCG@10 on the tuning halves."""
-    from reyn_jupyter.search import ranking
+def sweeps(sets: Sequence[LabelledSet], embedder: Remembering) -> None:
+    """Print what each constant of the ranking does to NDCG@10 on the tuning halves, the others as they are."""
+    small = [
+        group
+        for group in groups(sets, default_set(), embedder, TUNING)
+        if group.asked == HERE and group.index.size <= SMALL
+    ]
 
-    chosen = ranking.LEXICAL_WEIGHT
-    for weight in WEIGHTS:
-        ranking.LEXICAL_WEIGHT = weight
+    def measured(half: bool) -> str:
         shown = []
         for each in sets:
             index = indexed(each.records, embedder)
-            found = [ndcg([hit for hit, _ in index.search(r.text)], r.gold) for r in each.half(TUNING)]
-            shown.append(f"{each.name} {np.mean(found):.4f}")
-        print(f"LEXICAL_WEIGHT {weight:.3f}  {'  '.join(shown)}{'  (chosen)' if weight == chosen else ''}")
-    ranking.LEXICAL_WEIGHT = chosen
+            shown.append(
+                f"{each.name} {_mean_ndcg(_halved(index) if half else index, each.half(TUNING)):.4f}"
+            )
+        found = [_mean_ndcg(indexed(each.index.records, embedder), each.requests) for each in small]
+        return "  ".join(shown) + ("" if half else f"  {len(small)} small catalogs {np.mean(found):.4f}")
+
+    for half, tried in ((False, SWEPT), (True, STOOD_IN)):
+        for module, name, values in tried:
+            chosen = getattr(module, name)
+            for value in values:
+                setattr(module, name, value)
+                mark = "  (chosen)" if np.allclose(value, chosen) else ""
+                print(f"{name:15}{value!s:28}{measured(half)}{mark}", flush=True)
+            setattr(module, name, chosen)
+
+
+def _mean_ndcg(index: Index, requests: Sequence[Request]) -> float:
+    return float(np.mean([ndcg([hit for hit, _ in index.search(r.text)], r.gold) for r in requests]))
+
+
+def _halved(index: Index) -> Index:
+    """The same index, a part of its records without a vector, as while one is built."""
+    vectors = np.stack([joined(index.embedder.embed(texts_of(record))) for record in index.records])
+    vectors[np.arange(len(vectors)) % HALF > 0] = np.nan
+    return index.updated(index.records, vectors)
 
 
 def decisions(sets: Sequence[LabelledSet], embedder: Remembering) -> None:
     """Print the two models of `decision`, fitted anew."""
-    for name, serving in (("BOTH_LEGS", embedder), ("WORDS_ONLY", None)):
-        model = fit(sets, serving)
+    for name, words in (("BOTH_LEGS", False), ("WORDS_ONLY", True)):
+        model = fit(sets, embedder, words=words)
         shown = ", ".join(f"{weight:.4g}" for weight in model.weights)
-        print(f"{name} = Model({model.constant:.4g}, ({shown}), {model.threshold:.4g})")
+        print(f"{name} = Model({model.constant:.4g}, ({shown}), {model.threshold:.4g})", flush=True)
 
 
-def fit(sets: Sequence[LabelledSet], embedder: Remembering | None) -> Model:
-    rng = np.random.default_rng(0)
-    rows: list[list[float]] = []
-    labels: list[int] = []
-    shares: list[float] = []
-    whole: list[list[float]] = []
-    for each, other in (sets, sets[::-1]):
-        for size in SIZES:
-            if size is not None and size >= len(each.records):
-                continue
-            drawn = rng.permutation(len(each.records))[:size]
-            index = indexed([each.records[place] for place in sorted(drawn)], embedder)
-            for label, found in _examples(index, each, other, rng):
-                rows += found
-                labels += [label] * len(found)
-                weight = (2 if label else 1) * (WHOLE if size is None else 1)
-                shares += [weight / max(1, len(found))] * len(found)
-                whole += found if label and size is None else []
-    model = _logistic(np.array(rows), np.array(labels), np.array(shares))
-    confidences = [model.confidence(Features(*row[: len(fields(Features))])) for row in whole]
-    return Model(model.constant, model.weights, float(np.quantile(confidences, LOSS)))
-
-
-def _examples(
-    index: Index, own: LabelledSet, other: LabelledSet, rng: np.random.Generator
-) -> list[tuple[int, list[list[float]]]]:
-    """Rows of features: answerable, needed actions left out, of the other set."""
-    held = {record.id for record in index.records}
-    answerable = [r for r in own.half(TUNING) if held & frozenset().union(*r.gold)]
-    answerable = [answerable[place] for place in rng.permutation(len(answerable))[:MOST]]
-    strange = other.half(TUNING)
-    strange = [strange[place] for place in rng.permutation(len(strange))[:MOST]]
-    groups = (
-        (1, [index.features(r.text) for r in answerable]),
-        (0, [index.features(r.text, categories=without(index, r)) for r in answerable]),
-        (0, [index.features(r.text) for r in strange]),
-    )
-    return [(label, [each.row() for each in found if each is not None]) for label, found in groups]
+def fit(sets: Sequence[LabelledSet], embedder: Remembering, *, words: bool) -> Model:
+    """A model from scratch. Every kind of catalog weighs what it is given, its answerable requests half of that."""
+    found = [
+        (group, group.features()) for group in groups(sets, default_set(), embedder, TUNING, words=words)
+    ]
+    counts: dict[tuple[str, str], int] = {}
+    for group, features in found:
+        key = group.kind, group.asked
+        counts[key] = counts.get(key, 0) + len(features)
+    against = {kind: sum(other == kind for other, _ in counts) - 1 for kind, _ in counts}
+    rows, labels, shares = [], [], []
+    for group, features in found:
+        weight = group.share * (1 if group.asked == HERE else 1 / against[group.kind])
+        rows += [each.row() for each in features]
+        labels += [group.asked == HERE] * len(features)
+        shares += [weight / counts[group.kind, group.asked]] * len(features)
+    table, right, share = np.array(rows), np.array(labels), np.array(shares)
+    model = _logistic(table, right, share)
+    sure = 1 / (1 + np.exp(-(model.constant + table @ np.array(model.weights))))
+    order = np.argsort(sure[right])
+    lost = np.cumsum(share[right][order]) / share[right].sum()
+    threshold = float(sure[right][order][np.searchsorted(lost, LOSS)])
+    return Model(model.constant, model.weights, threshold)
 
 
 def _logistic(rows: np.ndarray, labels: np.ndarray, shares: np.ndarray) -> Model:

@@ -2,17 +2,15 @@
 
     python -m tests.benchmarks.retrieval [--cache FILE.npz] [--tune]
 
-Half of each set was tuned on; the other half is reported. `--tune` fits the constants of the package anew from the
-tuning halves and prints them. `--cache` keeps vectors between runs, `--only` measures one part. Times are those of one
-core with `OPENBLAS_NUM_THREADS=1`.
+Half of each set was tuned on; the other half is reported. `--tune` goes over the tuning halves: it tries values for
+each constant of the ranking, and fits those of the decision anew. `--cache` keeps vectors between runs, `--only`
+measures one part. Times are CPU time, those of one core with `OPENBLAS_NUM_THREADS=1`.
 """
 
 from __future__ import annotations
 
 import argparse
-import re
 import time
-import unicodedata
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +18,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reyn_jupyter.search.index import Index
-from reyn_jupyter.search.vocabulary import parameter_texts
+from tests.benchmarks import _retrieval_decisions as deciding
 from tests.benchmarks import _retrieval_tune as tuning
 from tests.benchmarks._retrieval_sets import (
     NAMES,
@@ -31,7 +29,6 @@ from tests.benchmarks._retrieval_sets import (
     indexed,
     load,
     ndcg,
-    without,
 )
 
 if TYPE_CHECKING:
@@ -40,10 +37,8 @@ if TYPE_CHECKING:
     from reyn_jupyter.search.records import Record
 
 GOALS = {"bfcl": 0.83, "metatool": 0.73}
-AREAS = (0.88, 0.75)  # goals of the decision
 RANKS = 60  # the constant of reciprocal rank fusion: Cormack, Clarke and Büttcher (2009)
 DRAWS = 2_000  # of the paired bootstrap
-LOSSES = (0.05, 0.10, 0.20)
 WHOLE_AT = 10_000  # actions at which a search is timed with the request's vector
 
 
@@ -95,68 +90,8 @@ def _interval(ours: Sequence[float], other: Sequence[float]) -> str:
     return f"{difference.mean():+.4f} [{low:+.4f}, {high:+.4f}]"
 
 
-def decisions(sets: Sequence[LabelledSet], embedder: Remembering | None) -> None:
-    """How well answerable requests are told from others, on the reported halves."""
-    print(
-        f"\nis anything here an answer? ({'words only' if embedder is None else 'both legs'}, reported half)"
-    )
-    every: list[list[float]] = [[], [], []]
-    areas: list[list[float]] = []
-    for own, other in (tuple(sets), tuple(sets)[::-1]):
-        index = indexed(own.records, embedder)
-        mine, strange = own.half(REPORTED), other.half(REPORTED)
-        found = [
-            [index.answer(r.text).confidence for r in mine],
-            [index.answer(r.text).confidence for r in strange],
-            [index.answer(r.text, categories=without(index, r)).confidence for r in mine],
-        ]
-        weak = [np.mean([index.answer(r.text).weak for r in group]) for group in (mine, strange)]
-        for all_of, part in zip(every, found, strict=True):
-            all_of += part
-        areas.append(_decision(own.name, found))
-        print(f"    marked weak: {weak[0]:.1%} of answerable, {weak[1]:.1%} of the other set's")
-        sharing = _score_above_zero(own.records)
-        rates = [np.mean([not sharing(r.text) for r in group]) for group in (mine, strange)]
-        print(f"    fastmcp's rule (BM25 above 0) rejects {rates[1]:.1%} at {rates[0]:.1%} loss")
-    _decision("pooled", every)
-    print("  mean of both sets: AUC " + " and ".join(f"{area:.3f}" for area in np.mean(areas, axis=0)))
-
-
-def _decision(name: str, found: Sequence[Sequence[float]]) -> list[float]:
-    """Print, and return, the areas under the curve of answerable requests against each of the other two kinds."""
-    areas = []
-    answerable, *others = (np.array(part) for part in found)
-    for label, other, goal in zip(
-        ("other set's requests", "needed actions removed"), others, AREAS, strict=True
-    ):
-        areas.append(_auc(answerable, other))
-        rates = "  ".join(
-            f"{np.mean(other < np.quantile(answerable, loss)):.1%} at {loss:.0%}" for loss in LOSSES
-        )
-        print(f"  {name:9}{label:24}AUC {areas[-1]:.3f} (goal {goal})   rejected: {rates} loss")
-    return areas
-
-
-def _auc(above: np.ndarray, below: np.ndarray) -> float:
-    ordered = np.sort(below)
-    left, right = np.searchsorted(ordered, above, "left"), np.searchsorted(ordered, above, "right")
-    return float(np.mean((left + right) / 2) / len(below))
-
-
-def _score_above_zero(records: Sequence[Record]) -> Callable[[str], bool]:
-    """fastmcp's search transform keeps every tool whose BM25 score is above 0: one that shares any word."""
-
-    def read(text: str) -> set[str]:
-        return set(re.findall(r"[^\W_]{2,}", unicodedata.normalize("NFKC", text).casefold()))
-
-    known = set[str]().union(
-        *(read(" ".join((r.name, r.description, *parameter_texts(r.parameters)))) for r in records)
-    )
-    return lambda text: bool(read(text) & known)
-
-
 def speed(sets: Sequence[LabelledSet], embedder: Remembering) -> None:
-    """Milliseconds by size of the catalog: real texts under other names, random vectors."""
+    """CPU time by size of the catalog: real texts under other names, random vectors; one in a hundred moves."""
     base = [record for each in sets for record in each.records]
     queries = [request.text for each in sets for request in each.requests[:100]]
     embedder.embed(queries)
@@ -167,12 +102,13 @@ def speed(sets: Sequence[LabelledSet], embedder: Remembering) -> None:
         records = [_copy(base[place % len(base)], place) for place in range(size)]
         vectors = np.random.default_rng(0).standard_normal((size, 384)).astype(np.float32)
         vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-        start = time.perf_counter()
+        start = time.process_time()
         index = Index(records, vectors, embedder)
-        built = time.perf_counter() - start
-        start = time.perf_counter()
-        index = index.updated(records, vectors)
-        updated = time.perf_counter() - start
+        built = time.process_time() - start
+        moved = [_moved(each) if place % 100 == 0 else each for place, each in enumerate(records)]
+        start = time.process_time()
+        index = index.updated(moved, vectors)
+        updated = time.process_time() - start
         for text in queries:
             index.query_vector(text)
         both, words = _times(index.search, queries), _times(index.updated(records).search, queries)
@@ -196,13 +132,17 @@ def _copy(record: Record, place: int) -> Record:
     return replace(record, id=f"{place:06d}", name=f"part{place // 2_923}_{record.name}")
 
 
+def _moved(record: Record) -> Record:
+    return replace(record, description=f"{record.description} It moved.")
+
+
 def _times(work: Callable[[str], object], queries: Sequence[str]) -> np.ndarray:
     work(queries[0])
     found = []
     for text in queries:
-        start = time.perf_counter()
+        start = time.process_time()
         work(text)
-        found.append((time.perf_counter() - start) * 1000)
+        found.append((time.process_time() - start) * 1000)
     return np.array(found)
 
 
@@ -215,15 +155,15 @@ def main() -> None:
     options, _ = parser.parse_known_args()
     sets, embedder = [load(name) for name in NAMES], Remembering(options.cache)
     if options.tune:
-        tuning.weights(sets, embedder)
+        tuning.sweeps(sets, embedder)
         tuning.decisions(sets, embedder)
     else:
         if options.only in (None, "quality"):
             for each in sets:
                 quality(each, embedder)
         if options.only in (None, "decisions"):
-            decisions(sets, embedder)
-            decisions(sets, None)
+            deciding.decisions(sets, embedder, words=False)
+            deciding.decisions(sets, embedder, words=True)
         if options.only in (None, "speed"):
             speed(sets, embedder)
     embedder.keep()

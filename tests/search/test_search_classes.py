@@ -83,6 +83,16 @@ def test_a_providers_class_needs_a_key_or_a_server_of_ones_own(environ: dict[str
     assert (found.kind, found.in_force) == ("hosted", "light")
 
 
+@pytest.mark.parametrize("name", ["light", "standard", "strong"])
+def test_a_providers_class_of_each_tier_takes_one_line_and_a_key(name: str) -> None:
+    settings = Settings.model_validate({"action_retrieval": {"embedding_class": name}})
+    environ = {"OPENAI_API_KEY": "k" * 20}
+    found = resolve(settings, environ, lambda: NOTHING)
+    assert (found.kind, found.in_force) == ("hosted", name) and found.embedder(environ=environ) is not None
+    without = resolve(settings, {}, lambda: HERE)
+    assert without.kind == "wrong" and "OPENAI_API_KEY" in without.hint
+
+
 def test_what_is_installed_is_asked_only_for_a_local_class() -> None:
     def never() -> Machine:
         raise AssertionError("it was asked")

@@ -101,6 +101,7 @@ def changed(**entry: Any) -> Reply:
         (changed(index=0), "which text each belongs to"),
         (changed(embedding=[]), "finite numbers"),
         (changed(embedding=[0.0] * DIMENSION), "all zeros"),
+        (changed(embedding=[3e38] * DIMENSION), "too large"),
         (changed(embedding=[float("nan")] * DIMENSION), "finite numbers"),
         (changed(embedding=["a", "b"]), "cannot be used|failed"),
         (Raw(b'{"object": "list", "data": [{"index": 0, '), "text-embedding-3-small"),

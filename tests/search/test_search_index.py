@@ -89,6 +89,36 @@ def test_the_very_name_stands_before_other_forms_of_it() -> None:
     assert _ids(index.search("read_file")) == ["3", "1", "2"]
 
 
+def test_the_very_name_stands_before_a_longer_one_that_ends_with_it() -> None:
+    index = Index(
+        [
+            Record("1", "get_date"),
+            Record("2", "event.get_date", "get date get date"),
+            Record("3", "calendar__get_date", "get date"),
+        ]
+    )
+    for asked in ("get_date", "GetDate", "get date"):
+        found = _ids(index.search(asked))
+        assert found[0] == "1" and set(found) == {"1", "2", "3"}, asked
+
+
+def test_a_name_with_one_misspelt_word_stands_before_what_shares_more_words() -> None:
+    index = Index(
+        [
+            Record("it", "statistics.variance", "Nothing to see."),
+            Record("n1", "statistics", "Statistics: variance, statistics of statistics."),
+            Record("n2", "variances", "Statistics on variances and statistics."),
+        ]
+    )
+    for asked in ("statistics.varance", "StatisticsVarianec", "sttaistics-variance", "variance_statistixs"):
+        assert _ids(index.search(asked))[0] == "it", asked
+    assert _ids(index.search("how do I get statistics of the varance"))[0] != "it"
+    assert _ids(index.search("statistics.zzyzx"))[0] == "n1"
+    short = Index([Record("read", "file__read"), Record("edit", "file__edit"), Record("отчёт", "отчёт")])
+    assert _ids(short.search("file__raed"))[0] == "read"
+    assert _ids(short.search("raed")) == [] and short.answer("отччёт").hits[0][0] == "отчёт"
+
+
 def test_scores_descend_within_one_and_equal_ones_stand_by_id() -> None:
     index = Index([Record(each, "same_name", "the same text") for each in "cabd"])
     found = index.search("text that is the same", 4)
@@ -199,7 +229,8 @@ def test_searches_from_many_threads_agree(embedder: PackagedMiniLM) -> None:
     index = build(RECORDS, embedder)
     with ThreadPoolExecutor(4) as pool:
         found = list(pool.map(index.search, asked))
-    assert found == [build(RECORDS, embedder).search(each) for each in asked]
+    alone = build(RECORDS, embedder)
+    assert found == [alone.search(each) for each in asked]
 
 
 _record = st.builds(

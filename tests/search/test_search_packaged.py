@@ -50,6 +50,7 @@ def test_vectors_are_those_of_sentence_transformers(folder: Path, monkeypatch: p
     assert reference.key == packaged.key == KEY and reference.dimension == packaged.dimension
     found = packaged.embed(TEXTS)
     assert found.shape == expected.shape and found.dtype == np.float32
+    assert reference.embed([]).shape == packaged.embed([]).shape == (0, 384)
     assert np.abs(np.einsum("nd,nd->n", found, expected) - 1).max() < 1e-5
 
 

@@ -174,9 +174,10 @@ class HostedEmbedder:
             raise self._wrong("the vectors are not lists of finite numbers")
         if self.dimension not in (None, found.shape[1]):
             raise self._wrong(f"a vector has {found.shape[1]} numbers, those before had {self.dimension}")
-        lengths = np.linalg.norm(found, axis=1, keepdims=True)
-        if not lengths.all():
-            raise self._wrong("a vector is all zeros")
+        with np.errstate(over="ignore"):
+            lengths = np.linalg.norm(found, axis=1, keepdims=True)
+        if not lengths.all() or not np.isfinite(lengths).all():
+            raise self._wrong("a vector is all zeros, or of numbers that are too large")
         self.dimension = found.shape[1]
         return np.asarray(found / lengths, np.float32)
 

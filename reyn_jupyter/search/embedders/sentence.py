@@ -58,6 +58,8 @@ class SentenceTransformerEmbedder:
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """One row of length 1 a text, shape (len(texts), dimension)."""
+        if not texts:
+            return np.empty((0, self.dimension or 0), np.float32)
         with self._encoding:
             found = self._model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
         return np.asarray(found, np.float32).reshape(len(texts), -1)

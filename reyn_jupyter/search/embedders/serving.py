@@ -95,14 +95,15 @@ class LocalEmbedder:
         """One row of length 1 for each text. Raises what the model raises that cannot be loaded."""
         import numpy as np
 
-        from reyn_jupyter.search.embedders.blas import alone
+        from reyn_jupyter.search.embedders.blas import one_thread
 
         with self._lock:
             held = {text: self._known[text] for text in texts if text in self._known}
         missing = list(dict.fromkeys(text for text in texts if text not in held))
         if missing:
             serving = self._serving()
-            held |= dict(zip(missing, alone(lambda: serving.embed(missing)), strict=True))
+            with one_thread():
+                held |= dict(zip(missing, serving.embed(missing), strict=True))
             with self._lock:
                 for text in missing[:REMEMBERED]:
                     self._known[text] = held[text]
