@@ -7,9 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
+settings.register_profile("whatever the machine does besides", deadline=None)  # no test asserts speed
+settings.load_profile("whatever the machine does besides")
 
 
 @pytest.fixture(autouse=True)

@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 
-from reyn_jupyter.backends.tree import Tree, human
+from reyn_jupyter.backends.tree import AT_ONCE, Tree, human
 from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.errors import ActionError
@@ -69,7 +69,10 @@ async def change(tree: Tree, path: str, make: Make, context: ToolContext) -> Cha
     """
     relative = tree.locate(path, for_write=True)
     for _ in range(_ATTEMPTS):
-        current = await asyncio.to_thread(_current, tree, relative)
+        if _small(tree, relative):
+            current = _current(tree, relative)
+        else:
+            current = await asyncio.to_thread(_current, tree, relative)
         data = make(current.data)
         if data == current.data:
             return Changed(relative, data, data, undo=True)
@@ -79,7 +82,9 @@ async def change(tree: Tree, path: str, make: Make, context: ToolContext) -> Cha
         context.changing(report)
         try:
             await _to_the_end(
-                partial(_apply, tree, relative, current, data), partial(context.changed, report)
+                partial(_apply, tree, relative, current, data),
+                partial(context.changed, report),
+                waits=tree.workspace.durable or len(data or b"") > AT_ONCE,
             )
         except _OvertakenError:
             continue
@@ -90,6 +95,14 @@ async def change(tree: Tree, path: str, make: Make, context: ToolContext) -> Cha
 def content(tree: Tree, path: str) -> bytes | None:
     """The current content of a file, None when there is none. Raises ActionError."""
     return _current(tree, tree.locate(path, for_write=True)).data
+
+
+def _small(tree: Tree, relative: str) -> bool:
+    """Whether a file, or that there is none, is looked at faster than a thread would start."""
+    try:
+        return os.lstat(tree.workspace.root / relative).st_size <= AT_ONCE
+    except OSError:
+        return True
 
 
 def _current(tree: Tree, relative: str) -> _Current:
@@ -170,8 +183,15 @@ def _locked(descriptor: int) -> bool:
     return True
 
 
-async def _to_the_end(work: Callable[[], None], done: Callable[[], None]) -> None:
-    """Run a step that must not be left half reported: a cancelled task waits for it, then stops."""
+async def _to_the_end(work: Callable[[], None], done: Callable[[], None], *, waits: bool) -> None:
+    """Run a step that must not be left half reported: a cancelled task waits for it, then stops.
+
+    One that does not wait for a disk is over before a thread would have taken it up.
+    """
+    if not waits:
+        work()
+        done()
+        return
     step = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         await asyncio.shield(step)

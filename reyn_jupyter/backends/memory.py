@@ -40,7 +40,9 @@ class MemoryStore:
     """The memories of one workspace.
 
     Args:
-        root: the workspace folder; the memories lie under ``.reyn/memory/shared`` and ``.reyn/memory/agent``.
+        root: the workspace folder, no link in its path; the memories lie under ``.reyn/memory/shared`` and
+            ``.reyn/memory/agent``.
+        durable: see `Workspace`.
 
     Example:
         >>> store = MemoryStore(root)                                                      # doctest: +SKIP
@@ -51,8 +53,9 @@ class MemoryStore:
         'Full words, no abbreviations.'
     """
 
-    def __init__(self, root: Path) -> None:
-        self._base = root.resolve() / ".reyn" / "memory"
+    def __init__(self, root: Path, *, durable: bool = True) -> None:
+        self._base = root / ".reyn" / "memory"
+        self._durable = durable
         self._places = tuple(os.fspath(self._base / layer) for layer in LAYERS)
 
     def path(self, layer: Layer, slug: str) -> str:
@@ -102,7 +105,7 @@ class MemoryStore:
         replaced = self._exists(memory.layer, memory.slug)
         with _told(f"the memory {memory.slug!r} cannot be written"):
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _replace(folder / f"{memory.slug}.md", text)
+            self._replace(folder / f"{memory.slug}.md", text)
             self._index(memory.layer)
         return replaced
 
@@ -158,10 +161,24 @@ class MemoryStore:
     def _index(self, layer: Layer) -> None:
         text = render_index(layer, self.memories(layer)[0])
         for _ in range(_INDEX_ATTEMPTS):
-            _replace(self._folder(layer) / INDEX, text)
+            self._replace(self._folder(layer) / INDEX, text)
             written, text = text, render_index(layer, self.memories(layer)[0])
             if text == written:
                 return
+
+    def _replace(self, path: Path, text: str) -> None:
+        """Write a whole file or nothing: a reader sees the old one or the new one."""
+        temporary = path.with_name(f".{path.stem}.{secrets.token_hex(8)}.tmp")
+        try:
+            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(text.encode())
+                file.flush()
+                if self._durable:
+                    os.fsync(file.fileno())
+            temporary.replace(path)
+        finally:
+            temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -204,16 +221,3 @@ def _read(path: Path) -> str:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise MemoryStoreError(f"{path.name} is not UTF-8 (byte {error.start})") from error
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a whole file or nothing: a reader sees the old one or the new one."""
-    temporary = path.with_name(f".{path.stem}.{secrets.token_hex(8)}.tmp")
-    try:
-        with os.fdopen(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-            file.write(text.encode())
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)

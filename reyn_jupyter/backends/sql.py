@@ -4,7 +4,7 @@ Invariant: the caller's SQL runs only after the door is shut: external access of
 in a running database), the configuration locked, no replacement scans, no extensions, no spill to disk. Files are
 copied in before, through a descriptor that the workspace opened, so that SQL never holds a path: in DuckDB a COPY
 may hide inside a WITH, and a path that may be read may be written too.
-DuckDB is imported on first use; connecting takes about 15 ms.
+DuckDB is imported on first use; a database takes about 15 ms, so that a text is parsed before one is made for it.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ from __future__ import annotations
 import os
 import re
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -22,6 +25,8 @@ if TYPE_CHECKING:
 
 MEMORY = "2GB"  # of DuckDB's buffers: tables, joins, sorts
 _THREADS = 4
+_GRAMMAR_MEMORY = "64MB"
+_grammar_lock = threading.Lock()
 _READERS = {
     ".csv": "read_csv({}, header=true{})",
     ".tsv": "read_csv({}, header=true, delim='\\t'{})",
@@ -151,8 +156,8 @@ class Query:
         Raises:
             SqlError: refused, wrong, interrupted, or out of memory.
         """
+        kind = check(sql)
         self._plainly(_shut, "the database")
-        kind = self._plainly(lambda connection: _only_reads(connection, sql), "the SQL")
         frame = self._plainly(lambda connection: _fetch(connection, sql, kind, limit + 1), "the SQL")
         more = len(frame) > limit
         return ordinary_cells(frame.iloc[:limit]), more
@@ -162,41 +167,79 @@ class Query:
 
         with self._lock:
             if self._connection is None:
-                settings: dict[str, Any] = {
-                    "memory_limit": self._memory,
-                    "threads": min(_THREADS, os.cpu_count() or 1),
-                    "temp_directory": "",
-                    "autoinstall_known_extensions": False,
-                    "autoload_known_extensions": False,
-                    "allow_community_extensions": False,
-                    "python_enable_replacements": False,
-                    "python_scan_all_frames": False,
-                }
+                settings = _settings(self._memory, min(_THREADS, os.cpu_count() or 1))
                 self._connection = duckdb.connect(":memory:", config=settings)
                 self._connection.execute("SET TimeZone = 'UTC'")
             return self._connection
 
     def _plainly(self, work: Any, what: str, place: str | None = None) -> Any:
         """Run a step; DuckDB's refusals become SqlError."""
-        import duckdb
-
         connection = self._open()
         if self._stopped:
             raise SqlError("it was interrupted")
-        try:
+        with _plain_words(what, self._memory, place):
             return work(connection)
-        except duckdb.InterruptException:
-            raise SqlError("it was interrupted") from None
-        except duckdb.OutOfMemoryException:
-            raise SqlError(
-                f"{what} needs more than the {self._memory} of memory that a query may use; read fewer columns, "
-                "filter or aggregate earlier"
-            ) from None
-        except (duckdb.Error, RuntimeError, ValueError, TypeError) as error:
-            message = _words(error)
-            missing = _MISSING_TABLE.search(message)
-            text = message.replace(place, what) if place else message
-            raise SqlError(text, missing[1].strip('"') if missing else None, _advice(message)) from None
+
+
+def check(sql: str) -> str:
+    """What kind of statement a text is, without a database: what is no SQL does not cost one.
+
+    Returns:
+        DuckDB's word for it.
+
+    Raises:
+        SqlError: no SQL, several statements, or one that does more than read.
+
+    Example:
+        >>> check("SELECT 1")
+        'SELECT'
+    """
+    with _plain_words("the SQL", _GRAMMAR_MEMORY), _grammar_lock:
+        return _only_reads(_grammar(), sql)
+
+
+@contextmanager
+def _plain_words(what: str, memory: str, place: str | None = None) -> Iterator[None]:
+    """DuckDB's refusals become SqlError."""
+    import duckdb
+
+    try:
+        yield
+    except duckdb.InterruptException:
+        raise SqlError("it was interrupted") from None
+    except duckdb.OutOfMemoryException:
+        raise SqlError(
+            f"{what} needs more than the {memory} of memory that a query may use; read fewer columns, "
+            "filter or aggregate earlier"
+        ) from None
+    except (duckdb.Error, RuntimeError, ValueError, TypeError) as error:
+        message = _words(error)
+        missing = _MISSING_TABLE.search(message)
+        text = message.replace(place, what) if place else message
+        raise SqlError(text, missing[1].strip('"') if missing else None, _advice(message)) from None
+
+
+def _settings(memory: str, threads: int) -> dict[str, Any]:
+    return {
+        "memory_limit": memory,
+        "threads": threads,
+        "temp_directory": "",
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "allow_community_extensions": False,
+        "python_enable_replacements": False,
+        "python_scan_all_frames": False,
+    }
+
+
+@cache
+def _grammar() -> Any:
+    """A database that holds nothing and runs nothing: texts are only parsed on it."""
+    import duckdb
+
+    connection = duckdb.connect(":memory:", config=_settings(_GRAMMAR_MEMORY, 1))
+    _shut(connection)
+    return connection
 
 
 def _shut(connection: Any) -> None:

@@ -100,7 +100,7 @@ class Tree:
         if not isinstance(path, str):
             raise ActionError("a path must be given as text", "A reference cannot stand for a path.")
         try:
-            relative = self.workspace.relative(self.workspace.resolve(path, for_write=for_write))
+            relative = self.workspace.place(path, for_write=for_write)
         except WorkspaceError as error:
             raise ActionError(
                 str(error), "Use a path relative to the workspace, such as data/orders.csv."

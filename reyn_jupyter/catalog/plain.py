@@ -90,14 +90,18 @@ class Plain:
         rules: parameter → its rule; None where only the full validation can tell.
         required: the parameters that must be there.
         exact: whether the rules say everything that the schema says.
+        closed: whether the schema says nothing beside its parameters: a form that the arguments must have in all, say.
     """
 
     rules: Mapping[str, Rule | None]
     required: tuple[str, ...]
     exact: bool
+    closed: bool
 
     def accepts(self, args: Mapping[Any, Any]) -> bool:
         """Whether arguments are valid beyond doubt; False only means that a closer look is needed."""
+        if not self.closed:
+            return False
         for name, value in args.items():
             rule = self.rules.get(name)
             if rule is None or not rule.quickly_fits(value):
@@ -124,7 +128,7 @@ def compile_plain(schema: Mapping[str, Any]) -> Plain:
     closed = schema.get("additionalProperties", False) is False
     plain = closed and not schema.keys() - _AT_THE_TOP and schema.get("type", "object") == "object"
     rules = {name: rule_of(part) if plain else None for name, part in schema.get("properties", {}).items()}
-    return Plain(rules, tuple(schema.get("required", ())), plain and None not in rules.values())
+    return Plain(rules, tuple(schema.get("required", ())), plain and None not in rules.values(), plain)
 
 
 def rule_of(part: Any) -> Rule | None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import heapq
 from difflib import SequenceMatcher, get_close_matches
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.catalog.names import SEPARATOR
@@ -29,9 +30,13 @@ _ALL_WORDS_GIVEN = 0.3
 
 def stems(text: str) -> frozenset[str]:
     """The words of a name, without case and plural."""
-    return frozenset(
-        word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words(text[:LONGEST_QUERY])
-    )
+    return _stems(text[:LONGEST_QUERY])
+
+
+@lru_cache(4096)
+def _stems(name: str) -> frozenset[str]:
+    """Kept, since the names on offer are compared with every mistake."""
+    return frozenset(word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words(name))
 
 
 def rank(text: str, names: Iterable[str], limit: int = SUGGESTIONS) -> list[str]:

@@ -9,6 +9,7 @@ see the benchmarks.
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.catalog.names import ActionName
@@ -31,7 +32,13 @@ _PER_PIECE = 40
 
 def suggest(snapshot: CatalogSnapshot, text: str, limit: int = SUGGESTIONS) -> list[str]:
     """The nearest names on offer, static ones and live resources alike, best first."""
-    return rank(text, candidates(snapshot, text), limit)
+    return list(_ranked(text.strip()[:LONGEST_QUERY], tuple(candidates(snapshot, text)), limit))
+
+
+@lru_cache(512)
+def _ranked(text: str, names: tuple[str, ...], limit: int) -> tuple[str, ...]:
+    """Weak models make the same mistakes over and over: the same text against the same names is compared once."""
+    return tuple(rank(text, names, limit))
 
 
 def unambiguous(snapshot: CatalogSnapshot, text: str) -> Action | None:

@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 def build_validator(schema: Mapping[str, Any]) -> Validator:
     """A validator for one schema. Raises jsonschema's SchemaError when the schema itself is wrong."""
     _import_jsonschema()
-    from jsonschema import Draft202012Validator
+    from jsonschema import Draft202012Validator, FormatChecker
     from referencing import Registry
 
-    Draft202012Validator.check_schema(schema)
+    # Without formats: a pattern is ECMAScript's (`\p{L}`, `(?<year>…)`), and Python's `re` is no judge of that.
+    Draft202012Validator.check_schema(schema, format_checker=FormatChecker(formats=()))
     # An empty registry: a `$ref` to an address is unresolvable instead of fetched.
     validator: Validator = _validator_class()(schema, registry=Registry())
     return validator

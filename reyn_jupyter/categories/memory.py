@@ -95,7 +95,7 @@ _LIST = {"type": "object", "properties": {"layer": _LAYER}, "additionalPropertie
 
 def categories(services: Services) -> tuple[Category, ...]:
     """`memory_entry` and `memory_operation` over ``<root>/.reyn/memory``."""
-    store = MemoryStore(services.root)
+    store = MemoryStore(services.workspace.root, durable=services.workspace.durable)
     return _entries(store), _operations(store)
 
 

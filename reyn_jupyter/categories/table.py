@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reyn_jupyter.backends.sql import FILE_KINDS, MEMORY, Query, SqlError, installed, reader_of
+from reyn_jupyter.backends.sql import FILE_KINDS, MEMORY, Query, SqlError, check, installed, reader_of
 from reyn_jupyter.backends.sql_frames import NotATableError, holdable
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, Operation, Purity, Tool
 from reyn_jupyter.guard.workspace import WorkspaceError
@@ -111,6 +111,7 @@ async def _query(args: Arguments, context: ToolContext, seconds: float, memory: 
     query = Query(memory)
 
     def work() -> tuple[pd.DataFrame, bool]:
+        check(args["sql"])
         with closing(query):
             for alias, value in tables.items():
                 _add_table(query, alias, value)

@@ -6,6 +6,7 @@ a `ModelError`, so that a model can end its trial and nothing else.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, cast, get_args, runtime_checkable
 
@@ -18,6 +19,7 @@ from reyn_jupyter.sessions.replay import ReplayedModel
 
 Heard = Callable[[str, ModelError], None]
 _SOURCES: frozenset[str] = frozenset(get_args(Source))
+_MOST = 10**12  # tokens or dollars of one call: beyond it, nobody counted
 
 
 @runtime_checkable
@@ -118,15 +120,34 @@ class TrialModel:
         self.parameters = dict(parameters)
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
-        """The inner model's answer. Raises ModelError, and nothing else but a cancellation."""
+        """The inner model's answer. Raises ModelError, and nothing else but a cancellation of the trial."""
         try:
-            return await self._inner.complete(request, on_text)
+            response = await self._inner.complete(request, on_text)
         except ModelError as error:
             if self._heard is not None:
                 self._heard(self._provider, error)
             raise
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            said = f"{self.label} gave its own call up, and nobody had asked it to."
+            raise ModelError("unavailable", said, "Look at the model.") from error
         except Exception as error:
             fault = ModelError(
                 "unavailable", f"{self.label} failed: {type(error).__name__}: {error}", "Look at the model."
             )
             raise fault from error
+        if not _countable(response):
+            said = (
+                f"{self.label} told a use that cannot be counted: {response.usage}, cost {response.cost!r}."
+            )
+            raise ModelError("unavailable", said, "Look at what the model returns.")
+        return response
+
+
+def _countable(response: Response) -> bool:
+    """Whether a budget can be kept with what a model says that it used."""
+    counts = (response.usage.prompt_tokens, response.usage.completion_tokens)
+    cost = 0.0 if response.cost is None else response.cost
+    return all(isinstance(each, int) and 0 <= each < _MOST for each in counts) and 0.0 <= cost < _MOST

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import Any, Literal, cast, get_args
 
+from reyn_jupyter.catalog.ranking import nearest
 from reyn_jupyter.config import Settings
 from reyn_jupyter.evaluation.answering import AbsentModel, Agent, Heard, TrialModel, source_of
 from reyn_jupyter.evaluation.scenario import Scenario, Source
@@ -17,11 +18,8 @@ from reyn_jupyter.evaluation.trial import trial_key
 from reyn_jupyter.evaluation.variant import Variant
 from reyn_jupyter.guard.redact import contains_key_shape
 from reyn_jupyter.models.cassette import CassettePlayer, CassetteRecorder
-from reyn_jupyter.models.registry import resolve_model
-from reyn_jupyter.models.seam import Model, ModelError
-
-if TYPE_CHECKING:
-    from reyn_jupyter.models.seam import Tier
+from reyn_jupyter.models.registry import OFFLINE, resolve_model
+from reyn_jupyter.models.seam import Model, ModelError, Tier
 
 CassetteMode = Literal["off", "record", "replay"]
 SIMULATOR = "simulator"
@@ -69,6 +67,23 @@ class Answers:
         return (
             "replayed" if self._player is not None else source_of(cast("Model", self._model(variant.model)))
         )
+
+    def check(self, variant: Variant) -> None:
+        """Refuse a model that no call could reach, as far as it can say so without one (`LiteLLMModel.check`).
+
+        Raises:
+            ModelError: a key that is not set, a provider that there is not.
+        """
+        if self._player is not None:
+            return
+        check = getattr(self._model(variant.model), "check", None)
+        try:
+            if check is not None:
+                check()
+        except ModelError as error:
+            near = nearest(variant.model, (*self._given, SIMULATOR, OFFLINE, *get_args(Tier)))
+            meant = f"Did you mean {near}? " if near else ""
+            raise ModelError(error.kind, error.message, f"{meant}{error.hint}") from error
 
     def provider(self, variant: Variant) -> str:
         """Whose limits its calls come under: a host, or a label in this process. Raises ModelError."""

@@ -121,7 +121,7 @@ class Ground:
             if root is None:
                 root = template.lay_out(self.scratch.folder() / NAME, read_only=True)
                 self.shared[template.digest] = root
-            readers = Readers(Workspace(root, off_limits=()))
+            readers = Readers(_workspace(root))
         self.reading[template.digest] = readers
         if len(self.reading) > MOST_READING:
             del self.reading[next(iter(self.reading))]
@@ -161,7 +161,7 @@ class World:
         self._planned = dict(scenario.setup_error)
         self.private: Path | None = None
         readers = ground.readers(template) if template.shareable else None
-        workspace = readers.workspace if readers else Workspace(self._own_root(), off_limits=())
+        workspace = readers.workspace if readers else _workspace(self._own_root())
         blobs = MemoryBlobStore()
         key = (variant, catalog.hash)
         search = ground.search(key, effective.settings)
@@ -210,7 +210,7 @@ class World:
     async def _move(self, run: Run) -> None:
         """Go on in a private copy of the template."""
         parts = self.parts
-        workspace = Workspace(self._own_root(), off_limits=())
+        workspace = _workspace(self._own_root())
         parts.root, parts.workspace = workspace.root, workspace
         parts.services = replace(parts.services, root=workspace.root, workspace=workspace)
         parts.catalog = self._catalog.live(parts.services)
@@ -224,6 +224,11 @@ class World:
         """Remove the private copy."""
         if self.private is not None:
             remove(self.private.parent)
+
+
+def _workspace(root: Path) -> Workspace:
+    """A folder that is thrown away: nothing in it has to outlive a loss of power."""
+    return Workspace(root, off_limits=(), durable=False)
 
 
 def _may_write(action: Action, tool: Tool) -> bool:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import re
 import reprlib
+import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -39,14 +40,15 @@ class Fault:
 
 
 def standard_text(text: str) -> str:
-    """A text without what does not count: case, spaces, ``, . / - _ * ^``, and the kind of quotation mark.
+    """A text without what does not count: case, spaces, ``, . / - _ * ^``, the kind of quotation mark, and whether an
+    accented letter is one sign or two.
 
-    Source: BFCL v4, the standard form of strings.
+    Source: BFCL v4, the standard form of strings; there, signs are compared one by one.
 
     >>> standard_text("April 1, 2024") == standard_text("april 1 2024")
     True
     """
-    return _IGNORED.sub("", text).lower().replace("'", '"')
+    return unicodedata.normalize("NFC", _IGNORED.sub("", text).lower()).replace("'", '"')
 
 
 def value_matches(value: Any, accepted: Any) -> bool:

@@ -17,6 +17,7 @@ import tempfile
 import weakref
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from reyn_jupyter.evaluation.trial import FileFact
@@ -29,7 +30,7 @@ _LOCK = ".lock"
 _MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of this user's own is made in it
 _SPARE = 512 << 20  # bytes that must be free there
 _STATE = ".reyn"
-_KEPT_STATE = (_STATE, "memory")
+_KEPT = "memory"  # of the state folder
 
 
 class TemplateError(ValueError):
@@ -155,6 +156,7 @@ class Template:
         above = {str(parent) for path in self.files for parent in PurePosixPath(path).parents}
         self._folders = sorted(above - {"."})  # a folder stands before those in it
         self.digest = hashlib.sha256(canonical(dict(files))).hexdigest()
+        self._told: dict[str, FileFact] = {}
         # A session keeps a state folder that is there out of git, which is a write.
         self.shareable = all(
             len(data) <= LARGEST_SHARED and not path.startswith(f"{_STATE}/")
@@ -184,12 +186,24 @@ class Template:
             root: the private copy; None where the trial wrote nothing.
             expected: the paths that are told of in any case.
         """
-        now = self.files if root is None else _files(root)
+        now, changed = self.files, set[str]()
+        if root is not None:
+            now = _files(root)
+            changed = {path for path in {*now, *self.files} if now.get(path) != self.files.get(path)}
         wanted = {_checked(path) for path in expected}
-        changed = {path for path in {*now, *self.files} if now.get(path) != self.files.get(path)}
-        return {path: _fact(now.get(path), path in changed) for path in sorted({*wanted, *changed})}
+        return {
+            path: _fact(now.get(path), True) if path in changed else self._unchanged(path)
+            for path in sorted({*wanted, *changed})
+        }
+
+    def _unchanged(self, path: str) -> FileFact:
+        """What is told of a file that a trial left alone: the same in every trial."""
+        if path not in self._told:
+            self._told[path] = _fact(self.files.get(path), False)
+        return self._told[path]
 
 
+@lru_cache(4096)
 def _checked(path: str) -> str:
     """The path in its plain form. Raises TemplateError."""
     pure = PurePosixPath(path)
@@ -201,17 +215,27 @@ def _checked(path: str) -> str:
 def _files(root: Path) -> dict[str, bytes]:
     """Every file below, links left alone; of the state folder the memories alone."""
     found: dict[str, bytes] = {}
-    for folder, folders, names in os.walk(root):
-        relative = Path(folder).relative_to(root)
-        if relative.parts == (_STATE,):
-            folders[:] = [name for name in folders if (_STATE, name) == _KEPT_STATE]
-            names = []
-        for name in names:
-            path = Path(folder) / name
-            with suppress(OSError):
-                if stat.S_ISREG(path.lstat().st_mode):
-                    found[(relative / name).as_posix()] = path.read_bytes()
+    pending = [(os.fspath(root), "")]
+    while pending:
+        folder, above = pending.pop()
+        inside_state = above == f"{_STATE}/"
+        with suppress(OSError), os.scandir(folder) as entries:
+            for entry in entries:
+                place = above + entry.name
+                if entry.is_dir(follow_symlinks=False):
+                    if not inside_state or entry.name == _KEPT:
+                        pending.append((entry.path, f"{place}/"))
+                elif not inside_state and entry.is_file(follow_symlinks=False):
+                    with suppress(OSError):
+                        found[place] = _read(entry.path)
     return found
+
+
+def _read(path: str) -> bytes:
+    """A file that is no link; without O_NONBLOCK a pipe in its place would wait for a writer."""
+    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    with open(os.open(path, flags), "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor
+        return file.read()
 
 
 def _fact(data: bytes | None, changed: bool) -> FileFact:

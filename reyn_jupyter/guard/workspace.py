@@ -17,19 +17,25 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from reyn_jupyter.config import user_path
+from reyn_jupyter.guard.path_checks import (
+    WorkspaceError,
+    as_prefix,
+    check_kind,
+    checked,
+    mode_to_keep,
+    need_regular,
+    plainly,
+    shown,
+)
 from reyn_jupyter.guard.protected import protects
 from reyn_jupyter.guard.state import state_base
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-LONGEST_NAME = 255  # bytes of one component
-LONGEST_PATH = 4096  # bytes
+__all__ = ["Workspace", "WorkspaceError"]
+
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
-
-class WorkspaceError(Exception):
-    """A path that may not be used, or a file that could not be; the message says why and what to do."""
 
 
 class Workspace:
@@ -40,6 +46,8 @@ class Workspace:
         off_limits: folders that are nobody's business even when they lie inside the root, as they do when
         the root
             is the home folder; in place of those with the user's configuration, trust and approvals.
+        durable: whether what was written is on the disk when a call returns. A folder that is thrown away
+            with its process needs no more than the operating system's word.
 
     Example:
         >>> workspace = Workspace(".")                       # doctest: +SKIP
@@ -47,10 +55,15 @@ class Workspace:
         'data/orders.csv'
     """
 
-    def __init__(self, root: str | Path, *, off_limits: Sequence[Path] | None = None) -> None:
+    def __init__(
+        self, root: str | Path, *, off_limits: Sequence[Path] | None = None, durable: bool = True
+    ) -> None:
         self.root = Path(os.path.realpath(root))
+        self.durable = durable
+        self._root = os.fspath(self.root)
+        self._prefix = as_prefix(self._root)
         folders = (state_base(), user_path().parent) if off_limits is None else off_limits
-        self._off_limits = tuple(Path(os.path.realpath(folder)) for folder in folders)
+        self._off_limits = tuple(os.path.realpath(folder) for folder in folders)
         if not self.root.is_dir():
             raise WorkspaceError(f"the workspace {self.root} is no folder; create it or name another root")
 
@@ -67,45 +80,76 @@ class Workspace:
             socket), or a
                 name that no file can have.
         """
-        text = _checked(path)
-        given = Path(text)
-        if given.is_absolute():
-            lexical = Path(os.path.normpath(text))
-            parts = lexical.relative_to(self.root).parts if lexical.is_relative_to(self.root) else ()
+        return Path(self._prefix + self.place(path, for_write=for_write))
+
+    def place(self, path: str | Path, *, for_write: bool = False) -> str:
+        """What `resolve` gives, as text from the root with ``/`` ("." for the root itself). Raises WorkspaceError."""
+        text = checked(path)
+        if text.startswith("/"):
+            lexical = os.path.normpath(text)
+            below = self._below(lexical)
         else:
-            lexical, parts = self.root / given, given.parts
-        real = Path(os.path.realpath(lexical))
-        if not real.is_relative_to(self.root):
+            below = "/".join(part for part in text.split("/") if part not in ("", "."))
+            lexical = self._prefix + below if below else self._root
+        real, status = self._led_to(lexical, below)
+        place = self._below(real)
+        if place is None:
             raise WorkspaceError(
-                f"{_shown(text)} leads outside the workspace; only files inside it can be used"
+                f"{shown(text)} leads outside the workspace; only files inside it can be used"
             )
-        if any(real.is_relative_to(folder) for folder in self._off_limits):
-            raise WorkspaceError(f"{_shown(text)} is protected: permissions and trust are kept there")
-        for candidate in (parts, real.relative_to(self.root).parts):
-            reason = protects(candidate, for_write=for_write)
+        if any(real == folder or real.startswith(as_prefix(folder)) for folder in self._off_limits):
+            raise WorkspaceError(f"{shown(text)} is protected: permissions and trust are kept there")
+        for candidate in dict.fromkeys((below or "", place)):
+            reason = protects(candidate.split("/"), for_write=for_write)
             if reason is not None:
-                raise WorkspaceError(f"{_shown(text)} is protected: {reason}")
-        self._check_kind(real, text, for_write)
-        return real
+                raise WorkspaceError(f"{shown(text)} is protected: {reason}")
+        check_kind(real, status, text, for_write)
+        return place or "."
 
     def relative(self, path: str | Path) -> str:
         """A path inside the root as text with ``/``, relative to the root ("." for the root itself)."""
-        absolute = self.root / path
-        try:
-            return absolute.relative_to(self.root).as_posix()
-        except ValueError:
-            raise WorkspaceError(f"{_shown(str(path))} is not inside the workspace {self.root}") from None
+        text = os.fspath(path if isinstance(path, Path) else Path(path))
+        below = self._below(text) if text.startswith("/") else text
+        if below is None:
+            raise WorkspaceError(f"{shown(str(path))} is not inside the workspace {self.root}")
+        return below or "."
+
+    def _below(self, absolute: str) -> str | None:
+        """The part of a path below the root, "" for the root itself; None for one outside."""
+        if absolute == self._root:
+            return ""
+        return absolute[len(self._prefix) :] if absolute.startswith(self._prefix) else None
+
+    def _led_to(self, lexical: str, below: str | None) -> tuple[str, os.stat_result | None]:
+        """Where a path leads to, and what is there where that is known already.
+
+        Links in the path to the root were resolved once; where none lies below it either, a path leads to itself.
+        """
+        if below:
+            here, status = self._root, None
+            try:
+                for part in below.split("/"):
+                    here = as_prefix(here) + part
+                    status = os.lstat(here)
+                    if stat.S_ISLNK(status.st_mode):
+                        break
+                else:
+                    return lexical, status
+            except FileNotFoundError:
+                return lexical, None
+            except OSError:
+                pass
+        return os.path.realpath(lexical), None
 
     def open_read(self, path: str | Path) -> BinaryIO:
         """Open a regular file for reading. Raises WorkspaceError."""
-        real = self.resolve(path)
-        name = self.relative(real)
-        with _plainly(name), self._parent(real) as folder:
+        name = self.place(path)
+        with plainly(name), self._parent(name) as (folder, last):
             # Without O_NONBLOCK, opening a pipe that was swapped in would wait for a writer.
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-            descriptor = os.open(real.name, flags, dir_fd=folder)
+            descriptor = os.open(last, flags, dir_fd=folder)
             try:
-                _need_regular(os.fstat(descriptor), name)
+                need_regular(os.fstat(descriptor), name)
                 return os.fdopen(descriptor, "rb")
             except BaseException:
                 os.close(descriptor)
@@ -134,10 +178,9 @@ class Workspace:
         Raises:
             WorkspaceError: the path may not be written, or the system refused (disk full, read-only).
         """
-        real = self.resolve(path, for_write=True)
-        name = self.relative(real)
-        with _plainly(name), self._parent(real, make=True) as folder:
-            kept = _mode_to_keep(real.name, folder, name)
+        name = self.place(path, for_write=True)
+        with plainly(name), self._parent(name, make=True) as (folder, last):
+            kept = mode_to_keep(last, folder, name)
             temporary = f".{secrets.token_hex(8)}.tmp"
             flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
             descriptor = os.open(temporary, flags, 0o666, dir_fd=folder)
@@ -148,23 +191,24 @@ class Workspace:
                     if wanted is not None:
                         os.fchmod(file.fileno(), wanted)
                     file.flush()
-                    os.fsync(file.fileno())
-                os.replace(temporary, real.name, src_dir_fd=folder, dst_dir_fd=folder)
+                    if self.durable:
+                        os.fsync(file.fileno())
+                os.replace(temporary, last, src_dir_fd=folder, dst_dir_fd=folder)
             except BaseException:
                 with suppress(OSError):
                     os.unlink(temporary, dir_fd=folder)
                 raise
-            os.fsync(folder)
-        return real
+            if self.durable:
+                os.fsync(folder)
+        return self.root / name
 
     def delete(self, path: str | Path) -> Path:
         """Remove a regular file. Raises WorkspaceError."""
-        real = self.resolve(path, for_write=True)
-        name = self.relative(real)
-        with _plainly(name), self._parent(real) as folder:
-            _need_regular(os.stat(real.name, dir_fd=folder, follow_symlinks=False), name)
-            os.unlink(real.name, dir_fd=folder)
-        return real
+        name = self.place(path, for_write=True)
+        with plainly(name), self._parent(name) as (folder, last):
+            need_regular(os.stat(last, dir_fd=folder, follow_symlinks=False), name)
+            os.unlink(last, dir_fd=folder)
+        return self.root / name
 
     def walk(self, base: str | Path = ".", skip: Callable[[str], bool] | None = None) -> Iterator[Path]:
         """The regular files under a folder, in a stable order, without protected ones, ``.git`` and links.
@@ -177,121 +221,45 @@ class Workspace:
         if folder.is_file():
             yield folder
             return
-        yield from self._walk(folder, skip)
+        yield from self._walk(os.fspath(folder), skip)
 
-    def _walk(self, folder: Path, skip: Callable[[str], bool] | None) -> Iterator[Path]:
+    def _walk(self, folder: str, skip: Callable[[str], bool] | None) -> Iterator[Path]:
         pending = [folder]
         while pending:
             current = pending.pop()
-            if current.is_symlink():  # swapped since it was listed
+            if Path(current).is_symlink():  # swapped since it was listed
                 continue
             try:
                 with os.scandir(current) as listing:
                     entries = sorted(listing, key=lambda entry: entry.name)
             except OSError:
                 continue
-            folders: list[Path] = []
+            folders: list[str] = []
             # The folders above were judged on the way down; only this one's name matters for what is in it.
-            above = (current.name,) if current != self.root else ()
+            above = (current.rpartition("/")[2],) if current != self._root else ()
             for entry in entries:
-                path = current / entry.name
-                if entry.name == ".git" or protects((*above, entry.name)) or path in self._off_limits:
+                if entry.name == ".git" or protects((*above, entry.name)) or entry.path in self._off_limits:
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     if skip is None or not skip(entry.name):
-                        folders.append(path)
+                        folders.append(entry.path)
                 elif entry.is_file(follow_symlinks=False):
-                    yield path
+                    yield Path(entry.path)
             pending.extend(reversed(folders))
 
-    def _check_kind(self, real: Path, text: str, for_write: bool) -> None:
-        try:
-            mode = os.lstat(real).st_mode
-        except FileNotFoundError:
-            return
-        except OSError as error:
-            raise WorkspaceError(f"{_shown(text)} cannot be used: {error.strerror}") from None
-        if stat.S_ISDIR(mode):
-            if for_write:
-                raise WorkspaceError(f"{_shown(text)} is a folder; name a file in it")
-        elif not stat.S_ISREG(mode):
-            raise WorkspaceError(
-                f"{_shown(text)} is no regular file (a device, pipe, socket or circular link)"
-            )
-
     @contextmanager
-    def _parent(self, real: Path, *, make: bool = False) -> Iterator[int]:
-        """The open folder that holds `real`, reached from the root without following any link."""
-        descriptor = os.open(self.root, _FOLDER)
+    def _parent(self, place: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
+        """The open folder that holds a place, reached from the root without following any link, and the name in it."""
+        *folders, last = place.split("/")
+        descriptor = os.open(self._root, _FOLDER)
         try:
-            for part in real.relative_to(self.root).parts[:-1]:
+            for part in folders:
                 if make:
                     with suppress(FileExistsError):
                         os.mkdir(part, dir_fd=descriptor)
                 deeper = os.open(part, _FOLDER, dir_fd=descriptor)
                 os.close(descriptor)
                 descriptor = deeper
-            yield descriptor
+            yield descriptor, last
         finally:
             os.close(descriptor)
-
-
-def _checked(path: str | Path) -> str:
-    text = os.fspath(path)
-    if not isinstance(text, str):
-        raise WorkspaceError("a path must be text")
-    if not text.strip():
-        raise WorkspaceError('the path is empty; "." is the workspace itself')
-    if "\0" in text:
-        raise WorkspaceError("the path holds a NUL character, which no file name can")
-    try:
-        encoded = os.fsencode(text)
-    except UnicodeEncodeError:
-        raise WorkspaceError(f"{_shown(text)} holds characters that no file name can") from None
-    parts = text.replace("\\", "/").split("/")
-    if len(encoded) >= LONGEST_PATH or any(len(os.fsencode(part)) > LONGEST_NAME for part in parts):
-        raise WorkspaceError(
-            f"{_shown(text)} is too long: {LONGEST_NAME} bytes a name, {LONGEST_PATH} in all"
-        )
-    if ".." in parts:
-        raise WorkspaceError(f"{_shown(text)} climbs with '..'; name the file from the workspace root")
-    if parts[0].startswith("~"):
-        raise WorkspaceError(f"{_shown(text)}: '~' is not expanded; name the file from the workspace root")
-    return text
-
-
-def _shown(text: str) -> str:
-    return repr(text if len(text) <= 120 else text[:119] + "…")
-
-
-def _need_regular(status: os.stat_result, name: str) -> None:
-    if stat.S_ISDIR(status.st_mode):
-        raise WorkspaceError(f"{_shown(name)} is a folder; name a file in it")
-    if not stat.S_ISREG(status.st_mode):
-        raise WorkspaceError(f"{_shown(name)} is no regular file (a device, pipe or socket)")
-
-
-def _mode_to_keep(name: str, folder: int, shown: str) -> int | None:
-    try:
-        status = os.stat(name, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-    _need_regular(status, shown)
-    if not status.st_mode & 0o222:
-        raise WorkspaceError(f"{_shown(shown)} is read-only; make it writable first (chmod u+w)")
-    return stat.S_IMODE(status.st_mode) & 0o777
-
-
-@contextmanager
-def _plainly(name: str) -> Iterator[None]:
-    """The operating system's refusals, in words."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise WorkspaceError(f"{_shown(name)} does not exist") from None
-    except NotADirectoryError:
-        raise WorkspaceError(
-            f"{_shown(name)}: a part of this path is a file or a link, not a folder"
-        ) from None
-    except OSError as error:
-        raise WorkspaceError(f"{_shown(name)} cannot be used: {error.strerror or error}") from None

@@ -36,6 +36,21 @@ async def rows(notebook: Notebook, sql: str, /, **args: Any) -> list[tuple[Any, 
     return list(frame.itertuples(index=False, name=None))
 
 
+async def test_what_is_no_reading_statement_costs_no_database(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert await rows(notebook, "SELECT 1") == [(1,)]
+    monkeypatch.setattr(duckdb, "connect", lambda *_, **__: pytest.fail("nothing is to be run"))
+    for sql, told in (
+        ("How many orders are there?", "syntax error"),
+        ("SELECT 1; SELECT 2", "one statement"),
+        ("DROP TABLE orders", "DROP is not allowed"),
+        ("SELECT '\0", "SQL"),
+    ):
+        with pytest.raises(ActionError, match=told):
+            await rows(notebook, sql, sources={"orders": "orders.csv"})
+
+
 # Sources
 
 

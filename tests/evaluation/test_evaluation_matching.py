@@ -24,6 +24,7 @@ ANY = Scenario(id="s", family="f", prompts={"natural": "Hi"})
         ("april 1 2024", "April 1, 2024"),
         ("NEW_YORK", "new york"),
         ("it's", 'it"s'),
+        ("Sa\u0303o Paulo", "S\u00e3o Paulo"),  # one sign or two, the same letter
         (5, 5.0),
         (5.0, 5),
         (None, None),

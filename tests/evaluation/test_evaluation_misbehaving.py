@@ -6,6 +6,7 @@ import json
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from http.client import HTTPConnection
 from typing import Any
 
 import pytest
@@ -17,6 +18,7 @@ from reyn_jupyter.evaluation.simulator import BehaviourTable, Simulator
 from reyn_jupyter.evaluation.trial import Trial
 from reyn_jupyter.evaluation.variant import Variant
 from reyn_jupyter.models import litellm_loader
+from reyn_jupyter.models.providers import is_local
 
 WEAK = Simulator(table=BehaviourTable(lists_first_unasked=1.0, arguments_with_schemas=1.0, picks_best=1.0))
 LIMITS = {"router": {"limits": {"retries": 1, "model_timeout": 30}}}
@@ -62,7 +64,16 @@ def test_what_a_practice_model_says_is_marked_as_simulated(server: PracticeServe
     trial, model = tried(server, "refuses"), server.model("refuses")
 
     assert trial.source == "simulated"
-    assert not model.real and trial.host == model.host and str(model.host).startswith("127.0.0.1:")
+    assert not model.real and trial.host == model.host and is_local(model.host)
+
+
+def test_each_practice_model_is_a_provider_so_that_one_that_fails_slows_no_other(
+    server: PracticeServer,
+) -> None:
+    on = bench(models={name: server.model(name) for name in server.models})
+    providers = {on.provider(Variant(name, model=name)) for name in server.models}
+    on.close()
+    assert len(providers) == len(server.models) and all(map(is_local, providers))
 
 
 def test_a_refusal_is_an_answer_that_fails(server: PracticeServer) -> None:
@@ -244,6 +255,10 @@ def test_whole_and_streamed_answers_say_the_same(server: PracticeServer) -> None
         (b"[]", 400, "messages must be a list"),
         (b'{"model": "weak", "messages": ["hello"]}', 400, "chat-completions shape"),
         (asking("weak", tools=[{"type": "function"}]), 400, "tools must be a list of functions"),
+        (asking("weak", tool_choice={"function": "list_actions"}), 400, "Invalid request"),
+        (b'{"model": "weak", "messages": [{"role": "user", "content": 5}]}', 400, "Invalid request"),
+        (b'{"model": ["weak"], "messages": [{"role": "user", "content": {}}]}', 404, "does not exist"),
+        (b"[" * 100_000, 400, "Invalid request"),
         (asking("gpt-9"), 404, "gpt-9 does not exist"),
         (asking("failing"), 500, "had an error"),
         (asking("busy"), 429, "Rate limit"),
@@ -256,6 +271,19 @@ def test_what_cannot_be_answered_is_refused_in_the_providers_shape(
 
     assert code == status and told in json.loads(answer)["error"]["message"]
     assert ("Retry-After" in headers) == (status == 429)
+
+
+@pytest.mark.parametrize("length", ["-1", "many", "9" * 5_000, str(1 << 40)])
+def test_a_request_of_no_length_that_can_be_read_is_refused_at_once(
+    server: PracticeServer, length: str
+) -> None:
+    connection = HTTPConnection(server.url.split("/")[2], timeout=10)
+    connection.putrequest("POST", "/v1/chat/completions")
+    connection.putheader("Content-Length", length)
+    connection.endheaders()
+    answer = connection.getresponse()
+    assert answer.status == 413 and "Content-Length" in json.loads(answer.read())["error"]["message"]
+    connection.close()
 
 
 def test_a_model_that_it_does_not_have_is_refused_with_those_that_it_has(server: PracticeServer) -> None:

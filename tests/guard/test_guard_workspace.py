@@ -215,6 +215,25 @@ def test_a_read_only_file_is_not_replaced(workspace):
     assert (workspace.root / "fixed").read_text() == "keep"
 
 
+def test_a_folder_is_not_taken_for_the_file_of_its_name_in_it(tmp_path):
+    root = tmp_path / "data"
+    root.mkdir()
+    (root / "data").write_text("another one")
+    with pytest.raises(WorkspaceError, match="is a folder"):
+        Workspace(root).read_bytes(".")
+
+
+@pytest.mark.parametrize(("durable", "synced"), [(True, 2), (False, 0)])
+def test_what_is_written_is_on_the_disk_unless_the_workspace_is_thrown_away(
+    tmp_path, monkeypatch, durable, synced
+):
+    calls = []
+    monkeypatch.setattr(os, "fsync", calls.append)
+    workspace = Workspace(tmp_path, durable=durable)
+    workspace.write_atomic("notes.md", b"hello")
+    assert workspace.read_bytes("notes.md") == b"hello" and len(calls) == synced  # the file, and its folder
+
+
 def test_writing_a_hard_link_leaves_the_other_name_as_it_was(workspace, outside):
     os.link(outside / "secret.txt", workspace.root / "linked.txt")
     workspace.write_atomic("linked.txt", b"mine")
@@ -226,10 +245,10 @@ class Raced(Workspace):
 
     swap = staticmethod(lambda: None)
 
-    def resolve(self, path, *, for_write=False):
-        real = super().resolve(path, for_write=for_write)
+    def place(self, path, *, for_write=False):
+        place = super().place(path, for_write=for_write)
         self.swap()
-        return real
+        return place
 
 
 @pytest.mark.parametrize("swapped", ["file for a link", "file for a pipe", "folder for a link"])

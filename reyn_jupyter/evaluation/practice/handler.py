@@ -14,6 +14,9 @@ from reyn_jupyter.evaluation.practice.wire import chunks, completion, request_of
 from reyn_jupyter.models.seam import Request
 
 _LARGEST = 32 * 1024 * 1024  # bytes of a request
+_DIGITS = 12  # of a length
+# What a body of the wrong shape raises, wherever it is read.
+_MISSHAPEN = (ValueError, TypeError, AttributeError, KeyError, RecursionError)
 
 
 class Provider(Protocol):
@@ -44,18 +47,20 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing is logged: a study keeps its own record."""
 
     def do_POST(self) -> None:
-        length = int(self.headers.get("Content-Length") or 0)
+        given = self.headers.get("Content-Length") or "0"
+        length = int(given) if given.isdecimal() and len(given) < _DIGITS else _LARGEST + 1
         if length > _LARGEST:
             self.close_connection = True  # the rest of the body is not read
-            self._error(413, f"a request may have {_LARGEST:,} bytes", {})
+            self._error(413, f"a request has a Content-Length, of {_LARGEST:,} bytes at most", {})
             return
         try:
             body = json.loads(self.rfile.read(length) or b"{}")
             request = request_of(body if isinstance(body, dict) else {})
-        except ValueError as error:
+            reply = self.server.provider.reply(request)
+        except _MISSHAPEN as error:
             self._error(400, f"Invalid request: {error}", {})
             return
-        self._send(self.server.provider.reply(request), request, body)
+        self._send(reply, request, body)
 
     def _send(self, reply: Reply, request: Request, body: dict[str, Any]) -> None:
         self.server.provider.wait(reply.delay)

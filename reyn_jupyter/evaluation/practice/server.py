@@ -10,6 +10,7 @@ import threading
 from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING, Self
+from urllib.parse import urlsplit
 
 from reyn_jupyter.evaluation.practice.behaviours import BEHAVIOURS, Asked, Manners, Reply
 from reyn_jupyter.evaluation.practice.handler import Listener
@@ -26,6 +27,12 @@ class PracticeModel(LiteLLMModel):
     """A model of the practice provider: reached like any other, and marked as simulated wherever it is shown."""
 
     source = "simulated"
+
+    @property
+    def host(self) -> str:
+        """A name of its own on this machine: each model plays a provider, and one that fails slows no other down."""
+        name, here = self.label.rpartition("/")[2], urlsplit(self._api_base or "")
+        return f"{name}.localhost:{here.port}"
 
     @property
     def real(self) -> bool:

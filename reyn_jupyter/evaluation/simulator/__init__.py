@@ -7,6 +7,6 @@ from __future__ import annotations
 
 from reyn_jupyter.evaluation.simulator.model import Simulator
 from reyn_jupyter.evaluation.simulator.table import BehaviourTable
-from reyn_jupyter.evaluation.simulator.truth import TrueRate, true_rates
+from reyn_jupyter.evaluation.simulator.truth import COMPUTED, TrueRate, phrasing_shares, true_rates
 
-__all__ = ["BehaviourTable", "Simulator", "TrueRate", "true_rates"]
+__all__ = ["COMPUTED", "BehaviourTable", "Simulator", "TrueRate", "phrasing_shares", "true_rates"]

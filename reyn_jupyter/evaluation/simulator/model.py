@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any, ClassVar
 
 from reyn_jupyter.evaluation.simulator.features import features
@@ -49,6 +48,7 @@ class Simulator:
     icc: float = 0.2
     arm_correlation: float = 0.4
     interaction: float = 0.0
+    _latent: Latent = field(init=False, repr=False, compare=False)
 
     label: ClassVar[str] = "simulator"
     tier: ClassVar[Tier] = "light"
@@ -57,11 +57,8 @@ class Simulator:
     source: ClassVar[str] = "simulated"
 
     def __post_init__(self) -> None:
-        self._latent  # noqa: B018 - refuses correlations that cannot hold together
-
-    @cached_property
-    def _latent(self) -> Latent:
-        return Latent(self.seed, self.icc, self.arm_correlation, self.interaction)
+        made = Latent(self.seed, self.icc, self.arm_correlation, self.interaction)
+        object.__setattr__(self, "_latent", made)
 
     @property
     def independent(self) -> Simulator:

@@ -8,8 +8,8 @@ Monte-Carlo standard error. Neither depends on the simulator's seed or correlati
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from itertools import product
 from typing import TYPE_CHECKING, Any, Literal
@@ -25,7 +25,7 @@ from reyn_jupyter.models.seam import Request, Response
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.trial_run import Bench
 
-MODEL = "simulator"
+MODEL, _WITNESS = "simulator", "witness"
 COMPUTED = "first_call_is"  # the check whose rate is an entry of the table for each request
 
 
@@ -72,7 +72,7 @@ async def true_rates(
     checks: Sequence[Check],
     simulator: Simulator,
     *,
-    repeats: int = 2,
+    repeats: int | Sequence[int] = 2,
     trials: int = 1_000,
     config: Mapping[str, Any] | None = None,
 ) -> dict[str, dict[str, TrueRate]]:
@@ -83,63 +83,71 @@ async def true_rates(
         variants: their `model` is not looked at.
         checks: what is asked of the trials.
         simulator: its table counts; its seed and correlations do not.
-        repeats: how often the study tries each scenario.
+        repeats: how often the study tries each scenario, or which of its repeats.
         trials: simulated trials a variant, for the checks that are not computed.
         config: settings besides the variants', as the study has them.
 
     Returns:
         variant's name → check's name → true rate.
     """
+    from reyn_jupyter.evaluation.trial_run import Bench
+
+    numbers = tuple(range(repeats)) if isinstance(repeats, int) else tuple(repeats)
     found: dict[str, dict[str, TrueRate]] = {}
     rest = [check for check in checks if check.name != COMPUTED]
-    for variant in (each.but(each.name, model=MODEL) for each in variants):
-        rates: dict[str, TrueRate] = {}
-        if len(rest) < len(checks):
-            rates[COMPUTED] = await _computed(suite, variant, simulator, repeats, config)
-        if rest:
-            rates |= await _simulated(suite, variant, rest, simulator, repeats, trials, config)
-        found[variant.name] = {check.name: rates[check.name] for check in checks}
+    witness = _Witness()
+    models: dict[str, Any] = {MODEL: simulator.independent, _WITNESS: witness}
+    with Bench(suite, models=models, config=config) as bench:
+        for variant in variants:
+            rates: dict[str, TrueRate] = {}
+            if len(rest) < len(checks):
+                seen = variant.but(variant.name, model=_WITNESS)
+                rates[COMPUTED] = await _computed(bench, seen, witness, simulator, numbers)
+            if rest:
+                played = variant.but(variant.name, model=MODEL)
+                rates |= await _simulated(bench, played, rest, numbers, trials)
+            found[variant.name] = {check.name: rates[check.name] for check in checks}
     return found
 
 
+def phrasing_shares(scenario: Scenario, repeats: Sequence[int]) -> dict[int, int]:
+    """Index of a phrasing → how many of the repeats take it.
+
+    >>> phrasing_shares(Scenario(id="s", family="f", prompts={"natural": "Hi", "terse": "hi"}), range(3))
+    {0: 2, 1: 1}
+    """
+    return dict(Counter(repeat % len(scenario.prompts) for repeat in repeats))
+
+
 async def _computed(
-    suite: Suite, variant: Variant, simulator: Simulator, repeats: int, config: Mapping[str, Any] | None
+    bench: Bench, variant: Variant, witness: _Witness, simulator: Simulator, repeats: Sequence[int]
 ) -> TrueRate:
-    witness = _Witness()
     chances = []
-    with _bench(suite, witness, config) as bench:
-        for scenario in suite.scenarios:
-            for repeat in range(min(repeats, len(scenario.prompts))):
-                witness.seen.clear()
-                await bench.run(bench.plan(scenario, variant, repeat))
-                share = len(range(repeat, repeats, len(scenario.prompts)))
-                if witness.seen:
-                    chances.append((share, simulator.lists_first(witness.seen[0])))
+    for scenario in bench.suite.scenarios:
+        for phrasing, share in phrasing_shares(scenario, repeats).items():
+            witness.seen.clear()
+            await bench.run(bench.plan(scenario, variant, phrasing))
+            if witness.seen:
+                chances.append((share, simulator.lists_first(witness.seen[0])))
     total = sum(share for share, _ in chances)
     rate = sum(share * chance for share, chance in chances) / total if total else None
     return TrueRate(rate, 0.0, "computed")
 
 
 async def _simulated(
-    suite: Suite,
-    variant: Variant,
-    checks: Sequence[Check],
-    simulator: Simulator,
-    repeats: int,
-    trials: int,
-    config: Mapping[str, Any] | None,
+    bench: Bench, variant: Variant, checks: Sequence[Check], repeats: Sequence[int], trials: int
 ) -> dict[str, TrueRate]:
     values: dict[str, list[float]] = {check.name: [] for check in checks}
-    draws = math.ceil(trials / (repeats * len(suite.scenarios)))
-    with _bench(suite, simulator.independent, config) as bench:
-        for scenario in suite.scenarios:
-            # Repeat r of the study takes phrasing r; every draw keeps to the phrasings that the study uses.
-            cycle = _cycle(repeats, len(scenario.prompts))
-            for draw, repeat in product(range(draws), range(repeats)):
-                trial, _ = await bench.run(bench.plan(scenario, variant, draw * cycle + repeat))
-                if trial.outcome not in ("error", "timeout"):
-                    _grade(trial, scenario, checks, values)
-    total = draws * repeats * len(suite.scenarios)
+    scenarios = bench.suite.scenarios
+    draws = math.ceil(trials / (len(repeats) * len(scenarios)))
+    for scenario in scenarios:
+        # Repeat r of the study takes phrasing r; every draw keeps to the phrasings that the study uses.
+        cycle = _cycle(max(repeats) + 1, len(scenario.prompts))
+        for draw, repeat in product(range(draws), repeats):
+            trial, _ = await bench.run(bench.plan(scenario, variant, draw * cycle + repeat))
+            if trial.outcome not in ("error", "timeout"):
+                _grade(trial, scenario, checks, values)
+    total = draws * len(repeats) * len(scenarios)
     return {name: _mean(found, total) for name, found in values.items()}
 
 
@@ -163,14 +171,3 @@ def _mean(values: Sequence[float], trials: int) -> TrueRate:
     mean = math.fsum(values) / len(values)
     spread = math.fsum((value - mean) ** 2 for value in values) / max(1, len(values) - 1)
     return TrueRate(mean, math.sqrt(spread / len(values)), "simulated", trials, len(values))
-
-
-@contextmanager
-def _bench(suite: Suite, model: Any, config: Mapping[str, Any] | None) -> Iterator[Bench]:
-    from reyn_jupyter.evaluation.trial_run import Bench
-
-    bench = Bench(suite, models={MODEL: model}, config=config)
-    try:
-        yield bench
-    finally:
-        bench.close()

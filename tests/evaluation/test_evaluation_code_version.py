@@ -1,0 +1,41 @@
+"""Trials are pooled by the version of the code: it moves with whatever a trial depends on, and with nothing else."""
+
+from __future__ import annotations
+
+import importlib.util
+import shutil
+import sys
+from pathlib import Path
+
+from reyn_jupyter.evaluation import trial_run
+
+
+def test_the_version_of_the_code_moves_with_whatever_a_trial_depends_on(tmp_path: Path) -> None:
+    package = Path(trial_run.__file__).parents[1]
+    copy = shutil.copytree(package, tmp_path / "package", ignore=lambda folder, names: [
+        name for name in names if not (Path(folder, name).is_dir() or name.endswith(".py"))
+    ])  # fmt: skip
+    spec = importlib.util.spec_from_file_location("copied", copy / "evaluation" / "trial_run.py")
+    assert spec is not None and spec.loader is not None
+    copied = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = copied  # its dataclasses look for it there
+    try:
+        spec.loader.exec_module(copied)
+    finally:
+        del sys.modules[spec.name]
+
+    def moved(name: str) -> bool:
+        copied.code_version.cache_clear()
+        before = copied.code_version()
+        (copy / name).write_text((copy / name).read_text("utf-8") + "\n", "utf-8")
+        copied.code_version.cache_clear()
+        return bool(copied.code_version() != before)
+
+    for name in (
+        "config/settings.py",
+        "router/loop.py",
+        "evaluation/variant.py",
+        "evaluation/gold_arguments.py",
+    ):
+        assert moved(name), name
+    assert not moved("evaluation/report.py") and not moved("notebook/magic.py")
