@@ -6,7 +6,9 @@ Invariant: an executor runs plans and yields what came of them, as it comes; it 
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
@@ -53,6 +55,13 @@ class AsyncioExecutor:
         """See `Executor.run`."""
         coming = iter(plans)
         running: set[asyncio.Task[R]] = set()
+        ended: deque[asyncio.Task[R]] = deque()  # in the order in which they did
+        moved = asyncio.Event()
+
+        def note(task: asyncio.Task[R]) -> None:
+            ended.append(task)
+            moved.set()
+
         more = True
         try:
             while True:
@@ -61,13 +70,19 @@ class AsyncioExecutor:
                     if plan is None:
                         more = False
                     else:
-                        running.add(asyncio.ensure_future(_awaited(one, plan)))
+                        task = asyncio.ensure_future(_awaited(one, plan))
+                        task.add_done_callback(note)
+                        running.add(task)
                 if not running:
                     return
-                done, running = await asyncio.wait(running, return_when=asyncio.FIRST_COMPLETED)
-                failed = None
-                for task in done:
-                    if (error := task.exception()) is not None:
+                await moved.wait()
+                moved.clear()
+                failed: BaseException | None = None
+                while ended:
+                    task = ended.popleft()
+                    running.discard(task)
+                    error = asyncio.CancelledError() if task.cancelled() else task.exception()
+                    if error is not None:
                         failed = failed or error
                     else:
                         yield task.result()
@@ -81,6 +96,16 @@ class AsyncioExecutor:
             raise
         finally:
             await _stopped(running)
+
+
+@asynccontextmanager
+async def closing(results: AsyncIterator[R]) -> AsyncIterator[AsyncIterator[R]]:
+    """Close results in the end, where they are a generator; an executor may give any iterator."""
+    try:
+        yield results
+    finally:
+        if (close := getattr(results, "aclose", None)) is not None:
+            await close()
 
 
 async def _awaited(one: Callable[[TrialPlan], Awaitable[R]], plan: TrialPlan) -> R:

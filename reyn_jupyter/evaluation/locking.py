@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+
+from reyn_jupyter.evaluation.store_file import StoreError
 
 
 class StudyBusyError(RuntimeError):
@@ -18,29 +21,47 @@ class StudyBusyError(RuntimeError):
 
 
 @contextmanager
-def running_alone(path: Path | None) -> Iterator[None]:
-    """Hold the lock of a study's file; a study in memory has nobody to share it with.
+def running_alone(path: Path | None, here: threading.Lock) -> Iterator[None]:
+    """Hold the lock of a study's file; a study in memory is shared with the threads of this process alone.
+
+    Args:
+        path: the study's file.
+        here: the lock of the study in this process.
 
     Raises:
         StudyBusyError: somebody else holds it.
+        StoreError: the lock cannot be made beside the file.
     """
-    if path is None:
-        yield
-        return
-    beside = path.with_name(f"{path.name}.lock")
-    descriptor = _held(beside, path)
+    if not here.acquire(blocking=False):
+        raise StudyBusyError(
+            "This study is being run already, by another thread of this process. Wait until that run ends, or "
+            "interrupt it; its trials can be read meanwhile."
+        )
     try:
-        os.ftruncate(descriptor, 0)
-        os.write(descriptor, str(os.getpid()).encode())
-        yield
+        if path is None:
+            yield
+            return
+        beside = path.with_name(f"{path.name}.lock")
+        descriptor = _held(beside, path)
+        try:
+            yield
+        finally:
+            with suppress(OSError):
+                beside.unlink(missing_ok=True)
+            os.close(descriptor)
     finally:
-        beside.unlink(missing_ok=True)
-        os.close(descriptor)
+        here.release()
 
 
 def _held(beside: Path, path: Path) -> int:
     while True:
-        descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(
+                f"{path} cannot be run: the file {beside.name} beside it cannot be made ({error.strerror}). Its "
+                "folder must be one that can be written to; to read the study, use Study.open."
+            ) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -50,7 +71,15 @@ def _held(beside: Path, path: Path) -> int:
                 f"{path.name} is being run already, by process {owner}. Its trials can be read meanwhile "
                 f"(Study.open); to run it here, wait until that run ends or interrupt it."
             ) from None
+        except OSError as error:
+            os.close(descriptor)
+            raise StoreError(
+                f"{path} cannot be run: its file system has no locks ({error.strerror}). Copy it to a local disk."
+            ) from error
         if _same(descriptor, beside):
+            with suppress(OSError):  # a full disk: the lock holds without a name in it
+                os.ftruncate(descriptor, 0)
+                os.write(descriptor, str(os.getpid()).encode())
             return descriptor
         os.close(descriptor)  # whoever held it took the file away just now
 

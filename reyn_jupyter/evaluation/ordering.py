@@ -11,8 +11,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, get_args
 
+from reyn_jupyter.evaluation.asked import choice, instance, number, whole
 from reyn_jupyter.evaluation.budget import Budget, BudgetError
 from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.gathering import Subject
@@ -29,7 +30,11 @@ from reyn_jupyter.version import version_of, versions
 
 @dataclass(frozen=True, kw_only=True)
 class Wish:
-    """What a person asks of a run; see `Study.run`."""
+    """What a person asks of a run; see `Study.run`.
+
+    Raises:
+        PlanError: a wish that nothing could fulfil.
+    """
 
     repeats: int = 2
     n: int | None = None
@@ -39,6 +44,15 @@ class Wish:
     alpha: float = 0.05
     retry: bool = False
     budget: Budget | None = None
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "repeats", whole("repeats", self.repeats, PlanError))
+        if self.n is not None:
+            object.__setattr__(self, "n", whole("n", self.n, PlanError))
+        choice("stop", self.stop, get_args(StopRule), PlanError)
+        object.__setattr__(self, "alpha", number("alpha", self.alpha, PlanError, below=1))
+        if self.budget is not None:
+            instance("budget", self.budget, Budget, PlanError, "reyn.Budget(usd=2.0)")
 
 
 def order_of(
@@ -65,15 +79,12 @@ def order_of(
         PlanError, BudgetError, UnknownCheckError, ImportError: says what cannot work and what to do.
     """
     suite = bench.suite
-    checked(variants, wish.repeats)
-    if wish.stop not in ("fixed", "evalue"):
-        raise PlanError(f'stop={wish.stop!r} is not known; take "fixed" or "evalue".')
+    checked(variants)
     if wish.stop == "evalue" and len(variants) != 2:
         raise PlanError(
-            f'stop="evalue" compares two variants, and {len(variants)} are named; take stop="fixed".'
+            f'stop="evalue" compares two variants, and here the number is {len(variants)}; name two, or take '
+            'stop="fixed".'
         )
-    if not 0 < wish.alpha < 1:
-        raise PlanError(f"alpha={wish.alpha!r} must lie between 0 and 1, such as 0.05.")
     library("scipy.special")
     primary = find_check(wish.check or suite.primary)
     others = [find_check(name) for name in dict.fromkeys((suite.primary, *suite.checks))]
@@ -108,11 +119,12 @@ def stamps_of(bench: Bench, variants: Iterable[Variant], config: Mapping[str, An
 def _refuse_what_has_no_model(bench: Bench, variant: Variant, budget: Budget) -> None:
     try:
         source, label = bench.source(variant), bench.label(variant)
+        bench.check(variant)
     except ModelError as error:
-        raise PlanError(f"{variant.name}: {error.message} {error.hint}".strip()) from error
+        raise PlanError(f"Variant {variant.name!r}: {error.message} {error.hint}".strip()) from error
     if budget.usd is not None and source == "real" and _unpriced(label):
         raise BudgetError(
-            f"{variant.name}: the price of {label} is not known, so a budget in dollars cannot be kept. "
+            f"Variant {variant.name!r}: the price of {label} is not known, so a budget in dollars cannot be kept. "
             "Give the budget in tokens or calls: Budget(tokens=…)."
         )
 

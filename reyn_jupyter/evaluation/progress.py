@@ -33,6 +33,7 @@ class Progress:
         usd, tokens, calls: what the whole study has used.
         missing: variant → trials that ended in an error or a timeout.
         limits: provider → how many trials it gets at a time now.
+        waits: provider → seconds until which it asked to be left alone.
         estimates: variant → the primary check's rate or mean so far; absent where nothing is graded yet.
         log_e: the evidence so far in a run that stops on it; None in others.
         sources: variant → where its trials come from.
@@ -49,6 +50,7 @@ class Progress:
     calls: int
     missing: Mapping[str, int] = field(default_factory=dict)
     limits: Mapping[str, int] = field(default_factory=dict)
+    waits: Mapping[str, float] = field(default_factory=dict)
     estimates: Mapping[str, Rate | Mean] = field(default_factory=dict)
     log_e: float | None = None
     sources: Mapping[str, Source] = field(default_factory=dict)

@@ -11,14 +11,14 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import aclosing, suppress
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from reyn_jupyter.evaluation.budget import Ledger
 from reyn_jupyter.evaluation.checks import is_missing
-from reyn_jupyter.evaluation.concurrency import Concurrency
-from reyn_jupyter.evaluation.executor import Executor
-from reyn_jupyter.evaluation.grading import grade_stored
+from reyn_jupyter.evaluation.concurrency import Concurrency, ProviderClosedError
+from reyn_jupyter.evaluation.earlier import Before, before
+from reyn_jupyter.evaluation.executor import Executor, closing
 from reyn_jupyter.evaluation.ground import ground_of
 from reyn_jupyter.evaluation.locking import running_alone
 from reyn_jupyter.evaluation.plans import ordered
@@ -26,7 +26,7 @@ from reyn_jupyter.evaluation.progress import Progress, RunSummary
 from reyn_jupyter.evaluation.scenario import Scenario, Source
 from reyn_jupyter.evaluation.store import Store
 from reyn_jupyter.evaluation.store_file import DiskFullError, StoreError
-from reyn_jupyter.evaluation.store_rows import Entry, Found, Spent
+from reyn_jupyter.evaluation.store_rows import Entry
 from reyn_jupyter.evaluation.tally import MISSING, Order, Tally, Teller
 from reyn_jupyter.evaluation.trial import Trial
 from reyn_jupyter.evaluation.trial_run import Bench, TrialPlan
@@ -37,6 +37,7 @@ from reyn_jupyter.runtime.run import new_run_id
 T = TypeVar("T")
 Result = tuple[TrialPlan, Trial, tuple[Event, ...]]
 _AHEAD = 2  # trials that may be done and not stored yet
+_TICK = 1.0  # seconds between two words of progress while no trial ends
 
 
 class _Halted(Exception):  # noqa: N818 - ends the run in good order
@@ -74,7 +75,7 @@ class Coordinator:
         self._providers = {each.name: bench.provider(each) for each in order.variants}
         self._tally = Tally(order)
         self._teller = Teller(self._tally, listener, self._sources)
-        self._running = 0
+        self._running = self._stored = 0
         self._unsaved = asyncio.Semaphore(_AHEAD)
         self._plans: list[TrialPlan] = []
         self._alike: dict[tuple[str, str], list[str]] = {}
@@ -89,10 +90,13 @@ class Coordinator:
             StudyBusyError: another run of the same study is under way.
             StoreError: the file cannot serve.
         """
-        with running_alone(self._store.path), ThreadPoolExecutor(1, "reyn-study") as self._writer:
-            self._before, dearest, stored = await self._on_writer(self._begin)
-            self._ledger = Ledger(self._order.budget, self._before, dearest)
-            self._take_earlier(stored)
+        alone = running_alone(self._store.path, self._store.alone)
+        with alone, ThreadPoolExecutor(1, "reyn-study") as self._writer:
+            self._before = await self._on_writer(self._begin)
+            self._ledger = Ledger(self._order.budget, self._before.spent, self._before.dearest)
+            self._take_earlier()
+            self._pace.afresh()
+            ticking = asyncio.create_task(self._ticking())
             try:
                 self._tell(force=True)
                 await self._until_ended()
@@ -103,6 +107,8 @@ class Coordinator:
                 with suppress(StoreError):
                     await self._on_writer(lambda: self._note({"ended_by": said}))
                 raise
+            finally:
+                ticking.cancel()
             summary = self._summary()
             told = {"ended_by": summary.ended, "reason": summary.reason, "done": summary.done}
             with suppress(StoreError):  # a full disk: the trials count, not the note about them
@@ -112,13 +118,10 @@ class Coordinator:
 
     # Before the first trial
 
-    def _begin(self) -> tuple[Spent, dict[str, Spent], dict[Found, tuple[str, float | None]]]:
-        """Note the run; what the study has used, and what of the order it has already."""
-        store, order = self._store, self._order
-        before = store.spent(), store.dearest()
-        store.begin(self.run_id, time.time(), self._known(), self._suite, order.variants)
-        grade_stored(store, order.check, self._bench.code)
-        return *before, store.done(self._bench.code, order.check)
+    def _begin(self) -> Before:
+        """Note the run; what the file knew before it."""
+        self._store.begin(self.run_id, time.time(), self._known(), self._suite, self._order.variants)
+        return before(self._store, self._order, self._bench.code)
 
     def _known(self) -> dict[str, Any]:
         order = self._order
@@ -128,6 +131,7 @@ class Coordinator:
             "sources": self._sources,
             "scenarios": len(order.scenarios),
             "repeats": list(order.repeats),
+            "order": [each.id for each in order.scenarios],
             "planned": order.size,
             "check": order.check.name,
             "seed": order.seed,
@@ -136,12 +140,22 @@ class Coordinator:
         }
 
     def _note(self, told: Mapping[str, Any]) -> None:
-        data = {**self._known(), **told, "warnings": self._tally.warnings}
+        warnings = self._tally.warnings(self._before.looked)
+        data = {
+            **self._known(),
+            **told,
+            "looked": self._tally.looked,
+            "warnings": warnings,
+            "stored": self._stored,
+        }
         self._store.note(self.run_id, data, time.time())
 
-    def _take_earlier(self, stored: Mapping[Found, tuple[str, float | None]]) -> None:
+    def _take_earlier(self) -> None:
         """Sort what is there already from what is to be tried."""
-        order, planned = self._order, dict[tuple[str, str], list[str]]()
+        order, planned, stored = self._order, dict[tuple[str, str], list[str]](), self._before.done
+        for variant in order.variants:
+            place = (variant.behaviour_digest, self._sources[variant.name])
+            self._tally.known(variant.name, self._before.fingerprints.get(place, ()))
         for scenario, variant, repeat in ordered(order.scenarios, order.variants, order.repeats, order.seed):
             plan = self._bench.plan(scenario, variant, repeat)
             source = self._sources[variant.name]
@@ -169,7 +183,7 @@ class Coordinator:
         waiting = iter(self._plans)
         plans = iter(lambda: None if self._tally.ended else next(waiting, None), None)
         with suppress(_Halted):
-            async with aclosing(self._executor.run(plans, self._one)) as results:  # type: ignore[type-var]
+            async with closing(self._executor.run(plans, self._one)) as results:
                 async for result in results:
                     if result is not None:
                         await self._keep(*result)
@@ -177,8 +191,17 @@ class Coordinator:
 
     async def _one(self, plan: TrialPlan) -> Result | None:
         """Run one trial when its provider and the budget have room; None once the run is ending."""
+        try:
+            return await self._in_turn(plan)
+        except ProviderClosedError as closed:
+            self._tally.end("errors", f"Stopped: {closed}. Run it again then, with retry=True.")
+            return None
+
+    async def _in_turn(self, plan: TrialPlan) -> Result | None:
         variant, behaviour = plan.variant.name, plan.variant.behaviour_digest
-        async with self._pace.slot(self._providers[variant], local=self._sources[variant] != "real"):
+        local, workers = self._sources[variant] != "real", self._workers
+        most = workers.most if workers is not None and local else None
+        async with self._pace.slot(self._providers[variant], local=local, most=most):
             need = None if self._tally.ended else await self._ledger.reserve(behaviour)
             if need is None:
                 if self._ledger.exhausted:
@@ -205,6 +228,7 @@ class Coordinator:
         """Grade and store a trial, then count it."""
         try:
             value = await self._on_writer(lambda: self._write(plan, trial, events))
+            self._stored += 1
             self._unsaved.release()
         except DiskFullError as full:
             self._tally.end("disk", f"Stopped: {full}")
@@ -241,11 +265,17 @@ class Coordinator:
 
     # What is told
 
+    async def _ticking(self) -> None:
+        """Tell that the run lives while its trials take long."""
+        while True:
+            await asyncio.sleep(_TICK)
+            self._tell()
+
     def _tell(self, *, force: bool = False) -> None:
-        self._teller.tell(self._running, self._ledger, self._pace.limits, force=force)
+        self._teller.tell(self._running, self._ledger, self._pace.limits, self._pace.waits, force=force)
 
     def _summary(self) -> RunSummary:
-        order, tally, ledger, before = self._order, self._tally, self._ledger, self._before
+        order, tally, ledger, before = self._order, self._tally, self._ledger, self._before.spent
         return RunSummary(
             run=self.run_id,
             variants=tuple(each.name for each in order.variants),
@@ -263,7 +293,7 @@ class Coordinator:
             calls=ledger.calls - before.calls,
             seconds=self._teller.seconds,
             stop=tally.stop(),
-            warnings=tuple(tally.warnings),
+            warnings=tally.warnings(self._before.looked),
             estimates=tally.estimates(),
             sources=dict(self._sources),
         )

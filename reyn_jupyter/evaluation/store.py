@@ -7,7 +7,6 @@ No row of a trial ever changes. `verifying.verify` proves it.
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import sqlite3
 import threading
@@ -19,12 +18,23 @@ from typing import Any
 from reyn_jupyter.evaluation.bodies import facts_of, facts_text, packed, unpacked
 from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.store_file import StoreError, failure, opened
-from reyn_jupyter.evaluation.store_rows import Entry, Found, Spent, Stored
+from reyn_jupyter.evaluation.store_rows import (
+    Entry,
+    Found,
+    Spent,
+    Stored,
+    digest_of,
+    name_taken,
+    plain_json,
+    trial_row,
+    verdict_row,
+)
 from reyn_jupyter.evaluation.variant import Variant
 from reyn_jupyter.evaluation.verdict import Check, Verdict
 from reyn_jupyter.runtime.events import Event
 
 _PAGE = 500  # rows that a reader takes at a time, so that a writer is never kept waiting long
+_ADD = "INSERT INTO trials VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
 _KNOWN = 4_096  # digests of stored bodies that are remembered
 
 
@@ -41,6 +51,7 @@ class Store:
 
     Attributes:
         at: is told of each moment of a write: "before", "trial", "events", "commit", "after".
+        alone: held by the one run of this study that is under way in this process.
 
     Raises:
         StoreError: see `store_file.opened`.
@@ -50,6 +61,7 @@ class Store:
         self.path = path
         self.at: Callable[[str], None] = _nothing
         self._db = opened(path, read_only=read_only)
+        self.alone = threading.Lock()
         self._lock = threading.RLock()
         self._known: set[bytes] = set()
 
@@ -69,7 +81,10 @@ class Store:
     ) -> None:
         """Note an invocation with everything that it knows. Raises StoreError for a variant's name that is taken."""
         with self._writing() as db:
-            db.execute("INSERT INTO runs VALUES (?, ?, NULL, ?)", (run, began, _text(data)))
+            noted = plain_json(data)
+            db.execute(
+                "INSERT INTO runs VALUES (?, ?, NULL, ?, ?)", (run, began, noted, digest_of((run, noted)))
+            )
             db.executemany(
                 "INSERT INTO scenarios VALUES (?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (digest) DO UPDATE SET run = excluded.run, position = excluded.position",
@@ -80,8 +95,10 @@ class Store:
 
     def note(self, run: str, data: Mapping[str, Any], ended: float | None = None) -> None:
         """Write what is known of an invocation by now, and when it ended."""
+        noted = plain_json(data)
+        values = (ended, noted, digest_of((run, noted)), run)
         with self._writing() as db:
-            db.execute("UPDATE runs SET ended = ?, data = ? WHERE id = ?", (ended, _text(data), run))
+            db.execute("UPDATE runs SET ended = ?, data = ?, digest = ? WHERE id = ?", values)
 
     def add(self, run: str, entry: Entry) -> int:
         """Store one trial with everything that belongs to it; its attempt, from 0.
@@ -99,12 +116,9 @@ class Store:
                     "SELECT count(*) FROM trials WHERE key = ? AND source = ? AND ground = ?", same
                 ).fetchone()[0]
             )
-            added = db.execute(
-                "INSERT INTO trials VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                (*same, attempt, run, entry.scenario.digest, entry.variant.behaviour_digest, trial.repeat, trial.code,
-                 trial.outcome, trial.model_calls, trial.prompt_tokens + trial.completion_tokens, trial.cost,
-                 trial.seconds, len(kept.events), facts_text(trial)),
-            )  # fmt: skip
+            row = trial_row(run, entry, attempt, len(kept.events), facts_text(trial))
+            digest = digest_of(row, kept.events)
+            added = db.execute(_ADD, (*row, digest))
             number = added.lastrowid
             self.at("trial")
             db.executemany(
@@ -129,25 +143,28 @@ class Store:
 
     def runs(self) -> list[dict[str, Any]]:
         """What is known of each invocation, the oldest first."""
-        rows = self._all("SELECT id, began, ended, data FROM runs ORDER BY began, id")
-        return [
-            {"id": key, "began": began, "ended": ended, **json.loads(data)}
-            for key, began, ended, data in rows
-        ]
+        rows = self.rows("SELECT id, began, ended, data FROM runs ORDER BY began, id")
+        with self.reading("a run"):
+            return [
+                {"id": key, "began": began, "ended": ended, **json.loads(data)}
+                for key, began, ended, data in rows
+            ]
 
     def scenarios(self, run: str | None = None) -> dict[str, Scenario]:
         """Digest → scenario, of those that an invocation knew, or of all."""
         where = "WHERE run = ?" if run is not None else ""
-        rows = self._all(
+        rows = self.rows(
             f"SELECT digest, data FROM scenarios {where} ORDER BY position, rowid",  # noqa: S608 - no value goes in
             (run,) if run is not None else (),
         )
-        return {digest: Scenario.model_validate_json(data) for digest, data in rows}
+        with self.reading("a scenario"):
+            return {digest: Scenario.model_validate_json(data) for digest, data in rows}
 
     def variants(self) -> dict[str, Variant]:
         """Name → variant, in the order in which the study met them."""
-        rows = self._all("SELECT data FROM variants ORDER BY rowid")
-        found = [Variant.of(json.loads(data)) for (data,) in rows]
+        rows = self.rows("SELECT data FROM variants ORDER BY rowid")
+        with self.reading("a variant"):
+            found = [Variant.of(json.loads(data)) for (data,) in rows]
         return {variant.name: variant for variant in found}
 
     def trials(self, code: str | None = None) -> Iterator[Stored]:
@@ -157,15 +174,17 @@ class Store:
             "WHERE id > ? AND (? IS NULL OR code = ?) ORDER BY id LIMIT ?"
         )
         last = 0
-        while rows := self._all(query, (last, code, code, _PAGE)):
+        while rows := self.rows(query, (last, code, code, _PAGE)):
             for number, scenario, behaviour, ground, attempt, data in rows:
-                yield Stored(number, facts_of(data), scenario, behaviour, ground, attempt)
+                with self.reading(f"trial {number}"):
+                    trial = facts_of(data)
+                yield Stored(number, trial, scenario, behaviour, ground, attempt)
             last = rows[-1][0]
 
     def done(self, code: str, check: Check) -> dict[Found, tuple[str, float | None]]:
         """(key, source, ground) → outcome and the check's value of the last attempt; no value where it is not graded
         or the check does not apply."""
-        rows = self._all(
+        rows = self.rows(
             "SELECT key, source, ground, outcome, value FROM trials "
             'LEFT JOIN verdicts ON trial = id AND "check" = ? AND version = ? WHERE code = ? ORDER BY attempt',
             (check.name, check.version, code),
@@ -175,12 +194,12 @@ class Store:
     def codes(self) -> dict[str, int]:
         """Version of the code → trials."""
         return {
-            code: int(count) for code, count in self._all("SELECT code, count(*) FROM trials GROUP BY code")
+            code: int(count) for code, count in self.rows("SELECT code, count(*) FROM trials GROUP BY code")
         }
 
     def spent(self) -> Spent:
         """What all trials of the file have used, those of other versions and earlier attempts too."""
-        row = self._all(
+        row = self.rows(
             "SELECT count(*), coalesce(sum(calls), 0), coalesce(sum(tokens), 0), coalesce(sum(cost), 0.0), "
             "coalesce(sum(source = 'real' AND cost IS NULL AND tokens > 0), 0) FROM trials"
         )[0]
@@ -188,39 +207,59 @@ class Store:
 
     def dearest(self) -> dict[str, Spent]:
         """Digest of a variant's behaviour → the most that one of its trials has used."""
-        rows = self._all(
+        rows = self.rows(
             "SELECT behaviour, count(*), max(calls), max(tokens), coalesce(max(cost), 0.0) FROM trials "
             "GROUP BY behaviour"
         )
         return {behaviour: Spent(*figures) for behaviour, *figures in rows}
 
+    def fingerprints(self, code: str) -> dict[tuple[str, str], tuple[str, ...]]:
+        """(digest of a variant's behaviour, source) → what the provider called its model, the oldest first."""
+        found: dict[tuple[str, str], dict[str, None]] = {}
+        query = (
+            "SELECT behaviour, source, json_extract(data, '$.fingerprints') AS marks FROM trials WHERE code = ? "
+            "GROUP BY behaviour, source, marks ORDER BY min(id)"
+        )
+        for behaviour, source, marks in self.rows(query, (code,)):
+            found.setdefault((behaviour, source), {}).update(dict.fromkeys(json.loads(marks or "[]")))
+        return {place: tuple(marks) for place, marks in found.items()}
+
     def graded(self, check: Check) -> set[int]:
         """The rows of trials that this version of a check has graded."""
         query = 'SELECT trial FROM verdicts WHERE "check" = ? AND version = ?'
-        return {number for (number,) in self._all(query, (check.name, check.version))}
+        return {number for (number,) in self.rows(query, (check.name, check.version))}
 
     def events(self, number: int) -> tuple[Event, ...]:
         """The events of a trial, in order."""
-        lines = self._all("SELECT data FROM events WHERE trial = ? ORDER BY position", (number,))
-        found = (unpacked(line, self._body) for (line,) in lines)
+        lines = self.rows("SELECT data FROM events WHERE trial = ? ORDER BY position", (number,))
+        with self.reading(f"an event of trial {number}"):
+            found = [unpacked(line, self._body) for (line,) in lines]
         return tuple(event for event in found if event is not None)
 
-    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows of a reading query, for those who look at the file as a whole."""
-        return self._all(query, values)
-
     def _body(self, digest: str) -> Any:
-        rows = self._all("SELECT body FROM messages WHERE digest = ?", (bytes.fromhex(digest),))
+        rows = self.rows("SELECT body FROM messages WHERE digest = ?", (bytes.fromhex(digest),))
         if not rows:
             raise StoreError(f"{self.path}: the message {digest[:12]} is missing; look with study.verify().")
         return json.loads(rows[0][0])
 
-    def _all(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+    def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
+        """The rows of a reading query, for those who look at the file as a whole too. Raises StoreError."""
         try:
             with self._lock:
                 return self._db.execute(query, values).fetchall()
         except sqlite3.Error as error:
             raise failure(error, self.path) from error
+
+    @contextmanager
+    def reading(self, what: str) -> Iterator[None]:
+        """Say of what cannot be read which it is."""
+        try:
+            yield
+        except (ValueError, TypeError, KeyError) as error:
+            raise StoreError(
+                f"{self.path}: {what} cannot be read ({type(error).__name__}). The file is damaged: study.verify() "
+                "lists what is wrong; restore it from a copy."
+            ) from error
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
@@ -252,46 +291,10 @@ def _know(db: sqlite3.Connection, variant: Variant) -> None:
             (variant.name, variant.behaviour_digest, variant.model_dump_json()),
         )
     elif row[0] != variant.behaviour_digest:
-        raise StoreError(taken(variant, Variant.of(json.loads(row[1]))))
-
-
-def taken(variant: Variant, other: Variant) -> str:
-    """What to say of a variant whose name another one has."""
-    moved = ", ".join(
-        f"{field}={there!r}, not {here!r}" for field, (here, there) in variant.differences(other).items()
-    )
-    return (
-        f"The study knows another variant {variant.name!r} ({moved}). "
-        f"Give this one a name of its own: variant.but({variant.name + '-2'!r})."
-    )
+        raise StoreError(name_taken(variant, Variant.of(json.loads(row[1]))))
 
 
 def _put_verdicts(db: sqlite3.Connection, rows: Iterable[tuple[int | None, str, int, Verdict]]) -> None:
     db.executemany(
-        "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?)",
-        [
-            (
-                number,
-                name,
-                version,
-                verdict.kind,
-                verdict.value,
-                # SQLite refuses the lone surrogates that a model may write.
-                verdict.reason.encode(errors="replace").decode(),
-                _text(verdict.evidence),
-            )
-            for number, name, version, verdict in rows
-        ],
+        "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?, ?, ?, ?)", [verdict_row(*row) for row in rows]
     )
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, default=_plain)
-
-
-def _plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
-    if isinstance(value, Mapping):
-        return dict(value)
-    return str(value)

@@ -10,14 +10,14 @@ from __future__ import annotations
 import os
 import sqlite3
 import struct
-import time
 from pathlib import Path
 
 from reyn_jupyter.evaluation.migrations import VERSION, migrate, version_of
+from reyn_jupyter.outputs.sqlite import connected, log_ahead
 
 PROGRAM = 0x52E7A1D1  # SQLite's application_id: whose file this is
 _MAGIC = b"SQLite format 3\x00"
-_PATIENCE = 10_000  # milliseconds that a writer waits for another one
+_PATIENCE = 10.0  # seconds that a writer waits for another one
 
 
 class StoreError(Exception):
@@ -35,14 +35,14 @@ def opened(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection:
         StoreError: the file is not a study's, is newer than this version, or cannot be opened.
     """
     if path is None:
-        return _prepared(_connected(":memory:"))
+        return _prepared(connected(":memory:", _PATIENCE))
     if read_only and not path.is_file():
         raise StoreError(
             f"There is no study {path}; look at the path, or make one: Study({path.name!r}, suite=…)"
         )
     try:
         _refuse_foreign(path)
-        return _read_only(path) if read_only else _prepared(_connected(str(path)), path)
+        return _read_only(path) if read_only else _prepared(connected(str(path), _PATIENCE), path)
     except OSError as error:
         raise StoreError(f"{path} cannot be opened: {error.strerror or error}.") from error
     except sqlite3.DatabaseError as error:
@@ -71,21 +71,12 @@ def _refuse_foreign(path: Path) -> None:
         raise StoreError(f"{path} is a database of another program. Nothing was changed; give another path.")
 
 
-def _connected(path: str, *, uri: bool = False) -> sqlite3.Connection:
-    db = sqlite3.connect(
-        path, timeout=_PATIENCE / 1000, isolation_level=None, check_same_thread=False, uri=uri
-    )
-    db.execute(f"PRAGMA busy_timeout = {_PATIENCE}")
-    return db
-
-
 def _prepared(db: sqlite3.Connection, path: Path | None = None) -> sqlite3.Connection:
     try:
         _refuse_newer(db, path)
         # The first tables go in before the write-ahead log is switched on, so that the header names the owner.
         migrate(db, PROGRAM)
-        _log_ahead(db)
-        db.execute("PRAGMA synchronous = NORMAL")
+        log_ahead(db, _PATIENCE)
         db.execute("PRAGMA foreign_keys = ON")
     except BaseException:
         db.close()
@@ -96,7 +87,8 @@ def _prepared(db: sqlite3.Connection, path: Path | None = None) -> sqlite3.Conne
 def _read_only(path: Path) -> sqlite3.Connection:
     """A connection that cannot write. Where the log beside the file cannot be made, the file is read as it stands."""
     writable = os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-shm").exists()
-    db = _connected(f"{path.absolute().as_uri()}?{'mode=ro' if writable else 'immutable=1'}", uri=True)
+    mode = "mode=ro" if writable else "immutable=1"
+    db = connected(f"{path.absolute().as_uri()}?{mode}", _PATIENCE, uri=True)
     try:
         _refuse_newer(db, path)
         if version_of(db) < VERSION:
@@ -118,22 +110,9 @@ def _refuse_newer(db: sqlite3.Connection, path: Path | None) -> None:
         )
 
 
-def _log_ahead(db: sqlite3.Connection) -> None:
-    """Switch to the write-ahead log; the switch itself does not wait for others, so it is tried for a while."""
-    deadline = time.monotonic() + _PATIENCE / 1000
-    while True:
-        try:
-            db.execute("PRAGMA journal_mode = WAL")
-            return
-        except sqlite3.OperationalError as error:
-            if "locked" not in str(error) or time.monotonic() > deadline:
-                raise
-            time.sleep(0.02)
-
-
 def failure(error: sqlite3.Error, path: Path | None) -> StoreError:
     """What went wrong while a study's file was used, in plain words."""
-    said = str(error)
+    said = str(error).rstrip(".")
     where = path if path is not None else "The study in memory"
     if "full" in said or "disk I/O" in said:
         return DiskFullError(f"{where} could not be written: {said}. {_advice(said)}")
@@ -144,9 +123,15 @@ def _advice(said: str) -> str:
     if "full" in said or "disk I/O" in said:
         return "Make room on the disk and run the study again: what is stored is not run again."
     if "readonly" in said:
-        return "It is open for reading; to write, open it with its suite: Study(path, suite=…)."
+        return "A study is written where file and folder can be, opened with its suite: Study(path, suite=…)."
+    if "unable to open" in said:
+        return (
+            "Its folder must be one that can be written to; Study.open(path) reads a study where it cannot."
+        )
     if "locked" in said:
         return "Another process writes to it; try again."
     if "malformed" in said or "not a database" in said:
         return "The file is damaged; restore it from a copy, or export what can be read."
+    if "closed database" in said:
+        return "The study was closed; open it again."
     return "Look at the file and its folder."

@@ -1,9 +1,16 @@
-"""What goes into a study's file and comes out of it, as plain values."""
+"""What goes into a study's file and comes out of it, as plain values.
+
+Invariant: equal trials have equal rows, and a row names what it holds: its digest is over all of it.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.trial import Trial
@@ -50,3 +57,57 @@ class Spent:
     tokens: int = 0
     usd: float = 0.0
     unpriced: int = 0
+
+
+def trial_row(run: str, entry: Entry, attempt: int, events: int, facts: str) -> tuple[Any, ...]:
+    """A trial's columns from `key` to `data`, in the order of the table."""
+    trial = entry.trial
+    return (
+        trial.key, trial.source, entry.ground, attempt, run, entry.scenario.digest, entry.variant.behaviour_digest,
+        trial.repeat, trial.code, trial.outcome, trial.model_calls, trial.prompt_tokens + trial.completion_tokens,
+        None if trial.cost is None else float(trial.cost), float(trial.seconds), events, facts,
+    )  # fmt: skip
+
+
+def digest_of(row: Iterable[Any], events: Iterable[bytes] = ()) -> bytes:
+    """SHA-256 over the columns of a row, and over a trial's events.
+
+    Example:
+        >>> digest_of(("key", 1, None), [b"{}"]).hex()[:8]
+        '6d6cf8a4'
+    """
+    digest = hashlib.sha256(json.dumps(list(row)).encode())
+    for event in events:
+        digest.update(b"\n%d\n" % len(event))
+        digest.update(event)
+    return digest.digest()
+
+
+def verdict_row(number: int | None, check: str, version: int, verdict: Verdict) -> tuple[Any, ...]:
+    """The columns of a verdict on a trial. SQLite refuses the lone surrogates that a model may write."""
+    reason = verdict.reason.encode(errors="replace").decode()
+    return number, check, version, verdict.kind, verdict.value, reason, plain_json(verdict.evidence)
+
+
+def name_taken(variant: Variant, other: Variant) -> str:
+    """What to say of a variant whose name another one has."""
+    moved = ", ".join(
+        f"{field}={there!r}, not {here!r}" for field, (here, there) in variant.differences(other).items()
+    )
+    return (
+        f"The study knows another variant {variant.name!r} ({moved}). "
+        f"Give this one a name of its own: variant.but({variant.name + '-2'!r})."
+    )
+
+
+def plain_json(value: Any) -> str:
+    """JSON of whatever a run notes of itself."""
+    return json.dumps(value, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return str(value)

@@ -1,15 +1,15 @@
 """What a run has so far: counted trial by trial, and looked at only as announced.
 
-Invariants: the evidence is looked at once a finished scenario and for the primary check alone; a scenario is finished
-when all its repeats under all variants are there; a trial that ended in an error or a timeout is missing, and neither
-a success nor a failure.
+Invariants: the evidence is looked at once a finished scenario, in the planned order, and for the primary check alone; a
+scenario is finished when all its repeats under all variants are there; a trial that ended in an error or a timeout is
+missing, and neither a success nor a failure.
 """
 
 from __future__ import annotations
 
 import time
-from collections import Counter, defaultdict
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -23,10 +23,12 @@ from reyn_jupyter.evaluation.variant import Variant
 from reyn_jupyter.evaluation.verdict import Check
 
 StopRule = Literal["fixed", "evalue"]
-GIVE_UP = 10  # errors of one variant in a row, after which nothing is gained by going on
+GIVE_UP = 10  # missing trials of one variant in a row, after which nothing is gained by going on
 MISSING = ("error", "timeout")
+Looked = Mapping[str, int | None]
 _TELL = 0.2  # seconds between two words of progress
 _LOOK = 0.05  # share of the run's time that estimates on the way may take
+_MARKS = 4  # fingerprints of a model that are told one by one
 
 
 @dataclass(frozen=True)
@@ -71,7 +73,8 @@ class Tally:
     Attributes:
         ended, reason: why nothing more starts; None and "" while trials go on.
         done, earlier: trials that are stored, and those of them that runs before this one made.
-        warnings: what a reader of the figures should know.
+        looked: scenario → its sign for the variant whose name comes last in the alphabet, None without a pair; in the
+            order of looking.
     """
 
     def __init__(self, order: Order) -> None:
@@ -80,14 +83,16 @@ class Tally:
         self.reason = ""
         self.done = 0
         self.earlier = 0
-        self.warnings: list[str] = []
+        self.looked: dict[str, int | None] = {}
         self.missing: Counter[str] = Counter()
         self._left = {each.id: len(order.variants) * len(order.repeats) for each in order.scenarios}
         self._values: dict[str, dict[str, dict[int, float]]] = {each.name: {} for each in order.variants}
         self._in_a_row: Counter[str] = Counter()
-        self._erred: set[str] = set()
-        self._fingerprints: dict[str, list[str]] = defaultdict(list)
+        self._errors: dict[str, str] = {}
+        self._fingerprints: dict[str, dict[str, None]] = {each.name: {} for each in order.variants}
+        self._changed: dict[str, None] = {}
         self._evidence = Sequential(order.alpha)
+        self._next = 0  # the scenario that is looked at next, by its place in the order
 
     def end(self, ended: Ended, reason: str) -> None:
         """Let nothing more start; the first reason stands."""
@@ -101,38 +106,74 @@ class Tally:
         if value is not None:
             self._values[variant].setdefault(scenario, {})[repeat] = value
         self._left[scenario] -= 1
-        if self._left[scenario] == 0 and self.order.stop == "evalue":
-            self._look(scenario)
+        scenarios = self.order.scenarios
+        while (
+            self.order.stop == "evalue"
+            and self._next < len(scenarios)
+            and self._left[scenarios[self._next].id] == 0
+        ):
+            self._look(scenarios[self._next].id)
+            self._next += 1
 
     def _look(self, scenario: str) -> None:
         """Give a finished scenario's sign to the e-value; a scenario without a pair has none."""
-        a, b = (self._values[each.name].get(scenario, {}) for each in self.order.variants)
+        first, second = (each.name for each in self.order.variants)
+        a, b = (self._values[name].get(scenario, {}) for name in (first, second))
         pairs = [b[repeat] - a[repeat] for repeat in sorted(a.keys() & b.keys())]
-        if not pairs or self._evidence.state.stopped:
+        if self._evidence.state.stopped:
             return
-        state = self._evidence.add(sum(pairs))
+        self.looked[scenario] = None
+        if not pairs:
+            return
+        gap = sum(pairs)
+        sign = (gap > 0) - (gap < 0)
+        self.looked[scenario] = sign if first < second else -sign
+        state = self._evidence.add(gap)
         if state.stopped:
             said = f"the evidence suffices after {state.stopped_at} scenarios (log E {state.log_e:.2f})"
             self.end("evalue", f"Stopped: {said}.")
 
+    def known(self, variant: str, fingerprints: Iterable[str]) -> None:
+        """Note what the provider of a variant called its model in runs before this one."""
+        self._fingerprints[variant].update(dict.fromkeys(fingerprints))
+
     def watch(self, variant: str, trial: Trial) -> None:
         """Note of a fresh trial what a reader should know: a changed model, an error, one that never answers."""
         known = self._fingerprints[variant]
-        fresh = [mark for mark in trial.fingerprints if mark not in known]
-        if (known and fresh) or len(fresh) > 1:
-            marks = [*known[-1:], *fresh]
-            self.warnings.append(
-                f"{variant}: the model changed during the run (fingerprint {', then '.join(marks)}); "
-                "trials before and after may differ."
-            )
-        known.extend(fresh)
-        if trial.outcome == "error" and trial.error and variant not in self._erred:
-            self._erred.add(variant)
-            self.warnings.append(f"{variant}: a trial ended in an error: {trial.error}")
-        self._in_a_row[variant] = self._in_a_row[variant] + 1 if trial.outcome == "error" else 0
+        for mark in trial.fingerprints:
+            if known and mark not in known:
+                self._changed[variant] = None
+            known[mark] = None
+        if trial.outcome == "error" and trial.error:
+            self._errors.setdefault(variant, trial.error)
+        self._in_a_row[variant] = self._in_a_row[variant] + 1 if trial.outcome in MISSING else 0
         if self._in_a_row[variant] >= GIVE_UP:
-            said = f"the last {GIVE_UP} trials of {variant} ended in an error ({trial.error})"
+            said = f"the last {GIVE_UP} trials of {variant} ended in an error or a timeout ({trial.error})"
             self.end("errors", f"Stopped: {said}. Mend that, and run it again with retry=True.")
+
+    def warnings(self, earlier: Iterable[Looked] = ()) -> tuple[str, ...]:
+        """What a reader of the figures should know.
+
+        Args:
+            earlier: `looked` of runs before this one that looked at the same two variants and check.
+        """
+        said = [
+            f"{variant}: the model changed during the study (fingerprint {_marks(self._fingerprints[variant])}); "
+            "trials before and after may differ."
+            for variant in self._changed
+        ]
+        said += [f"{variant}: a trial ended in an error: {error}" for variant, error in self._errors.items()]
+        others = sum(
+            any(self.looked.get(scenario, sign) != sign for scenario, sign in looked.items())
+            for looked in earlier
+        )
+        if others and self.order.stop == "evalue":
+            said.append(
+                f"The evidence was looked at {others + 1} times on different trials of the same scenarios (tried "
+                "again, or another number of repeats), so the chance of stopping where there is no difference is up "
+                f"to {others + 1} × {self.order.alpha:g}."
+            )
+        return tuple(said)
 
     @property
     def finished(self) -> int:
@@ -158,6 +199,12 @@ class Tally:
         return found
 
 
+def _marks(found: Iterable[str]) -> str:
+    marks = list(found)
+    more = f" and {len(marks) - _MARKS} more" if len(marks) > _MARKS else ""
+    return f"{', then '.join(marks[:_MARKS])}{more}"
+
+
 class Teller:
     """Tells of progress, not too often; estimates only as often as they cost little beside the trials."""
 
@@ -177,7 +224,15 @@ class Teller:
         """Since the run began."""
         return time.monotonic() - self._began
 
-    def tell(self, running: int, ledger: Ledger, limits: Mapping[str, int], *, force: bool = False) -> None:
+    def tell(
+        self,
+        running: int,
+        ledger: Ledger,
+        limits: Mapping[str, int],
+        waits: Mapping[str, float],
+        *,
+        force: bool = False,
+    ) -> None:
         """Tell how far the run is, where it is time to."""
         now, tally = time.monotonic(), self._tally
         if self._listener is None or not (force or now - self._told >= _TELL):
@@ -202,6 +257,7 @@ class Teller:
                 calls=ledger.calls,
                 missing=dict(tally.missing),
                 limits=dict(limits),
+                waits=dict(waits),
                 estimates=self._estimates,
                 log_e=tally.log_e,
                 sources=self._sources,

@@ -1,7 +1,8 @@
 """Trials in processes of their own, so that models in this process use more than one core.
 
-Invariant: a worker has a bench of its own, made from the same plain data, and gives back trials and events; it never
-sees the study's file. What it would try differently (another version of the code, another catalog) is refused.
+Invariants: a worker has a bench of its own, made from the same plain data, and gives back trials and events; it never
+sees the study's file. What it would try differently (another version of the code, another catalog) is refused. No
+worker outlives the study, and one that is killed costs no more than the trials that it was at, which are tried again.
 
 Only models that answer in the process are run so: a hosted model gains nothing, and its calls are paced here.
 """
@@ -9,17 +10,13 @@ Only models that answer in the process are run so: a hosted model gains nothing,
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import os
 import pickle
-import signal
 import sys
-import threading
-import time
+import weakref
 from collections.abc import Mapping
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
-from multiprocessing.util import Finalize
+from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.config import Settings
@@ -27,7 +24,11 @@ from reyn_jupyter.evaluation.plans import PlanError
 from reyn_jupyter.evaluation.suite import Suite
 from reyn_jupyter.evaluation.trial import Trial
 from reyn_jupyter.evaluation.trial_run import Bench, TrialPlan
+from reyn_jupyter.evaluation.worker_process import Asked, LostError, Seat
+from reyn_jupyter.evaluation.workspaces import Scratch
 from reyn_jupyter.runtime.events import Event
+
+_ATTEMPTS = 2  # processes that may die of one trial
 
 
 @dataclass(frozen=True)
@@ -41,19 +42,23 @@ class Recipe:
     seed: int = 0
     timeout: float = 300.0
 
-    def bench(self) -> Bench:
+    def bench(self, scratch: Path | None = None) -> Bench:
+        """The bench; its temporary folder lies in `scratch`."""
         return Bench(
             self.suite, models=self.models, config=self.config, settings=self.settings, seed=self.seed,
-            timeout=self.timeout,
+            timeout=self.timeout, scratch=scratch,
         )  # fmt: skip
 
 
 class Workers:
-    """Processes that run trials, started with the first one.
+    """Processes that run trials, each started with its first one.
 
     Args:
         recipe: what each makes its bench from.
         count: how many there are.
+
+    Attributes:
+        most: how many trials keep all of them busy: one that runs and one that waits for each.
 
     Raises:
         PlanError: the suite or a model cannot be sent to another process.
@@ -64,10 +69,8 @@ class Workers:
     """
 
     def __init__(self, recipe: Recipe, count: int) -> None:
-        if isinstance(count, bool) or not isinstance(count, int) or count < 1:
-            raise PlanError(f"workers={count!r}: give a whole number from 1 on, or 0 for none")
         try:
-            sent = pickle.dumps(recipe)
+            self._sent = pickle.dumps(recipe)
         except Exception as error:
             raise PlanError(
                 f"workers={count} needs a suite and models that can be sent to another process ({error}). "
@@ -77,60 +80,60 @@ class Workers:
         if main is not None and not hasattr(main, "__spec__"):
             # An embedded shell puts a bare namespace there; a spawned process asks it where it came from.
             main.__spec__ = None
-        # Forking a process that has threads, as a kernel has, may copy a lock that nobody opens again.
-        self._pool = ProcessPoolExecutor(
-            count, multiprocessing.get_context("spawn"), initializer=_begin, initargs=(sent, os.getpid())
-        )
+        self.most = 2 * count
+        self._count = count
+        self._scratch = Scratch()
+        self._seats: list[Seat] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        weakref.finalize(self, _end, self._seats, os.getpid())
 
     async def run(self, plan: TrialPlan, catalog: str) -> tuple[Trial, tuple[Event, ...]]:
-        """Run one trial in a worker.
+        """Run one trial in a worker. A cancellation ends that worker: what it does cannot be stopped otherwise.
 
         Args:
             plan: what is tried.
             catalog: the hash of the frozen catalog that it is to be tried on.
 
         Raises:
-            PlanError: the worker has other code or another catalog.
+            PlanError: the worker has other code or another catalog, or it died of this trial, and another one too.
         """
-        trial, events = await asyncio.get_running_loop().run_in_executor(self._pool, _tried, plan)
-        if (trial.key, trial.catalog) != (plan.key, catalog):
-            raise PlanError(
-                "A worker process has another catalog or other code than this one, since files changed after this "
-                "one was started. Restart the kernel, or leave workers out."
-            )
-        return trial, events
+        how = ""
+        for _ in range(_ATTEMPTS):
+            seat = min(self._at_hand(), key=lambda each: each.load)
+            try:
+                trial, events = await seat.ask(Asked(plan.scenario.digest, plan.variant, plan.repeat))
+            except LostError as lost:
+                how = str(lost)
+                continue
+            if (trial.key, trial.catalog) != (plan.key, catalog):
+                raise PlanError(
+                    "A worker process has another catalog or other code than this one, since files changed after "
+                    "this one was started. Restart the kernel, or leave workers out."
+                )
+            return trial, events
+        raise PlanError(
+            f"A worker process died at a trial of {plan.scenario.id!r}, and so did the one after it ({how}). Was "
+            "there too little memory? Take fewer workers, or none. A script must keep its work under "
+            'if __name__ == "__main__".'
+        )
+
+    def _at_hand(self) -> list[Seat]:
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:  # the first run, or the engine before this one was given up
+            _end(self._seats, os.getpid())
+            self._seats += [Seat(self._sent, self._scratch.path) for _ in range(self._count)]
+            self._loop = loop
+        return self._seats
 
     def close(self) -> None:
-        """Let the workers end; what they are doing is given up."""
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        """End the workers; what they are doing is given up."""
+        _end(self._seats, os.getpid())
+        self._loop = None
+        self._scratch.close()
 
 
-class _Worker:
-    """The bench of this process and the loop that its trials run in."""
-
-    bench: Bench
-    loop: asyncio.AbstractEventLoop
-
-
-def _begin(sent: bytes, parent: int) -> None:
-    """Make this process a worker. An interrupt is the parent's business; without the parent it ends."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with, args=(parent,), daemon=True).start()
-    recipe: Recipe = pickle.loads(sent)  # noqa: S301 - from the parent, through its own pipe
-    _Worker.bench = recipe.bench()
-    _Worker.loop = asyncio.new_event_loop()
-    Finalize(None, _Worker.bench.close, exitpriority=1)
-
-
-def _end_with(parent: int) -> None:
-    while os.getppid() == parent:
-        time.sleep(1)
-    _Worker.bench.close()
-    os._exit(1)
-
-
-def _tried(plan: TrialPlan) -> tuple[Trial, tuple[Event, ...]]:
-    plan = _Worker.bench.plan(
-        plan.scenario, plan.variant, plan.repeat
-    )  # with the key by this process's own code
-    return _Worker.loop.run_until_complete(_Worker.bench.run(plan))
+def _end(seats: list[Seat], owner: int) -> None:
+    if os.getpid() == owner:  # a fork of this process does not own them
+        for seat in seats:
+            seat.end()
+        seats.clear()

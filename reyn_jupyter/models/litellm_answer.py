@@ -20,6 +20,7 @@ _FINISH = {
     "function_call": "tool_calls", "tool_use": "tool_calls", "end_turn": "stop", "eos": "stop",
     "stop_sequence": "stop", "max_tokens": "length", "refusal": "content_filter", "safety": "content_filter",
 }  # fmt: skip
+_MOST = 10**12  # tokens or dollars of one call: beyond it, nobody counted
 # Text and arguments of one answer; a model that goes on beyond it is not going to stop.
 _LARGEST_ANSWER = 16_000_000
 
@@ -133,7 +134,9 @@ class IncomingAnswer:
 def _usage(given: Any) -> Usage | None:
     """The provider's own figures, None when it gave none that make sense."""
     prompt, completion = getattr(given, "prompt_tokens", None), getattr(given, "completion_tokens", None)
-    if not isinstance(prompt, int) or not isinstance(completion, int) or prompt < 0 or completion < 0:
+    if not (isinstance(prompt, int) and isinstance(completion, int)):
+        return None
+    if not (0 <= prompt < _MOST and 0 <= completion < _MOST):
         return None
     if prompt == completion == 0:
         return None
@@ -151,7 +154,7 @@ def _estimated(request: Request, text: str, arguments: str) -> Usage:
 def _cost(litellm: Any, model: str, usage: Usage, given: Any) -> float | None:
     """US dollars: the provider's own figure where it names one, else LiteLLM's price list, else None."""
     stated = getattr(given, "cost", None)
-    if isinstance(stated, (int, float)) and not isinstance(stated, bool) and stated >= 0:
+    if isinstance(stated, (int, float)) and not isinstance(stated, bool) and 0 <= stated < _MOST:
         return float(stated)
     try:
         answer = litellm.ModelResponse(model=model)

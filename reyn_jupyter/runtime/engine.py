@@ -9,6 +9,7 @@ without a pump, on the loop of the caller; a synchronous call that would wait fo
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import threading
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
@@ -16,7 +17,7 @@ from contextvars import ContextVar
 from queue import SimpleQueue
 from typing import Any, TypeVar
 
-from reyn_jupyter.runtime.pump import DONE, SERVING, Interrupted, Job, MainThreadCall, pump
+from reyn_jupyter.runtime.pump import DONE, PATIENCE, SERVING, Interrupted, Job, MainThreadCall, pump
 
 T = TypeVar("T")
 
@@ -92,6 +93,13 @@ class Engine:
         except Interrupted as interrupted:
             if interrupted.why:
                 self._leave(loop)
+            raise
+        except KeyboardInterrupt:
+            # A second one may strike while the first is being taken up: the run ends all the same, before this does.
+            job.cancel()
+            concurrent.futures.wait([job.future], timeout=PATIENCE)
+            if job.future.done() and job.future.exception() is None:
+                raise Interrupted(job.future.result()) from None
             raise
 
     def _leave(self, loop: asyncio.AbstractEventLoop) -> None:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reyn_jupyter.evaluation.concurrency import Concurrency
+from reyn_jupyter.evaluation.concurrency import Concurrency, ProviderClosedError
 from reyn_jupyter.models.seam import ModelError
 
 HOST = "api.example.com"
@@ -74,6 +74,72 @@ async def test_nothing_starts_before_the_time_that_the_provider_named() -> None:
     assert not entered.done()
     now = 0.21
     await asyncio.wait_for(entered, 2)
+
+
+@pytest.mark.parametrize("after", [0.0, -3.0, 0.001])
+async def test_refusals_of_one_round_halve_it_once_even_where_they_ask_for_no_wait(after: float) -> None:
+    now = 0.0
+    pace = Concurrency(start=8, clock=lambda: now)
+    async with pace.slot(HOST):
+        for _ in range(8):
+            pace.heard(HOST, refused(after))
+            now += 0.01
+    assert pace.limits == {HOST: 4}
+    now += 1.0
+    pace.heard(HOST, refused(after))
+    assert pace.limits == {HOST: 2}
+
+
+async def test_a_provider_that_asks_for_a_longer_wait_than_anybody_sits_through_is_closed_until_another_run() -> (
+    None
+):
+    now = 0.0
+    pace = Concurrency(start=1, most=1, clock=lambda: now)
+    async with pace.slot(HOST):
+        waiting = asyncio.create_task(rounds(pace, 1))
+        await asyncio.sleep(0)
+        pace.heard(HOST, refused(7200.0))
+        assert pace.waits == {HOST: 7200.0}
+    with pytest.raises(ProviderClosedError, match="no call within the next 2 hours"):
+        await asyncio.wait_for(waiting, 2)
+    with pytest.raises(ProviderClosedError):
+        await rounds(pace, 1)
+    pace.afresh()
+    assert await asyncio.wait_for(rounds(pace, 1), 2) == 1 and not pace.waits
+
+
+async def test_a_wait_that_grows_meanwhile_is_heard_by_those_who_wait_already() -> None:
+    now = 0.0
+    pace = Concurrency(start=4, most=4, clock=lambda: now)
+    async with pace.slot(HOST):
+        pace.heard(HOST, refused(30.0))
+    entered = asyncio.create_task(rounds(pace, 1))
+    await asyncio.sleep(0.01)
+    pace.heard(HOST, refused(1e9))
+    with pytest.raises(ProviderClosedError, match="days"):
+        await asyncio.wait_for(entered, 2)
+
+
+def test_what_a_lost_engine_still_holds_does_not_keep_another_one_waiting() -> None:
+    pace = Concurrency(start=1, most=1)
+    lost = asyncio.new_event_loop()
+    held = pace.slot(HOST)
+    lost.run_until_complete(held.__aenter__())
+    assert asyncio.run(asyncio.wait_for(rounds(pace, 2), 2)) == 1
+    lost.run_until_complete(held.__aexit__(None, None, None))
+    lost.close()
+    assert asyncio.run(asyncio.wait_for(rounds(pace, 2), 2)) == 1
+
+
+async def test_worker_processes_have_a_bound_of_their_own() -> None:
+    pace = Concurrency(start=4, most=32, most_local=3)
+
+    async def trial() -> None:
+        async with pace.slot(HOST, local=True, most=12):
+            await asyncio.sleep(0.001)
+
+    await asyncio.gather(*(trial() for _ in range(20)))
+    assert pace.limits == {HOST: 12}
 
 
 async def test_it_never_goes_below_one_and_other_errors_do_not_count() -> None:

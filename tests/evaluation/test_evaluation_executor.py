@@ -8,6 +8,7 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
+from study_support import BASE, study
 
 from reyn_jupyter.evaluation.executor import AsyncioExecutor
 
@@ -94,3 +95,24 @@ async def test_leaving_early_stops_what_runs() -> None:
 def test_a_window_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="window=0"):
         AsyncioExecutor(0)
+
+
+def test_an_executor_may_give_any_iterator() -> None:
+    class OneByOne:
+        def __init__(self, plans: Any, one: Any) -> None:
+            self._plans, self._one = iter(plans), one
+
+        def __aiter__(self) -> Any:
+            return self
+
+        async def __anext__(self) -> Any:
+            for plan in self._plans:
+                return await self._one(plan)
+            raise StopAsyncIteration
+
+    class Plain:
+        def run(self, plans: Any, one: Any) -> Any:
+            return OneByOne(plans, one)
+
+    made = study(None, 2, executor=Plain())
+    assert (made.run(BASE).ended, made.verify().faults) == ("complete", ())

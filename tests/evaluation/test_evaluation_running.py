@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from evaluation_support import READ, Scripts, scenario
+from evaluation_support import READ, Scripts, scenario, suite
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from study_support import BASE, BEST, BLIND, ByVariant, scenarios, small, study
@@ -62,7 +62,7 @@ def test_a_run_stops_once_the_evidence_suffices() -> None:
     summary = made.run(BASE, BEST, stop="evalue")
     assert summary.ended == "evalue" and summary.stop["wins"] == summary.stop["stopped_at"] == 9
     assert 9 <= summary.finished <= 10 and 36 <= len(made.trials) <= 40
-    assert made.evidence.stop["rule"] == "evalue" and made.evidence.stop["log_e"] > 2.99
+    assert made.evidence.runs[-1]["rule"] == "evalue" and summary.stop["log_e"] > 2.99
     again = made.run(BASE, BEST, stop="evalue")
     assert (again.ended, again.done - again.earlier) == ("evalue", 0)
     assert made.compare(BASE, BEST).winner == "best"
@@ -83,6 +83,29 @@ def test_a_scenario_whose_trials_are_missing_in_one_arm_gives_no_evidence() -> N
     summary = study(None, 4, models={"scripted": model}).run(BASE, BEST, stop="evalue")
     assert summary.missing == {"base": 8, "best": 0}
     assert (summary.stop["wins"], summary.stop["ties"], summary.finished) == (0, 0, 4)
+
+
+def test_scenarios_are_looked_at_in_the_planned_order_however_quick_they_are() -> None:
+    """As many scenarios favour one variant as the other; those that favour b are all done before the others."""
+
+    class Quick(ScriptedModel):
+        async def complete(self, request: Any, on_text: Any = None) -> Response:
+            explicit = "list_actions" in request.messages[0].content and "MUST" in request.messages[0].content
+            favours_b = int(request.messages[1].content.split()[-1]) % 2 == 0
+            if not favours_b:
+                await asyncio.sleep(0.3)
+            script = READ if explicit == favours_b else BLIND
+            position = sum(message.role == "assistant" for message in request.messages)
+            return await ScriptedModel(script[min(position, len(script) - 1)]).complete(request)
+
+    tasks = [scenario(f"s{n:02}", prompts={"natural": f"Task {n}"}) for n in range(30)]
+    made = study(None, suite=suite(*tasks), models={"scripted": Quick()},
+                 concurrency=Concurrency(start=60, most=60, most_local=60))  # fmt: skip
+    summary = made.run(BASE, BEST, repeats=1, stop="evalue")
+    assert (summary.ended, summary.stop["wins"], summary.stop["losses"]) == ("complete", 15, 15)
+    found = made.compare(BASE, BEST)
+    assert found.stop is not None and found.stop.log_e == pytest.approx(summary.stop["log_e"])
+    assert found.stop.peak == pytest.approx(summary.stop["peak"]) and not found.clear
 
 
 def test_progress_is_told_here_and_ends_with_everything_done() -> None:
@@ -171,8 +194,8 @@ def test_variants_that_behave_alike_share_their_trials() -> None:
         ({"variants": ()}, "at least one variant"),
         ({"variants": (BASE, BEST.but("base"))}, "differ in mandate, reinforcement"),
         ({"variants": (BASE, BASE.but("base"))}, "named twice"),
-        ({"n": 0}, "selects no scenario"),
-        ({"families": ["nowhere"]}, "no family nowhere; it has discover"),
+        ({"n": 0}, "n=0: give a whole number from 1 on"),
+        ({"families": ["nowhere"]}, "no family 'nowhere'. It has discover"),
         ({"repeats": 0}, "repeats=0"),
         ({"stop": "soon"}, "stop='soon'"),
         ({"variants": (BASE,), "stop": "evalue"}, "compares two variants"),
@@ -207,7 +230,7 @@ def test_a_second_run_of_the_same_file_is_refused_and_reading_is_not(tmp_path: P
     path = tmp_path / "a.sqlite"
     made = study(path, 2)
     made.run(BASE, repeats=1)
-    with running_alone(path):
+    with running_alone(path, threading.Lock()):
         with pytest.raises(StudyBusyError, match="run already, by process"):
             made.run(BASE)
         assert len(type(made).open(path).trials) == 2
@@ -233,8 +256,11 @@ def test_an_interrupt_returns_what_is_done_within_a_second_and_keeps_it(tmp_path
     assert time.monotonic() - pressed[-1] < 5.0  # a second is promised; the machine may be busy
     assert summary.ended == "interrupted" and 3 <= summary.done < 60
     assert summary.done == len(made.trials) and made.verify().faults == ()
+    told = f"interrupted after {summary.done} of 60 trials"
+    assert told in " ".join(made.report().warnings)
     ScriptStep.seconds = 0.0
     assert made.run(BASE).done == 60 and len(made.trials) == 60
+    assert told not in " ".join(made.report().warnings)
 
 
 class ScriptStep:
@@ -312,6 +338,7 @@ def test_trials_of_other_code_stay_and_are_not_pooled(
         monkeypatch.setattr(f"reyn_jupyter.evaluation.{module}.code_version", lambda: "0.0+next")
     other = study(path, 2)
     assert len(other.trials) == 0 and any("The code changed" in said for said in other.moved)
+    assert other.evidence.runs == (), "what was looked at then says nothing of the trials of now"
     assert any("4 trials of another version" in note for note in other.evidence.provenance["notes"])
     assert other.run(BASE).earlier == 0
     assert (len(other.trials), other.spent.trials) == (4, 8)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import os
+import signal
 import sys
+import threading
 import time
 import types
 from pathlib import Path
+from typing import Any
 
 import pytest
-from study_support import BASE, small, started, study
+from study_support import BASE, child, small, started, study
 
 from reyn_jupyter.evaluation.plans import PlanError
 from reyn_jupyter.evaluation.study import Study
@@ -89,3 +93,72 @@ def test_workers_start_where_the_main_module_is_a_bare_namespace(monkeypatch: py
     monkeypatch.setitem(sys.modules, "__main__", bare)
     with Study(None, small(2), workers=1) as made:
         assert made.run(SIMULATED).ended == "complete"
+
+
+class Stubborn:
+    """A model that keeps its process busy and cannot be asked to stop."""
+
+    label, tier, host, real = "stubborn", "standard", None, False
+
+    async def complete(self, request: Any, on_text: Any = None) -> Any:
+        time.sleep(60)
+
+
+def workers() -> list[int]:
+    return [each.pid for each in multiprocessing.active_children() if each.pid is not None]
+
+
+def test_a_worker_that_is_killed_costs_nothing_and_its_trials_are_made_by_another(tmp_path: Path) -> None:
+    killed: list[int] = []
+
+    def hear(progress: Any) -> None:
+        if progress.done >= 3 and not killed:
+            killed.append(workers()[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    with Study(tmp_path / "a.sqlite", small(20), workers=2) as made:
+        summary = made.run(SIMULATED, on_progress=hear)
+        assert killed and (summary.ended, summary.done) == ("complete", 40)
+        assert made.spent.trials == 40 and made.verify().faults == ()
+    assert not workers()
+
+
+def test_an_interrupt_ends_a_worker_whatever_it_does_and_the_next_run_has_another() -> None:
+    model = {"stubborn": Stubborn()}
+    with study(None, 4, models=model, workers=1) as made:
+        began: list[float] = []
+
+        def hear(progress: Any) -> None:
+            if progress.running and workers() and not began:
+                began.append(time.monotonic())
+                threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+
+        summary = made.run(BASE.but("stubborn", model="stubborn"), on_progress=hear)
+        assert summary.ended == "interrupted" and time.monotonic() - began[0] < 20 and not workers()
+        assert made.run(SIMULATED).ended == "complete"
+    assert not workers()
+
+
+GROUP = """
+    import os, signal, threading
+    from study_support import BASE, small
+    from reyn_jupyter.evaluation.study import Study
+
+    if __name__ == "__main__":
+        os.setpgrp()
+        made = Study(None, small(6), workers=2)
+        variant = BASE.but("simulated", model="simulator")
+        def press(progress):
+            if not progress.done and not pressed:
+                pressed.append(threading.Timer(0.3, os.killpg, (0, signal.SIGINT)))
+                pressed[0].start()
+        pressed = []
+        print(made.run(variant, on_progress=press).ended)
+        print(made.run(variant).ended)
+"""
+
+
+def test_an_interrupt_of_the_whole_group_while_workers_start_leaves_workers_that_work() -> None:
+    done = child(GROUP)
+    assert (done.stdout.split(), done.returncode) == (["interrupted", "complete"], 0), done.stderr
+    assert "KeyboardInterrupt" not in done.stderr

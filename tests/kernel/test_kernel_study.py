@@ -66,6 +66,28 @@ def test_an_interrupt_returns_the_summary_and_the_next_run_goes_on(kernel: Kerne
     assert "✓ complete" in again.text and "from before" in again.text
 
 
+def test_an_awaited_run_shows_the_same_card_and_a_cancelled_one_its_summary(kernel: Kernel) -> None:
+    cell = kernel.run("study = made(0.1)\nawait study.aio.run(base, repeats=1)")
+    assert cell.error is None and len(cell.outputs) == 1 and cell.updates
+    assert "… running" in cell.drawn[0] and "✓ complete" in cell.text
+    code = """
+study = made(0.4)
+task = asyncio.create_task(study.aio.run(base, repeats=1))
+await asyncio.sleep(1.5)
+task.cancel()
+_ = await asyncio.wait([task])
+"""
+    cell = kernel.run(code)
+    assert cell.error is None and "◼ interrupted" in cell.text
+    assert kernel.value("task.cancelled(), 0 < len(study.trials) < 8") == "(True, True)"
+
+
+def test_a_card_tells_that_the_run_lives_while_no_trial_ends(kernel: Kernel) -> None:
+    cell = kernel.run("study = made(4.0)\nsummary = study.run(base, repeats=1, n=1)")
+    alive = [drawn for drawn in cell.drawn if "0 of 1 trial" in drawn and "1 under way" in drawn]
+    assert len(alive) >= 2 and "so far" in alive[-1]
+
+
 def test_whoever_listens_gets_the_progress_in_place_of_the_card(kernel: Kernel) -> None:
     cell = kernel.run("told = []\nsummary = made(0.0).run(base, repeats=1, on_progress=told.append)")
     assert cell.outputs == []
@@ -90,6 +112,23 @@ def test_the_verb_shows_the_run_and_then_the_report(kernel: Kernel) -> None:
     assert cell.error is None and len(cell.outputs) == 2
     assert "Simulated trials" in cell.text and "Every check" in cell.text
     assert (kernel.workspace / ".reyn" / "studies" / "mandates-simulator.sqlite").is_file()
+
+
+def test_a_suite_its_scenarios_and_variants_show_as_cards_and_as_one_line_in_a_list(kernel: Kernel) -> None:
+    kernel.run('suite = reyn.Study(None, "mandates").suite')
+    for expression in ("suite", "suite.scenarios[0]", 'suite.variants["must"]', "reyn.Budget(usd=1)"):
+        cell = kernel.run(expression)
+        assert cell.error is None, cell.error
+        assert set(cell.outputs[0]["data"]) == {
+            "application/vnd.reyn.status+json", "text/html", "text/plain"
+        }  # fmt: skip
+    assert kernel.run("[base]").text == "[Variant('base', model='slow')]"
+
+
+def test_a_run_that_cannot_be_is_refused_without_a_card(kernel: Kernel) -> None:
+    cell = kernel.run("made(0.0).run(base, base.but('other', model='simulatr'))")
+    assert len(cell.outputs) == 1 and "Did you mean simulator?" in str(cell.error)
+    assert "PlanError" in str(cell.error) and not cell.updates
 
 
 def test_without_the_extension_nothing_follows_a_run(kernel: Kernel) -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import threading
 import time
+from typing import Any
 
 import pytest
 
 from reyn_jupyter.runtime.engine import Engine, WouldDeadlockError, publisher
-from reyn_jupyter.runtime.pump import Interrupted
+from reyn_jupyter.runtime.pump import Interrupted, Job
 
 
 @pytest.fixture
@@ -271,3 +274,33 @@ def test_a_job_can_be_cancelled_from_any_thread(engine: Engine) -> None:
     job = engine.start(work())
     job.cancel()
     assert job.future.result(timeout=5) == "stopped"
+
+
+def test_a_second_interrupt_that_strikes_while_the_first_is_taken_up_still_waits_for_the_cleanup(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    engine, cleaned = Engine(), threading.Event()
+    pressed: list[Job[Any]] = []
+    cancel = Job.cancel
+
+    def struck(job: Job[Any]) -> None:
+        pressed.append(job)
+        if len(pressed) == 1:
+            raise KeyboardInterrupt
+        cancel(job)
+
+    monkeypatch.setattr(Job, "cancel", struck)
+
+    async def work() -> str:
+        try:
+            await asyncio.sleep(30)
+        except asyncio.CancelledError:
+            await asyncio.sleep(0.2)
+            cleaned.set()
+            return "half"
+        return "whole"
+
+    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
+    with pytest.raises(Interrupted) as caught:
+        engine.run(work())
+    assert cleaned.is_set() and caught.value.result == "half"
