@@ -1,15 +1,15 @@
 """Published sentences beside what a study found, each with what its own sample could support.
 
-Invariant: a claim's interval comes from its published counts alone; where only a range was published, no interval is
-made up for it.
+Invariants: a claim's interval comes from its published counts alone; where only a range was published, no interval is
+made up for it; the comparisons that a suite's claims ask for are corrected together (Holm).
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reyn_jupyter.evaluation.checks import find_check
-from reyn_jupyter.evaluation.comparison import Comparison, compare
+from reyn_jupyter.evaluation.comparison import Comparison, adjust, compare
 from reyn_jupyter.evaluation.evidence import Evidence, EvidenceError
 from reyn_jupyter.evaluation.scenario import Source
 from reyn_jupyter.evaluation.statistics.rates import Mean, Rate, mean, rate
@@ -50,18 +50,26 @@ class ClaimFinding:
     @property
     def agrees(self) -> bool | None:
         """Whether what was found and what was published can both be true (their intervals meet); None where unknown."""
-        if self.found is None or self.found.low is None or self.found.high is None:
-            return None
         published = self.published or self.claim
         low, high = published.low, published.high
-        if low is None or high is None:
+        if self.found is None or low is None or high is None:
             return None
+        if self.found.low is None or self.found.high is None:
+            return True if low <= self.found.estimate <= high else None
         return self.found.low <= high and low <= self.found.high
 
 
 def find_claims(evidence: Evidence) -> tuple[ClaimFinding, ...]:
     """Every claim of the suite beside the study's own figures, in the suite's order."""
-    return tuple(_finding(evidence, claim) for claim in evidence.claims)
+    found = [_finding(evidence, claim) for claim in evidence.claims]
+    asked = {_asked(each.claim): each.comparison for each in found if each.comparison is not None}
+    corrected = dict(zip(asked, adjust(list(asked.values())), strict=True))
+    return tuple(replace(each, comparison=corrected.get(_asked(each.claim))) for each in found)
+
+
+def _asked(claim: Claim) -> tuple[str | None, ...]:
+    """What a claim compares; two claims may ask for the same."""
+    return claim.against, claim.variant, claim.check, claim.family
 
 
 def _finding(evidence: Evidence, claim: Claim) -> ClaimFinding:

@@ -1,8 +1,9 @@
 """Two variants under one check: what differs, how sure that is, and the sentence that says so.
 
 Invariants: pairs are the same scenario and repeat under both; the scenario is the unit; "beats" is said only where the
-interval leaves out zero and the test, corrected among several comparisons, agrees; a run that looked at the evidence on
-its way is judged by the e-value alone, never by p; what did not come from a real model is marked in the sentence.
+interval leaves out zero and the test, corrected among several comparisons, agrees; variants that a run looked at on its
+way are judged by the e-value, in every check and whatever ran since; what did not come from a real model is marked in
+the sentence.
 """
 
 from __future__ import annotations
@@ -15,9 +16,11 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.evidence import Evidence, EvidenceError
+from reyn_jupyter.evaluation.looking import looking_at
 from reyn_jupyter.evaluation.statistics.arms import significant
+from reyn_jupyter.evaluation.statistics.evalue import State
 from reyn_jupyter.evaluation.statistics.missing import worst_difference
-from reyn_jupyter.evaluation.statistics.multiple import holm
+from reyn_jupyter.evaluation.statistics.multiple import benjamini_hochberg, holm
 from reyn_jupyter.evaluation.statistics.paired import Difference, difference
 from reyn_jupyter.evaluation.statistics.power import mcnemar_power, pairs_needed
 from reyn_jupyter.evaluation.verdict import Check
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 ALPHA = 0.05
 DETECT = 0.15  # the difference whose chance of being found is told where none was found
 POWER = 0.8
+_LARGEST = 700.0  # the logarithm of the largest e-value that is told; beyond it floats end
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Comparison:
         changed: field → (a's, b's) settings that the comparison changes.
         adjusted_p: p after correction for the other comparisons of a report; None when there is but one.
         truth: the true difference, where a simulator's table says it.
-        stop: how the run that this is about looked at it on the way (an e-value); empty where it did not look.
+        named: whether the check was named in advance: it is the suite's primary one, or a run's.
     """
 
     a: str
@@ -62,32 +66,34 @@ class Comparison:
     changed: Mapping[str, tuple[Any, Any]] = field(default_factory=dict)
     adjusted_p: float | None = None
     truth: float | None = None
-    stop: Mapping[str, Any] = field(default_factory=dict)
+    named: bool = True
+
+    @property
+    def stop(self) -> State | None:
+        """What looking at one scenario after the other saw; None where their number was fixed."""
+        return self.difference.looks
 
     @property
     def p(self) -> float | None:
-        """The p of the test, corrected where there are several; None where there is none, or looks on the way spoilt
-        it (see `e_value`)."""
-        if self.stop:
-            return None
+        """The p of the test, corrected where there are several; None where there is none. Where the evidence was looked
+        at on the way, it is that of the e-value."""
         return self.adjusted_p if self.adjusted_p is not None else self.difference.p
 
     @property
     def e_value(self) -> float | None:
-        """The largest e-value of a run that looked at the evidence after each scenario; None for a fixed number, and
-        where the run was killed before it noted what it saw."""
-        return math.exp(self.stop["peak"]) if self.stop.get("ended") else None
+        """The largest e-value along the run; None where nobody looked."""
+        return None if self.stop is None else math.exp(min(self.stop.peak, _LARGEST))
 
     @property
     def clear(self) -> bool:
         """Whether the difference can be told from none."""
-        found = self.difference
-        if self.stop:
-            ahead = (self.stop["wins"] - self.stop["losses"]) * found.estimate
-            return self.stop["stopped_at"] is not None and ahead > 0
-        if found.low is None or found.high is None or found.low <= 0.0 <= found.high:
+        found, looks = self.difference, self.stop
+        if looks is not None:
+            enough = self.adjusted_p is None or self.adjusted_p <= math.exp(-looks.threshold)
+            return looks.stopped and enough and (looks.wins - looks.losses) * found.estimate > 0
+        if found.low is not None and found.high is not None and found.low <= 0.0 <= found.high:
             return False
-        return self.p is None or self.p <= ALPHA
+        return self.p is not None and self.p <= ALPHA
 
     @cached_property
     def power(self) -> float | None:
@@ -117,14 +123,12 @@ class Comparison:
     def warnings(self) -> tuple[str, ...]:
         """What a reader should know before believing it."""
         said = list(self.difference.warnings)
-        if self.stop and self.e_value is None:
+        if not self.named:
+            said.append(f"{self.check.name} was not named in advance: of many checks some differ by chance.")
+        if self.stop is not None:
             said.append(
-                "The run did not come to an end, so nothing is decided; run it again, and it goes on."
-            )
-        elif self.stop:
-            said.append(
-                "The run looked at the evidence after each scenario, so the e-value decides; the interval is that of a "
-                "fixed number of scenarios, and a little too narrow."
+                "The evidence was looked at after each scenario, so the e-value decides, and the interval is one that "
+                "holds at every look. The rates of each variant alone have intervals of a fixed number of scenarios."
             )
         elif not self.clear and self.power is not None and self.power < POWER:
             said.append(
@@ -153,8 +157,8 @@ class Comparison:
         else:
             head = f"{self.b} and {self.a} cannot be told apart on {title}"
         parts = [self._pairs(), self._estimate()]
-        if self.e_value is not None:
-            after = self.stop["stopped_at"] or self.stop["scenarios"]
+        if self.stop is not None:
+            after = self.stop.stopped_at or self.stop.scenarios
             parts.append(f"e-value {self.e_value:,.3g} after {after:,} scenarios")
         if found.design_effect is not None and found.design_effect > 1.05:
             parts.append(f"design effect {found.design_effect:.1f}")
@@ -183,18 +187,23 @@ class Comparison:
         sign = -1 if self.winner == self.a else 1
         said = _signed(sign * found.estimate, points)
         if found.low is None or found.high is None:
-            return f"{said} (no interval: too few pairs)"
+            return f"{said} (no interval: {found.method.removeprefix('none: ')})"
         low, high = sorted((sign * found.low, sign * found.high))
         bounds = f"{_plain(low, points)} to {_plain(high, points)}"
         return f"{said} ({100 * found.level:.0f} % CI {bounds})"
 
     @property
     def df(self) -> pd.DataFrame:
-        """One row for all pairs and one a family: estimate, interval, p, pairs, scenarios, discordant pairs."""
+        """One row for all pairs and one a family: estimate, interval, p, pairs, scenarios, discordant pairs. Families
+        are explored, so their p are corrected together by Benjamini-Hochberg."""
         import pandas as pd
 
         rows = [{"family": "all", **_row(self.difference), "p": self.p, "e_value": self.e_value}]
-        rows += [{"family": family, **_row(found)} for family, found in self.families.items()]
+        tested = {family: found.p for family, found in self.families.items() if found.p is not None}
+        shared = dict(zip(tested, benjamini_hochberg(list(tested.values())), strict=True))
+        rows += [
+            {"family": each, **_row(found), "p": shared.get(each)} for each, found in self.families.items()
+        ]
         frame = pd.DataFrame(rows)
         frame.insert(0, "check", self.check.name)
         frame.insert(1, "a", self.a)
@@ -203,7 +212,9 @@ class Comparison:
         return frame
 
 
-def compare(evidence: Evidence, a: str, b: str, check: str | None = None, family: str = "") -> Comparison:
+def compare(
+    evidence: Evidence, a: str, b: str, check: str | None = None, family: str = "", level: float = 0.95
+) -> Comparison:
     """Compare two variants on the trials that both have.
 
     Args:
@@ -211,6 +222,7 @@ def compare(evidence: Evidence, a: str, b: str, check: str | None = None, family
         a, b: variants' names; the difference is b − a.
         check: the check's name; the suite's primary one when None.
         family: only the scenarios of this family; all when "".
+        level: the confidence level.
 
     Raises:
         EvidenceError: a variant has no trials, or they have no pair in common.
@@ -225,15 +237,18 @@ def compare(evidence: Evidence, a: str, b: str, check: str | None = None, family
             f"{a!r} and {b!r} have no scenario and repeat in common that {chosen.name} applies to; "
             "run both in one study.run(…), or choose another check"
         )
-    missing = {name: evidence.missing(name, family) for name in (a, b)}
+    absent = {name: evidence.absent(name, family) for name in (a, b)}
+    missing = {name: sum(map(len, each.values())) for name, each in absent.items()}
+    look = looking_at(evidence, a, b)
+    order, alpha = (None, ALPHA) if look is None else (look.scenarios, look.alpha)
     families = {}
     for each in evidence.families() if not family else ():
         parts = [evidence.arm(name, chosen.name, each) for name in (a, b)]
         if _paired(parts[0], parts[1]):
-            families[each] = difference(parts[0], parts[1])
+            families[each] = difference(parts[0], parts[1], looked=order, alpha=alpha)
     bounds = None
     if any(missing.values()) and not chosen.numeric:
-        bounds = worst_difference(arms[0], arms[1], missing[a], missing[b])
+        bounds = worst_difference(arms[0], arms[1], absent[a], absent[b])
     # True rates are those of all scenarios, so they say nothing of one family.
     truths = [None if family else evidence.truths.get(name, {}).get(chosen.name) for name in (a, b)]
     return Comparison(
@@ -241,25 +256,15 @@ def compare(evidence: Evidence, a: str, b: str, check: str | None = None, family
         b,
         chosen,
         (evidence.sources[a], evidence.sources[b]),
-        difference(arms[0], arms[1]),
+        difference(arms[0], arms[1], level=level, looked=order, alpha=alpha),
         missing,
         {name: evidence.not_applicable(name, chosen.name, family) for name in (a, b)},
         bounds,
         families if len(families) > 1 else {},
         evidence.variants[a].differences(evidence.variants[b]),
         truth=truths[1] - truths[0] if truths[0] is not None and truths[1] is not None else None,
-        stop=_looked(evidence.stop, a, b, chosen.name) if not family else {},
+        named=chosen.name in {evidence.primary, *(run["check"] for run in evidence.runs)},
     )
-
-
-def _looked(stop: Mapping[str, Any], a: str, b: str, check: str) -> Mapping[str, Any]:
-    """What a run saw on its way, its wins those of b; empty where it looked at nothing, or at something else."""
-    if stop.get("rule") != "evalue" or stop.get("check") != check:
-        return {}
-    variants = list(stop.get("variants", ()))
-    if variants == [a, b]:
-        return stop
-    return {**stop, "wins": stop["losses"], "losses": stop["wins"]} if variants == [b, a] else {}
 
 
 def adjust(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:

@@ -40,7 +40,8 @@ class Evidence:
         trials: every stored trial of this version of the code.
         claims: what the suite re-measures.
         truths: variant → check → the true rate, where a simulator's table says it.
-        stop: how the last run stopped ({"rule", "variants", "check", "scenarios", "log_e", …}).
+        runs: of each run of this code, in their order: its stopping "rule" and "alpha", "check", "variants", "repeats",
+            and the "order" of its scenarios.
         provenance: versions, dates, hashes, notes.
     """
 
@@ -52,7 +53,7 @@ class Evidence:
     trials: Sequence[Trial]
     claims: tuple[Claim, ...] = ()
     truths: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    stop: Mapping[str, Any] = field(default_factory=dict)
+    runs: Sequence[Mapping[str, Any]] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
@@ -116,7 +117,7 @@ class Evidence:
         Raises:
             EvidenceError: the variant has no trial.
         """
-        self._known(variant)
+        self.known(variant)
         verdicts = self.verdicts(check)
         arm: dict[str, dict[int, float]] = {}
         for trial in self._of(variant, family):
@@ -137,7 +138,15 @@ class Evidence:
 
     def missing(self, variant: str, family: str = "") -> int:
         """How many of a variant's trials ended before they could be graded."""
-        return sum(trial.outcome in MISSING for trial in self._of(variant, family))
+        return sum(map(len, self.absent(variant, family).values()))
+
+    def absent(self, variant: str, family: str = "") -> dict[str, list[int]]:
+        """Scenario → the repeats whose trials ended before they could be graded."""
+        found: dict[str, list[int]] = {}
+        for trial in self._of(variant, family):
+            if trial.outcome in MISSING:
+                found.setdefault(trial.scenario, []).append(trial.repeat)
+        return found
 
     def families(self) -> tuple[str, ...]:
         """The families that have trials, in the order of the scenarios."""
@@ -159,7 +168,29 @@ class Evidence:
             else trials
         )
 
-    def _known(self, variant: str) -> None:
+    def name_of(self, variant: str | Variant) -> str:
+        """The name under which a variant's trials stand.
+
+        Raises:
+            EvidenceError: it is no variant, its name was tried with other settings, or nothing was under a mere name.
+        """
+        if isinstance(variant, str):
+            self.known(variant)
+            return variant
+        if not isinstance(variant, Variant):
+            raise EvidenceError(f"{variant!r:.80} is no variant; give a variant, or the name of one")
+        tried = self.variants.get(variant.name)
+        if tried is not None and tried.behaviour_digest != variant.behaviour_digest:
+            changes = variant.differences(tried).items()
+            moved = ", ".join(f"{key}={there!r} and not {here!r}" for key, (here, there) in changes)
+            raise EvidenceError(
+                f"the trials of {variant.name!r} were made with {moved}; give the changed variant a name of its own "
+                f"and run it, or name the one that was tried: {variant.name!r}"
+            )
+        return variant.name
+
+    def known(self, variant: str) -> None:
+        """Raises EvidenceError where there is no trial of a variant; says which there are."""
         if variant not in self.tried:
             there = ", ".join(self.tried) or "none yet; run some with study.run(…)"
             near = get_close_matches(variant, self.tried, n=1)

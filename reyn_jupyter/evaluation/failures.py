@@ -12,15 +12,21 @@ from reyn_jupyter.evaluation.evidence import Evidence
 from reyn_jupyter.evaluation.trial import Trial
 from reyn_jupyter.evaluation.verdict import Verdict
 
-FAILURES = 12
+FAILURES = 6
 
 
 @dataclass(frozen=True)
 class Failure:
-    """A trial of the last variant that failed the primary check, beside the first variant's of the same pair."""
+    """A trial that failed the primary check, beside the first variant's trial of the same pair.
+
+    Attributes:
+        asked: the prompt of both.
+        reason, beside_reason: what the check says of each.
+    """
 
     scenario: str
     family: str
+    asked: str
     repeat: int
     reason: str
     trial: Trial
@@ -29,18 +35,18 @@ class Failure:
 
 
 def find_failures(evidence: Evidence) -> tuple[Failure, ...]:
-    """Failures of the last variant (the one that is meant to be better), disagreements with the first one first."""
+    """Failures of the variant that the report's sentence is about, disagreements with the first variant first."""
     if find_check(evidence.primary).numeric:
         return ()
-    first, last = evidence.tried[0], evidence.tried[-1]
+    first, told = evidence.tried[0], evidence.tried[min(1, len(evidence.tried) - 1)]
     verdicts = evidence.verdicts(evidence.primary)
     others = (
         {(trial.scenario, trial.repeat): trial for trial in evidence.by_variant[first]}
-        if first != last
+        if first != told
         else {}
     )
     found = []
-    for trial in evidence.by_variant[last]:
+    for trial in evidence.by_variant[told]:
         verdict = verdicts.get(trial.key)
         if verdict is None or verdict.kind != "fail":
             continue
@@ -50,6 +56,7 @@ def find_failures(evidence: Evidence) -> tuple[Failure, ...]:
             Failure(
                 trial.scenario,
                 evidence.scenarios[trial.scenario].family,
+                evidence.scenarios[trial.scenario].prompt(trial.repeat)[1],
                 trial.repeat,
                 verdict.reason,
                 trial,

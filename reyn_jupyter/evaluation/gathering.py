@@ -15,9 +15,11 @@ from reyn_jupyter.evaluation.evidence import Evidence
 from reyn_jupyter.evaluation.ground import ground_of
 from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.store import Store
+from reyn_jupyter.evaluation.store_file import StoreError
 from reyn_jupyter.evaluation.store_rows import Stored
 from reyn_jupyter.evaluation.suite import Claim, Suite
 from reyn_jupyter.evaluation.trial import Trial
+from reyn_jupyter.evaluation.truths import shown_truths
 from reyn_jupyter.models.seam import canonical
 from reyn_jupyter.runtime.events import ModelRequested
 
@@ -70,23 +72,24 @@ class Subject:
         if not runs:
             return cls("", "", "first_call_is", ("first_call_is",), (), (), "", {}, {})
         last = runs[-1]
-        suite = last["suite"]
-        known = {each.name for each in fields(Claim)}
-        claims = tuple(
-            Claim(**{key: value for key, value in claim.items() if key in known}) for claim in suite["claims"]
-        )
         scenarios = tuple(store.scenarios(last["id"]).values())
-        return cls(
-            suite["name"],
-            suite["title"],
-            suite["primary"],
-            tuple(suite["checks"]),
-            claims,
-            scenarios,
-            last["code"],
-            last["catalogs"],
-            {model: stamp for run in runs for model, stamp in run["stamps"].items()},
-        )
+        with store.reading("the last run"):
+            suite, known = last["suite"], {each.name for each in fields(Claim)}
+            claims = tuple(
+                Claim(**{key: value for key, value in claim.items() if key in known})
+                for claim in suite["claims"]
+            )
+            return cls(
+                suite["name"],
+                suite["title"],
+                suite["primary"],
+                tuple(suite["checks"]),
+                claims,
+                scenarios,
+                last["code"],
+                last["catalogs"],
+                {model: stamp for run in runs for model, stamp in run["stamps"].items()},
+            )
 
     @property
     def record(self) -> dict[str, Any]:
@@ -124,6 +127,11 @@ def gather(store: Store, subject: Subject) -> Gathered:
     kept: dict[tuple[str, str], Stored] = {}
     others = {"scenario": 0, "ground": 0, "attempt": 0}
     for stored in store.trials(subject.code):
+        if stored.behaviour not in names:
+            raise StoreError(
+                f"{store.path}: the variant of trial {stored.id} is missing. The file is damaged: study.verify() "
+                "lists what is wrong; restore it from a copy."
+            )
         reason = _left_out(stored, scenarios, subject, models)
         if reason:
             others[reason] += 1
@@ -139,8 +147,7 @@ def gather(store: Store, subject: Subject) -> Gathered:
             trials.append(trial if trial.variant == name else trial.model_copy(update={"variant": name}))
             rows[name, trial.key, trial.source] = stored.id
     runs = store.runs()
-    notes = (*_notes(others, store.codes(), subject.code), *_warnings(runs))
-    last = runs[-1] if runs else {}
+    notes = (*_notes(others, store.codes(), subject.code), *_cut_short(runs), *_warnings(runs))
     evidence = Evidence(
         suite=subject.name,
         primary=subject.primary,
@@ -149,8 +156,12 @@ def gather(store: Store, subject: Subject) -> Gathered:
         variants=variants,
         trials=trials,
         claims=subject.claims,
-        truths=_truths(runs),
-        stop={**last["stop"], "variants": last["variants"], "check": last["check"]} if last else {},
+        truths=shown_truths(runs, variants, subject.code, subject.catalogs, subject.stamps),
+        runs=tuple(
+            {**run["stop"], **{key: run[key] for key in ("check", "variants", "repeats", "order")}}
+            for run in runs
+            if run["code"] == subject.code
+        ),
         provenance={
             **_provenance(runs),
             **({"system prompts": _prompts(store, rows)} if rows else {}),
@@ -241,18 +252,18 @@ def _notes(others: Mapping[str, int], codes: Mapping[str, int], code: str) -> li
     return said + [f"{count:,} trials {words[reason]}." for reason, count in others.items() if count]
 
 
+def _cut_short(runs: list[dict[str, Any]]) -> list[str]:
+    """What to know of a last run that a person ended, who may have seen the rates on the way."""
+    last = runs[-1] if runs else {}
+    if last.get("ended_by") != "interrupted" or last["stop"]["rule"] != "fixed":
+        return []
+    said = f"The last run was interrupted after {last['done']:,} of {last['planned']:,} trials."
+    why = "Intervals and p hold only if that had nothing to do with the rates so far: let it go on, or run it with"
+    return [f'{said} {why} stop="evalue".']
+
+
 def _warnings(runs: list[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(str(warning) for run in runs for warning in run.get("warnings", ())))
-
-
-def _truths(runs: list[dict[str, Any]]) -> dict[str, dict[str, float]]:
-    """Variant → check → true rate, as the run says that had most scenarios and repeats of it."""
-    found: dict[str, dict[str, float]] = {}
-    for run in sorted(runs, key=lambda each: (each["scenarios"], len(each["repeats"]))):
-        for variant, checks in run.get("truths", {}).items():
-            rates = {name: truth["rate"] for name, truth in checks.items() if truth.get("rate") is not None}
-            found.setdefault(variant, {}).update(rates)
-    return found
 
 
 def _provenance(runs: list[dict[str, Any]]) -> dict[str, Any]:

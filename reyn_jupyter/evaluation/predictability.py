@@ -44,26 +44,26 @@ def predictability(evidence: Evidence, variant: str) -> Predictability:
     sizes = sorted(len(repeats) for repeats in arm.values())
     k = sizes[len(sizes) // 2] if sizes else 0
     again = reliability(arm, k) if k > 1 else None
-    forecasts, happened = _foretold(evidence, variant)
+    forecasts, happened, about = _foretold(evidence, variant)
     if not forecasts:
         return Predictability(variant, source, k, again, None)
     scored = brier(
         [{"done": each, "not done": 1 - each} for each in forecasts],
         ["done" if each else "not done" for each in happened],
     )
-    return Predictability(
-        variant, source, k, again, scored, reliability_table(forecasts, happened, bins=_BINS)
-    )
+    table = reliability_table(forecasts, happened, scenarios=about, bins=_BINS)
+    return Predictability(variant, source, k, again, scored, table)
 
 
-def _foretold(evidence: Evidence, variant: str) -> tuple[list[float], list[bool]]:
-    """The forecast of each trial that was graded, and what came of it."""
+def _foretold(evidence: Evidence, variant: str) -> tuple[list[float], list[bool], list[str]]:
+    """The forecast of each trial that was graded, what came of it, and its scenario."""
+    forecasts, happened, about = list[float](), list[bool](), list[str]()
     if FORETOLD not in evidence.checks:
-        return [], []
-    forecasts, happened = [], []
+        return forecasts, happened, about
     for scenario, repeats in evidence.arm(variant, FORETOLD).items():
         forecast = evidence.scenarios[scenario].forecast
         for value in repeats.values() if forecast is not None else ():
             forecasts.append(forecast or 0.0)
             happened.append(value == 1.0)
-    return forecasts, happened
+            about.append(scenario)
+    return forecasts, happened, about

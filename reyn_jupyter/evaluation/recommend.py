@@ -3,7 +3,10 @@
 The rule is stated, not learned: of the variants of one model, the one that gets most tasks done is the candidate, and
 a cheaper one takes its place where it is shown to be no more than `MARGIN` worse (the lower bound of the paired
 difference).
-Invariant: nothing but trials of a real model ever writes configuration.
+Invariants: nothing but trials of a real model ever writes configuration; the chance that a recommendation is called
+clear while another variant is more than `MARGIN` better stays below 5 %, however many were tried and whichever came out
+best. One variant is the best in truth, so only its comparisons with each of the others can mislead, and the intervals
+are corrected for that many (Bonferroni; the best as in Hsu, 1984).
 """
 
 from __future__ import annotations
@@ -13,7 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from reyn_jupyter.evaluation.checks import find_check
-from reyn_jupyter.evaluation.comparison import Comparison, adjust, compare
+from reyn_jupyter.evaluation.comparison import ALPHA, Comparison, adjust, compare
 from reyn_jupyter.evaluation.evidence import Evidence, EvidenceError
 from reyn_jupyter.evaluation.scenario import Source
 from reyn_jupyter.evaluation.settings_file import RecommendationError, as_yaml, write_settings
@@ -49,7 +52,7 @@ class Recommendation:
         chosen: the variant; `best` is the one with the highest rate, which may be another, dearer one.
         candidates: all variants of the model, best first.
         evidence: the chosen variant against each of the others.
-        confidence: "clear" when it beats, or is shown to be as good as, each of the others.
+        confidence: "clear" when it is shown to be at most `MARGIN` worse than each of the others.
         check: the title of the check that decides.
     """
 
@@ -105,6 +108,17 @@ class Recommendation:
             f"{variant.discovery} and {mandate} ({variant.name}: {share} on {self.check}, 95 % CI {bounds}, "
             f"{chosen.rate.trials} trials in {chosen.rate.scenarios} scenarios; {why[self.confidence]})."
         )
+
+    @property
+    def measured_with(self) -> str:
+        """What the trials were made with and `write` leaves to the session: the rate holds with that."""
+        variant = self.chosen.variant
+        search = (
+            "with search_actions on offer"
+            if variant.search
+            else "without search_actions, which a session offers once it has an index (search=True tries it)"
+        )
+        return f"Tried {search}, and with at most {variant.max_steps} steps a turn; neither is written to reyn.yaml."
 
     @property
     def yaml(self) -> str:
@@ -179,7 +193,7 @@ def recommend(evidence: Evidence, model: str | None = None, check: str | None = 
         best,
         tuple(candidates),
         rivals,
-        _confidence(chosen, rivals, len(candidates)),
+        _confidence(evidence, chosen, others, decides),
         find_check(decides).title,
         (*_warnings(evidence, candidates, rivals), *slight),
     )
@@ -213,28 +227,31 @@ def _cheapest_as_good(evidence: Evidence, best: Candidate, others: list[Candidat
     """The cheapest variant that is shown to be at most `MARGIN` worse than the best one; the best one where none is."""
     chosen = best
     for other in sorted(others, key=lambda each: each.tokens):
-        found = _compared(evidence, best, other, check)
-        low = found.difference.low if found is not None else None
-        if other.tokens < chosen.tokens and low is not None and low >= -MARGIN:
+        if other.tokens < chosen.tokens and _as_good(evidence, other, best, check, len(others)):
             return other
     return chosen
 
 
-def _compared(evidence: Evidence, a: Candidate, b: Candidate, check: str) -> Comparison | None:
+def _as_good(evidence: Evidence, one: Candidate, other: Candidate, check: str, rivals: int) -> bool:
+    """Whether one variant is shown to be at most `MARGIN` worse than another, among so many comparisons."""
+    found = _compared(evidence, one, other, check, 1 - ALPHA / rivals)
+    return found is not None and found.difference.high is not None and found.difference.high <= MARGIN
+
+
+def _compared(
+    evidence: Evidence, a: Candidate, b: Candidate, check: str, level: float = 1 - ALPHA
+) -> Comparison | None:
     try:
-        return compare(evidence, a.variant.name, b.variant.name, check)
+        return compare(evidence, a.variant.name, b.variant.name, check, level=level)
     except EvidenceError:  # no pair in common: nothing can be said of the two
         return None
 
 
-def _confidence(chosen: Candidate, rivals: tuple[Comparison, ...], candidates: int) -> Confidence:
+def _confidence(evidence: Evidence, chosen: Candidate, others: list[Candidate], check: str) -> Confidence:
     if chosen.rate.scenarios < FEW:
         return "too little evidence"
-    settled = sum(
-        rival.winner == rival.a or (rival.difference.high is not None and rival.difference.high <= MARGIN)
-        for rival in rivals
-    )
-    return "clear" if rivals and settled == candidates - 1 else "leaning"
+    settled = all(_as_good(evidence, chosen, other, check, len(others)) for other in others)
+    return "clear" if others and settled else "leaning"
 
 
 def _warnings(

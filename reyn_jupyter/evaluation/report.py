@@ -7,7 +7,6 @@ from a real model is marked where it stands; what is missing or does not apply i
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING
 from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.claims import ClaimFinding, find_claims
 from reyn_jupyter.evaluation.comparison import Comparison, adjust, compare
+from reyn_jupyter.evaluation.doubts import warnings
 from reyn_jupyter.evaluation.evidence import Evidence, EvidenceError
 from reyn_jupyter.evaluation.failures import Failure, find_failures
 from reyn_jupyter.evaluation.predictability import Predictability, predictability
@@ -27,12 +27,7 @@ from reyn_jupyter.evaluation.verdict import Check
 
 if TYPE_CHECKING:
     import pandas as pd
-_STAND_INS = {
-    "offline": "The offline model is a small program; its rates say nothing of a language model.",
-    "replayed": "They are recorded replies, sent through today's loop.",
-    "scripted": "They show how the measurement works, not how a model behaves.",
-    "simulated": "They show how the measurement works, not how a model behaves.",
-}
+_NAMED = 4  # variants of a group that are called by their names
 
 
 @dataclass(frozen=True)
@@ -88,13 +83,36 @@ class Report:
         for variant, figures in self.figures.items():
             found = figures[self.evidence.primary]
             if found.found is not None:
-                return f"{_mark(found.source)}{variant}: {said(found)} on {found.check.title}."
+                return _alone(variant, found)
         missing = sum(self.evidence.missing(variant) for variant in self.evidence.tried)
         return (
             f"No trial could be graded: {missing} ended in an error or a timeout."
             if missing
             else ("There are no graded trials yet.")
         )
+
+    @property
+    def others(self) -> str:
+        """What came of the comparisons that the sentence does not tell of; "" where it tells of all."""
+        rest = self.comparisons[1:]
+        groups = (
+            ("beats", "beat", [each for each in rest if each.winner == each.b]),
+            ("does worse than", "do worse than", [each for each in rest if each.winner == each.a]),
+            ("differs from", "differ from", [each for each in rest if each.clear and each.winner is None]),
+            ("cannot be told apart from",) * 2 + ([each for each in rest if not each.clear],),
+        )
+        told: list[str] = []
+        for one, many, found in groups:
+            if found:
+                names = f" ({', '.join(each.b for each in found)})" if len(found) <= _NAMED else ""
+                whom = "it" if told else found[0].a
+                told.append(f"{len(found)}{names} {one if len(found) == 1 else many} {whom}")
+        if not told:
+            return ""
+        said = " and ".join([", ".join(told[:-1]), told[-1]] if told[1:] else told)
+        others = sorted({source for each in rest for source in each.sources} - {"real"})
+        mark = f"{' and '.join(others).capitalize()} trials: of" if others else "Of"
+        return f"{mark} the {counted(len(rest), 'other variant')}, {said}."
 
     @cached_property
     def df(self) -> pd.DataFrame:
@@ -147,7 +165,7 @@ def report(evidence: Evidence) -> Report:
         figures,
         comparisons,
         claims,
-        tuple(_warnings(evidence, figures, comparisons)),
+        warnings(evidence, figures, comparisons),
         find_failures(evidence),
         _families(evidence),
         tuple(predictability(evidence, variant) for variant in evidence.tried),
@@ -167,7 +185,7 @@ def figure(evidence: Evidence, variant: str, name: str) -> Figure:
         found,
         missing,
         evidence.not_applicable(variant, name),
-        worst_rate(arm, missing) if arm and missing and not check.numeric else None,
+        worst_rate(arm, evidence.absent(variant)) if arm and missing and not check.numeric else None,
         evidence.truths.get(variant, {}).get(name),
     )
 
@@ -186,8 +204,14 @@ def said(figure: Figure) -> str:
     return f"{100 * found.estimate:.0f} % ({100 * found.low:.0f} to {100 * found.high:.0f})"
 
 
-def _mark(source: Source) -> str:
-    return "" if source == "real" else f"{source.capitalize()} trials: "
+def _alone(variant: str, figure: Figure) -> str:
+    """The sentence of a variant that is compared with nothing."""
+    found = figure.found
+    assert found is not None
+    mark = "" if figure.source == "real" else f"{figure.source.capitalize()} trials: "
+    rate = said(figure).replace("(", f"({100 * found.level:.0f} % CI ")
+    size = f"{counted(found.trials, 'trial')} in {counted(found.scenarios, 'scenario')}"
+    return f"{mark}{rate} on {figure.check.title}, {size}, variant {variant}."
 
 
 def _comparisons(evidence: Evidence) -> tuple[Comparison, ...]:
@@ -210,67 +234,3 @@ def _families(evidence: Evidence) -> dict[str, dict[str, Rate]]:
         arms = {variant: evidence.arm(variant, evidence.primary, family) for variant in evidence.tried}
         found[family] = {variant: rate(arm) for variant, arm in arms.items() if arm}
     return {family: rates for family, rates in found.items() if rates}
-
-
-def _warnings(
-    evidence: Evidence, figures: Mapping[str, Mapping[str, Figure]], comparisons: tuple[Comparison, ...]
-) -> list[str]:
-    warnings = []
-    sources = sorted({evidence.sources[name] for name in evidence.tried} - {"real"})
-    if sources:
-        said = " ".join(_STAND_INS[source] for source in sources)
-        warnings.append(f"These trials are {' and '.join(sources)}. {said}")
-    for variant, left in evidence.left_out.items():
-        counts = ", ".join(f"{count} {source}" for source, count in left.items())
-        warnings.append(f"{variant}: {counts} trials stand apart from its {evidence.sources[variant]} ones.")
-    for variant in evidence.tried:
-        found = figures[variant][evidence.primary]
-        if found.missing:
-            bounds = found.bounds
-            range_ = (
-                f"; its rate lies between {bounds[0]:.0%} and {bounds[1]:.0%} whatever they would have shown"
-                if bounds
-                else ""
-            )
-            outcomes = evidence.outcomes(variant)
-            how = ", ".join(f"{outcomes[kind]} {kind}" for kind in ("error", "timeout") if outcomes[kind])
-            warnings.append(
-                f"{variant}: {counted(found.missing, 'trial')} {'is' if found.missing == 1 else 'are'} missing "
-                f"({how}){range_}.".replace("%", " %")
-            )
-            warnings += _why_missing(evidence, variant)
-        marks = evidence.fingerprints(variant)
-        if len(marks) > 1:
-            warnings.append(
-                f"{variant}: the model changed during the study ({len(marks)} fingerprints: {', '.join(marks[:4])})."
-            )
-    said_once = dict.fromkeys(
-        warning
-        for found in _primary(evidence, figures)
-        if found.found is not None
-        for warning in found.found.warnings
-    )
-    warnings += said_once
-    warnings += dict.fromkeys(
-        f"{each.b} against {each.a}: {warning}" if len(comparisons) > 1 else warning
-        for each in comparisons
-        for warning in each.warnings
-        if warning not in said_once
-    )
-    warnings += [str(note) for note in evidence.provenance.get("notes", ())]
-    return warnings
-
-
-def _primary(evidence: Evidence, figures: Mapping[str, Mapping[str, Figure]]) -> list[Figure]:
-    return [figures[variant][evidence.primary] for variant in evidence.tried]
-
-
-def _why_missing(evidence: Evidence, variant: str) -> list[str]:
-    """What most of a variant's missing trials ended with."""
-    said = Counter(
-        trial.error for trial in evidence.by_variant[variant] if trial.outcome == "error" and trial.error
-    )
-    return [
-        f"{variant}: {error}{f' ({count:,} times)' if count > 1 else ''}"
-        for error, count in said.most_common(1)
-    ]

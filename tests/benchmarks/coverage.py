@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from reyn_jupyter.evaluation.statistics.evalue import log_e
+from reyn_jupyter.evaluation.statistics.evalue import CONCENTRATION, log_e, stop
 from reyn_jupyter.evaluation.statistics.limits import bootstrap_t, rate_limits, spread, tango_limits
 from reyn_jupyter.evaluation.statistics.paired import mcnemar
+from reyn_jupyter.evaluation.statistics.sequences import BOLD, betting_limits
 from reyn_jupyter.evaluation.statistics.signflip import sign_flip_counts
 
 LEVEL, BAND = 0.95, (0.94, 0.97)
@@ -29,6 +30,7 @@ REDRAWN, REDRAWS = 24, 4_000
 RATES = (0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95)
 GAPS = ((0.05, 0.05), (0.05, 0.15), (0.2, 0.5), (0.36, 0.8), (0.5, 0.5), (0.5, 0.65), (0.9, 0.95))
 SCENARIOS, CORRELATIONS, REPEATS = (10, 20, 40, 80, 200), (0.0, 0.1, 0.3, 0.5), (1, 2, 3, 5, 10)
+STOPPED_GAPS = ((0.5, 0.5), (0.36, 0.8), (0.5, 0.65), (0.1, 0.6), (0.9, 0.95))
 Limits = tuple[Any, Any]
 
 
@@ -42,6 +44,9 @@ class Cell:
     icc: float
     repeats: int
     shared: float = 0.0
+
+
+STOPPED = [Cell(*gap, 120, 0.4, repeats) for gap, repeats in product(STOPPED_GAPS, (1, 2))]
 
 
 def rate_cells() -> list[Cell]:
@@ -148,6 +153,45 @@ def peeking_errors(cell: Cell, runs: int, random: np.random.Generator) -> tuple[
     )
 
 
+def sequence_rule(gaps: Any, repeats: int) -> tuple[float, float]:
+    """What `difference` does for scenarios that were looked at, in their order."""
+    return betting_limits(gaps, LEVEL, BOLD if repeats > 1 else CONCENTRATION)
+
+
+def at_stops(cell: Cell, runs: int, random: np.random.Generator) -> tuple[float, float, float, float]:
+    """Runs that stop at E ≥ 20, or after the last scenario: how often the confidence sequence holds the truth where
+    they stop, how often Tango's interval does, and how wide both are on average."""
+    a_only, b_only, _ = draw(cell, runs, random)
+    gaps = (b_only - a_only) / cell.repeats
+    ours, fixed = np.empty((2, runs)), np.empty((2, runs))
+    for run, row in enumerate(gaps):
+        count = stop(row) or cell.scenarios
+        ours[:, run] = sequence_rule(row[:count], cell.repeats)
+        limits = difference_rule(a_only[run : run + 1, :count], b_only[run : run + 1, :count], cell.repeats)
+        fixed[:, run] = limits[0][0], limits[1][0]
+    truth = cell.b - cell.a
+    return (
+        share_holding((ours[0], ours[1]), truth),
+        share_holding((fixed[0], fixed[1]), truth),
+        float((ours[1] - ours[0]).mean()),
+        float((fixed[1] - fixed[0]).mean()),
+    )
+
+
+def ever_missed(cell: Cell, runs: int, random: np.random.Generator) -> tuple[float, float]:
+    """How often an interval misses the truth at some scenario of a run: the confidence sequence, whose last interval
+    is where all before it meet, and Tango's, looked at from the ninth scenario on."""
+    a_only, b_only, _ = draw(cell, runs, random)
+    truth = cell.b - cell.a
+    missed = np.zeros(runs, dtype=bool)
+    for count in range(9, cell.scenarios + 1):
+        low, high = difference_rule(a_only[:, :count], b_only[:, :count], cell.repeats)
+        missed |= (low > truth + 1e-9) | (high < truth - 1e-9)
+    gaps = (b_only - a_only) / cell.repeats
+    limits = np.array([sequence_rule(row, cell.repeats) for row in gaps]).T
+    return 1 - share_holding((limits[0], limits[1]), truth), float(missed.mean())
+
+
 def _sweep(name: str, cells: list[Cell], measure: Callable[..., float], random: np.random.Generator) -> None:
     tables = -(-TABLES // len(cells))
     found = {cell: measure(cell, tables, random) for cell in cells}
@@ -211,6 +255,16 @@ def main() -> None:
     for cell in (Cell(0.5, 0.5, 200, 0.5, 1), Cell(0.5, 0.5, 200, 0.5, 5), Cell(0.1, 0.1, 200, 0.3, 3)):
         ours, naive = peeking_errors(cell, 20_000, random)
         print(f"  e-value at each scenario {ours:.3f}   p at each scenario {naive:.3f}   {cell}")
+    print(
+        "runs of at most 120 scenarios that stop at E ≥ 20: 95 % intervals that hold the truth, and their width"
+    )
+    for cell in STOPPED:
+        held, naive, width, narrow = at_stops(cell, 600, random)
+        ever, tango = ever_missed(cell, 300, random)
+        print(
+            f"  sequence {held:.3f} (width {width:.2f})   Tango {naive:.3f} ({narrow:.2f})   "
+            f"missed at some look: {ever:.3f}, Tango {tango:.3f}   {cell}"
+        )
 
 
 if __name__ == "__main__":

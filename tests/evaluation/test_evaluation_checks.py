@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -26,7 +27,7 @@ import reyn_jupyter
 from reyn_jupyter.evaluation.checks import CHECKS, UnknownCheckError, check, find_check, forget
 from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.trial import CallFact, Trial
-from reyn_jupyter.evaluation.verdict import Verdict, failed, passed
+from reyn_jupyter.evaluation.verdict import Verdict, failed, number, passed
 
 READS_A = needs(accepts(path=("a.md",)))
 RIGHT = invoked(2, args={"path": "a.md"})
@@ -111,6 +112,17 @@ def test_a_check_of_ones_own_is_one_function_and_takes_no_name_of_ours() -> None
     assert grade("says_please", trial(outcome="error")).kind == "na"
     with pytest.raises(ValueError, match="give this one another name"):
         check("mine", "Mine?")(_named("task_done"))
+
+
+@pytest.mark.usefixtures("own_checks")
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_number_that_is_none_does_not_apply(value: float) -> None:
+    @check("ratio", "How many?", numeric=True)
+    def ratio(tried: Trial, task: Scenario) -> Verdict:
+        return number(value, "a ratio")
+
+    verdict = grade("ratio", trial())
+    assert (verdict.kind, verdict.value) == ("na", None) and str(value) in verdict.reason
 
 
 def _named(name: str) -> Any:

@@ -79,6 +79,16 @@ def test_an_edit_is_an_edit_and_a_rewrite_is_not() -> None:
     assert grade("used_edit_not_write", trial(edit), created).kind == "na"
 
 
+def test_an_edit_of_another_file_is_not_the_edit_and_a_copy_elsewhere_is_no_rewrite() -> None:
+    other = invoked(2, "file__edit", args={"path": "b.md"})
+    edit = invoked(3, "file__edit", args={"path": "a.md"}, ok=False)
+    copy = invoked(4, "file__write", args={"path": "backup/a.md", "content": "one"})
+    assert grade("used_edit_not_write", trial(other), EDITS_A).kind == "fail"
+    assert grade("used_edit_not_write", trial(other, edit, copy), EDITS_A).kind == "pass"
+    both = needs(accepts("file__edit", path=("a.md",)), workspace={"a.md": "one", "b.md": "two"})
+    assert grade("used_edit_not_write", trial(other), both).kind == "fail"
+
+
 def test_recovery_needs_an_error_a_later_success_and_the_task() -> None:
     error = invoked(2, ok=False, error="busy", args={"path": "a.md"})
     again = invoked(3, args={"path": "a.md"})
@@ -204,6 +214,11 @@ def test_a_number_is_found_only_as_a_whole(answer: str, text: str, there: bool) 
         ("12,000", "12", False),
         ("version 2.7.0", "2.7", False),
         ("1.12", "12", False),
+        ("-5", "5", False),
+        ("It changed by \u22125.", "5", False),
+        ("It changed by -5.", "-5", True),
+        ("3-5 days", "5", True),
+        ("- 5 apples", "5", True),
     ],
 )
 def test_how_an_answer_is_set_makes_no_difference_and_what_it_says_does(

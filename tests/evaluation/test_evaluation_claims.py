@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from evidence_support import evidence, many, mixed
 
@@ -69,3 +71,16 @@ def test_numbers_are_claimed_by_their_mean() -> None:
     )
     (found,) = find_claims(evidence({"base": many(4, True)}, claims=(claim,)))
     assert found.found is not None and found.found.estimate == 1_200 and found.agrees is True
+    (unknown,) = find_claims(evidence({"base": many(4, True)}, claims=(replace(claim, high=1_000.0),)))
+    assert unknown.agrees is None, "without an interval nothing says how far other scenarios lie"
+
+
+def test_what_several_claims_compare_is_corrected_together_and_the_same_question_once() -> None:
+    third = replace(RANGE, id="third", variant="third")
+    arms = {"base": mixed(10, 24), "best": mixed(16, 24), "third": mixed(24, 24)}
+    (alone,) = find_claims(evidence(arms, claims=(RANGE,)))
+    one, two, again = find_claims(evidence(arms, claims=(RANGE, third, replace(RANGE, id="again"))))
+    assert alone.comparison is not None and one.comparison is not None and again.comparison is not None
+    assert alone.comparison.p == pytest.approx(2**-5) and alone.comparison.adjusted_p is None
+    assert one.comparison.p == again.comparison.p == pytest.approx(2**-5), "the last step of two"
+    assert two.comparison is not None and two.comparison.p == pytest.approx(2 * 2**-13)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import pytest
 from evidence_support import evidence, many, mixed, trial
 from hypothesis import given
@@ -11,6 +14,8 @@ from study_support import BASE, BEST, ByVariant, study
 from reyn_jupyter.evaluation.checks.registry import UnknownCheckError
 from reyn_jupyter.evaluation.comparison import adjust, compare
 from reyn_jupyter.evaluation.evidence import EvidenceError
+from reyn_jupyter.evaluation.statistics.evalue import log_e
+from reyn_jupyter.evaluation.statistics.multiple import benjamini_hochberg
 from reyn_jupyter.evaluation.variant import Variant
 
 VARIANTS = {
@@ -111,6 +116,8 @@ def test_only_pairs_count_and_missing_trials_bound_what_might_have_been() -> Non
 def test_one_scenario_has_no_test_and_zero_width_is_never_shown_for_certainty() -> None:
     one = compare(evidence({"a": {"s": (False, False)}, "b": {"s": (True, True)}}), "a", "b")
     assert one.p is None and one.power is None and "in 1 scenario," in one.sentence and one.warnings
+    ten = compare(evidence({"a": {"s": (False,) * 10}, "b": {"s": (True,) * 10}}), "a", "b")
+    assert (ten.difference.low or 0) > 0 and not ten.clear and ten.winner is None, "there is no test"
     equal = compare(evidence({"a": many(12, True), "b": many(12, True)}), "a", "b")
     assert equal.winner is None and equal.difference.low is not None and equal.difference.low < 0
 
@@ -140,29 +147,85 @@ def test_a_run_that_looked_on_its_way_is_judged_by_the_e_value_and_never_by_p() 
     summary = made.run(BASE, BEST, repeats=1, stop="evalue")
     found, turned = made.compare(BASE, BEST), made.compare(BEST, BASE)
     assert summary.ended == "evalue" and found.clear and turned.winner == "best"
-    assert found.p is None and found.e_value is not None and found.e_value >= 20
+    assert found.e_value is not None and found.e_value >= 20 and found.p == pytest.approx(1 / found.e_value)
     assert "e-value" in found.sentence and any("the e-value decides" in each for each in found.warnings)
     row = found.df.iloc[0]
-    assert row["p"] is None and row["e_value"] == pytest.approx(found.e_value)
-    assert made.compare(BASE, BEST, "arguments_correct").e_value is None, "nobody looked at that one"
-    assert made.report().comparisons[0].p is None
+    assert row["p"] == pytest.approx(found.p) and row["e_value"] == pytest.approx(found.e_value)
+    assert found.difference.method.startswith("confidence sequence")
+    assert made.compare(BASE, BEST, "arguments_correct").stop is not None, (
+        "its trials were chosen by the look too"
+    )
+
+
+def looking(*order: str, **fields: Any) -> dict[str, Any]:
+    """A run of a and b that looked at scenarios in an order."""
+    return {
+        "rule": "evalue",
+        "alpha": 0.05,
+        "variants": ["a", "b"],
+        "order": order,
+        "repeats": [0],
+        "check": "first_call_is",
+        **fields,
+    }
+
+
+NAMES = tuple(f"s{n:03}" for n in range(24))
 
 
 def test_evidence_that_never_sufficed_is_no_finding_whatever_p_says() -> None:
-    seen = {"rule": "evalue", "variants": ["a", "b"], "check": "first_call_is", "ended": "complete", "scenarios": 24,
-            "wins": 6, "losses": 0, "peak": 2.0, "log_e": 2.0, "stopped_at": None}  # fmt: skip
     arms = {"a": mixed(10, 24), "b": mixed(16, 24)}
     assert compare(evidence(arms), "a", "b").clear
-    found = compare(evidence(arms, stop=seen), "a", "b")
-    assert not found.clear and found.winner is None and found.e_value == pytest.approx(7.389, abs=1e-3)
+    found = compare(evidence(arms, runs=[looking(*NAMES)]), "a", "b")
+    assert not found.clear and found.winner is None and found.e_value == pytest.approx(math.exp(log_e(6, 6)))
+    assert found.difference.low is not None and found.difference.low < 0 < found.difference.estimate
 
 
-def test_a_run_that_was_killed_while_looking_decides_nothing_and_says_so() -> None:
-    begun = {"rule": "evalue", "variants": ["a", "b"], "check": "first_call_is", "ended": None, "scenarios": 0,
-             "wins": 0, "losses": 0, "peak": 0.0, "log_e": 0.0, "stopped_at": None}  # fmt: skip
-    found = compare(evidence({"a": mixed(0, 24), "b": mixed(24, 24)}, stop=begun), "a", "b")
-    assert not found.clear and found.e_value is None
-    assert any("did not come to an end" in each for each in found.warnings)
+def test_what_was_looked_at_once_stays_so_whatever_runs_later() -> None:
+    arms = {"a": mixed(10, 24), "b": mixed(16, 24), "c": mixed(12, 24)}
+    later = [
+        looking(*NAMES, variants=["a", "c"], rule="fixed"),
+        looking("s001", variants=["b"], rule="fixed"),
+        looking(*NAMES, rule="fixed"),
+    ]
+    on = evidence(arms, runs=[looking(*NAMES), *later])
+    assert compare(on, "a", "b").stop is not None and not compare(on, "b", "a").clear
+    assert compare(on, "a", "c").stop is None and compare(on, "a", "b", family="discover").stop is not None
+
+
+def test_a_look_ends_at_the_first_scenario_that_is_not_finished() -> None:
+    arms = {"a": mixed(0, 24), "b": {**mixed(24, 24), "s012": ()}}
+    found = compare(evidence(arms, runs=[looking(*NAMES)]), "a", "b")
+    assert found.stop is not None and (found.stop.scenarios, found.stop.stopped_at) == (12, 9) and found.clear
+    absent = {**arms, "b": {**mixed(24, 24), "s002": ("error",)}}
+    missing = compare(evidence(absent, runs=[looking(*NAMES)]), "a", "b")
+    assert missing.stop is not None and missing.stop.scenarios == 23, (
+        "a missing trial is finished, and has no sign"
+    )
+    begun = compare(evidence({"a": mixed(0, 24), "b": {"s003": (True,)}}, runs=[looking(*NAMES)]), "a", "b")
+    assert (
+        begun.e_value == 1.0 and not begun.clear and (begun.difference.low, begun.difference.high) == (-1, 1)
+    )
+
+
+def test_several_comparisons_that_were_looked_at_are_corrected_together_too() -> None:
+    arms = {"a": mixed(0, 24), "b": mixed(9, 24), "c": mixed(24, 24)}
+    runs = [looking(*NAMES, variants=["a", other]) for other in ("b", "c")]
+    on = evidence(arms, runs=runs)
+    alone = [compare(on, "a", other) for other in ("b", "c")]
+    assert all(each.clear for each in alone) and all(each.e_value and each.e_value > 20 for each in alone)
+    weak, strong = adjust(alone)
+    assert strong.clear and weak.clear is ((weak.adjusted_p or 1) <= 0.05)
+    assert strong.adjusted_p == pytest.approx(2 * (alone[1].p or 1))
+
+
+def test_a_check_that_nobody_named_in_advance_is_called_exploration() -> None:
+    arms = {"a": mixed(10, 24), "b": mixed(16, 24)}
+    primary, other = (compare(evidence(arms), "a", "b", check) for check in ("first_call_is", "tokens"))
+    assert primary.named and not other.named
+    assert any("not named in advance" in each for each in other.warnings)
+    on = evidence(arms, runs=[looking(*NAMES, rule="fixed", check="tokens")])
+    assert compare(on, "a", "b", "tokens").named
 
 
 def test_families_stand_beside_and_the_true_difference_is_that_of_all_scenarios() -> None:
@@ -173,6 +236,8 @@ def test_families_stand_beside_and_the_true_difference_is_that_of_all_scenarios(
     found = compare(on, "a", "b")
     assert found.truth == pytest.approx(0.7) and set(found.families) == {"edit", "discover"}
     assert list(found.df["family"]) == ["all", "edit", "discover"]
+    apart = [each.p or 1.0 for each in found.families.values()]
+    assert list(found.df["p"])[1:] == pytest.approx(benjamini_hochberg(apart)) != apart
     one = compare(on, "a", "b", family="edit")
     assert one.truth is None and one.difference.scenarios == 8 and one.families == {}
 

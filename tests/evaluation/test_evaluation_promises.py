@@ -104,7 +104,7 @@ def test_a_recommendation_from_it_is_no_advice_and_writes_nothing(claims: reyn.S
 def test_the_offline_model_is_measured_as_it_is_and_marked() -> None:
     with reyn.Study(None, suite="arguments-all") as study:
         study.run(reyn.Variant("offline", model="offline"), n=4, repeats=1)
-        assert study.report().sentence.startswith("Offline trials: offline: ")
+        assert study.report().sentence.startswith("Offline trials: 0 % (95 % CI ")
         assert {view.trial.source for view in study.trials} == {"offline"}
 
 
@@ -121,8 +121,8 @@ def test_a_provider_that_misbehaves_over_http_is_measured_through_the_same_face(
         assert summary.missing["failing"] == 2 and summary.missing["weak"] == 0
         found = study.report()
         assert found.figures["failing"]["first_call_is"].found is None, "an error is no failure"
-        assert any("failing: 2 trials are missing (2 error)" in warning for warning in found.warnings)
-        assert found.sentence.startswith("Simulated trials: weak")
+        assert any("failing: 2 trials are missing (2 errors)" in warning for warning in found.warnings)
+        assert found.sentence.startswith("Simulated trials: ") and found.sentence.endswith("variant weak.")
 
 
 def test_a_tool_list_is_measured_without_its_server() -> None:

@@ -43,6 +43,15 @@ def test_the_best_variant_is_recommended_with_its_evidence() -> None:
     assert found.evidence[0].winner == "gate" and found.settings["router.names"] == "shown"
 
 
+def test_it_says_what_the_rate_was_measured_with_and_is_not_written() -> None:
+    said = recommend(clear()).measured_with
+    assert said.startswith("Tried without search_actions") and "at most 8 steps" in said
+    searching = {"gate": GATE.but("gate", search=True, max_steps=12), "plain": PLAIN}
+    arms = {"plain": mixed(8, 40), "gate": mixed(36, 40)}
+    said = recommend(evidence(arms, variants=searching, checks=CHECKS)).measured_with
+    assert said.startswith("Tried with search_actions") and "at most 12 steps" in said
+
+
 def test_a_cheaper_variant_takes_its_place_only_where_it_is_shown_to_be_as_good() -> None:
     variants = {"gate": GATE, "plain": PLAIN}
     arms = {"gate": mixed(190, 200), "plain": mixed(190, 200)}
@@ -59,6 +68,26 @@ def test_a_cheaper_variant_takes_its_place_only_where_it_is_shown_to_be_as_good(
 def test_of_equals_the_cheaper_one_is_taken() -> None:
     arms = {"dear": many(30, True), "cheap": many(30, True)}
     assert recommend(evidence(arms, tokens={"dear": 9_000}, checks=CHECKS)).chosen.variant.name == "cheap"
+
+
+@pytest.mark.parametrize(
+    ("scenarios", "rivals", "confidence"), [(80, 1, "clear"), (80, 8, "leaning"), (200, 8, "clear")]
+)
+def test_clear_takes_more_scenarios_the_more_variants_were_tried(
+    scenarios: int, rivals: int, confidence: str
+) -> None:
+    """Tango's limits of equal arms are ± z² / (n + z²): .046 of 80, .085 at the level for eight, .036 of 200."""
+    arms = {f"v{n}": mixed(scenarios // 2, scenarios) for n in range(rivals + 1)}
+    assert recommend(evidence(arms, checks=CHECKS)).confidence == confidence
+
+
+def test_a_cheaper_variant_has_to_hold_its_own_among_many_too() -> None:
+    arms = {"dear": mixed(40, 80), **{f"v{n}": mixed(40, 80) for n in range(8)}}
+    tokens = {name: 1_000 + 100 * (name == "dear") for name in arms}
+    two = {name: arms[name] for name in ("dear", "v0")}
+    assert recommend(evidence(two, tokens=tokens, checks=CHECKS)).chosen.variant.name == "v0"
+    better = {**arms, "dear": mixed(41, 80)}
+    assert recommend(evidence(better, tokens=tokens, checks=CHECKS)).chosen.variant.name == "dear"
 
 
 def test_whether_tasks_are_done_decides_where_the_suite_can_tell() -> None:

@@ -19,7 +19,10 @@ def test_without_a_trial_there_is_no_report() -> None:
 
 def test_one_variant_is_told_by_its_rate() -> None:
     found = report(evidence({"a": mixed(9, 12)}))
-    assert found.sentence == "a: 75 % (47 to 91) on lists first." and found.comparisons == ()
+    assert (
+        found.sentence == "75 % (95 % CI 47 to 91) on lists first, 12 trials in 12 scenarios, variant a."
+        and found.comparisons == ()
+    )
     assert found.failures[0].beside is None
 
 
@@ -49,8 +52,8 @@ def test_missing_and_not_applicable_are_counted_and_never_graded() -> None:
 def test_a_variant_whose_trials_are_all_missing_is_said_to_have_no_graded_one() -> None:
     found = report(evidence({"a": many(3, "error"), "b": mixed(1, 3)}))
     assert said(found.figures["a"]["first_call_is"]) == "no graded trial"
-    assert any("a: 3 trials are missing (3 error)" in warning for warning in found.warnings)
-    assert found.comparisons == () and found.sentence.startswith("b: 33 %")
+    assert any("a: 3 trials are missing (3 errors)" in warning for warning in found.warnings)
+    assert found.comparisons == () and found.sentence.startswith("33 % (95 % CI")
     found = report(evidence({"a": many(3, "timeout")}))
     assert found.sentence == "No trial could be graded: 3 ended in an error or a timeout."
 
@@ -69,7 +72,7 @@ def test_sources_models_that_changed_and_trials_that_stand_apart_are_warned_of()
         evidence({"a": mixed(2, 6), "b": many(6, True)}, sources={"b": "offline"}, more=[*simulated, *moved])
     )
     told = "\n".join(found.warnings)
-    assert "These trials are offline" in told and "3 simulated trials stand apart" in told
+    assert "The trials of b are offline" in told and "3 simulated trials stand apart" in told
     assert "a: the model changed during the study (2 fingerprints: fp_1, fp_2)" in told
     assert set(found.df.set_index("variant")["source"].to_dict().items()) == {("a", "real"), ("b", "offline")}
 
@@ -84,7 +87,7 @@ def test_few_scenarios_and_lacking_power_are_warned_of() -> None:
     assert rate.effective_n is not None and rate.effective_n < 8.1, "repeats that agree add nothing"
 
 
-def test_failures_are_those_of_the_last_variant_disagreements_first_and_bounded() -> None:
+def test_failures_are_those_of_the_variant_in_the_sentence_disagreements_first_and_bounded() -> None:
     found = report(
         evidence(
             {"a": mixed(30, 40), "b": {**many(25, False), **{f"s{n:03}": (n >= 35,) for n in range(25, 40)}}}

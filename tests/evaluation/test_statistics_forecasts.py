@@ -12,7 +12,7 @@ from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss
 
 from reyn_jupyter.evaluation.statistics.forecasts import brier, reliability_table
-from reyn_jupyter.evaluation.statistics.rates import interval
+from reyn_jupyter.evaluation.statistics.rates import interval, rate, wilson
 
 FORECAST = {"verified": 0.80, "inconclusive": 0.08, "refuted": 0.04, "blocked": 0.08}
 DISTRIBUTION = st.lists(st.floats(0.01, 1), min_size=3, max_size=3).map(
@@ -110,5 +110,18 @@ def test_empty_bins_are_left_out_and_1_belongs_to_the_last() -> None:
 def test_what_makes_no_reliability_table_is_refused(
     forecasts: list[float], happened: list[bool], bins: int
 ) -> None:
-    with pytest.raises(ValueError, match=r"one outcome a forecast|not a probability"):
+    with pytest.raises(ValueError, match=r"one outcome and one scenario a forecast|not a probability"):
         reliability_table(forecasts, happened, bins=bins)
+
+
+def test_repeats_of_a_scenario_are_no_forecasts_of_their_own() -> None:
+    scenarios = [f"s{n}" for n in range(8) for _ in range(5)]
+    happened = [n < 4 for n in range(8) for _ in range(5)]
+    (clustered,) = reliability_table([0.45] * 40, happened, scenarios=scenarios)
+    (alone,) = reliability_table([0.45] * 40, happened)
+    found = rate({f"s{n}": dict.fromkeys(range(5), float(n < 4)) for n in range(8)})
+    assert (clustered.low, clustered.high, clustered.count) == (found.low, found.high, 40)
+    assert (alone.low, alone.high) == pytest.approx(wilson(20, 40))
+    assert clustered.high - clustered.low > 1.5 * (alone.high - alone.low)
+    (uneven,) = reliability_table([0.4, 0.4, 0.48], [True, True, False], scenarios=["a", "a", "b"])
+    assert (uneven.observed, uneven.forecast) == (0.5, pytest.approx(0.44))

@@ -7,7 +7,8 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from benchmarks.coverage import Cell, draw
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.power import TTestPower
 
@@ -21,6 +22,7 @@ from reyn_jupyter.evaluation.statistics.power import (
 )
 from reyn_jupyter.evaluation.statistics.rates import rate, wilson
 from reyn_jupyter.evaluation.statistics.signflip import sign_flip_counts
+from reyn_jupyter.evaluation.statistics.signflip_power import draw_gaps, p_values
 from reyn_jupyter.evaluation.statistics.support import claim_support
 
 
@@ -66,19 +68,59 @@ def test_a_plan_without_repeats_is_that_of_mcnemar_and_says_what_it_assumes() ->
     assert (found.scenarios, found.trials) == (found.pairs, 2 * found.pairs)
     assert found.power >= 0.8
     assert found.assumptions == (
-        "51% of pairs differ (not known: two unrelated variants around one half).",
+        "51 % of pairs differ (not known: two unrelated variants around one half).",
         "One pair a scenario: McNemar's exact test, power added up exactly.",
         "Two-sided, alpha 0.05; no trial missing; n fixed before the run.",
     )
 
 
-def test_a_plan_with_repeats_follows_the_t_test() -> None:
-    found = plan(detect=0.15, repeats=5, icc=0.3)
-    effect = 0.15 / math.sqrt((0.51125 - 0.15**2) * (1 + 4 * 0.3) / 5)
+def test_a_large_plan_with_repeats_follows_the_t_test() -> None:
+    found = plan(detect=0.05, repeats=5, icc=0.3)
+    effect = 0.05 / math.sqrt((0.50125 - 0.05**2) * (1 + 4 * 0.3) / 5)
     power = TTestPower().power
     assert found.power == pytest.approx(power(effect, found.scenarios, 0.05), abs=1e-6)
     assert found.power >= 0.8 > power(effect, found.scenarios - 1, 0.05)
     assert (found.pairs, found.repeats) == (5 * found.scenarios, 5)
+
+
+@pytest.mark.parametrize(
+    ("detect", "repeats", "icc"), [(0.15, 2, 0.4), (0.3, 2, 0.4), (0.5, 2, 0.4), (0.7, 5, 0.2), (0.9, 5, 0.4)]
+)
+def test_a_plan_with_repeats_keeps_its_promise_under_the_sign_flip_test(
+    detect: float, repeats: int, icc: float
+) -> None:
+    """Arms that have nothing in common, whose scenarios differ by a beta distribution."""
+    found = plan(detect=detect, repeats=repeats, icc=icc)
+    cell = Cell((1 - detect) / 2, (1 + detect) / 2, found.scenarios, icc, repeats)
+    a_only, b_only, _ = draw(cell, 400, np.random.default_rng(7))
+    sizes = [repeats] * found.scenarios
+    p = [sign_flip_counts(row.tolist(), sizes) or 0 for row in b_only - a_only]
+    assert np.mean(np.array(p) <= 0.05) >= 0.74 and found.power >= 0.8
+
+
+@settings(deadline=None, max_examples=25)
+@given(st.integers(1, 12), st.integers(1, 4), st.floats(0, 1), st.floats(0, 1), st.sampled_from([0, 0.3, 1]))
+def test_simulated_power_is_that_of_the_exact_test(
+    scenarios: int, repeats: int, discordant: float, split: float, icc: float
+) -> None:
+    shares = (discordant * split, discordant * (1 - split))
+    gaps = draw_gaps(scenarios, repeats, shares, icc)[:, :40]
+    ours = p_values(np.abs(gaps), np.abs(gaps.sum(axis=0)), repeats)
+    exact = [sign_flip_counts([int(n) for n in row], [repeats] * scenarios) for row in gaps.T]
+    assert ours == pytest.approx(exact, abs=1e-9)
+
+
+@pytest.mark.parametrize(("repeats", "alpha", "fewest"), [(5, 0.05, 6), (1_000, 0.05, 6), (1_000, 0.01, 8)])
+def test_however_many_repeats_a_test_needs_scenarios(repeats: int, alpha: float, fewest: int) -> None:
+    assert plan(detect=0.95, repeats=repeats, icc=0.0, alpha=alpha).scenarios == fewest
+
+
+@pytest.mark.parametrize("icc", [0.0, 0.4, 1.0])
+def test_simulated_differences_have_the_stated_mean_and_correlation(icc: float) -> None:
+    gaps = draw_gaps(60, 3, (0.5, 0.2), icc) / 3
+    assert gaps.mean() == pytest.approx(0.3, abs=0.01)
+    one = 0.7 - 0.3**2
+    assert gaps.var() == pytest.approx(one * (1 + 2 * icc) / 3, rel=0.02)
 
 
 def test_a_planned_study_with_repeats_finds_the_difference_as_often_as_planned() -> None:
@@ -152,7 +194,7 @@ def test_what_a_claim_supports_is_its_interval() -> None:
     low, _ = wilson(12, 16)
     assert low > 0.5 >= wilson(0.75 * 15, 15)[0]
     assert claim_support(16, 16, against=0.5).supported
-    assert claim_support(0, 20, against=0.5).sentence == "0 of 20 is 0 % (0 to 17): it leaves out 50 %."
+    assert claim_support(0, 20, against=0.5).sentence == "0 of 20 is 0 % (0 to 17), so less than 50 %."
     assert claim_support(12, 20).sentence.endswith(" scenarios would tell it to within 10 points.")
     assert claim_support(10, 20, against=0.5).needed is None
     with pytest.raises(ValueError, match="cannot be held against"):

@@ -232,9 +232,9 @@ def test_where_resamples_lack_variance_the_t_interval_stands_in() -> None:
     assert mean(arm).method == "t, 49 degrees of freedom"
 
 
-def test_a_constant_mean_has_no_width_and_says_why() -> None:
+def test_a_constant_mean_has_no_interval_and_says_why() -> None:
     found = mean({f"s{i}": {0: 3.0, 1: 3.0} for i in range(50)})
-    assert (found.low, found.estimate, found.high) == (3.0, 3.0, 3.0)
+    assert (found.low, found.estimate, found.high) == (None, 3.0, None)
     assert found.warnings[-1].startswith("All scenarios are equal")
     assert (found.icc, found.design_effect) == (None, None)
 
@@ -256,8 +256,9 @@ def test_a_mean_of_one_scenario_has_no_interval() -> None:
 )
 def test_any_mean_lies_within_its_interval(arm: dict[str, dict[int, float]]) -> None:
     found = mean(arm)
-    assert found.low is not None
-    assert found.high is not None
-    assert found.low <= found.estimate <= found.high
+    if found.low is None or found.high is None:
+        assert found.low is found.high and found.method == "none: all scenarios are equal"
+    else:
+        assert found.low <= found.estimate <= found.high and found.low < found.high
     for value in (found.icc, found.design_effect, found.effective_n):
         assert value is None or math.isfinite(value)

@@ -37,30 +37,37 @@ EDIT, WRITE = "file__edit", "file__write"
 )
 def used_edit_not_write(trial: Trial, scenario: Scenario) -> Verdict:
     existing = {posixpath.normpath(path) for path in scenario.workspace}
-    if not any(_is_edit(call, existing) for step in scenario.gold.steps for call in step):
+    wanted = {path for step in scenario.gold.steps for call in step for path in _edited(call, existing)}
+    if not wanted:
         return not_applicable("the scenario asks for no edit of an existing file")
     calls = accepted_calls(trial)
     rewritten = [call for call in calls if call.name == WRITE and _path(call, existing) is not None]
     if rewritten:
-        return failed("a file that was there is written anew", *said(rewritten))
-    edits = [call for call in calls if call.name == EDIT]
+        return failed(f"{WRITE} was called for a file that was there", *said(rewritten))
+    edits = [call for call in calls if call.name == EDIT and _path(call, wanted) is not None]
     if edits:
-        return passed("the file is edited", *said(edits))
-    return failed("neither edited nor written", *said(calls))
+        return passed(f"{EDIT} was called for the file", *said(edits))
+    return failed("the file is neither edited nor written", *said(calls))
 
 
-def _is_edit(accepted: AcceptedCall, existing: set[str]) -> bool:
+def _edited(accepted: AcceptedCall, existing: set[str]) -> set[str]:
+    """The existing files that an accepted call edits."""
+    if accepted.action != EDIT:
+        return set()
     paths = accepted.args.get("path", tuple(existing))
-    return accepted.action == EDIT and any(posixpath.normpath(str(path)) in existing for path in paths)
+    return existing & {posixpath.normpath(str(path)) for path in paths}
 
 
-def _path(call: CallFact, existing: set[str]) -> str | None:
-    """The existing file that a call is about, given relative to the workspace or absolute."""
+def _path(call: CallFact, files: set[str]) -> str | None:
+    """The known file that a call is about, given relative to the workspace or absolute."""
     given = call.args.get("path") if isinstance(call.args, dict) else None
     if not isinstance(given, str):
         return None
     path = posixpath.normpath(given)
-    return next((known for known in existing if path == known or path.endswith(f"/{known}")), None)
+    absolute = path.startswith("/")  # "old/a.md" is another file than "a.md"
+    return next(
+        (known for known in files if path == known or (absolute and path.endswith(f"/{known}"))), None
+    )
 
 
 @check(
@@ -85,7 +92,7 @@ def recovered_after_error(trial: Trial, scenario: Scenario) -> Verdict:
 
 @check(
     "abstains",
-    "Where nothing in the catalog fits: does the model attempt nothing, change nothing, and say so?",
+    "Where nothing in the catalog fits: does the model attempt nothing, change nothing, and answer in words?",
 )
 def abstained_when_unanswerable(trial: Trial, scenario: Scenario) -> Verdict:
     if not scenario.gold.unanswerable:
@@ -105,7 +112,7 @@ def abstained_when_unanswerable(trial: Trial, scenario: Scenario) -> Verdict:
     missing = missing_words(scenario.says, trial.answer)
     if missing:
         return failed(f"the answer does not say {missing[0]!r}")
-    return passed("nothing was attempted, and the answer says something")
+    return passed("nothing was attempted, and there is an answer")
 
 
 @check(

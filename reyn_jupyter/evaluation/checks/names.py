@@ -48,7 +48,9 @@ def _without(trial: Trial, kinds: frozenset[str], what: str) -> Verdict:
     if not found:
         return passed(f"none of {len(named)} names was {what}")
     evidence = [f"{where} ({_kind(call)})" for where, call in zip(said(found), found, strict=False)]
-    return failed(f"{len(found)} of {len(named)} names were {what}", *evidence)
+    return failed(
+        f"{len(found)} of {len(named)} names {'was' if len(found) == 1 else 'were'} {what}", *evidence
+    )
 
 
 @check("no made-up name", "Is every action that the model names one that it is offered?")

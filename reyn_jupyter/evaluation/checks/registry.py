@@ -1,13 +1,14 @@
 """Every check under its name; adding one is writing one function.
 
 Invariants: a check is total, so a stored trial of any shape gets a verdict; a trial that an error or a timeout ended
-counts as missing, and no check makes a pass or a failure of it.
+counts as missing, and no check makes a pass or a failure of it; a number is finite, or does not apply.
 """
 
 from __future__ import annotations
 
 import difflib
 import functools
+import math
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Literal
@@ -54,7 +55,12 @@ def check(
         def graded(trial: Trial, scenario: Scenario) -> Verdict:
             if is_missing(trial):
                 return not_applicable(f"the trial is missing: {trial.error or trial.outcome}")
-            return grade(trial, scenario)
+            verdict = grade(trial, scenario)
+            if verdict.value is not None and not math.isfinite(verdict.value):
+                return not_applicable(
+                    f"the check gave {verdict.value}, which is no number that can be counted"
+                )
+            return verdict
 
         there = _checks.get(grade.__name__)
         if there is not None and there.grade.__module__ != grade.__module__:
@@ -85,9 +91,9 @@ def find_check(name: str) -> Check:
         >>> find_check("task_done").title
         'task done'
     """
-    found = CHECKS.get(name)
+    found = CHECKS.get(name) if isinstance(name, str) else None
     if found is not None:
         return found
-    near = difflib.get_close_matches(name, CHECKS, n=2, cutoff=0.5)
+    near = difflib.get_close_matches(str(name), CHECKS, n=2, cutoff=0.5)
     hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(CHECKS))}"
     raise UnknownCheckError(f"there is no check {name!r}; {hint}")

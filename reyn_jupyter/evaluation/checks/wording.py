@@ -1,6 +1,6 @@
 """Which texts an answer has to hold, and does not.
 
-Invariant: a number is found only as a whole: 12 does not stand in 112, in 1.12 or in 12,000. How an answer is set does
+Invariant: a number is found only as a whole: 12 does not stand in 112, 1.12, 12,000 or −12. How an answer is set does
 not matter: 2,294 is 2294, 60.00 is 60, and bold text, code and any kind of hyphen read as plain text.
 """
 
@@ -17,7 +17,8 @@ _GROUPED = re.compile(r"(?<![\d.,])\d{1,3}(?:[,'’\u00a0\u202f]\d{3})+(?!\d)")
 _ENDING_ZEROS = re.compile(r"(?<![\d.,])(\d+)(?:\.0+|(\.\d*[1-9])0+)(?!\d|\.\d)")
 _ONE_TO_TWELVE = "one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 _WHOLE = frozenset(("yes", "no", *_ONE_TO_TWELVE.split("|")))
-_DIGIT_BEFORE = r"(?<!\d)(?<!\d[.,])"
+# A minus stands before the digit and after no other: 5 does not stand in "is -5", but in "3-5".
+_DIGIT_BEFORE = r"(?<!\d)(?<!\d[.,])(?<![\s(=:]-)(?<!\A-)"
 _NO_LETTER_BEFORE, _NO_LETTER_AFTER = r"(?<![^\W\d_])", r"(?![^\W\d_])"
 _DIGIT_AFTER = r"(?!\d)(?![.,]\d)"
 

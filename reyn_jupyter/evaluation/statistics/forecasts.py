@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from reyn_jupyter.evaluation.statistics.rates import interval
+from reyn_jupyter.evaluation.statistics.rates import rate
 
 
 @dataclass(frozen=True)
@@ -108,18 +108,24 @@ def brier(
 
 
 def reliability_table(
-    probabilities: Sequence[float], happened: Sequence[bool], *, bins: int = 10, level: float = 0.95
+    probabilities: Sequence[float],
+    happened: Sequence[bool],
+    *,
+    scenarios: Sequence[str] | None = None,
+    bins: int = 10,
+    level: float = 0.95,
 ) -> tuple[Bin, ...]:
     """Forecasts of one event sorted into bins of equal width, with what came of them.
 
     Args:
         probabilities: forecasts, 0 to 1.
         happened: whether the event came true, one a forecast.
+        scenarios: what each forecast is about; those of one scenario resemble each other. None where all stand alone.
         bins: how many there are between 0 and 1.
         level: the confidence level of the limits.
 
     Returns:
-        The bins that hold a forecast, lowest first; their limits are Wilson's, Clopper-Pearson's at 0 and 1.
+        The bins that hold a forecast, lowest first; each scenario weighs the same, and the limits are those of `rate`.
 
     Raises:
         ValueError: unequal lengths, no bin, or a probability outside of 0 to 1.
@@ -128,23 +134,27 @@ def reliability_table(
         >>> [(bin.count, bin.observed) for bin in reliability_table([0.1, 0.12, 0.9], [False, True, True])]
         [(2, 0.5), (1, 1.0)]
     """
-    if len(probabilities) != len(happened) or bins < 1:
+    about = list(map(str, range(len(happened)))) if scenarios is None else scenarios
+    if not len(probabilities) == len(happened) == len(about) or bins < 1:
         raise ValueError(
-            f"{len(probabilities)} forecasts, {len(happened)} outcomes, {bins} bins: "
-            "give one outcome a forecast, and one bin or more"
+            f"{len(probabilities)} forecasts, {len(happened)} outcomes, {len(about)} scenarios, {bins} bins: "
+            "give one outcome and one scenario a forecast, and one bin or more"
         )
-    sorted_in: dict[int, list[tuple[float, bool]]] = {}
-    for probability, came in zip(probabilities, happened, strict=True):
+    sorted_in: dict[int, list[tuple[str, float, bool]]] = {}
+    for name, probability, came in zip(about, probabilities, happened, strict=True):
         _probability(probability)
-        sorted_in.setdefault(min(int(probability * bins), bins - 1), []).append((probability, bool(came)))
+        sorted_in.setdefault(min(int(probability * bins), bins - 1), []).append((name, probability, came))
     return tuple(_bin(number, bins, sorted_in[number], level) for number in sorted(sorted_in))
 
 
-def _bin(number: int, bins: int, members: list[tuple[float, bool]], level: float) -> Bin:
-    count, true = len(members), sum(came for _, came in members)
-    forecast = math.fsum(probability for probability, _ in members) / count
+def _bin(number: int, bins: int, members: list[tuple[str, float, bool]], level: float) -> Bin:
+    arm: dict[str, dict[int, float]] = {}
+    for name, _, came in members:
+        arm.setdefault(name, {})[len(arm.get(name, {}))] = float(came)
+    found = rate(arm, level=level)
+    forecast = math.fsum(probability / len(arm[name]) for name, probability, _ in members) / len(arm)
     return Bin(
-        number / bins, (number + 1) / bins, count, forecast, true / count, *interval(true, count, level)
+        number / bins, (number + 1) / bins, len(members), forecast, found.estimate, found.low, found.high
     )
 
 

@@ -1,7 +1,7 @@
-"""Where scipy and statsmodels come in.
+"""Where scipy comes in.
 
-Invariant: neither is imported before a function needs it, and a missing one is named together with the line that
-installs it. Both are an extra of the package, and take about a second each to import.
+Invariant: it is not imported before a function needs it, and where it is missing, the error names the line that
+installs it. It is an extra of the package, and takes about a second to import.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 
 
 def library(module: str) -> Any:
-    """A module of scipy or statsmodels.
+    """A module of scipy.
 
     Args:
         module: its dotted name, such as ``"scipy.special"``.

@@ -5,9 +5,8 @@ Invariant: an adjusted p is never smaller than the p it came from, nor larger th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from reyn_jupyter.evaluation.statistics.libraries import library
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
@@ -21,32 +20,43 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
 
     Raises:
         ValueError: a value is not between 0 and 1.
-        ImportError: statsmodels is not installed.
 
     Example:
         >>> [round(p, 3) for p in holm([0.01, 0.04, 0.03])]
         [0.03, 0.06, 0.06]
     """
     _check(p_values)
-    if not p_values:
-        return ()
-    adjusted = library("statsmodels.stats.multitest").multipletests(list(p_values), method="holm")[1]
-    return tuple(map(float, adjusted))
+    order, count = _ascending(p_values), len(p_values)
+    # The smallest p stands against all comparisons, the next one against one less; none may fall below a smaller one.
+    raised = accumulate((p_values[place] * (count - rank) for rank, place in enumerate(order)), max)
+    return _placed(order, raised)
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
     """Benjamini and Hochberg's (1995) correction: the share of false findings stays below α. For exploration.
 
-    Args, returns and errors are those of `holm`; it needs scipy.
+    Args, returns and errors are those of `holm`.
 
     Example:
         >>> [round(p, 3) for p in benjamini_hochberg([0.01, 0.04, 0.03])]
         [0.03, 0.04, 0.04]
     """
     _check(p_values)
-    if not p_values:
-        return ()
-    return tuple(map(float, library("scipy.stats").false_discovery_control(list(p_values), method="bh")))
+    order, count = _ascending(p_values)[::-1], len(p_values)
+    lowered = accumulate(
+        (p_values[place] * (count / (count - rank)) for rank, place in enumerate(order)), min
+    )
+    return _placed(order, lowered)
+
+
+def _ascending(p_values: Sequence[float]) -> list[int]:
+    return sorted(range(len(p_values)), key=p_values.__getitem__)
+
+
+def _placed(order: Sequence[int], adjusted: Iterable[float]) -> tuple[float, ...]:
+    """The adjusted values, each at the place that its p came from."""
+    found = dict(zip(order, adjusted, strict=True))
+    return tuple(min(1.0, float(found[place])) for place in range(len(found)))
 
 
 def _check(p_values: Sequence[float]) -> None:

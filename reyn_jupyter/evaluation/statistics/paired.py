@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -22,6 +24,7 @@ from reyn_jupyter.evaluation.statistics.arms import (
     pair,
 )
 from reyn_jupyter.evaluation.statistics.clusters import sizes_of, variance_of
+from reyn_jupyter.evaluation.statistics.evalue import CONCENTRATION, Sequential, State
 from reyn_jupyter.evaluation.statistics.libraries import library
 from reyn_jupyter.evaluation.statistics.limits import tango_limits
 from reyn_jupyter.evaluation.statistics.rates import (
@@ -33,7 +36,15 @@ from reyn_jupyter.evaluation.statistics.rates import (
     mean_limits,
     rate,
 )
+from reyn_jupyter.evaluation.statistics.sequences import BOLD, betting_limits
 from reyn_jupyter.evaluation.statistics.signflip import sign_flip, sign_flip_counts
+
+if TYPE_CHECKING:
+    from reyn_jupyter.evaluation.statistics.arms import Floats
+
+NO_SEQUENCE = (
+    "Numbers have no interval that holds at every look; run a fixed number of scenarios to know by how much."
+)
 
 
 @dataclass(frozen=True)
@@ -42,10 +53,12 @@ class Difference:
 
     Attributes:
         estimate: mean over scenarios of their mean paired difference; of rates it lies within −1 and 1.
-        low, high: confidence limits; None for numbers of one scenario.
+        low, high: confidence limits; None for numbers of one scenario, that differ by the same in all of them, or that
+            were looked at on the way.
         level: the confidence level.
         method: how the limits were found, in words.
-        p: two-sided; None with one scenario, which no test over scenarios can tell from chance.
+        p: two-sided; None with one scenario, which no test over scenarios can tell from chance. Where the evidence was
+            looked at on the way, 1 over the largest e-value, which holds however often one looked.
         test: the test, in words.
         pairs, scenarios: pairs of trials, and scenarios that have one.
         a_only, b_only, both, neither: pairs by who passed; None for numbers.
@@ -54,6 +67,7 @@ class Difference:
         effective_n: pairs over the design effect; None where it is unknown.
         dropped: trials whose partner is missing; they do not count.
         warnings: sentences for people.
+        looks: what looking at one scenario after the other saw; None for a number of scenarios that was fixed.
     """
 
     estimate: float
@@ -74,21 +88,36 @@ class Difference:
     design_effect: float | None
     effective_n: float | None
     dropped: int
-    warnings: tuple[str, ...]
+    warnings: tuple[str, ...] = ()
+    looks: State | None = None
 
 
-def difference(a: Arm, b: Arm, *, level: float = 0.95, seed: int = 0) -> Difference:
+def difference(
+    a: Arm,
+    b: Arm,
+    *,
+    level: float = 0.95,
+    seed: int = 0,
+    looked: Sequence[str] | None = None,
+    alpha: float = 0.05,
+) -> Difference:
     """Compare two variants on the trials that both have.
 
     Verdicts, one pair a scenario: McNemar's exact test and the interval of Tango (1998). With repeats: the sign-flip
     permutation test over scenarios, and Tango's interval over the effective number of pairs of Korn and Graubard
     (1998). Values other than 0 and 1 are compared as numbers: the same permutation test, and the interval of `mean`.
 
+    Of a run that could stop at any scenario neither holds what it promises: there the e-value takes the test's place,
+    and for verdicts a confidence sequence that of the interval (see `sequences`); numbers have none.
+
     Args:
         a: scenario → repeat → value under the first variant.
         b: the same under the second.
         level: the confidence level.
         seed: of what is drawn; the same seed gives the same figures.
+        looked: the scenarios in the order in which they were looked at, an order that no outcome had a part in; None
+            where their number was fixed in advance.
+        alpha: at which the looking stops.
 
     Returns:
         A `Difference`, b − a.
@@ -114,8 +143,15 @@ def difference(a: Arm, b: Arm, *, level: float = 0.95, seed: int = 0) -> Differe
         {name: {i: shared.b[name][i] - value for i, value in row.items()} for name, row in shared.a.items()},
         verdicts=False,
     )
-    compare = _verdicts if _binary(shared.a) and _binary(shared.b) else _numbers
-    return compare(shared.a, shared.b, gaps, shared.dropped, level, seed)
+    verdicts = _binary(shared.a) and _binary(shared.b)
+    compare = _verdicts if verdicts else _numbers
+    found = compare(shared.a, shared.b, gaps, shared.dropped, level, seed)
+    if looked is not None:
+        gap_of = dict(zip(sorted(shared.a), gaps.means, strict=True))
+        seen = np.array([gap_of[name] for name in looked if name in gap_of])
+        mixture = (BOLD if gaps.repeated else CONCENTRATION) if verdicts else None
+        found = _at_any_look(found, seen, mixture, alpha)
+    return replace(found, warnings=_warnings(found, gaps))
 
 
 def _verdicts(a: Arm, b: Arm, gaps: Clusters, dropped: int, level: float, seed: int) -> Difference:
@@ -129,11 +165,10 @@ def _verdicts(a: Arm, b: Arm, gaps: Clusters, dropped: int, level: float, seed: 
     counts = Counter((left, right) for left, right, _ in pairs)
     p, test = _test(gaps, counts[1, 0], counts[0, 1], seed)
     estimate = b_only - a_only
-    limits = (float(low), float(high))
     return Difference(
         estimate,
-        limits[0],
-        limits[1],
+        float(low),
+        float(high),
         level,
         "Tango, effective number of pairs" if repeated else "Tango",
         p,
@@ -149,7 +184,6 @@ def _verdicts(a: Arm, b: Arm, gaps: Clusters, dropped: int, level: float, seed: 
         effect,
         effective,
         dropped,
-        _warnings(gaps, dropped, p, limits, level),
     )
 
 
@@ -157,7 +191,6 @@ def _numbers(a: Arm, b: Arm, gaps: Clusters, dropped: int, level: float, seed: i
     low, high, method = mean_limits(gaps, level, seed)
     effect, effective, _ = sizes_of(gaps, variance_of(gaps), level)
     p, test = (None, "none: one scenario") if gaps.scenarios == 1 else sign_flip(gaps.means, seed=seed)
-    limits = None if low is None or high is None else (low, high)
     return Difference(
         float(gaps.means.mean()),
         low,
@@ -177,7 +210,27 @@ def _numbers(a: Arm, b: Arm, gaps: Clusters, dropped: int, level: float, seed: i
         effect,
         effective,
         dropped,
-        _warnings(gaps, dropped, p, limits, level),
+    )
+
+
+def _at_any_look(found: Difference, gaps: Floats, mixture: float | None, alpha: float) -> Difference:
+    """The same difference with an interval and a test that hold however often one looked; numbers have no mixture."""
+    looking = Sequential(alpha)
+    for gap in gaps:
+        looking.add(float(gap))
+    low = high = None
+    if mixture is not None:
+        limits = betting_limits(gaps, found.level, mixture)
+        # Pairs that came after the last look count for the estimate alone.
+        low, high = min(limits[0], found.estimate), max(limits[1], found.estimate)
+    return replace(
+        found,
+        low=low,
+        high=high,
+        method="confidence sequence, by betting" if mixture else "none: numbers, looked at on the way",
+        p=looking.state.p,
+        test="e-value over one sign a scenario",
+        looks=looking.state,
     )
 
 
@@ -205,37 +258,42 @@ def mcnemar(a_only: int, b_only: int) -> float:
         0.0703
     """
     total = a_only + b_only
-    return float(library("scipy.stats").binomtest(a_only, total, 0.5).pvalue) if total else 1.0
+    return min(1.0, 2 * float(library("scipy.special").bdtr(min(a_only, b_only), total, 0.5)))
 
 
 def _binary(arm: Arm) -> bool:
     return all(value in (0, 1) for repeats in arm.values() for value in repeats.values())
 
 
-def _warnings(
-    gaps: Clusters, dropped: int, p: float | None, limits: tuple[float, float] | None, level: float
-) -> tuple[str, ...]:
+def _warnings(found: Difference, gaps: Clusters) -> tuple[str, ...]:
     said = []
-    if dropped:
-        verbs = ("has", "does") if dropped == 1 else ("have", "do")
+    if found.dropped:
+        verbs = ("has", "does") if found.dropped == 1 else ("have", "do")
         said.append(
-            f"{counted(dropped, 'trial')} {verbs[0]} no partner under the other variant and {verbs[1]} not count."
+            f"{counted(found.dropped, 'trial')} {verbs[0]} no partner under the other variant and {verbs[1]} not count."
         )
     moved = int((gaps.sums != 0).sum())
     if gaps.scenarios == 1:
         said.append(ONE_SCENARIO)
-    elif limits is not None and limits[0] == limits[1]:
-        said.append(CONSTANT)
-    elif 0 < moved < 6:
+    elif found.low is None:
+        said.append(CONSTANT if found.looks is None else NO_SEQUENCE)
+    elif 0 < moved < 6 and found.looks is None:
         least = 2.0 ** (1 - moved)
         said.append(
             f"Only {counted(moved, 'scenario')} differ: p cannot fall below {least:.3g} however they differ."
         )
     if gaps.repeated and 1 < gaps.scenarios < FEW_CLUSTERS:
         said.append(few_clusters(gaps.scenarios))
-    if p is not None and limits is not None:
-        apart = limits[0] > 0 or limits[1] < 0
-        if apart != (p <= 1 - level):
-            where = "leaves 0 out" if apart else "holds 0"
-            said.append(f"On the edge: the interval {where}, and the test has p = {p:.3f}. The test decides.")
+    if found.p is not None and found.low is not None and found.high is not None:
+        apart = found.low > 0 or found.high < 0
+        where = "leaves 0 out" if apart else "holds 0"
+        if found.looks is not None:
+            if apart != found.looks.stopped:
+                said.append(
+                    f"On the edge: the interval {where}, and the e-value has p = {found.p:.3f}. It decides."
+                )
+        elif apart != (found.p <= 1 - found.level):
+            said.append(
+                f"On the edge: the interval {where}, and the test has p = {found.p:.3f}. The test decides."
+            )
     return tuple(said)

@@ -1,7 +1,7 @@
 """How many scenarios a question needs.
 
 Invariant: whatever is assumed is said, in `Plan.assumptions`. One pair a scenario is planned exactly, by adding up the
-outcomes of McNemar's exact test; repeats are planned by the t test over scenarios, which the permutation test follows.
+outcomes of McNemar's exact test; repeats by simulating the sign-flip test over scenarios, and large ones by the t test.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import numpy as np
 from reyn_jupyter.evaluation.statistics.arms import counted
 from reyn_jupyter.evaluation.statistics.libraries import library
 from reyn_jupyter.evaluation.statistics.limits import normal_quantile, rate_limits, t_quantile
+from reyn_jupyter.evaluation.statistics.signflip_power import MOST_PAIRS, STUDIES, sign_flip_power
 
 TYPICAL_ICC = 0.4  # of verdicts in tau-bench airline, 50 tasks with 4 trials of gpt-4o each
 MOST = 100_000
@@ -96,13 +97,14 @@ def mcnemar_power(pairs: int, discordant: float, split: float, alpha: float = 0.
         _share(value, name)
     if pairs < 1:
         raise ValueError(f"{pairs!r} pairs have no power; give 1 or more")
-    special, binom = library("scipy.special"), library("scipy.stats").binom
+    special = library("scipy.special")
     differ = np.arange(pairs + 1)
-    last = binom.ppf(alpha / 2, differ, 0.5)
-    last = np.where(2 * special.bdtr(np.maximum(last, 0), differ, 0.5) <= alpha, last, last - 1)
+    near = np.ceil(np.nan_to_num(special.bdtrik(alpha / 2, differ, 0.5)))
+    last = np.where(2 * special.bdtr(near, differ, 0.5) <= alpha, near, near - 1)
     tail = np.maximum(last, 0)
     rejects = special.bdtr(tail, differ, split) + special.bdtr(tail, differ, 1 - split)
-    chances = np.exp(binom.logpmf(differ, pairs, discordant))
+    ways = special.gammaln(pairs + 1) - special.gammaln(differ + 1) - special.gammaln(pairs - differ + 1)
+    chances = np.exp(ways + special.xlogy(differ, discordant) + special.xlog1py(pairs - differ, -discordant))
     return min(1.0, float((chances * np.where(last >= 0, rejects, 0.0)).sum()))
 
 
@@ -176,7 +178,7 @@ def plan(
             f"rates that differ by {gap:g} have at least that share of discordant pairs, not {assumed:g}"
         )
     said = [
-        f"{assumed:.0%} of pairs differ"
+        f"{100 * assumed:.0f} % of pairs differ"
         + (" (not known: two unrelated variants around one half)." if discordant is None else ", as given.")
     ]
     if repeats == 1:
@@ -188,10 +190,17 @@ def plan(
         spread = math.sqrt((assumed - gap**2) * (1 + (repeats - 1) * icc) / repeats)
         if spread == 0:
             raise ValueError("every pair differs the same way, so one repeat finds it: plan with repeats=1")
-        scenarios = least(lambda count: _t_power(count, gap / spread, alpha) >= power, 2)
+        fewest = max(2, math.ceil(1 - math.log2(alpha)))  # with fewer no sign pattern is rare enough
+        scenarios = least(lambda count: _t_power(count, gap / spread, alpha) >= power, fewest)
         reached = _t_power(scenarios, gap / spread, alpha)
+        how = "Power by the t test over scenarios, which the sign-flip test follows."
+        if scenarios * repeats <= MOST_PAIRS:
+            shares = ((assumed + gap) / 2, (assumed - gap) / 2)
+            scenarios = least(lambda n: sign_flip_power(n, repeats, shares, icc, alpha) >= power, scenarios)
+            reached = sign_flip_power(scenarios, repeats, shares, icc, alpha)
+            how = f"Power by {STUDIES:,} simulated studies under the sign-flip test over scenarios."
         said.append(f"{counted(repeats, 'repeat')} a scenario, whose differences correlate by {icc:g}.")
-        said.append("Power by the t test over scenarios, which the sign-flip test follows.")
+        said.append(how)
     said.append(f"Two-sided, alpha {alpha:g}; no trial missing; n fixed before the run.")
     pairs = scenarios * repeats
     return Plan(pairs, scenarios, repeats, 2 * pairs, reached, gap, assumed, alpha, tuple(said))

@@ -29,7 +29,9 @@ from reyn_jupyter.evaluation.statistics.limits import (
     wilson_limits,
 )
 
-CONSTANT = "All scenarios are equal, so the interval has no width: nothing varied, which is not the same as certainty."
+CONSTANT = (
+    "All scenarios are equal, so there is no interval: nothing varied, which is not the same as certainty."
+)
 ONE_SCENARIO = "One scenario: the interval speaks of this scenario alone, not of others like it."
 NO_TRIAL = (
     "there is no trial to take a {} of. Run the variant, or leave it out of the report; "
@@ -74,7 +76,8 @@ class Mean:
 
     Attributes:
         estimate: mean over scenarios of their means, in the unit of the values.
-        low, high: confidence limits; None with one scenario, whose trials say nothing of other scenarios.
+        low, high: confidence limits; None with one scenario, whose trials say nothing of other scenarios, and where all
+            scenarios are equal, so that nothing says how far others may lie.
         level: the confidence level.
         method: how the limits were found, in words.
         trials, scenarios: how many there are.
@@ -188,19 +191,19 @@ def mean(arm: Arm, *, level: float = 0.95, seed: int = 0) -> Mean:
         icc_of(clusters),
         effect,
         effective,
-        _warnings(clusters, extreme=False) + ((CONSTANT,) if low is not None and low == high else ()),
+        _warnings(clusters, extreme=False) + ((CONSTANT,) if low is None and clusters.scenarios > 1 else ()),
     )
 
 
 def mean_limits(clusters: Clusters, level: float, seed: int) -> tuple[float | None, float | None, str]:
-    """Limits of a mean of scenarios and how they were found; None with one scenario."""
+    """Limits of a mean of scenarios and how they were found; None with one scenario, and where nothing varied."""
     quantile = normal_quantile(level)
     means, count = clusters.means, clusters.scenarios
     if count == 1:
         return None, None, "none: one scenario"
     estimate = float(means.mean())
     if float(np.ptp(means)) <= 1e-12 * max(1.0, abs(estimate)):
-        return estimate, estimate, "none needed: all scenarios are equal"
+        return None, None, "none: all scenarios are equal"
     if count >= FEW_CLUSTERS:
         found = bootstrap_t(means, level, seed)
         if found is not None:

@@ -41,7 +41,8 @@ def sign_flip(differences: Floats, *, seed: int = 0, draws: int = DRAWS) -> tupl
         0.125
     """
     moved = differences[differences != 0]
-    if len(moved) < 2:  # both patterns of one scenario are as far from 0
+    # Both patterns of one scenario are as far from 0, and every pattern is at least as far as 0 itself.
+    if len(moved) < 2 or abs(math.fsum(moved)) <= 1e-12 * np.abs(moved).sum():
         return 1.0, "sign-flip permutation, exact"
     found = library("scipy.stats").permutation_test(
         (moved / np.abs(moved).max(), np.zeros_like(moved)),

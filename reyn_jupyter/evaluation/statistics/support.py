@@ -57,7 +57,7 @@ def claim_support(
 
     Example:
         >>> claim_support(3, 4, against=0.5).sentence
-        '3 of 4 is 75 % (30 to 95): it does not leave out 50 %; 16 scenarios would, at the same share.'
+        '3 of 4 is 75 % (30 to 95), so perhaps 50 %; 16 scenarios of the same share would tell.'
     """
     low, high = interval(passed, trials, level)
     share = passed / trials
@@ -73,11 +73,10 @@ def claim_support(
         return ClaimSupport(share, low, high, False, None, sentence)
     supported = not low <= against <= high
     enough = least(lambda size: not _holds(share, size, against, level), 1)
-    verb = "leaves" if supported else "does not leave"
-    tail = "" if supported else f"; {counted(enough, 'scenario')} would, at the same share"
-    return ClaimSupport(
-        share, low, high, supported, enough, f"{head}: it {verb} out {100 * against:.0f} %{tail}."
-    )
+    side = ("more than" if share > against else "less than") if supported else "perhaps"
+    tail = "" if supported else f"; {counted(enough, 'scenario')} of the same share would tell"
+    sentence = f"{head}, so {side} {100 * against:.0f} %{tail}."
+    return ClaimSupport(share, low, high, supported, enough, sentence)
 
 
 def _holds(share: float, size: int, against: float, level: float) -> bool:
