@@ -6,7 +6,6 @@ its line.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,23 +14,9 @@ from pydantic import BaseModel, ValidationError
 from reyn_jupyter.config import key_table
 from reyn_jupyter.config.errors import ConfigError
 from reyn_jupyter.config.settings import Settings
+from reyn_jupyter.config.wording import reason
 
 Lines = Mapping[tuple[str | int, ...], int]
-_ADVICE = {
-    "int_type": "a whole number is needed",
-    "int_parsing": "a whole number is needed",
-    "int_from_float": "a whole number is needed",
-    "float_type": "a number is needed",
-    "float_parsing": "a number is needed",
-    "finite_number": "a finite number is needed",
-    "bool_type": "on or off is needed",
-    "bool_parsing": "on or off is needed",
-    "string_type": "text is needed",
-    "tuple_type": "a list is needed",
-    "dict_type": "a mapping is needed",
-    "model_type": "a mapping is needed",
-    "missing": "is missing",
-}
 
 
 def valid_leaves(
@@ -77,30 +62,10 @@ def _begins(location: tuple[int | str, ...], key: str) -> bool:
 
 def _problem(item: Any, leaf: str, source: str, lines: Lines | None) -> ConfigError:
     location: tuple[int | str, ...] = item["loc"]
-    given = item.get("input")
-    shown = repr(given) if len(repr(given)) <= 60 else f"{repr(given)[:59]}…"
-    kind, context = item["type"], item.get("ctx", {})
-    if kind == "extra_forbidden":
-        inner = str(location[-1])
-        names = _inner_names(leaf)
-        close = difflib.get_close_matches(inner, names, 1, 0.5)
-        message = (
-            f"unknown key; {f'did you mean {close[0]!r}?' if close else 'known are ' + ', '.join(names)}"
-        )
-    elif kind == "literal_error":
-        choices = [info.type for info in key_table.all_keys() if info.key == leaf] or [
-            context.get("expected", "")
-        ]
-        names = choices[0].split(" | ")
-        close = difflib.get_close_matches(str(given), names, 1, 0.5)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
-        message = f"{shown} is not one of {', '.join(names)}{hint}"
-    elif kind == "value_error":
-        message = str(context.get("error", item["msg"]))
-    elif kind in _ADVICE:
-        message = f"{_ADVICE[kind]}, not {shown}" if kind != "missing" else _ADVICE[kind]
-    else:
-        message = f"{item['msg'].replace('Input should', 'it should')}, not {shown}"
+    kind: str = item["type"]
+    choices = [info.type for info in key_table.all_keys() if info.key == leaf]
+    allowed = choices[0].split(" | ") if choices and kind == "literal_error" else ()
+    message = reason(item, _inner_names(leaf) if kind == "extra_forbidden" else (), allowed)
     key = ".".join(str(part) for part in location) if kind in ("extra_forbidden", "missing") else leaf
     return ConfigError(message, source=source, line=_line(location, lines), key=key)
 

@@ -25,6 +25,8 @@ from reyn_jupyter.config.patterns import ActionPattern
 
 Tier = Literal["light", "standard", "strong"]
 LOCAL_MINI = "sentence-transformers/all-MiniLM-L6-v2"
+_SMALL, _LARGE = "openai/text-embedding-3-small", "openai/text-embedding-3-large"
+EMBEDDING_MODELS = {"local-mini": LOCAL_MINI, "light": _SMALL, "standard": _SMALL, "strong": _LARGE}
 
 
 def _switch(value: object) -> object:
@@ -106,7 +108,9 @@ class EmbeddingClass(Section):
 
 class Embedding(Section):
     classes: dict[str, EmbeddingClass] = Field(
-        default_factory=lambda: {"local-mini": EmbeddingClass(model=LOCAL_MINI)},
+        default_factory=lambda: {
+            name: EmbeddingClass(model=model) for name, model in EMBEDDING_MODELS.items()
+        },
         description="embedding classes by name, each with its model",
     )
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
+from reyn_jupyter.evaluation.asked import number, whole
 from reyn_jupyter.evaluation.store_rows import Spent
 from reyn_jupyter.evaluation.trial import Trial
 
@@ -22,12 +23,16 @@ class BudgetError(ValueError):
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
-    """Limits of a whole study, earlier runs in the same file included; None is no limit.
+    """Limits of a whole study, earlier runs in the same file included; None is no limit. What an interrupted trial had
+    used by then stands in no file, and is not counted.
 
     Attributes:
         usd: US dollars.
         tokens: prompt and completion tokens together.
         calls: model calls, retries aside.
+
+    Raises:
+        BudgetError: a limit that is no number above 0, or no whole one where things are counted.
 
     Example:
         >>> Budget(usd=2.5).sentence
@@ -39,12 +44,12 @@ class Budget:
     calls: int | None = None
 
     def __post_init__(self) -> None:
-        for each in fields(self):
-            limit = getattr(self, each.name)
-            if limit is not None and (isinstance(limit, bool) or not 0 < limit < float("inf")):
-                raise BudgetError(
-                    f"{each.name}={limit!r}: a limit is a number above 0; leave it out for none"
-                )
+        if self.usd is not None:
+            object.__setattr__(self, "usd", number("usd", self.usd, BudgetError))
+        for name in ("tokens", "calls"):
+            limit = getattr(self, name)
+            if limit is not None:
+                object.__setattr__(self, name, whole(name, limit, BudgetError))
 
     @property
     def sentence(self) -> str:

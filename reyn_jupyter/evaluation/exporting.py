@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -38,8 +39,13 @@ def export_trials(evidence: Evidence, table: pd.DataFrame, path: Path) -> Path:
     kind = path.suffix.lower()
     if kind not in (".parquet", ".jsonl"):
         raise ExportError(f"{path.name} names no format; let it end in .parquet or .jsonl")
+    if path.is_dir():
+        raise ExportError(f"{path} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise ExportError(f"there is no folder {path.parent}; make it first, or name another file")
     part = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
+        part.touch()  # says why not, where nothing can be written there
         if kind == ".jsonl":
             with part.open("w", encoding="utf-8") as file:
                 file.writelines(_lines(evidence))
@@ -66,6 +72,5 @@ def _lines(evidence: Evidence) -> Iterable[str]:
 
 def _parquet(table: pd.DataFrame, path: Path) -> None:
     if not write_parquet(table, path):
-        raise ExportError(
-            "The table could not be written as Parquet: pip install 'reyn-jupyter[sql]', or export to .jsonl."
-        )
+        lacking = "pip install 'reyn-jupyter[sql]', or " if find_spec("duckdb") is None else ""
+        raise ExportError(f"the table could not be written as Parquet; {lacking}export to .jsonl")

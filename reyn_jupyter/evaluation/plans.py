@@ -11,6 +11,7 @@ import random
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 
+from reyn_jupyter.config.wording import nearest, shown
 from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.variant import Variant
 
@@ -36,13 +37,12 @@ def selected(
     there = {scenario.family for scenario in scenarios}
     if isinstance(families, str):
         families = (families,)
-    unknown = sorted(set(families or ()) - there)
+    if families is not None and not isinstance(families, Collection):
+        raise PlanError(f"families={shown(families)}: give names of families: {', '.join(sorted(there))}.")
+    unknown = sorted(str(each) for each in set(families or ()) - there)
     if unknown:
-        raise PlanError(f"The suite has no family {', '.join(unknown)}; it has {', '.join(sorted(there))}.")
-    if n is not None and n < 1:
-        raise PlanError(
-            f"n={n} selects no scenario; give at least 1, or leave n out for all {len(scenarios)}."
-        )
+        near = nearest(unknown[0], there) or "."
+        raise PlanError(f"The suite has no family {unknown[0]!r}{near} It has {', '.join(sorted(there))}.")
     kept = [scenario for scenario in scenarios if families is None or scenario.family in families]
     if not kept:
         raise PlanError(f"No scenario is selected; name families among {', '.join(sorted(there))}.")
@@ -81,19 +81,25 @@ def ordered(
                 yield scenario, variant, repeat
 
 
-def checked(variants: Sequence[Variant], repeats: int) -> None:
+def checked(variants: Sequence[object]) -> None:
     """Refuse what cannot be run. Raises PlanError."""
     if not variants:
         raise PlanError("Run what? Name at least one variant: study.run(base, best).")
-    if isinstance(repeats, bool) or not isinstance(repeats, int) or repeats < 1:
-        raise PlanError(f"repeats={repeats!r}: give a whole number from 1 on.")
     names: dict[str, Variant] = {}
     for variant in variants:
-        other = names.setdefault(variant.name, variant)
-        if other is not variant and other.behaviour_digest != variant.behaviour_digest:
+        if isinstance(variant, list | tuple):
+            raise PlanError("Name the variants one by one; a list with a star: study.run(*variants).")
+        if not isinstance(variant, Variant):
+            raise PlanError(
+                f"{shown(variant)} is no variant; make one, reyn.Variant({variant!r:.80}, model=…), or take one of the "
+                "suite: study.suite.variants."
+            )
+        other = names.get(variant.name)
+        if other is not None and other.behaviour_digest != variant.behaviour_digest:
             moved = ", ".join(variant.differences(other))
             raise PlanError(
                 f"Two variants are called {variant.name!r} and differ in {moved}; give each a name of its own."
             )
-        if other is not variant:
+        if other is not None:
             raise PlanError(f"The variant {variant.name!r} is named twice; name it once.")
+        names[variant.name] = variant

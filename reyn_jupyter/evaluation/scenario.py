@@ -7,19 +7,34 @@ model; a scenario whose gold contradicts itself is refused when it is made.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, JsonValue, StringConstraints, model_validator
+from pydantic import AfterValidator, Field, JsonValue, StringConstraints, field_validator, model_validator
 
-from reyn_jupyter.evaluation.frozen import Frozen
+from reyn_jupyter.evaluation.asked import Stated
 
-Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\s\x00-\x1f]+$")]
+
+def _one_word(text: str) -> str:
+    if any(character.isspace() or not character.isprintable() for character in text):
+        raise ValueError(
+            f"{text!r:.80} holds a space or a control character; write it as one word, like read-notes-1"
+        )
+    return text
+
+
+def _one_line(text: str) -> str:
+    if any(character < " " for character in text):
+        raise ValueError(f"{text!r:.80} holds a control character; write it as one line")
+    return text
+
+
+Identifier = Annotated[str, StringConstraints(min_length=1, max_length=200), AfterValidator(_one_word)]
 # An entry may hold spaces: a memory, a record of somebody's tool list.
-QualifiedName = Annotated[str, StringConstraints(min_length=1, max_length=1100, pattern=r"^[^\x00-\x1f]+$")]
+QualifiedName = Annotated[str, StringConstraints(min_length=1, max_length=1100), AfterValidator(_one_line)]
 MAY_BE_LEFT_OUT = ""  # among the accepted values of an argument; the convention of BFCL's labelled calls
 
 
-class AcceptedCall(Frozen):
+class AcceptedCall(Stated):
     """One way to do a needed step: an action, and for each argument the accepted values.
 
     Attributes:
@@ -47,16 +62,28 @@ class AcceptedCall(Frozen):
         return self
 
 
-class Gold(Frozen):
+class Gold(Stated):
     """What a right transcript contains.
 
     Attributes:
-        steps: the needed steps, each a tuple of calls of which any one counts. Order does not matter.
+        steps: the needed steps, each a call, or a tuple of calls of which any one counts. Order does not matter.
         unanswerable: nothing in the catalog fits; right is to invoke nothing and say so.
     """
 
     steps: tuple[tuple[AcceptedCall, ...], ...] = ()
     unanswerable: bool = False
+
+    @field_validator("steps", mode="before")
+    @classmethod
+    def _each_a_tuple(cls, steps: Any) -> Any:
+        if not isinstance(steps, list | tuple):
+            raise ValueError("a tuple of steps is needed: steps=(AcceptedCall(…), …)")
+        for step in steps:
+            if not isinstance(step, list | tuple | AcceptedCall):
+                raise ValueError(
+                    f"{step!r:.80} is no step; a step is an AcceptedCall, or a tuple of those that count"
+                )
+        return tuple((step,) if isinstance(step, AcceptedCall) else step for step in steps)
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -72,7 +99,7 @@ class Gold(Frozen):
         return frozenset(call.action for step in self.steps for call in step)
 
 
-class Expected(Frozen):
+class Expected(Stated):
     """The state of one workspace file when the trial is over.
 
     Attributes:
@@ -98,7 +125,7 @@ class Expected(Frozen):
         return self
 
 
-class Scenario(Frozen):
+class Scenario(Stated):
     """One task, the unit and cluster of every statistic.
 
     Attributes:

@@ -18,15 +18,18 @@ from reyn_jupyter.evaluation.executor import AsyncioExecutor, Executor
 from reyn_jupyter.evaluation.exporting import export_trials
 from reyn_jupyter.evaluation.grading import grade_stored
 from reyn_jupyter.evaluation.ordering import Wish
+from reyn_jupyter.evaluation.plans import PlanError
 from reyn_jupyter.evaluation.progress import RunSummary
 from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.statistics.arms import Arm
 from reyn_jupyter.evaluation.store import Store
+from reyn_jupyter.evaluation.store_file import StoreError
 from reyn_jupyter.evaluation.store_rows import Spent
 from reyn_jupyter.evaluation.study_aio import AsyncStudy, OnProgress, only_progress
 from reyn_jupyter.evaluation.study_parts import Options, StudyParts, suite_of
 from reyn_jupyter.evaluation.study_plan import StudyPlan, planned
 from reyn_jupyter.evaluation.suite import Suite
+from reyn_jupyter.evaluation.suites import suite_names
 from reyn_jupyter.evaluation.tally import Order, StopRule
 from reyn_jupyter.evaluation.trials import Hands, TrialTable, TrialView
 from reyn_jupyter.evaluation.variant import Variant
@@ -64,6 +67,7 @@ class Study:
     Raises:
         StoreError: the file is not a study's, or newer than this version.
         SuiteError: there is no such suite.
+        PlanError: an argument that nothing could run with.
 
     Example:
         >>> study = Study(None, suite="mandates")                                   # doctest: +SKIP
@@ -75,7 +79,7 @@ class Study:
     def __init__(
         self,
         path: str | Path | None,
-        suite: str | Path | Suite | Sequence[Scenario] = "mandates",
+        suite: str | Path | Suite | Scenario | Sequence[Scenario] = "mandates",
         *,
         models: Mapping[str, Any] | None = None,
         cassette: CassetteMode = "off",
@@ -90,18 +94,14 @@ class Study:
         budget: Budget | None = None,
     ) -> None:
         options = Options(
-            models=models or {},
-            cassette=cassette,
-            cassette_path=cassette_path,
-            config=config,
-            root=root,
-            seed=seed,
-            timeout=timeout,
-            workers=workers,
-            executor=executor or AsyncioExecutor(),
-            concurrency=concurrency or Concurrency(),
-            budget=budget or Budget(),
-        )
+            models=models or {}, cassette=cassette, cassette_path=cassette_path, config=config, root=root, seed=seed,
+            timeout=timeout, workers=workers, executor=executor or AsyncioExecutor(),
+            concurrency=concurrency or Concurrency(), budget=budget or Budget(),
+        )  # fmt: skip
+        if path in suite_names():
+            raise PlanError(
+                f'{path!r} is a suite; the file comes first: Study("{path}.sqlite", suite={path!r}).'
+            )
         own = suite_of(suite)
         self.parts = StudyParts(Store(_path(path)), own, options, checked=isinstance(suite, str | Path))
         self.aio = AsyncStudy(self)
@@ -129,24 +129,42 @@ class Study:
         self.parts.close()
 
     def __repr__(self) -> str:
-        subject, path = self.parts.subject(), self.parts.store.path
-        trials = len(self.evidence.trials)
-        return f"Study({str(path) if path else None!r}, suite={subject.name!r}, trials={trials})"
+        path = self.parts.store.path
+        place = str(path) if path else None
+        try:
+            return (
+                f"Study({place!r}, suite={self.parts.subject().name!r}, trials={len(self.evidence.trials)})"
+            )
+        except StoreError:  # closed, or its file is gone: still an object that can be looked at
+            return f"Study({place!r}, closed)"
+
+    @property
+    def suite(self) -> Suite | None:
+        """The scenarios, catalogs and suggested variants; None in a study that is open for reading."""
+        return self.parts.suite
 
     # Running
 
     def plan(
-        self, a: Variant, b: Variant, *, detect: float = 0.15, power: float = 0.8, repeats: int = 2
+        self,
+        a: str | Variant,
+        b: str | Variant,
+        *,
+        detect: float = 0.15,
+        power: float = 0.8,
+        repeats: int = 2,
     ) -> StudyPlan:
         """How many pairs a comparison needs, and what they cost; the trials that there are already inform it.
 
         Args:
-            a, b: the variants.
+            a, b: the variants, or the names of two that were tried.
             detect: the smallest difference of rates that must not be missed.
             power: the chance of finding it.
             repeats: pairs of each scenario.
 
         Raises:
+            PlanError: a figure that is none, or one variant twice.
+            EvidenceError: a name that was never tried, or was tried with other settings.
             ValueError: see `statistics.power.plan`.
         """
         available = len(self.parts.subject().scenarios)
@@ -185,22 +203,14 @@ class Study:
             StudyBusyError: another process runs the study.
             StoreError: the file cannot serve.
         """
-        order = self.parts.order(
-            variants,
-            Wish(
-                repeats=repeats,
-                n=n,
-                families=families,
-                stop=stop,
-                check=check,
-                alpha=alpha,
-                retry=retry,
-                budget=budget,
-            ),
-        )
+        wish = Wish(
+            repeats=repeats, n=n, families=families, stop=stop, check=check, alpha=alpha, retry=retry, budget=budget,
+        )  # fmt: skip
+        order = self.parts.order(variants, wish)
         watching = watcher() if on_progress is None else None
+        hear = only_progress(on_progress or watching)
         try:
-            summary = ENGINE.run(self.running(order), only_progress(on_progress or watching))
+            summary = ENGINE.run(self.running(order), hear)
         except Interrupted as interrupted:
             if not isinstance(interrupted.result, RunSummary):
                 raise
@@ -241,7 +251,7 @@ class Study:
         return Hands(self.parts.events, self._replay, self._fork)
 
     def _replay(self, view: TrialView) -> TrialView:
-        self.parts.bench  # noqa: B018 - made here, where nothing waits for the engine
+        self.parts.prepare()  # here, where nothing waits for the engine
         return ENGINE.run(self.parts.replay(view, self._hands))
 
     def _fork(self, view: TrialView, variant: Variant) -> TrialView:
@@ -269,10 +279,16 @@ class Study:
         return verify(self.parts.store)
 
     def compare(self, a: str | Variant, b: str | Variant, check: str | None = None) -> Comparison:
-        """Two variants under a check; differences are b − a. Raises EvidenceError."""
+        """Two variants under a check; differences are b − a.
+
+        Raises:
+            EvidenceError: there is nothing to compare, or a variant was tried with other settings.
+            UnknownCheckError: there is no such check.
+        """
         from reyn_jupyter.evaluation.comparison import compare
 
-        return compare(self.evidence, _name(a), _name(b), check)
+        evidence = self.evidence
+        return compare(evidence, evidence.name_of(a), evidence.name_of(b), check)
 
     def report(self) -> Report:
         """Everything that the study found."""
@@ -293,7 +309,3 @@ class Study:
 
 def _path(path: str | Path | None) -> Path | None:
     return None if path is None else Path(path).expanduser().absolute()
-
-
-def _name(variant: str | Variant) -> str:
-    return variant if isinstance(variant, str) else variant.name

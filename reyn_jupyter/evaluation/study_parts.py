@@ -6,15 +6,19 @@ needs none of them.
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from reyn_jupyter.config import Settings, load
-from reyn_jupyter.evaluation.answering import replayed
-from reyn_jupyter.evaluation.answers import SIMULATOR, CassetteMode
+from reyn_jupyter.config.wording import shown
+from reyn_jupyter.evaluation.answering import Agent, replayed
+from reyn_jupyter.evaluation.answers import CassetteMode
+from reyn_jupyter.evaluation.asked import choice, instance, number, whole
 from reyn_jupyter.evaluation.budget import Budget
 from reyn_jupyter.evaluation.catalogs import Catalog
 from reyn_jupyter.evaluation.concurrency import Concurrency
@@ -26,19 +30,21 @@ from reyn_jupyter.evaluation.progress import Progress, RunSummary
 from reyn_jupyter.evaluation.running import Coordinator
 from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.store import Store
-from reyn_jupyter.evaluation.suite import Suite
+from reyn_jupyter.evaluation.suite import Suite, SuiteError
 from reyn_jupyter.evaluation.suites import check_suite, load_suite
 from reyn_jupyter.evaluation.tally import Order
 from reyn_jupyter.evaluation.trial import Trial
 from reyn_jupyter.evaluation.trial_run import Bench, code_version
 from reyn_jupyter.evaluation.trials import Hands, TrialView
+from reyn_jupyter.evaluation.truths import truths_of
 from reyn_jupyter.evaluation.variant import Variant
 from reyn_jupyter.evaluation.workers import Recipe, Workers
 from reyn_jupyter.guard.state import StateFolder
 from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.runtime.events import Event
 
-COMPUTED = "first_call_is"  # the check whose true rate follows from a simulator's table without trials
+MOST_WORKERS = max(16, 4 * (os.cpu_count() or 1))
+_PARTS = ("label", "tier", "host", "real", "complete")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,14 +63,42 @@ class Options:
     concurrency: Concurrency = field(default_factory=Concurrency)
     budget: Budget = field(default_factory=Budget)
 
+    def __post_init__(self) -> None:
+        choice("cassette", self.cassette, get_args(CassetteMode), PlanError)
+        object.__setattr__(self, "seed", whole("seed", self.seed, PlanError, least=0))
+        object.__setattr__(self, "timeout", number("timeout", self.timeout, PlanError))
+        object.__setattr__(
+            self, "workers", whole("workers", self.workers, PlanError, least=0, most=MOST_WORKERS)
+        )
+        if not callable(getattr(self.executor, "run", None)):
+            raise PlanError(
+                f"executor={shown(self.executor)} runs nothing; give an object with run(plans, one)."
+            )
+        instance("concurrency", self.concurrency, Concurrency, PlanError, "a Concurrency(…)")
+        instance("budget", self.budget, Budget, PlanError, "reyn.Budget(usd=2.0)")
+        for name, given in (("models", self.models), ("config", self.config or {})):
+            if not isinstance(given, Mapping):
+                raise PlanError(f"{name}={shown(given)}: give a mapping.")
+        for name, model in self.models.items():
+            lacking = [part for part in _PARTS if not hasattr(model, part)]
+            if lacking and not isinstance(model, Agent):
+                raise PlanError(
+                    f"models[{name!r}]={shown(model)} is no model; it lacks {', '.join(lacking)}."
+                )
 
-def suite_of(suite: str | Path | Suite | Sequence[Scenario]) -> Suite:
+
+def suite_of(suite: str | Path | Suite | Scenario | Sequence[Scenario]) -> Suite:
     """A suite from its name, a file, or scenarios over the installed actions. Raises SuiteError."""
     if isinstance(suite, Suite):
         return suite
     if isinstance(suite, str | Path):
         return load_suite(suite)
-    scenarios = tuple(suite)
+    try:
+        scenarios = (suite,) if isinstance(suite, Scenario) else tuple(suite)
+    except TypeError as error:
+        raise SuiteError(
+            f"suite={shown(suite)}: give the name of a suite, a .yaml file, a Suite, or a list of scenarios"
+        ) from error
     title = f"{len(scenarios)} scenarios"
     checks = ("first_call_is", "arguments_correct", "chain")
     return Suite(name="scenarios", title=title, primary="task_done", checks=checks, scenarios=scenarios,
@@ -80,6 +114,7 @@ class StudyParts:
         self.suite = suite
         self.options = options
         self._checked = checked
+        self._making = threading.RLock()  # several threads may read a study, and ask for its bench at once
         self._bench: Bench | None = None
         self._workers: Workers | None = None
         self._gathered: tuple[Any, Gathered] | None = None
@@ -93,52 +128,62 @@ class StudyParts:
 
     @property
     def bench(self) -> Bench:
-        """What trials share; made on first use. Raises PlanError in a study that is open for reading, and SuiteError
-        for gold that its catalogs do not have."""
-        if self._bench is None:
-            options = self.options
-            path = options.cassette_path
-            if path is None and options.cassette != "off" and self.store.path is not None:
-                path = self.store.path.with_suffix(".cassette.jsonl")
-            made = Bench(
-                self._own_suite,
-                models=options.models,
-                cassette=options.cassette,
-                cassette_path=path,
-                config=options.config,
-                settings=_settings(options.root),
-                seed=options.seed,
-                timeout=options.timeout,
-            )
-            if not self._checked:
-                frozen = {name: partial(_same, catalog) for name, catalog in made.catalogs.items()}
-                try:
-                    check_suite(replace(self._own_suite, catalogs=frozen))
-                except BaseException:
-                    made.close()
-                    raise
-            self._bench = made
-        return self._bench
+        """What trials share; see `prepare`."""
+        return self.prepare()
+
+    def prepare(self) -> Bench:
+        """Make what trials share, unless it is there. Raises PlanError in a study that is open for reading, and
+        SuiteError for gold that its catalogs do not have."""
+        with self._making:
+            if self._bench is None:
+                self._bench = self._made()
+            return self._bench
+
+    def _made(self) -> Bench:
+        options = self.options
+        path = options.cassette_path
+        if path is None and options.cassette != "off" and self.store.path is not None:
+            path = self.store.path.with_suffix(".cassette.jsonl")
+        made = Bench(
+            self._own_suite,
+            models=options.models,
+            cassette=options.cassette,
+            cassette_path=path,
+            config=options.config,
+            settings=_settings(options.root),
+            seed=options.seed,
+            timeout=options.timeout,
+        )
+        if not self._checked:
+            try:
+                check_suite(replace(self._own_suite, catalogs=made.catalogs))
+            except BaseException:
+                made.close()
+                raise
+        return made
 
     @property
     def workers(self) -> Workers | None:
-        """The processes that trials run in, where the person wants some; started once."""
+        """The processes that trials run in, where the person wants some; made once."""
         options = self.options
-        if self._workers is None and options.workers:
-            if options.cassette != "off":
-                raise PlanError("A cassette is one file for one process; leave workers out, or the cassette.")
-            self._workers = Workers(
-                Recipe(
-                    self._own_suite,
-                    options.models,
-                    options.config,
-                    _settings(options.root),
-                    options.seed,
-                    options.timeout,
-                ),
-                options.workers,
-            )
-        return self._workers
+        with self._making:
+            if self._workers is None and options.workers:
+                if options.cassette != "off":
+                    raise PlanError(
+                        "A cassette is one file for one process; leave workers out, or the cassette."
+                    )
+                self._workers = Workers(
+                    Recipe(
+                        self._own_suite,
+                        options.models,
+                        options.config,
+                        _settings(options.root),
+                        options.seed,
+                        options.timeout,
+                    ),
+                    options.workers,
+                )
+            return self._workers
 
     @property
     def _own_suite(self) -> Suite:
@@ -210,26 +255,10 @@ class StudyParts:
         return replace(summary, warnings=(*changed, *summary.warnings))
 
     async def _truths(self, order: Order) -> dict[str, Any]:
-        """What a simulator's table says that the study should find, of the check that needs no trials for it."""
-        simulated = [each for each in order.variants if self.bench.source(each) == "simulated"]
-        wanted = [check for check in (order.check, *order.others) if check.name == COMPUTED]
-        if not simulated or not wanted:
-            return {}
-        from reyn_jupyter.evaluation.simulator import Simulator, true_rates
-
+        """What the simulators of an order should show; see `truths`."""
         suite = replace(self._own_suite, scenarios=order.scenarios)
-        found: dict[str, Any] = {}
-        for variant in simulated:
-            default = Simulator(seed=self.options.seed) if variant.model == SIMULATOR else None
-            simulator = self.options.models.get(variant.model, default)
-            if isinstance(
-                simulator, Simulator
-            ):  # a practice provider is simulated too, but has no table here
-                repeats = len(order.repeats)
-                found |= await true_rates(
-                    suite, [variant], wanted, simulator, repeats=repeats, config=self.options.config
-                )
-        return {name: {check: rate.record for check, rate in rates.items()} for name, rates in found.items()}
+        options = self.options
+        return await truths_of(order, suite, self.bench, options.models, options.config, self.store.runs())
 
     # One trial again
 
@@ -254,10 +283,6 @@ class StudyParts:
             if (trial.variant, trial.key, trial.source) == (variant.name, key, source):
                 return TrialView(trial, view.scenario, variant, hands)
         raise PlanError(f"The trial was not run. {summary.reason}")
-
-
-def _same(catalog: Catalog) -> Catalog:
-    return catalog
 
 
 def _settings(root: str | Path) -> Settings:

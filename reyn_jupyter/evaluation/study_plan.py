@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from reyn_jupyter.evaluation.asked import number, whole
 from reyn_jupyter.evaluation.evidence import Evidence
+from reyn_jupyter.evaluation.plans import PlanError
 from reyn_jupyter.evaluation.scenario import Source
 from reyn_jupyter.evaluation.statistics.power import Plan, plan
-from reyn_jupyter.evaluation.statistics.rates import wilson
+from reyn_jupyter.evaluation.statistics.rates import rate
 from reyn_jupyter.evaluation.trial import Trial
 from reyn_jupyter.evaluation.variant import Variant
 
+MOST_REPEATS = 1_000
 _ENOUGH = 20  # pairs from which their discordant share is taken in place of the most cautious one
 
 
@@ -66,7 +69,7 @@ class StudyPlan:
 
 def planned(
     evidence: Evidence,
-    variants: tuple[Variant, Variant],
+    variants: tuple[str | Variant, str | Variant],
     available: int,
     *,
     detect: float,
@@ -74,11 +77,15 @@ def planned(
     repeats: int,
 ) -> StudyPlan:
     """Plan the comparison of two variants; see `Study.plan`."""
-    found = plan(
-        detect=detect, power=power, repeats=repeats, discordant=_discordant(evidence, variants, abs(detect))
-    )
+    names = (evidence.name_of(variants[0]), evidence.name_of(variants[1]))
+    if names[0] == names[1]:
+        raise PlanError(f"{names[0]!r} cannot be compared with itself; name two variants.")
+    repeats = whole("repeats", repeats, PlanError, most=MOST_REPEATS)
+    detect = number("detect", detect, PlanError, below=1)
+    power = number("power", power, PlanError, below=1)
+    found = plan(detect=detect, power=power, repeats=repeats, discordant=_discordant(evidence, names, detect))
     each = found.scenarios * found.repeats
-    trials = [evidence.by_variant.get(variant.name, []) for variant in variants]
+    trials = [evidence.by_variant.get(name, []) for name in names]
     if not all(trials):
         return StudyPlan(found, available, None, None, None)
     priced = all(trial.cost is not None for arm in trials for trial in arm)
@@ -88,26 +95,25 @@ def planned(
         sum(each * _mean([trial.cost or 0.0 for trial in arm]) for arm in trials) if priced else None,
         round(sum(each * _mean([_tokens(trial) for trial in arm]) for arm in trials)),
         sum(each * _mean([trial.seconds for trial in arm]) for arm in trials),
-        tuple(sorted({evidence.sources[variant.name] for variant in variants})),
+        tuple(sorted({evidence.sources[name] for name in names})),
     )
 
 
-def _discordant(evidence: Evidence, variants: tuple[Variant, Variant], detect: float) -> float | None:
+def _discordant(evidence: Evidence, names: tuple[str, str], detect: float) -> float | None:
     """The share of pairs that may differ, by those that there are; None where they are too few to say."""
-    names = [variant.name for variant in variants]
     if not all(name in evidence.tried for name in names):
         return None
     a, b = (evidence.arm(name, evidence.primary) for name in names)
-    differ = [
-        a[scenario][repeat] != value
+    differ = {
+        scenario: {
+            i: float(a[scenario][i] != value) for i, value in repeats.items() if i in a.get(scenario, {})
+        }
         for scenario, repeats in b.items()
-        for repeat, value in repeats.items()
-        if repeat in a.get(scenario, {})
-    ]
-    if len(differ) < _ENOUGH:
+    }
+    if sum(map(len, differ.values())) < _ENOUGH:
         return None
     # The upper limit: a share that was small by chance would promise too few pairs.
-    return max(detect, wilson(sum(differ), len(differ), 0.95)[1])
+    return max(detect, rate(differ).high)
 
 
 def _tokens(trial: Trial) -> int:

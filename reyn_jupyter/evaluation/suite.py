@@ -7,10 +7,11 @@ the suite is opened on a study, since a catalog may depend on what is installed)
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from reyn_jupyter.config.wording import nearest, shown
 from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.variant import Variant
 
@@ -51,7 +52,7 @@ class Claim:
     source: str = "Universal Action Catalog (FP-0034), weak-model discovery and selection reliability"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, repr=False)
 class Suite:
     """Scenarios with everything that they need.
 
@@ -59,7 +60,7 @@ class Suite:
         name, title: "mandates", and a line for people.
         primary: the check that a comparison is about unless another is named; named in advance.
         checks: the checks that the report shows, the primary one first.
-        catalogs: name → a function that makes the catalog (frozen when a study runs).
+        catalogs: name → the catalog, or a function that makes it (frozen when a study runs).
         variants: name → the variants that the suite suggests; their model is set by the person.
         claims: what it re-measures.
     """
@@ -69,11 +70,21 @@ class Suite:
     primary: str
     scenarios: tuple[Scenario, ...]
     checks: tuple[str, ...] = ()
-    catalogs: Mapping[str, Callable[[], Catalog]] = field(default_factory=dict)
+    catalogs: Mapping[str, Catalog | Callable[[], Catalog]] = field(default_factory=dict)
     variants: Mapping[str, Variant] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
 
     def __post_init__(self) -> None:
+        for name in ("scenarios", "checks", "claims"):
+            given = getattr(self, name)
+            if isinstance(given, str) or not isinstance(given, Sequence):
+                raise SuiteError(f"{name}={shown(given)}: give a list, even of one")
+            object.__setattr__(self, name, tuple(given))
+        for scenario in self.scenarios:
+            if not isinstance(scenario, Scenario):
+                raise SuiteError(
+                    f"{shown(scenario)} is no scenario; make one: reyn.Scenario(id=…, family=…, prompts=…)"
+                )
         if not self.scenarios:
             raise SuiteError(f"the suite {self.name!r} has no scenario; give it at least one")
         for identity, count in Counter(scenario.id for scenario in self.scenarios).items():
@@ -93,4 +104,16 @@ class Suite:
         for scenario in self.scenarios:
             if scenario.id == identity:
                 return scenario
-        raise SuiteError(f"the suite {self.name!r} has no scenario {identity!r}")
+        near = nearest(identity, (scenario.id for scenario in self.scenarios))
+        raise SuiteError(f"the suite {self.name!r} has no scenario {identity!r}{near}")
+
+    def catalog(self, name: str) -> Catalog:
+        """The catalog of a name, made where a function stands for it."""
+        found = self.catalogs[name]
+        return found() if callable(found) else found
+
+    def __repr__(self) -> str:
+        families = ", ".join(dict.fromkeys(scenario.family for scenario in self.scenarios))
+        return (
+            f"Suite({self.name!r}, {len(self.scenarios)} scenarios of {families}, primary={self.primary!r})"
+        )

@@ -37,10 +37,11 @@ from reyn_jupyter.version import versions
 
 TIMEOUT = 300.0  # seconds of one trial
 _DECISIVE = (  # what a trial's outcome depends on: rooms, and of this one what runs a trial
-    "catalog", "categories", "backends", "search", "runtime", "router", "models", "outputs", "guard", "sessions",
-    "evaluation/simulator", "evaluation/agents.py", "evaluation/answers.py", "evaluation/answering.py",
-    "evaluation/catalogs.py", "evaluation/environment.py", "evaluation/facts.py", "evaluation/records.py",
-    "evaluation/trial_run.py", "evaluation/workspaces.py",
+    "config", "catalog", "categories", "backends", "search", "runtime", "router", "models", "outputs", "guard",
+    "sessions", "evaluation/simulator", "evaluation/agents.py", "evaluation/answers.py", "evaluation/answering.py",
+    "evaluation/catalogs.py", "evaluation/dialects.py", "evaluation/environment.py", "evaluation/facts.py",
+    "evaluation/gold_arguments.py", "evaluation/records.py", "evaluation/scenario.py", "evaluation/trial_run.py",
+    "evaluation/variant.py", "evaluation/workspaces.py",
 )  # fmt: skip
 
 
@@ -95,7 +96,7 @@ class Bench:
     ) -> None:
         self.suite = suite
         self.code = code_version()
-        self.catalogs: Mapping[str, Catalog] = {name: make() for name, make in suite.catalogs.items()}
+        self.catalogs: Mapping[str, Catalog] = {name: suite.catalog(name) for name in suite.catalogs}
         self.catalog_hashes: Mapping[str, str] = {name: made.hash for name, made in self.catalogs.items()}
         self._answers = Answers(
             models or {},
@@ -142,6 +143,10 @@ class Bench:
     def source(self, variant: Variant) -> Source:
         """What kind of source answers under this variant. Raises ModelError where there is no such model."""
         return self._answers.source(variant)
+
+    def check(self, variant: Variant) -> None:
+        """See `Answers.check`."""
+        self._answers.check(variant)
 
     def provider(self, variant: Variant) -> str:
         """Whose limits its calls come under: a host, or a label in this process. Raises ModelError."""

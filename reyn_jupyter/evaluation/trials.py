@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
 from reyn_jupyter.evaluation.checks import find_check
-from reyn_jupyter.evaluation.evidence import Evidence
+from reyn_jupyter.evaluation.evidence import Evidence, EvidenceError
 from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.trial import Trial
 from reyn_jupyter.evaluation.variant import Variant
@@ -107,9 +107,13 @@ class TrialTable:
     def __getitem__(self, place: int) -> TrialView: ...
     @overload
     def __getitem__(self, place: slice) -> TrialTable: ...
-    def __getitem__(self, place: int | slice) -> TrialView | TrialTable:
+    def __getitem__(self, place: Any) -> TrialView | TrialTable:
         if isinstance(place, slice):
             return self._only(self._trials[place])
+        if isinstance(place, str):
+            raise TypeError(f"trials are counted from 0; those of a variant are .of({place!r})")
+        if not -len(self) <= place < len(self):
+            raise IndexError(f"there is no trial {place}; {len(self)} are here")
         return self._view(self._trials[place])
 
     def __repr__(self) -> str:
@@ -117,8 +121,13 @@ class TrialTable:
         return f"TrialTable({len(self)} trials of {variants})" if self._trials else "TrialTable(no trials)"
 
     def of(self, variant: str | Variant) -> TrialTable:
-        """Those of one variant."""
-        name = variant if isinstance(variant, str) else variant.name
+        """Those of one variant.
+
+        Raises:
+            EvidenceError: the study has none of it, or tried other settings under its name.
+        """
+        name = self._evidence.name_of(variant)
+        self._evidence.known(name)
         return self._only(tuple(trial for trial in self._trials if trial.variant == name))
 
     def failed(self, check: str) -> TrialTable:
@@ -126,11 +135,12 @@ class TrialTable:
 
         Raises:
             UnknownCheckError: there is no such check.
+            EvidenceError: it gives numbers, which neither pass nor fail.
         """
         return self._where(check, "fail")
 
     def passed(self, check: str) -> TrialTable:
-        """Those that pass a check. Raises UnknownCheckError."""
+        """Those that pass a check. Raises UnknownCheckError, EvidenceError."""
         return self._where(check, "pass")
 
     @property
@@ -153,7 +163,12 @@ class TrialTable:
         return [row[name] if name in row else getattr(trial, name) for name in columns]
 
     def _where(self, check: str, kind: str) -> TrialTable:
-        grade, scenarios = find_check(check).grade, self._evidence.scenarios
+        found = find_check(check)
+        if found.numeric:
+            raise EvidenceError(
+                f"{check} gives a number, which neither passes nor fails; look at trials.df[{check!r}]"
+            )
+        grade, scenarios = found.grade, self._evidence.scenarios
         return self._only(
             tuple(trial for trial in self._trials if grade(trial, scenarios[trial.scenario]).kind == kind)
         )

@@ -7,17 +7,17 @@ Catalog (FP-0034), never those of the model's tier, so that a comparison changes
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cached_property
 from typing import Any, Literal, Self
 
 from pydantic import Field, JsonValue
 
-from reyn_jupyter.evaluation.frozen import Frozen
+from reyn_jupyter.evaluation.asked import Stated
 from reyn_jupyter.models.seam import canonical
 
 
-class Variant(Frozen):
+class Variant(Stated):
     """A model and how it is held to the catalog. Each field but the first three is the router setting of that name.
 
     Args:
@@ -25,6 +25,9 @@ class Variant(Frozen):
         model: a tier, "offline", "simulator", a LiteLLM model string, or the name of a model given to the study.
         parameters: sent with every request (temperature, seed, max_tokens).
         reinforcement: how often the list-first mandate is placed.
+
+    Raises:
+        FieldError: a field that there is not, or a value that does not fit; names the nearest.
 
     Example:
         >>> base = Variant("generic-1x", model="light", mandate="generic")
@@ -49,8 +52,15 @@ class Variant(Frozen):
     search: bool = False
     max_steps: int = Field(default=8, ge=1, le=1000)
 
-    def __init__(self, name: str, /, **fields: Any) -> None:
-        super().__init__(**{"name": name, **fields})
+    def __init__(self, name: str, **fields: Any) -> None:
+        """Make it from its name and the fields above."""
+        super().__init__(name=name, **fields)
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        said = dict(super().__repr_args__())
+        yield None, said.pop("name")
+        yield "model", said.pop("model", self.model)
+        yield from said.items()
 
     def but(self, name: str, **changes: Any) -> Self:
         """The same variant under another name, with these fields changed; a field that there is not is an error."""
@@ -58,9 +68,8 @@ class Variant(Frozen):
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Variant:
-        """A variant from its plain data, as `model_dump` gives it. Raises ValidationError."""
-        fields = dict(data)
-        return cls(fields.pop("name"), **fields)
+        """A variant from its plain data, as `model_dump` gives it. Raises FieldError."""
+        return cls(**data)
 
     @cached_property
     def behaviour_digest(self) -> str:

@@ -15,7 +15,7 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
-from reyn_jupyter.models import failures, litellm_loader, litellm_offline
+from reyn_jupyter.models import failures, litellm_loader, litellm_offline, preflight
 from reyn_jupyter.models.litellm_answer import IncomingAnswer, NotStreamed
 from reyn_jupyter.models.providers import (
     base_override,
@@ -99,6 +99,20 @@ class LiteLLMModel:
     def real(self) -> bool:
         return True
 
+    def check(self) -> None:
+        """Say without a call what every call would fail with: a key that is not set, a provider that there is not.
+
+        It imports LiteLLM, which takes seconds once.
+
+        Raises:
+            ModelError: as `complete` would.
+        """
+        self._demand_key()
+        base = self._api_base or base_override(self._model, self._environ)
+        problem = preflight.unknown_provider(self._registered(litellm_loader.load()), self._model, base)
+        if problem is not None:
+            raise problem
+
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
         """One completion, streamed; `on_text` gets the text as it comes.
 
@@ -121,10 +135,13 @@ class LiteLLMModel:
 
     async def _litellm(self) -> Any:
         """LiteLLM; imported in a thread, so that an interrupt need not wait for it."""
-        module = litellm_loader.loaded() or await asyncio.to_thread(litellm_loader.load)
+        return self._registered(litellm_loader.loaded() or await asyncio.to_thread(litellm_loader.load))
+
+    def _registered(self, litellm: Any) -> Any:
+        """LiteLLM, knowing the offline provider where this model is of it."""
         if provider_name(self._model) == litellm_offline.PROVIDER:
-            litellm_offline.register(module)
-        return module
+            litellm_offline.register(litellm)
+        return litellm
 
     def _demand_key(self) -> None:
         """Without a key there is nothing to wait seconds of import for."""

@@ -44,8 +44,9 @@ def blobs(session: Session, before: list[str], word: str) -> list[str]:
     return [info.id for info in list(reversed(listed()))[:BLOBS]] if listed is not None else []
 
 
-def models(session: Session) -> list[str]:
-    """Offline, the tiers, the models of the configuration and, once LiteLLM is there, all that it knows."""
+def models(session: Session, word: str) -> list[str]:
+    """Offline, the tiers and the models of the configuration; to a word that was begun, once LiteLLM is there, the
+    models for chats that it knows."""
     from reyn_jupyter.models import litellm_loader
 
     entries = [getattr(session.parts.settings.models, tier) for tier in ("light", "standard", "strong")]
@@ -55,7 +56,11 @@ def models(session: Session) -> list[str]:
         "offline",
         *tiers,
         *(entry.model for entry in entries if entry),
-        *(known.model_cost if known is not None else ()),
+        *(
+            name
+            for name, facts in (known.model_cost.items() if known is not None and word else ())
+            if facts.get("mode") == "chat"
+        ),
     ]
 
 

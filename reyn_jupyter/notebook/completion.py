@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from reyn_jupyter.notebook.verb import Verb
 
 LINE = re.compile(r"^\s*(?:[A-Za-z_][\w.]*\s*=\s*)?%reyn(?P<rest>\s.*)?$", re.DOTALL)
 CELL = re.compile(r"^\s*%%reyn(?P<rest>[ \t][^\n]*)?$")
@@ -80,19 +83,18 @@ def _words(rest: str, cell: bool) -> Found:
         return fragment, []
     options = named(verb.options)
     previous = parts[-1] if parts else ""
+    loose = _loose(verb.options, parts[1:])
     if previous in options and _takes_value(verb.options, options[previous]):
-        return fragment, _starting(_values(verb.options, options[previous], fragment), fragment)
+        return fragment, _starting(_values(verb, options[previous], loose, fragment), fragment)
     word, equals, value = fragment.partition("=")
     if equals and word in options:
-        given = _values(verb.options, options[word], value)
+        given = _values(verb, options[word], loose, value)
         return fragment, _starting((f"{word}={each}" for each in given), fragment)
     if fragment.startswith("-"):
         return fragment, _starting([word for word in options if word.startswith("--")], fragment)
     if verb.completes is None:
         return fragment, []
-    return fragment, _starting(
-        verb.completes(_session(), _loose(verb.options, parts[1:]), fragment), fragment
-    )
+    return fragment, _starting(verb.completes(_session(), loose, fragment), fragment)
 
 
 def _loose(model: Any, words: list[str]) -> list[str]:
@@ -116,17 +118,20 @@ def _takes_value(model: Any, field: str) -> bool:
     return model.model_fields[field].annotation is not bool
 
 
-def _values(model: Any, field: str, value: str) -> list[str]:
+def _values(verb: Verb, field: str, loose: list[str], value: str) -> list[str]:
     """What an option may take; of several with commas between them the last is completed."""
     from reyn_jupyter.notebook import complete as shared
     from reyn_jupyter.notebook.options import choices
 
+    if field in verb.values:
+        before = value[: value.rfind(",") + 1]
+        return [f"{before}{each}" for each in verb.values[field](_session(), loose, value)]
     if field == "model":
-        return shared.models(_session())
+        return shared.models(_session(), value)
     if field == "vars":
         before = value[: value.rfind(",") + 1]
         return [f"{before}{name}" for name in shared.variables(_session())]
-    return list(choices(model.model_fields[field]))
+    return list(choices(verb.options.model_fields[field]))
 
 
 def _starting(words: Iterable[str], fragment: str) -> list[str]:

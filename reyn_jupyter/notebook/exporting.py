@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,10 @@ from reyn_jupyter.runtime.results import Card
 from reyn_jupyter.runtime.trace import Trace
 
 if TYPE_CHECKING:
+    from reyn_jupyter.notebook.errors import ReynError
     from reyn_jupyter.notebook.render.page import Entry
+
+ENDINGS = (".html", ".htm", ".md", ".parquet")
 
 WHOLE_BYTES = (
     512 * 1024
@@ -26,7 +30,7 @@ def export(path: str | Path, *objects: object, title: str | None = None) -> Card
     """Write some objects of the session, each as it shows in the notebook; a file that is there is replaced.
 
     Args:
-        path: of the file. ``.md`` gives Markdown, ``.parquet`` the `.df` of one object, anything else a page.
+        path: of the file. ``.html`` and ``.htm`` give a page, ``.md`` Markdown, ``.parquet`` the `.df` of one object.
         objects: runs, blobs, results, tables, reports: whatever the session or a study returns.
         title: the heading; else what the first object is called.
 
@@ -35,8 +39,8 @@ def export(path: str | Path, *objects: object, title: str | None = None) -> Card
 
     Raises:
         TypeError: one of the objects is none of the session's.
-        ReynError: this installation lacks the renderer, or there is no table to write.
-        WorkspaceError: the file cannot be written there.
+        ReynError: another ending, no table to write, a file that cannot be written there, or an installation without
+            the renderer; what was there stays as it was.
 
     Example::
 
@@ -48,12 +52,25 @@ def export(path: str | Path, *objects: object, title: str | None = None) -> Card
     from reyn_jupyter.notebook.serving.versions import version
 
     if not objects:
-        raise TypeError("export() needs at least one object: a run, a blob, a table")
-    ending = Path(path).suffix.lower()
+        raise TypeError("export() needs at least one object: a run, a blob, a table, a report")
+    if not isinstance(path, str | Path):
+        raise TypeError(
+            f'export() begins with a file\'s name: export("report.html", …), not {type(path).__name__}'
+        )
+    file = Path(path).expanduser().absolute()
+    ending = file.suffix.lower()
+    if ending not in ENDINGS:
+        raise ReynError(
+            f"{file.name} names no format that can be written.", f"Let it end in {', '.join(ENDINGS)}."
+        )
+    if file.is_dir():
+        raise ReynError(f"{file} is a folder.", "Name a file in it.")
+    if not file.parent.is_dir():
+        raise ReynError(f"There is no folder {file.parent}.", "Make it first, or name another file.")
     if ending == ".parquet":
-        return _parquet(Path(path).absolute(), objects)
+        return _parquet(file, objects)
     if ending == ".md":
-        return _markdown(Path(path).absolute(), objects)
+        return _markdown(file, objects)
     entries, shown = _entries(objects)
     written = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
     note = f"Written by reyn-jupyter {version()} on {written}. It loads nothing from anywhere."
@@ -62,7 +79,7 @@ def export(path: str | Path, *objects: object, title: str | None = None) -> Card
     except FileNotFoundError as error:
         hint = "Install reyn-jupyter again; in a checkout, build the views first."
         raise ReynError("This installation lacks the renderer of exported pages.", hint) from error
-    return _written(Path(path).absolute(), page, shown)
+    return _written(file, page, shown)
 
 
 def _markdown(file: Path, objects: tuple[object, ...]) -> Card:
@@ -85,19 +102,34 @@ def _parquet(file: Path, objects: tuple[object, ...]) -> Card:
             "A Parquet file holds the table of one object.", "Give one that has a .df, or write a page."
         )
     part = file.with_name(f".{file.name}.{os.getpid()}.part")
-    if not write_parquet(table, part):
-        raise ReynError(
-            "The table could not be written as Parquet.", "pip install 'reyn-jupyter[sql]', or write a page."
-        )
-    part.replace(file)
+    try:
+        part.touch()  # says why not, where nothing can be written there
+        if not write_parquet(table, part):
+            lacking = "pip install 'reyn-jupyter[sql]', or write" if find_spec("duckdb") is None else "Write"
+            raise ReynError("The table could not be written as Parquet.", f"{lacking} a page.")
+        part.replace(file)
+    except OSError as error:
+        raise _unwritable(file, error) from error
+    finally:
+        part.unlink(missing_ok=True)
     return _card(file, file.stat().st_size, [f"{len(table):,} rows"])
 
 
 def _written(file: Path, content: bytes, shown: list[str]) -> Card:
-    from reyn_jupyter.guard.workspace import Workspace
+    from reyn_jupyter.guard.workspace import Workspace, WorkspaceError
 
-    Workspace(file.parent).write_atomic(file.name, content)  # what was there stays whole if this does not fit
+    try:
+        Workspace(file.parent).write_atomic(file.name, content)  # what was there stays if this does not fit
+    except (OSError, WorkspaceError) as error:
+        raise _unwritable(file, error) from error
     return _card(file, len(content), shown)
+
+
+def _unwritable(file: Path, error: Exception) -> ReynError:
+    from reyn_jupyter.notebook.errors import ReynError
+
+    why = getattr(error, "strerror", None) or str(error)
+    return ReynError(f"{file} cannot be written: {why.rstrip('.')}.", "Name another file.")
 
 
 def _card(file: Path, size: int, shown: list[str]) -> Card:

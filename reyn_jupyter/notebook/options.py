@@ -57,6 +57,7 @@ _WRONG = {
     "int_parsing": "it must be a whole number",
     "int_from_float": "it must be a whole number",
     "float_parsing": "it must be a number",
+    "finite_number": "it must be a finite number",
     "bool_parsing": "it takes no value",
     "greater_than": "it must be more than {gt}",
     "greater_than_equal": "it must be at least {ge}",

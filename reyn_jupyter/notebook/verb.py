@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from reyn_jupyter.notebook.options import Options
 from reyn_jupyter.sessions.current import session
 from reyn_jupyter.sessions.face import Session
+
+Completes = Callable[[Session, list[str], str], list[str]]
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class Verb:
         literal: the rest of the line after leading options is text, not words.
         takes_body: ``%%reyn VERB`` has a use for the cell's text.
         completes: (session, words before, word) → completions of its positional arguments.
+        values: option → the same for its values; of several with commas between them the last is completed.
     """
 
     name: str
@@ -53,4 +56,5 @@ class Verb:
     examples: tuple[str, ...] = ()
     literal: bool = False
     takes_body: bool = False
-    completes: Callable[[Session, list[str], str], list[str]] | None = field(default=None, compare=False)
+    completes: Completes | None = field(default=None, compare=False)
+    values: Mapping[str, Completes] = field(default_factory=dict, compare=False)

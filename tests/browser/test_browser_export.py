@@ -16,7 +16,6 @@ from render_samples import HOSTILE, every_kind
 
 import reyn_jupyter
 from reyn_jupyter import Session
-from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.notebook import front_end
 from reyn_jupyter.notebook.errors import ReynError
@@ -279,7 +278,7 @@ def test_a_page_that_does_not_fit_on_the_disk_leaves_the_old_one_whole(
     blobs, (soft, hard) = session.blobs, resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (4096, hard))
     try:
-        with pytest.raises(WorkspaceError):
+        with pytest.raises(ReynError, match="cannot be written"):
             reyn_jupyter.export(page, blobs)
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))

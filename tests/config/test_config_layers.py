@@ -71,9 +71,11 @@ def test_permission_rules_add_up_so_no_layer_takes_back_a_deny(place):
     assert effective.settings.permissions.allow == ("file__write(data/**)",)
 
 
-def test_embedding_classes_join_the_one_that_is_built_in(place):
-    effective = place.load("embedding: {classes: {light: {model: openai/x}}}")
-    assert set(effective.settings.embedding.classes) == {"local-mini", "light"}
+def test_embedding_classes_join_those_that_are_built_in(place):
+    effective = place.load("embedding: {classes: {light: {model: openai/x}, mine: openai/y}}")
+    classes = effective.settings.embedding.classes
+    assert set(classes) == {"local-mini", "light", "standard", "strong", "mine"}
+    assert classes["light"].model == "openai/x"
     assert effective.origins["embedding.classes.light"] == "reyn.yaml"
 
 
@@ -94,7 +96,7 @@ def test_on_and_off_are_words_where_a_word_is_meant_and_switches_elsewhere(place
         ("router: 5", 1, "needs keys of its own"),
         ("\nrouter:\n  surface: univrsal", 3, "did you mean 'universal'?"),
         ("router: {limits: {max_steps: yes}}", 1, "a number is needed"),
-        ("router: {limits: {max_steps: 0}}", 1, "greater than or equal to 1"),
+        ("router: {limits: {max_steps: 0}}", 1, "at least 1"),
         ("router: {limits: {max_steps: [1]}}", 1, "whole number"),
         ("models:\n  light: {model: a, teir: light}", 2, "did you mean 'tier'?"),
         ("models: {light: {tier: light}}", 1, "models.light.model: is missing"),

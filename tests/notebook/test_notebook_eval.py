@@ -6,15 +6,23 @@ import atexit
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from reyn_jupyter.evaluation.study import Study
-from reyn_jupyter.notebook import extension
+from reyn_jupyter.notebook import completion, extension
 from reyn_jupyter.sessions import current
 
 Run = Callable[[str], str]
+OWN = """
+name: own
+title: One question
+primary: chain
+scenarios:
+- {id: a, family: f, natural: Read it., workspace: {notes.md: hello}, gold: [{file__read: {path: notes.md}}]}
+"""
 
 
 @pytest.fixture
@@ -77,10 +85,54 @@ def test_each_model_has_a_study_of_its_own_that_the_same_line_goes_on_with(run: 
         assert len(study.trials) == 2 and {view.trial.source for view in study.trials} == {"simulated"}
 
 
-def test_a_model_that_cannot_be_reached_is_reported_with_its_reason(
-    run: Run, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        ("openai/gpt-4o-mini", "OPENAI_API_KEY is not set"),
+        ("light", "No model is configured for the tier light"),
+        ("opnai/gpt-4o-mini", "Did you mean openai/gpt-4o-mini?"),
+        ("simulatr", "Did you mean simulator?"),
+    ],
+)
+def test_a_model_that_no_call_could_reach_is_refused_before_the_first_trial(
+    run: Run, workspace: Path, monkeypatch: pytest.MonkeyPatch, model: str, said: str
 ) -> None:
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
-    printed = run("%reyn eval mandates -n 1 --repeats 1 -m openai/gpt-4o-mini")
-    assert "No trial could be graded: 2 ended in an error or a timeout." in printed
-    assert "OPENAI_API_KEY is not set" in printed
+    printed = run(f"%reyn eval mandates -n 1 --repeats 1 -m {model}")
+    assert said in printed and printed.endswith("-m simulator shows how all of it looks.")
+    for file in (workspace / ".reyn" / "studies").glob("*.sqlite"):
+        with Study.open(file) as study:
+            assert study.spent.trials == 0
+
+
+def test_a_suite_without_variants_is_tried_with_the_defaults(run: Run, workspace: Path) -> None:
+    (workspace / "own.yaml").write_text(OWN, "utf-8")
+    assert "own · 2 trials" in run("%reyn eval own.yaml -m simulator")
+    assert "suggests no variants" in run("%reyn eval own.yaml -m simulator --variants generic-1x")
+
+
+def test_a_folder_of_studies_that_cannot_be_made_is_named(run: Run, workspace: Path) -> None:
+    (workspace / ".reyn").mkdir(exist_ok=True)
+    (workspace / ".reyn" / "studies").write_text("a file")
+    printed = run("%reyn eval mandates -m simulator -n 1")
+    assert "studies cannot be made: File exists. --file FILE names another place." in printed
+
+
+def test_suites_variants_checks_and_models_complete(run: Run, workspace: Path) -> None:
+    (workspace / "own.yaml").write_text(OWN, "utf-8")
+    complete = completion.complete
+    assert complete("%reyn eval ", 0, 11)[1][-1] == "own.yaml"  # type: ignore[index]
+    for line, found in {
+        "%reyn eval man": ["mandates"],
+        "%reyn eval mandates --variants explicit-3": ["explicit-3x"],
+        "%reyn eval mandates --variants generic-1x,generic": ["generic-1x,generic-3x"],
+        "%reyn eval mandates --variants=mu": ["--variants=must", "--variants=must-hidden"],
+        "%reyn eval mandates --check first": ["first_call_is"],
+        "%reyn eval mandates -m sim": ["simulator"],
+        "%reyn eval mandates --stop e": ["evalue"],
+        "%reyn eval nosuch.yaml --variants a": [],
+    }.items():
+        matches = completion.matcher()(
+            SimpleNamespace(full_text=line, cursor_line=0, cursor_position=len(line))
+        )
+        assert [each.text for each in matches["completions"]] == found

@@ -7,6 +7,7 @@ it says where it comes from.
 from __future__ import annotations
 
 import difflib
+from collections.abc import Mapping
 from pathlib import Path
 
 from reyn_jupyter.evaluation.suite import Suite, SuiteError
@@ -45,28 +46,32 @@ def load_suite(name: str | Path) -> Suite:
 
     names = suite_names()
     if str(name) in names:
-        return read_suite(_FOLDER / str(name) / _FILE)
+        return read_suite(_FOLDER / str(name) / _FILE)[1]
     path = Path(name).expanduser()
     if path.suffix not in (".yaml", ".yml"):
         near = difflib.get_close_matches(str(name), names, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}."
         raise SuiteError(f"there is no suite {str(name)!r}; {hint} A suite of your own is a .yaml file.")
-    suite = read_suite(path)
-    check_suite(suite)
+    places, suite = read_suite(path)
+    check_suite(suite, places)
     return suite
 
 
-def check_suite(suite: Suite) -> None:
+def check_suite(suite: Suite, places: Mapping[str, str] | None = None) -> None:
     """Hold a suite to its catalogs: every gold call can be made, every planned error can happen, every check is there.
 
     It makes each catalog of the suite, so it takes about a second where there are hundreds.
+
+    Args:
+        suite: what to hold.
+        places: scenario → where it stands in a file, to be named.
 
     Raises:
         SuiteError: names the scenario, says what is wrong, and what to do.
     """
     from reyn_jupyter.evaluation.suites.checking import check
 
-    check(suite)
+    check(suite, places or {})
 
 
 def _title(path: Path) -> str:

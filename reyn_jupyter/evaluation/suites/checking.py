@@ -6,7 +6,7 @@ arguments as they stand, so that an oracle which makes these calls, and nothing 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.arguments import prepare
@@ -22,8 +22,8 @@ _MEMORY = "memory_entry"
 _REQUIRED = "is required"
 
 
-def check(suite: Suite) -> None:
-    """Raises SuiteError for the first thing that cannot be."""
+def check(suite: Suite, places: Mapping[str, str]) -> None:
+    """Raises SuiteError for the first thing that cannot be; `places` says where a scenario stands in a file."""
     try:
         for name in (suite.primary, *suite.checks, *(claim.check for claim in suite.claims)):
             find_check(name)
@@ -35,10 +35,11 @@ def check(suite: Suite) -> None:
     for scenario in suite.scenarios:
         by_catalog.setdefault(scenario.catalog, []).append(scenario)
     for name, scenarios in by_catalog.items():
-        snapshot = suite.catalogs[name]().snapshot
+        snapshot = suite.catalog(name).snapshot
         for scenario in scenarios:
             for problem in _problems(scenario, snapshot):
-                raise SuiteError(f"suite {suite.name!r}, scenario {scenario.id!r}, {problem}")
+                where = places.get(scenario.id, f"suite {suite.name!r}")
+                raise SuiteError(f"{where}, scenario {scenario.id!r}, {problem}")
 
 
 def _check_claim(suite: Suite, claim: Claim) -> None:

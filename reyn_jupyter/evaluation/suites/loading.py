@@ -1,23 +1,27 @@
 """A suite from its files: one YAML file that says what it compares, and files of scenarios beside it.
 
-Invariant: what is loaded is right as far as it can be known without a catalog, and a mistake is told with file,
+Invariant: what is loaded is right as far as it can be known without a catalog, and a mistake is told with file, line,
 scenario and field. No scenario can be passed by doing nothing and repeating the request.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping
-from functools import cache, lru_cache, partial
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING
+from dataclasses import fields as dataclass_fields
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pydantic import Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError
 
+from reyn_jupyter.config.wording import fields_at, nearest, reason
+from reyn_jupyter.evaluation.asked import FieldError
 from reyn_jupyter.evaluation.checks.wording import missing_words
 from reyn_jupyter.evaluation.scenario import Expected, Scenario
 from reyn_jupyter.evaluation.suite import Claim, Suite, SuiteError
+from reyn_jupyter.evaluation.suites.reading import Document, read, read_lines
 from reyn_jupyter.evaluation.suites.templates import Written
 from reyn_jupyter.evaluation.suites.written import Shared, WrittenScenario
 from reyn_jupyter.evaluation.variant import Variant
@@ -26,6 +30,9 @@ if TYPE_CHECKING:
     from reyn_jupyter.evaluation.catalogs import Catalog
 
 W = TypeVar("W", bound=Written)
+Place = tuple[int | str, ...]
+Placed = tuple[str, Scenario]  # where it stands, and what it means
+Where = Callable[[int, Place], str]  # the number of a scenario and a place in it → file and line
 _FORM = re.compile(
     r"function-|literal\[|dict\[|str$|After$|LongText$"
 )  # what pydantic calls the forms of a value
@@ -83,45 +90,70 @@ class SuiteFile(ScenarioFile):
     files: tuple[str, ...] = ()
 
 
-def read_suite(path: Path) -> Suite:
-    """The suite of a YAML file. Raises SuiteError with file, scenario and field."""
-    written = _checked(SuiteFile, _mapping(path), path.name)
-    scenarios = _scenarios(written, written.scenarios, path.name)
+def read_suite(path: Path) -> tuple[dict[str, str], Suite]:
+    """The suite of a YAML file, and where each scenario stands. Raises SuiteError with file, line and field."""
+    document = read(path)
+    written = _checked(SuiteFile, document)
+    found = _scenarios(written, written.scenarios, _within(document))
     for name in written.files:
-        scenarios += _beside(path.parent / name, written)
-    return Suite(
-        name=written.name,
-        title=written.title,
-        primary=written.primary,
-        scenarios=tuple(scenarios),
-        checks=tuple(dict.fromkeys((written.primary, *written.checks))),
-        catalogs=_catalogs(written, path),
-        variants={name: _variant(name, fields, path.name) for name, fields in written.variants.items()},
-        claims=tuple(_claim(fields, path.name) for fields in written.claims),
-    )
+        found += _beside(path.parent / name, written)
+    places: dict[str, str] = {}
+    for where, scenario in found:
+        other = places.setdefault(scenario.id, where)
+        if other is not where:
+            raise SuiteError(
+                f"{where}, scenario {scenario.id!r}: the id is taken in {other}; give each scenario one of its own"
+            )
+    variants = {
+        name: _variant(name, fields, document.place(("variants", name)))
+        for name, fields in written.variants.items()
+    }
+    claims = [_claim(fields, document.place(("claims", at))) for at, fields in enumerate(written.claims)]
+    catalogs = _catalogs(written, path)
+    try:
+        return places, Suite(
+            name=written.name,
+            title=written.title,
+            primary=written.primary,
+            scenarios=tuple(scenario for _, scenario in found),
+            checks=tuple(dict.fromkeys((written.primary, *written.checks))),
+            catalogs=catalogs,
+            variants=variants,
+            claims=tuple(claims),
+        )
+    except SuiteError as error:
+        raise SuiteError(f"{path.name}: {error}") from error
 
 
-def _beside(path: Path, suite: SuiteFile) -> list[Scenario]:
+def _beside(path: Path, suite: SuiteFile) -> list[Placed]:
     """The scenarios of a further file: YAML with what they share, or JSONL, one a line, which share the suite's."""
     if path.suffix == ".jsonl":
-        return _scenarios(suite, tuple(row for _, row in _lines(path)), path.name)
-    shared = _checked(ScenarioFile, _mapping(path), path.name)
-    return _scenarios(shared, shared.scenarios, path.name)
+        rows = read_lines(path)
+        return _scenarios(suite, [row for _, row in rows], lambda at, _: f"{path.name}, line {rows[at][0]}")
+    document = read(path)
+    shared = _checked(ScenarioFile, document)
+    return _scenarios(shared, shared.scenarios, _within(document))
 
 
-def _scenarios(shared: Shared, rows: tuple[Mapping[str, Any], ...], file: str) -> list[Scenario]:
+def _within(document: Document) -> Where:
+    return lambda at, place: document.place(("scenarios", at, *place))
+
+
+def _scenarios(shared: Shared, rows: Sequence[Any], where: Where) -> list[Placed]:
     made = []
-    for number, row in enumerate(rows, 1):
-        identity = row.get("id", f"number {number}") if isinstance(row, Mapping) else f"number {number}"
-        where = f"{file}, scenario {identity!r}"
+    for at, row in enumerate(rows):
+        identity = row.get("id", f"number {at + 1}") if isinstance(row, Mapping) else f"number {at + 1}"
         try:
             scenario = WrittenScenario.model_validate(row).scenario(shared)
             _gradable(scenario)
         except ValidationError as error:
-            raise SuiteError(f"{where}: {_told(error)}") from error
+            place, told = _told(error, WrittenScenario)
+            raise SuiteError(f"{where(at, place)}, scenario {identity!r}: {told}") from error
         except ValueError as error:
-            raise SuiteError(f"{where}: {error}") from error
-        made.append(scenario)
+            told = "; ".join(error.problems) if isinstance(error, FieldError) else str(error)
+            field = told.partition(":")[0]
+            raise SuiteError(f"{where(at, (field,))}, scenario {identity!r}: {told}") from error
+        made.append((where(at, ()), scenario))
     return made
 
 
@@ -155,24 +187,31 @@ def _holds(expected: Expected, text: str | None) -> bool:
     )
 
 
-def _variant(name: str, fields: Mapping[str, Any], file: str) -> Variant:
+def _variant(name: str, fields: Mapping[str, Any], place: str) -> Variant:
     try:
-        return Variant(name, **fields)
-    except ValidationError as error:
-        raise SuiteError(f"{file}, variant {name!r}: {_told(error)}") from error
+        return Variant(**{**fields, "name": name})
+    except FieldError as error:
+        raise SuiteError(f"{place}, variant {name!r}: {'; '.join(error.problems)}") from error
 
 
-def _claim(fields: Mapping[str, Any], file: str) -> Claim:
-    try:
-        return Claim(**fields)
-    except TypeError as error:
-        raise SuiteError(f"{file}, claim {fields.get('id')!r}: {error}") from error
+def _claim(fields: Mapping[str, Any], place: str) -> Claim:
+    where = f"{place}, claim {fields.get('id')!r}"
+    known = {each.name: each for each in dataclass_fields(Claim)}
+    for key in fields:
+        if key not in known:
+            raise SuiteError(
+                f"{where}: {key}: unknown key{nearest(key, known) or '; known are ' + ', '.join(known)}"
+            )
+    lacking = [name for name, each in known.items() if each.default is MISSING and name not in fields]
+    if lacking:
+        raise SuiteError(f"{where}: {lacking[0]}: is missing")
+    return Claim(**fields)
 
 
 def _catalogs(suite: SuiteFile, path: Path) -> dict[str, Callable[[], Catalog]]:
     specs = {"standard": CatalogFile(standard=True), **suite.catalogs}
     if suite.choices is not None:
-        chosen = _checked(Choices, _mapping(path.parent / suite.choices), suite.choices)
+        chosen = _checked(Choices, read(path.parent / suite.choices))
         for name, ids in chosen.catalogs.items():
             specs[name] = CatalogFile(records=chosen.records, actions=ids)
     return {name: partial(open_catalog, spec, path.parent) for name, spec in specs.items()}
@@ -206,82 +245,35 @@ def _records(path: Path) -> list[dict[str, Any]]:
 def _read_records(path: Path, moved: int) -> list[dict[str, Any]]:
     """A file's records; kept, since hundreds of catalogs may choose from one file."""
     if ".jsonl" in path.suffixes:
-        return [row for _, row in _lines(path)]
-    found = _mapping(path)
+        return [row for _, row in read_lines(path)]
+    found = read(path).data
     listed = found.get("tools", found) if isinstance(found, Mapping) else found
     if not isinstance(listed, list):
         raise SuiteError(f'{path.name}: records are a list, or an object with "tools"')
     return listed
 
 
-def _lines(path: Path) -> list[tuple[int, Any]]:
-    """(line number, value) of a file with one JSON value a line."""
-    found = []
-    for number, line in enumerate(_text(path).splitlines(), 1):
-        try:
-            if line.strip():
-                found.append((number, json.loads(line)))
-        except ValueError as error:
-            raise SuiteError(f"{path.name}, line {number}: no JSON ({error})") from error
-    return found
-
-
-def _text(path: Path) -> str:
-    import gzip
-
-    try:
-        content = path.read_bytes()
-        return (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise SuiteError(f"{path} cannot be read: {error}") from error
-
-
-def _mapping(path: Path) -> Any:
-    if path.suffix == ".json":
-        try:
-            return json.loads(_text(path))
-        except ValueError as error:
-            raise SuiteError(f"{path.name} is no JSON: {error}") from error
-    import yaml
-
-    try:
-        return yaml.load(_text(path), _loader())  # noqa: S506 - it is a safe loader
-    except yaml.YAMLError as error:
-        raise SuiteError(f"{path.name} is no YAML: {error}") from error
-
-
-@cache
-def _loader() -> Any:
-    """A safe loader that refuses a key that stands twice in one mapping; YAML would forget the first one."""
-    import yaml
-
-    # The C loader where there is one: it is ten times as fast.
-    base: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-
-    class OnceLoader(base):  # type: ignore[misc]
-        def construct_mapping(self, node: Any, deep: bool = False) -> Any:
-            keys = [str(key.value) for key, _ in node.value]
-            if len(set(keys)) < len(keys):
-                twice = next(key for key in keys if keys.count(key) > 1)
-                raise yaml.constructor.ConstructorError(
-                    None, None, f"the key {twice!r} stands twice here", node.start_mark
-                )
-            return super().construct_mapping(node, deep)
-
-    return OnceLoader
-
-
-def _checked(kind: type[W], data: Any, file: str) -> W:
+def _checked(kind: type[W], document: Document) -> W:
+    data, file = document.data, document.file
+    if not isinstance(data, Mapping):
+        holds = "nothing" if data is None else "a list" if isinstance(data, list) else "a single value"
+        wanted = ", ".join(name for name, field in kind.model_fields.items() if field.is_required())
+        raise SuiteError(f"{file}: it holds {holds}, and a mapping is needed: {wanted or 'scenarios'}, …")
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        raise SuiteError(f"{file}: {_told(error)}") from error
+        place, told = _told(error, kind)
+        raise SuiteError(f"{document.place(place)}: {told}") from error
 
 
-def _told(error: ValidationError) -> str:
-    errors = error.errors()
-    # Of the forms that a value may have, the one that it comes nearest to is complained about at the deepest place.
-    chosen = max(errors, key=lambda each: len(each["loc"]))
-    place = ".".join(str(step) for step in chosen["loc"] if not _FORM.match(str(step)))
+def _told(error: ValidationError, kind: type[BaseModel]) -> tuple[Place, str]:
+    """Where the worst of it stands, and what is wrong there, with how much more there is."""
+    errors = error.errors(include_url=False)
+    # A key that is a slip of the pen explains the one that is missing. Of the forms that a value may have, the one
+    # that it comes nearest to is complained about at the deepest place.
+    chosen = max(errors, key=lambda each: (each["type"] == "extra_forbidden", len(each["loc"])))
+    loc = chosen["loc"]
+    place = tuple(step for step in loc if not _FORM.match(str(step)))
     more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
-    return f"{place or 'it'}: {chosen['msg'].removeprefix('Value error, ')}{more}"
+    said = reason(chosen, fields_at(kind, loc[:-1]))
+    return place, f"{'.'.join(map(str, place)) or 'it'}: {said}{more}"

@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
+from reyn_jupyter.config import PROJECT_FILE
+from reyn_jupyter.models.seam import ModelError
+from reyn_jupyter.notebook import complete
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Option, Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
@@ -70,10 +73,14 @@ def run(context: Context, options: EvalOptions) -> Any:
         return _suites()
     from reyn_jupyter.evaluation.checks import UnknownCheckError
     from reyn_jupyter.evaluation.locking import StudyBusyError
+    from reyn_jupyter.evaluation.plans import PlanError
     from reyn_jupyter.evaluation.store_file import StoreError
 
     try:
         return _measured(context.session, options)
+    except PlanError as error:
+        hint = "Without a key, -m simulator shows how all of it looks."
+        raise ReynError(str(error), hint if isinstance(error.__cause__, ModelError) else "") from error
     except (StoreError, StudyBusyError, UnknownCheckError) as error:
         said = str(error)
         hint = "--file FILE keeps this study in another file." if isinstance(error, StoreError) else ""
@@ -110,11 +117,15 @@ def _variants(there: Any, options: EvalOptions) -> list[Variant]:
     """The named variants with the model that was chosen."""
     names = [name for part in (options.variants or "").split(",") if (name := part.strip())]
     unknown = [name for name in names if name not in there]
+    if unknown and not there:
+        raise ReynError("The suite suggests no variants.", "Leave --variants out, or write some in its file.")
     if unknown:
         near = difflib.get_close_matches(unknown[0], there, n=2, cutoff=0.5)
         meant = f"Did you mean {' or '.join(near)}? " if near else ""
         raise ReynError(f"The suite has no variant {unknown[0]!r}.", f"{meant}It has {', '.join(there)}.")
-    chosen = [there[name] for name in names or list(there)[:2]]
+    from reyn_jupyter.evaluation.variant import Variant
+
+    chosen = [there[name] for name in names or list(there)[:2]] or [Variant("defaults")]
     return [each.but(each.name, model=options.model) if options.model else each for each in chosen]
 
 
@@ -123,7 +134,12 @@ def _file(session: Session, options: EvalOptions, suite: str) -> Path:
     if options.file is not None:
         return session.parts.root / options.file
     folder = session.parts.root / FOLDER
-    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ReynError(
+            f"{folder} cannot be made: {error.strerror}.", "--file FILE names another place."
+        ) from error
     model = re.sub(r"[^\w.]+", "-", options.model).strip("-.") if options.model else ""
     return folder / f"{suite}-{model}.sqlite" if model else folder / f"{suite}.sqlite"
 
@@ -133,13 +149,34 @@ def _suites() -> Table:
     from reyn_jupyter.evaluation.suites import describe_suites
 
     rows = tuple({"suite": name, "asks": title} for name, title in describe_suites().items())
-    return Table("suites", rows, "Suites", "%reyn eval SUITE runs one; -m MODEL names the model.")
+    return Table("suites", rows, "Suites", "%reyn eval SUITE -m MODEL runs one; -m simulator needs no key.")
 
 
 def _completions(session: Session, before: list[str], word: str) -> list[str]:
     from reyn_jupyter.evaluation.suites import suite_names
 
-    return [] if before else list(suite_names())
+    if before:
+        return []
+    files = sorted(path.name for path in session.parts.root.glob("*.y*ml") if path.name != PROJECT_FILE)
+    return [*suite_names(), *files]
+
+
+def _variant_names(session: Session, before: list[str], word: str) -> list[str]:
+    """The suite's variants that are not named yet."""
+    from reyn_jupyter.evaluation.suites import load_suite
+
+    named = word.split(",")[:-1]
+    return [name for name in load_suite(before[0]).variants if name not in named] if before else []
+
+
+def _check_names(session: Session, before: list[str], word: str) -> list[str]:
+    from reyn_jupyter.evaluation.checks import CHECKS
+
+    return sorted(CHECKS)
+
+
+def _models(session: Session, before: list[str], word: str) -> list[str]:
+    return ["simulator", *complete.models(session, word)]
 
 
 VERB = Verb(
@@ -149,8 +186,10 @@ VERB = Verb(
     EvalOptions,
     (
         "%reyn eval",
+        "%reyn eval mandates -m simulator -n 20",
         "%reyn eval mandates --variants generic-1x,explicit-3x -n 40",
         "%reyn eval abstention -m light --budget 2 --stop evalue",
     ),
     completes=_completions,
+    values={"variants": _variant_names, "check": _check_names, "model": _models},
 )
