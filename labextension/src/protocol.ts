@@ -1,5 +1,25 @@
 // Made from the Python types by `make protocol`; change those.
 
+export type Block =
+  | Paragraph
+  | Heading
+  | Bullets
+  | Quote
+  | Rule
+  | Code
+  | Commands
+  | Lines
+  | Grid
+  | Tree
+  | Diff
+  | Facts
+  | Message
+  | Section
+  | Fold
+  | Intervals
+  | Scatter
+  | Pair;
+
 export interface Protocol {
   Operations: Operations;
   Snapshot: Snapshot;
@@ -128,26 +148,7 @@ export interface View {
   title: string;
   badges: Badge[];
   facts: string[];
-  blocks: (
-    | Paragraph
-    | Heading
-    | Bullets
-    | Quote
-    | Rule
-    | Code
-    | Commands
-    | Lines
-    | Grid
-    | Tree
-    | Diff
-    | Facts
-    | Message
-    | Section
-    | Fold
-    | Intervals
-    | Scatter
-    | Pair
-  )[];
+  blocks: Block[];
   knob: string;
 }
 /**
@@ -178,50 +179,12 @@ export interface Heading {
  * A list; `start` numbers an ordered one, None is a bulleted one.
  */
 export interface Bullets {
-  items: (
-    | Paragraph
-    | Heading
-    | Bullets
-    | Quote
-    | Rule
-    | Code
-    | Commands
-    | Lines
-    | Grid
-    | Tree
-    | Diff
-    | Facts
-    | Message
-    | Section
-    | Fold
-    | Intervals
-    | Scatter
-    | Pair
-  )[][];
+  items: Block[][];
   start: number | null;
   type: "bullets";
 }
 export interface Quote {
-  blocks: (
-    | Paragraph
-    | Heading
-    | Bullets
-    | Quote
-    | Rule
-    | Code
-    | Commands
-    | Lines
-    | Grid
-    | Tree
-    | Diff
-    | Facts
-    | Message
-    | Section
-    | Fold
-    | Intervals
-    | Scatter
-    | Pair
-  )[];
+  blocks: Block[];
   type: "quote";
 }
 export interface Rule {
@@ -331,26 +294,7 @@ export interface Message {
 }
 export interface Section {
   title: string;
-  blocks: (
-    | Paragraph
-    | Heading
-    | Bullets
-    | Quote
-    | Rule
-    | Code
-    | Commands
-    | Lines
-    | Grid
-    | Tree
-    | Diff
-    | Facts
-    | Message
-    | Section
-    | Fold
-    | Intervals
-    | Scatter
-    | Pair
-  )[];
+  blocks: Block[];
   type: "section";
 }
 /**
@@ -360,26 +304,7 @@ export interface Fold {
   title: Span[];
   badges: Badge[];
   aside: string;
-  blocks: (
-    | Paragraph
-    | Heading
-    | Bullets
-    | Quote
-    | Rule
-    | Code
-    | Commands
-    | Lines
-    | Grid
-    | Tree
-    | Diff
-    | Facts
-    | Message
-    | Section
-    | Fold
-    | Intervals
-    | Scatter
-    | Pair
-  )[];
+  blocks: Block[];
   open: boolean;
   type: "fold";
 }
@@ -407,13 +332,15 @@ export interface Intervals {
 /**
  * A row of an interval chart. `text` says in words what is drawn; `reference` is a value to compare it with.
  *
+ * Without an estimate nothing is drawn, and the words say why.
+ *
  * Raises:
  *     ValueError: a number is NaN or infinite.
  */
 export interface Interval {
   label: string;
   text: string;
-  estimate: number;
+  estimate: number | null;
   low: number | null;
   high: number | null;
   detail: string;
@@ -422,6 +349,8 @@ export interface Interval {
 }
 /**
  * Points on two axes, each with a name, (from, to) and ticks.
+ *
+ * Its `figures` are listed with it, unless a table beside it has them.
  */
 export interface Scatter {
   caption: string;
@@ -440,6 +369,7 @@ export interface Scatter {
   y_axis: [number, number];
   x_ticks: [number, string][];
   y_ticks: [number, string][];
+  figures: boolean;
   type: "scatter";
 }
 /**
@@ -460,46 +390,8 @@ export interface Point {
 export interface Pair {
   left: string;
   right: string;
-  left_blocks: (
-    | Paragraph
-    | Heading
-    | Bullets
-    | Quote
-    | Rule
-    | Code
-    | Commands
-    | Lines
-    | Grid
-    | Tree
-    | Diff
-    | Facts
-    | Message
-    | Section
-    | Fold
-    | Intervals
-    | Scatter
-    | Pair
-  )[];
-  right_blocks: (
-    | Paragraph
-    | Heading
-    | Bullets
-    | Quote
-    | Rule
-    | Code
-    | Commands
-    | Lines
-    | Grid
-    | Tree
-    | Diff
-    | Facts
-    | Message
-    | Section
-    | Fold
-    | Intervals
-    | Scatter
-    | Pair
-  )[];
+  left_blocks: Block[];
+  right_blocks: Block[];
   type: "pair";
 }
 /**
@@ -1018,26 +910,7 @@ export interface Compared {
   b: string;
   view: View;
   pairs: PairRow[];
-  answers: (
-    | Paragraph
-    | Heading
-    | Bullets
-    | Quote
-    | Rule
-    | Code
-    | Commands
-    | Lines
-    | Grid
-    | Tree
-    | Diff
-    | Facts
-    | Message
-    | Section
-    | Fold
-    | Intervals
-    | Scatter
-    | Pair
-  )[];
+  answers: Block[];
   sides: View[];
   more: string;
 }
@@ -1065,26 +938,7 @@ export interface ComparePart {
  * What differs between two calls, and each of them in its column; one that is not there has no blocks.
  */
 export interface ComparedPart {
-  differing: (
-    | Paragraph
-    | Heading
-    | Bullets
-    | Quote
-    | Rule
-    | Code
-    | Commands
-    | Lines
-    | Grid
-    | Tree
-    | Diff
-    | Facts
-    | Message
-    | Section
-    | Fold
-    | Intervals
-    | Scatter
-    | Pair
-  )[];
+  differing: Block[];
   sides: View[];
 }
 export interface RunsListOperation {

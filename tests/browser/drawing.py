@@ -60,12 +60,33 @@ window.outlineOf = (html) =>
 """
 
 
-class Drawing:
-    """Shows snapshots one after the other."""
+# What an exported page draws with; it knows every kind of block, those too that no widget shows.
+PAGE = """
+const { show } = await import("/static/page.js");
+const sheet = document.createElement("link");
+await new Promise((done) => {
+  Object.assign(sheet, { rel: "stylesheet", href: "/static/page.css", onload: done });
+  document.head.append(sheet);
+});
+window.draw = (snapshot) => {
+  document.getElementById("host").replaceChildren();
+  const el = document.createElement("div");
+  document.getElementById("host").append(el);
+  window.shown = { el, ...show(el, snapshot) };
+};
+"""
 
-    def __init__(self, shown: Bare) -> None:
+
+class Drawing:
+    """Shows snapshots one after the other.
+
+    Args:
+        exported: as an exported page does, which has charts; else as a widget.
+    """
+
+    def __init__(self, shown: Bare, *, exported: bool = False) -> None:
         self.page, self.shown = shown.page, shown
-        self.page.evaluate(f"async () => {{ {PREPARE} }}")
+        self.page.evaluate(f"async () => {{ {PREPARE} {PAGE if exported else ''} }}")
 
     def show(self, given: View | dict[str, Any] | Any) -> None:
         self.page.evaluate("(snapshot) => window.draw(snapshot)", self._snapshot(given))
@@ -87,7 +108,9 @@ class Drawing:
 
 
 @contextmanager
-def drawing(browser: Browser, session: Session, theme: str = "light") -> Iterator[Drawing]:
+def drawing(
+    browser: Browser, session: Session, theme: str = "light", *, exported: bool = False
+) -> Iterator[Drawing]:
     empty = {
         "protocol": 1,
         "session": "none",
@@ -95,4 +118,4 @@ def drawing(browser: Browser, session: Session, theme: str = "light") -> Iterato
         "view": {"kind": "x", "title": "x", "blocks": []},
     }
     with bare(browser, session, empty, theme) as shown:
-        yield Drawing(shown)
+        yield Drawing(shown, exported=exported)

@@ -18,7 +18,8 @@ from reyn_jupyter import Session, Variant
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.notebook.render import to_html, view
 from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
-from reyn_jupyter.notebook.render.model import Intervals, Scatter, View
+from reyn_jupyter.notebook.render.chart_blocks import Intervals, Scatter
+from reyn_jupyter.notebook.render.model import View
 
 pytestmark = pytest.mark.browser
 
@@ -30,7 +31,7 @@ FEW = settings(max_examples=25, deadline=None, suppress_health_check=list(Health
 def page(
     browser: Browser, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
 ) -> Iterator[Drawing]:
-    with drawing(browser, Session(tmp_path_factory.mktemp("charts")), request.param) as made:
+    with drawing(browser, Session(tmp_path_factory.mktemp("charts")), request.param, exported=True) as made:
         yield made
         assert made.shown.complaints == [] and made.shown.elsewhere == []
 

@@ -1,22 +1,13 @@
-// Draws the blocks of a view, and draws them again where they changed.
+// Draws the blocks of a view.
 //
 // Invariant: elements, classes and words are those of the HTML that Python makes; buttons are all that is added. A
 // block that is malformed or of an unknown kind is named in its place, and its neighbours are drawn.
-import type { Code, Commands, Diff, Fold, Grid, Lines, Node as TreeNode, View } from "../protocol";
+import type { Block, Code, Commands, Diff, Fold, Grid, Lines, Node as TreeNode } from "../protocol";
 import type { Host } from "../sources/source";
 import { copyButton, insertButton } from "./copy";
-import { append, type Child, fill, h } from "./h";
-import { remember } from "./keep";
-import { drawGrid, sortAlike } from "./table";
+import { append, type Child, h } from "./h";
+import { drawGrid } from "./table";
 import { badges, inline, visible } from "./text";
-
-export type Block = View["blocks"][number];
-
-interface Piece {
-  block: Block;
-  json: string;
-  nodes: HTMLElement[];
-}
 
 export type Draw = (block: never, host?: Host) => HTMLElement[];
 const more = new Map<string, Draw>();
@@ -24,89 +15,19 @@ const more = new Map<string, Draw>();
 /** Teaches this module to draw a kind of block that not every view needs. */
 export const extend = (type: string, draw: Draw): void => void more.set(type, draw);
 
-const shown = new WeakMap<Element, Piece[]>();
-
 /** The elements of some blocks. */
 export const drawBlocks = (blocks: readonly Block[], host?: Host): HTMLElement[] =>
   blocks.flatMap((block) => drawBlock(block, host));
 
-/**
- * Puts blocks at the end of a box. Those that it shows already stay the very elements they are, so that selection,
- * focus and open folds survive; a box belongs to one list of blocks.
- */
-export function showBlocks(box: Element, blocks: readonly Block[], host?: Host): void {
-  const before = shown.get(box) ?? [];
-  const now = blocks.map((block) => ({ block: block ?? {}, json: JSON.stringify(block) }));
-  const shorter = Math.min(before.length, now.length);
-  let head = 0;
-  let tail = 0;
-  while (head < shorter && before[head]!.json === now[head]!.json) head += 1;
-  while (tail < shorter - head && before.at(-1 - tail)!.json === now.at(-1 - tail)!.json) tail += 1;
-  const end = before[before.length - tail]?.nodes[0] ?? null;
-  const changed = now.slice(head, now.length - tail).map(({ block, json }, place): Piece => {
-    const old = head + place < before.length - tail ? before[head + place]! : null;
-    if (old && amend(old, block, host)) return { block, json, nodes: old.nodes };
-    const nodes = drawBlock(block, host);
-    if (!old) for (const node of nodes) box.insertBefore(node, end);
-    else replace(old, block, nodes);
-    return { block, json, nodes };
-  });
-  for (const gone of before.slice(head + changed.length, before.length - tail))
-    gone.nodes.forEach((node) => node.remove());
-  shown.set(box, [...before.slice(0, head), ...changed, ...before.slice(before.length - tail)]);
-}
+type Show = (box: Element, blocks: readonly Block[], host?: Host) => void;
 
-function replace(old: Piece, block: Block, nodes: HTMLElement[]): void {
-  const restore = old.block.type === block.type ? remember(old.nodes) : null;
-  old.nodes[0]?.before(...nodes);
-  if (old.nodes[0] && nodes[0]) sortAlike(nodes[0], old.nodes[0]);
-  old.nodes.forEach((node) => node.remove());
-  restore?.(nodes);
-}
+/** Puts blocks at the end of a box. */
+export let showBlocks: Show = (box, blocks, host) => append(box, drawBlocks(blocks, host));
 
-/** Changes what is drawn into another block of its kind, where that is possible without drawing it anew. */
-function amend(old: Piece, block: Block, host?: Host): boolean {
-  try {
-    return amended(old, block, host);
-  } catch {
-    return false; // malformed: drawing it anew says so
-  }
-}
+/** Teaches this module to show blocks in such a way that others can be shown in their place later. */
+export const showWith = (show: Show): void => void (showBlocks = show);
 
-function amended(old: Piece, block: Block, host?: Host): boolean {
-  const before = old.block;
-  const element = old.nodes[0];
-  if (!element || before.type !== block.type) return false;
-  if (block.type === "fold" && before.type === "fold") {
-    const fold = element as HTMLDetailsElement;
-    // A fold that the person opened or closed stays so.
-    if (fold.open === before.open) fold.open = block.open;
-    const [summary, inner] = fold.children;
-    if (heading(before) !== heading(block)) fill(summary!, ...summaryOf(block));
-    showBlocks(inner!, block.blocks, host);
-    return true;
-  }
-  if (block.type === "section" && before.type === "section" && block.title === before.title) {
-    showBlocks(element, block.blocks, host);
-    return true;
-  }
-  if (
-    block.type === "code" &&
-    before.type === "code" &&
-    block.label === before.label &&
-    block.more === before.more
-  ) {
-    const text = element.querySelector("pre")?.firstChild;
-    if (!(text instanceof Text) || !block.text.startsWith(before.text)) return false;
-    text.appendData(visible(block.text.slice(before.text.length)));
-    return true;
-  }
-  return false;
-}
-
-const heading = (fold: Fold): string => JSON.stringify([fold.title, fold.badges, fold.aside]);
-
-function drawBlock(block: Block, host?: Host): HTMLElement[] {
+export function drawBlock(block: Block, host?: Host): HTMLElement[] {
   try {
     const drawn = draw(block, host);
     return (
@@ -202,7 +123,7 @@ function draw(block: Block, host?: Host): HTMLElement[] | undefined {
   }
 }
 
-const summaryOf = (fold: Fold): Child[] => [
+export const summaryOf = (fold: Fold): Child[] => [
   ...badges(fold.badges.slice(0, 1)),
   " ",
   h("span.r-what", {}, ...inline(fold.title)),

@@ -74,22 +74,22 @@ function drawRow(
 ): HTMLElement {
   const [first, last] = chart.axis as [number, number];
   const within = (value: number): boolean => first <= value && value <= last;
-  const estimate = place(row.estimate);
+  const estimate = row.estimate === null ? null : place(row.estimate);
   const zero = chart.zero === null ? null : place(chart.zero);
   const range = row.low === null || row.high === null ? [] : [row.low, row.high];
   const [low, high] = range.map(place);
   const values = [row.estimate, row.low, row.high, row.reference].filter((value) => value !== null);
-  const before = Math.min(...values) < first;
-  const after = Math.max(...values) > last;
+  const before = values.some((value) => value < first);
+  const after = values.some((value) => value > last);
   const said = before || after ? `${row.text}, beyond the axis` : row.text;
   const track = svg(
     "svg",
     { class: `r-track r-${row.tone}`, role: "img", "aria-label": `${row.label}: ${said}` },
-    chart.bars && svg("rect", { class: "r-fill", y: 4, width: estimate, height: 14 }),
+    chart.bars && estimate && svg("rect", { class: "r-fill", y: 4, width: estimate, height: 14 }),
     zero && line("r-zero", zero, 0, zero, 22),
     low && line("r-range", low, 11, high!, 11),
     range.filter(within).map((end) => line("r-range", place(end), 7, place(end), 15)),
-    within(row.estimate) && line("r-estimate", estimate, 4, estimate, 18),
+    estimate && within(row.estimate!) && line("r-estimate", estimate, 4, estimate, 18),
     row.reference !== null &&
       within(row.reference) &&
       svg("circle", { class: "r-reference", cx: place(row.reference), cy: 11, r: 4 }),
@@ -108,7 +108,8 @@ function drawRow(
 function drawScatter(chart: Scatter): HTMLElement[] {
   const x = (value: number): number => LEFT + share(value, chart.x_axis) * (RIGHT - LEFT);
   const y = (value: number): number => BOTTOM - share(value, chart.y_axis) * (BOTTOM - TOP);
-  const name = `${chart.y_name} against ${chart.x_name}, ${chart.points.length.toLocaleString("en")} points`;
+  const below = chart.figures ? "" : "; the table below has the figures";
+  const name = `${chart.y_name} against ${chart.x_name}, ${chart.points.length.toLocaleString("en")} points${below}`;
   const drawn = svg(
     "svg",
     {
@@ -130,6 +131,9 @@ function drawScatter(chart: Scatter): HTMLElement[] {
     text((LEFT + RIGHT) / 2, HEIGHT - 8, "middle", chart.x_name),
     ...drawPoints(chart.points, x, y),
   );
+  const caption = !!chart.caption && h("p.r-label", {}, h("strong", {}, visible(chart.caption)));
+  const box = h("div.r-scatter", { tabindex: 0, role: "region", "aria-label": "chart" }, caption, drawn);
+  if (!chart.figures) return [box];
   const column = { name: "", detail: "", right: false, header: true, wide: false, whole: false };
   const figures = drawGrid({
     type: "grid",
@@ -138,9 +142,8 @@ function drawScatter(chart: Scatter): HTMLElement[] {
     rows: chart.points.map((point) => [point.label, point.text]),
     more: "",
   });
-  const caption = !!chart.caption && h("p.r-label", {}, h("strong", {}, visible(chart.caption)));
   return [
-    h("div.r-scatter", { tabindex: 0, role: "region", "aria-label": "chart" }, caption, drawn),
+    box,
     h(
       "details.r-fold",
       {},

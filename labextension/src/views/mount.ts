@@ -6,7 +6,8 @@ import { PROTOCOL } from "../sources/protocol-version";
 import type { Live, Snapshot, Source, ViewFunction } from "../sources/source";
 import { copyButton, insertButton } from "./copy";
 import { type Child, fill, h } from "./h";
-import { drawView, redraw, visible } from "./view";
+import { redraw } from "./update";
+import { drawView, visible } from "./view";
 
 export type Kinds = { [K in Live["type"]]?: ViewFunction<Extract<Live, { type: K }>> };
 

@@ -1,7 +1,8 @@
 // What a viewer of runs draws of a line, and of each side of what stands behind it.
 import type { Operations, Source } from "../sources/source";
 import { type Child, fill, h } from "./h";
-import { badges, showBlocks, visible } from "./view";
+import { showBlocks } from "./update";
+import { badges, visible } from "./view";
 
 export type Opened = Operations["trace.open"]["answer"];
 export type Part = Operations["trace.part"]["answer"];

@@ -12,7 +12,8 @@ import { fill, h } from "./h";
 import { asker } from "./patience";
 import { type StoredButton, storedButton } from "./stored";
 import { drawRow, drawSide, firstRow, type Opened, type Part, type Row, standing } from "./trace-steps";
-import { drawView, redraw, visible } from "./view";
+import { redraw } from "./update";
+import { drawView, visible } from "./view";
 
 const PACE = 300; // ms between two looks at a run that goes on
 const TICK = 2000; // and without any word of it

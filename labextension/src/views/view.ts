@@ -1,11 +1,11 @@
 // A view as elements: the heading, the facts and the blocks, in the shape of the HTML that Python makes.
-import type { View } from "../protocol";
+import type { Block, View } from "../protocol";
 import type { Host } from "../sources/source";
-import { type Block, showBlocks } from "./blocks";
+import { showBlocks } from "./blocks";
 import { fill, h } from "./h";
 import { badges, visible } from "./text";
 
-export { type Block, drawBlocks, showBlocks } from "./blocks";
+export { drawBlocks } from "./blocks";
 export { badges, inline, visible } from "./text";
 
 /** @param host offers what the page around can do: "insert cell" beside ready lines */
@@ -16,12 +16,12 @@ export function drawView(view: View, host?: Host): HTMLElement {
     h("div.r-head", {}, h("div.r-top"), h("div.r-facts")),
     h("div.r-body"),
   );
-  redraw(element, view, host);
+  fillView(element, view, host);
   return element;
 }
 
-/** Shows another state of the object in the element that `drawView` made: only what differs is touched. */
-export function redraw(element: HTMLElement, view: View, host?: Host): void {
+/** Puts a state of the object into the element that `drawView` made; see `redraw`. */
+export function fillView(element: HTMLElement, view: View, host?: Host): void {
   const label = [...visible(`${view.kind}: ${view.title}`)].slice(0, 120).join("");
   if (element.getAttribute("aria-label") !== label) element.setAttribute("aria-label", label);
   const [head, body] = element.children as unknown as [Element, Element];

@@ -4,7 +4,6 @@ import { lazy } from "../sources/lazy";
 import type { Snapshot, Source } from "../sources/source";
 import { WidgetSource } from "../sources/widget";
 import { h } from "../views/h";
-import "../views/chart";
 import { type Kinds, mount } from "../views/mount";
 
 interface Traits extends Record<string, unknown> {

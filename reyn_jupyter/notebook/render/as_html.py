@@ -1,7 +1,7 @@
 """A view as static HTML: one scoped style, no script, nothing loaded.
 
 Invariant: every text goes through `escaped` (hidden characters shown, then escaped), and whatever the view holds, the
-HTML keeps to 32 KB with every tag closed.
+HTML keeps to 32 KB (a report to 96 KB) with every tag closed.
 """
 
 from __future__ import annotations
@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from reyn_jupyter.notebook.render.charts import has_charts, scatter_fold, scatter_table
-from reyn_jupyter.notebook.render.fit import byte_size, fit, leading
+from reyn_jupyter.notebook.render.chart_blocks import Intervals, Scatter
+from reyn_jupyter.notebook.render.charts import has_charts, scatter_fold, scatter_table, titles_of
+from reyn_jupyter.notebook.render.fit import ROOMY, byte_size, fit, leading, named_left_out
 from reyn_jupyter.notebook.render.html_charts import (
     interval_row,
     intervals_closing,
@@ -21,6 +22,7 @@ from reyn_jupyter.notebook.render.html_parts import (
     badge_row,
     escaped,
     escaped_within,
+    head_of,
     heading,
     inline,
     table_cell,
@@ -35,7 +37,6 @@ from reyn_jupyter.notebook.render.model import (
     Fold,
     Grid,
     Heading,
-    Intervals,
     Lines,
     Message,
     Node,
@@ -43,7 +44,6 @@ from reyn_jupyter.notebook.render.model import (
     Paragraph,
     Quote,
     Rule,
-    Scatter,
     Section,
     Span,
     Tree,
@@ -53,32 +53,30 @@ from reyn_jupyter.notebook.render.style import style
 from reyn_jupyter.notebook.render.untrusted import visible
 
 HTML_BYTES = 32 * 1024
+REPORT_BYTES = 96 * 1024
 
 
 def to_html(view: View) -> str:
-    """The view as one self-contained element, at most 32 KB.
+    """The view as one self-contained element, at most 32 KB (a report: 96 KB).
 
     Whatever had to be left out is announced in its place, with what gives all of it.
     """
-    head = _head(view)
+    head = head_of(view)
     label = escape(visible(f"{view.kind}: {view.title}")[:120])
     css = style(has_charts(view.blocks))
     opening = f'<div class="reyn-view" role="group" aria-label="{label}"><style>{css}</style>'
     page = _Page(view.knob)
-    room = HTML_BYTES - byte_size(opening) - byte_size(head) - byte_size(page.left_out) - 64
-    body = "".join(page.blocks(view.blocks, room)) + (page.left_out if page.dropped else "")
+    roomy = view.kind in ROOMY
+    titles = titles_of(view.blocks) if roomy else []
+    longest = byte_size(page.left_out([title for title in titles if title]))
+    room = (REPORT_BYTES if roomy else HTML_BYTES) - byte_size(opening) - byte_size(head) - longest - 64
+    parts = page.blocks(view.blocks, room, ordered=roomy)
+    body = "".join(parts)
+    if page.dropped:
+        body += page.left_out(
+            [title for title, part in zip(titles, parts, strict=False) if title and not part]
+        )
     return f'{opening}{head}<div class="r-body">{body}</div></div>'
-
-
-def _head(view: View) -> str:
-    facts = " · ".join(escaped(fact) for fact in view.facts)
-    return (
-        '<div class="r-head"><div class="r-top">'
-        f'<span class="r-title" role="heading" aria-level="3"><strong>{escaped(view.title)}</strong></span> '
-        f"{badge_row(view.badges)}</div>"
-        + (f'<div class="r-facts">{facts}</div>' if facts else "")
-        + "</div>"
-    )
 
 
 class _Page:
@@ -87,10 +85,12 @@ class _Page:
     def __init__(self, knob: str) -> None:
         self._knob = knob
         self.dropped = False
-        self.left_out = self._more("… parts were left out to keep this display small")
 
-    def blocks(self, blocks: Sequence[Block], limit: int | None) -> list[str]:
-        parts = fit(blocks, limit, self.block)
+    def left_out(self, titles: Sequence[str]) -> str:
+        return self._more(named_left_out(titles))
+
+    def blocks(self, blocks: Sequence[Block], limit: int | None, *, ordered: bool = False) -> list[str]:
+        parts = fit(blocks, limit, self.block, ordered=ordered)
         self.dropped = self.dropped or not all(parts)
         return parts
 
@@ -133,7 +133,7 @@ class _Page:
                 return self._message(block, limit)
             case Section():
                 title = f'<div class="r-sec"><p class="r-label"><strong>{escaped(block.title)}</strong></p>'
-                return self._around(title, block.blocks, "</div>", limit)
+                return self._around(title, block.blocks, "</div>", limit, alone=False)
             case Fold():
                 return self._fold(block, limit)
             case Intervals():
@@ -157,9 +157,13 @@ class _Page:
             return whole
         return f"{opening}{inline(spans, limit - len(opening) - len(closing))}{closing}"
 
-    def _around(self, opening: str, blocks: Sequence[Block], closing: str, limit: int | None) -> str:
+    def _around(
+        self, opening: str, blocks: Sequence[Block], closing: str, limit: int | None, *, alone: bool = True
+    ) -> str:
+        """`alone`: what is around says something even where nothing fits into it; a heading over nothing does not."""
         room = None if limit is None else limit - byte_size(opening) - byte_size(closing)
-        return f"{opening}{''.join(self.blocks(blocks, room))}{closing}"
+        parts = self.blocks(blocks, room)
+        return f"{opening}{''.join(parts)}{closing}" if alone or not blocks or any(parts) else ""
 
     def _rows(
         self, opening: str, rows: Sequence[str], closing: str, limit: int | None, what: str, more: str = ""
@@ -288,7 +292,10 @@ class _Page:
 
     def _scatter(self, chart: Scatter, limit: int | None) -> str:
         """The drawing over its figures; where both do not fit, as many of the figures as do."""
-        whole = scatter_figure(chart) + self._fold(scatter_fold(chart), None)
+        drawn = scatter_figure(chart)
+        if not chart.figures:
+            return drawn  # the table that has them stands beside it
+        whole = drawn + self._fold(scatter_fold(chart), None)
         if limit is None or byte_size(whole) <= limit:
             return whole
         return self._grid(scatter_table(chart), limit)

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from itertools import count
 
+from reyn_jupyter.notebook.render.chart_blocks import Intervals, Scatter
 from reyn_jupyter.notebook.render.model import (
     Block,
     Bullets,
@@ -19,7 +21,6 @@ from reyn_jupyter.notebook.render.model import (
     Fold,
     Grid,
     Heading,
-    Intervals,
     Lines,
     Message,
     Node,
@@ -27,7 +28,6 @@ from reyn_jupyter.notebook.render.model import (
     Paragraph,
     Quote,
     Rule,
-    Scatter,
     Section,
     Span,
     Tree,
@@ -76,8 +76,13 @@ def _block(block: Block, depth: int) -> list[str]:  # noqa: C901 - one line a ki
         case Heading():
             return [_title(_words(block.spans), depth)]
         case Bullets():
-            mark = "-" if block.start is None else "1."
-            return ["\n".join(f"{mark} {' '.join(_blocks(item, depth))}" for item in block.items)]
+            marks = ("-" if block.start is None else f"{block.start + place}." for place in count())
+            return [
+                "\n".join(
+                    f"{mark} {' '.join(_blocks(item, depth))}"
+                    for mark, item in zip(marks, block.items, strict=False)
+                )
+            ]
         case Quote():
             return [f"> {part}" for part in _blocks(block.blocks, depth)]
         case Rule():
@@ -89,7 +94,7 @@ def _block(block: Block, depth: int) -> list[str]:  # noqa: C901 - one line a ki
         case Lines():
             return [_text(block.label), _fence("\n".join(block.lines)), _text(block.more)]
         case Grid():
-            names = [column.name for column in block.columns]
+            names = [f"{column.name} {column.detail}".strip() for column in block.columns]
             table = _table(names, [[cell.text for cell in row] for row in block.rows])
             return [_text(block.caption), table, _text(block.more)]
         case Tree():
@@ -119,8 +124,10 @@ def _block(block: Block, depth: int) -> list[str]:  # noqa: C901 - one line a ki
                 _text(block.more),
             ]
         case Scatter():
+            if not block.figures:
+                return []  # the table that has them stands beside it
             points = [[point.label, point.text] for point in block.points]
-            return [_text(block.caption), _table(["", f"{block.y_name} at {block.x_name}"], points)]
+            return [_text(block.caption), _table(["", f"{block.y_name}, {block.x_name}"], points)]
         case Pair():
             left = [_title(_text(block.left), depth), *_blocks(block.left_blocks, depth + 1)]
             return [*left, _title(_text(block.right), depth), *_blocks(block.right_blocks, depth + 1)]

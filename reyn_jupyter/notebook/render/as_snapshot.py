@@ -1,7 +1,8 @@
 """A view as JSON: what a display keeps for hosts that draw it themselves.
 
-Invariant: at most 24 KB as compact UTF-8, whatever the view holds; every text has passed `visible`, so that it can be
-encoded and shows what it hides. What had to be left out is announced in its place, in the words of the HTML.
+Invariant: at most 24 KB (a report: 72 KB) as compact UTF-8, whatever the view holds; every text has passed `visible`,
+so that it can be encoded and shows what it hides. What had to be left out is announced in its place, in the words of
+the HTML.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.notebook.render.fit import LEAST, fair
+from reyn_jupyter.notebook.render.charts import titles_of
+from reyn_jupyter.notebook.render.fit import LEAST, ROOMY, fair, first_whole, named_left_out
 from reyn_jupyter.notebook.render.model import Cell, View, packed
 from reyn_jupyter.notebook.render.untrusted import visible
 
@@ -19,19 +21,20 @@ if TYPE_CHECKING:
     from reyn_jupyter.notebook.serving.protocol import Live
 
 SNAPSHOT_BYTES = 24 * 1024
+REPORT_BYTES = 72 * 1024
 _LEAST_TEXT = 40  # bytes of a tree's value that are worth showing
 _SMALL = "left out to keep this display small"
 
 Json = dict[str, Any]
 
 
-def to_snapshot(view: View, session_id: str, live: Live | None = None, limit: int = SNAPSHOT_BYTES) -> Json:
+def to_snapshot(view: View, session_id: str, live: Live | None = None, limit: int | None = None) -> Json:
     """What a display holds, as JSON of at most `limit` bytes.
 
     Args:
         session_id: of the kernel session that `live` belongs to.
         live: what a view may go on with while that session lives.
-        limit: bytes; 24 KB unless it is for a page of its own.
+        limit: bytes, for a page of its own; 24 KB, for a report 72 KB, when None.
 
     Example:
         >>> to_snapshot(View("status", "Ready"), "s")["view"]["title"]
@@ -47,12 +50,16 @@ def to_snapshot(view: View, session_id: str, live: Live | None = None, limit: in
         "view": whole,
         "live": None if live is None else live.model_dump(mode="json"),
     }
-    if json_size(made) > limit:
+    roomy = view.kind in ROOMY
+    bound = limit if limit is not None else REPORT_BYTES if roomy else SNAPSHOT_BYTES
+    if json_size(made) > bound:
         cutter = _Cutter(whole["knob"])
+        titles = titles_of(view.blocks) if roomy else []
         whole["blocks"] = []
-        room = limit - json_size(made) - json_size(cutter.left_out)
-        kept = cutter.blocks(blocks, room)
-        whole["blocks"] = [*kept, cutter.left_out] if cutter.dropped else kept
+        room = bound - json_size(made) - json_size(cutter.left_out([each for each in titles if each]))
+        kept = cutter.blocks(blocks, room, ordered=roomy)
+        gone = [title for place, title in enumerate(titles) if title and place in cutter.gone]
+        whole["blocks"] = [*kept, cutter.left_out(gone)] if cutter.dropped else kept
     return made
 
 
@@ -102,24 +109,29 @@ class _Cutter:
     def __init__(self, knob: str) -> None:
         self._end = f"; all of it: {knob}" if knob else ""
         self.dropped = False
-        self.left_out = self._note(f"… parts were {_SMALL}{self._end}")
+        self.gone: set[int] = set()  # places of blocks that were left out, of the list that was cut last
 
-    def blocks(self, blocks: Sequence[Json], limit: int) -> list[Json]:
-        """Blocks that are small whole, the others with equal parts of what is left."""
+    def left_out(self, titles: Sequence[str]) -> Json:
+        return self._note(f"{named_left_out(titles)}{self._end}")
+
+    def blocks(self, blocks: Sequence[Json], limit: int, *, ordered: bool = False) -> list[Json]:
+        """Blocks that are small whole, the others with equal parts of what is left; `ordered`: the first ones whole."""
         sizes = [json_size(block) + 1 for block in blocks]
         if sum(sizes) <= limit:
             return list(blocks)
-        shares = fair(sizes, limit)
+        shares = first_whole(sizes, limit) if ordered else fair(sizes, limit)
         if max(shares, default=0) < LEAST:
             kept = list(blocks[: _leading(blocks, limit)])
             self.dropped = self.dropped or len(kept) < len(blocks)
+            self.gone = set(range(len(kept), len(blocks)))
             return kept
-        made: list[Json] = []
-        for block, size, share in zip(blocks, sizes, shares, strict=True):
-            parts = [block] if size <= share else self._cut(block, share)
-            self.dropped = self.dropped or not parts
-            made += parts
-        return made
+        made = [
+            [block] if size <= share else self._cut(block, share)
+            for block, size, share in zip(blocks, sizes, shares, strict=True)
+        ]
+        self.gone = {place for place, parts in enumerate(made) if not parts}
+        self.dropped = self.dropped or bool(self.gone)
+        return [part for parts in made for part in parts]
 
     def _cut(self, block: Json, limit: int) -> list[Json]:
         made = self._shorter(block, limit)

@@ -1,16 +1,17 @@
 """A view as plain text: for terminals, logs and screen readers.
 
-Invariant: every text passes `visible`; columns line up also for wide and combining letters; at most 4 KB, whatever
-the view holds. Folds that are closed show their summary line alone.
+Invariant: every text passes `visible`; columns line up also for wide and combining letters; at most 4 KB (a report:
+20 KB), whatever the view holds. Folds that are closed show their summary line alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from reyn_jupyter.notebook.render.charts import scatter_table
+from reyn_jupyter.notebook.render.chart_blocks import Intervals, Scatter
+from reyn_jupyter.notebook.render.charts import scatter_table, titles_of
 from reyn_jupyter.notebook.render.columns import clip_width, text_table
-from reyn_jupyter.notebook.render.fit import byte_size, fit, leading
+from reyn_jupyter.notebook.render.fit import ROOMY, byte_size, fit, leading, named_left_out
 from reyn_jupyter.notebook.render.model import (
     Block,
     Bullets,
@@ -21,7 +22,6 @@ from reyn_jupyter.notebook.render.model import (
     Fold,
     Grid,
     Heading,
-    Intervals,
     Lines,
     Message,
     Node,
@@ -29,7 +29,6 @@ from reyn_jupyter.notebook.render.model import (
     Paragraph,
     Quote,
     Rule,
-    Scatter,
     Section,
     Span,
     Tree,
@@ -39,20 +38,27 @@ from reyn_jupyter.notebook.render.text_charts import intervals_lines
 from reyn_jupyter.notebook.render.untrusted import visible
 
 TEXT_BYTES = 4 * 1024
+REPORT_BYTES = 20 * 1024
 _TREE_LINE = 110
 _AIRY = (Paragraph, Bullets, Quote, Code, Grid, Lines, Tree, Intervals, Scatter)
 
 
 def to_text(view: View) -> str:
-    """The view as text of at most 4 KB; whatever was left out is announced in its place."""
+    """The view as text of at most 4 KB (a report: 20 KB); whatever was left out is announced in its place."""
     badges = "".join(f"  [{badge.text}]" for badge in view.badges)
     head = visible(view.title + badges)
     if view.facts:
         head += "\n" + visible(" · ".join(view.facts))
-    page = _Page(view.knob)
+    roomy = view.kind in ROOMY
+    page = _Page(view.knob, roomy=roomy)
     head = _clip(head, TEXT_BYTES // 4)
-    parts = fit(view.blocks, TEXT_BYTES - byte_size(head) - byte_size(page.cut) - 2, page.spaced)
-    end = page.cut if page.dropped or not all(parts) else ""
+    blocks = [block for block in view.blocks if _shown(block)]
+    titles = titles_of(blocks) if roomy else []
+    room = (REPORT_BYTES if roomy else TEXT_BYTES) - byte_size(head) - 2
+    room -= byte_size(page.left_out([title for title in titles if title]))
+    parts = fit(blocks, room, page.spaced, ordered=roomy)
+    gone = [title for title, part in zip(titles, parts, strict=False) if title and not part]
+    end = page.left_out(gone) if page.dropped or not all(parts) else page.folded if roomy else ""
     return "\n".join(part for part in (head, "".join(parts).rstrip("\n"), end.rstrip("\n")) if part)
 
 
@@ -73,22 +79,52 @@ def _words(spans: Sequence[Span]) -> str:
     return visible("".join(parts))
 
 
+def _shown(block: Block) -> bool:
+    """Whether a block is anything in text: a drawing whose figures stand in a table beside it is not."""
+    return not isinstance(block, Scatter) or block.figures
+
+
+def _least(block: Block) -> int:
+    """The lines without which the start of a block says nothing: its headings and a row."""
+    match block:
+        case Grid():
+            return 4 if any(column.detail for column in block.columns) else 3
+        case Intervals():
+            return 2 if block.caption else 1
+        case _:
+            return 0
+
+
 class _Page:
     """Draws the blocks of one view; every block is lines that end with a newline."""
 
-    def __init__(self, knob: str) -> None:
+    def __init__(self, knob: str, *, roomy: bool = False) -> None:
         self.dropped = False
+        self._knob, self._roomy = knob, roomy
+        self._closed = False
         self.cut = visible(f"… cut here; all of it: {knob}\n" if knob else "… cut here\n")
 
+    @property
+    def folded(self) -> str:
+        """The line that says where to read what a report has folded away, which nothing in a text unfolds."""
+        return visible(f"▸ is folded; all of it: {self._knob}") if self._knob and self._closed else ""
+
+    def left_out(self, titles: Sequence[str]) -> str:
+        """The line at the end, which names what is not there at all."""
+        if not titles:
+            return self.cut
+        return visible(named_left_out(titles) + (f"; all of it: {self._knob}" if self._knob else "")) + "\n"
+
     def blocks(self, blocks: Sequence[Block], limit: int | None) -> str:
-        parts = fit(blocks, limit, self.block)
+        parts = fit([block for block in blocks if _shown(block)], limit, self.block)
         self.dropped = self.dropped or not all(parts)
         return "".join(parts)
 
     def spaced(self, block: Block, limit: int | None) -> str:
         """A block at the top, with a blank line after what reads better with one."""
         text = self.block(block, limit if limit is None else limit - 1)
-        return text + "\n" if text and isinstance(block, _AIRY) else text
+        airy = isinstance(block, _AIRY) or (self._roomy and isinstance(block, Section))
+        return text + "\n" if text and airy else text
 
     def block(self, block: Block, limit: int | None) -> str:
         lines = self._lines_of(block, limit)
@@ -99,6 +135,8 @@ class _Page:
         if room < 0:
             return ""
         kept = leading([f"{line}\n" for line in lines], room)
+        if kept < _least(block):
+            return ""  # a heading over nothing
         start = "".join(f"{line}\n" for line in lines[:kept])
         if not kept and lines:
             start = _clip(lines[0], room - 1) + "\n" if room > 8 else ""
@@ -131,7 +169,7 @@ class _Page:
             case Lines():
                 return self._numbered(block)
             case Grid():
-                return text_table(block)
+                return text_table(block, whole=self._roomy)
             case Tree():
                 return [*_tree(block.root, 0), *self._more(block.more)]
             case Diff():
@@ -150,7 +188,10 @@ class _Page:
                     *([f"  {visible(block.hint)}"] if block.hint else []),
                 ]
             case Section():
-                return [visible(block.title), *(f"  {line}" for line in self._inner(block.blocks, limit))]
+                inner = self._inner(block.blocks, limit)
+                if block.blocks and not any(line and line != self.cut.rstrip("\n") for line in inner):
+                    return []  # a heading over nothing
+                return [visible(block.title), *(f"  {line}".rstrip() for line in inner)]
             case Fold():
                 return self._fold(block, limit)
             case Intervals():
@@ -191,7 +232,10 @@ class _Page:
         badges = "".join(f"  [{badge.text}]" for badge in fold.badges)
         aside = f"  {fold.aside}" if fold.aside else ""
         line = visible(f"▸ {_words(fold.title).rstrip()}{badges}{aside}")
-        return [line, *(f"    {inner}" for inner in self._inner(fold.blocks, limit))] if fold.open else [line]
+        if not fold.open:
+            self._closed = True
+            return [line]
+        return [line, *(f"    {inner}" for inner in self._inner(fold.blocks, limit))]
 
 
 def _facts(block: Facts) -> list[str]:

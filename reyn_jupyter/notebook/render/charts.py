@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from reyn_jupyter.notebook.render.chart_blocks import Interval, Intervals, Scatter
 from reyn_jupyter.notebook.render.model import (
     Block,
     Bullets,
@@ -18,11 +19,8 @@ from reyn_jupyter.notebook.render.model import (
     Column,
     Fold,
     Grid,
-    Interval,
-    Intervals,
     Pair,
     Quote,
-    Scatter,
     Section,
     Span,
 )
@@ -64,7 +62,7 @@ def figure(value: float) -> str:
 def beyond(row: Interval, axis: Axis) -> tuple[bool, bool]:
     """Whether something of a row lies before the axis' beginning, and after its end."""
     values = [value for value in (row.estimate, row.low, row.high, row.reference) if value is not None]
-    return min(values) < axis[0], max(values) > axis[1]
+    return any(value < axis[0] for value in values), any(value > axis[1] for value in values)
 
 
 def words(row: Interval, axis: Axis) -> str:
@@ -144,6 +142,24 @@ def scatter_table(chart: Scatter) -> Grid:
 def scatter_fold(chart: Scatter) -> Fold:
     """The figures of a scatter chart, to open below it."""
     return Fold((Span("In figures"),), blocks=(scatter_table(chart),))
+
+
+def _title_of(block: Block) -> str:
+    """What a block is called, where it is called anything."""
+    match block:
+        case Section():
+            return block.title
+        case Fold():
+            return "".join(span.text for span in block.title).strip()
+        case Intervals() | Scatter() | Grid():
+            return block.caption
+        case _:
+            return ""
+
+
+def titles_of(blocks: Sequence[Block]) -> list[str]:
+    """What each block is called, short enough to be listed; "" where it is called nothing."""
+    return [visible(_title_of(block))[:60] for block in blocks]
 
 
 def has_charts(blocks: Sequence[Block]) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.notebook.render import figures
+from reyn_jupyter.notebook.render.chart_blocks import Interval, Intervals
 from reyn_jupyter.notebook.render.model import (
     Badge,
     Block,
@@ -14,8 +15,6 @@ from reyn_jupyter.notebook.render.model import (
     Commands,
     Facts,
     Grid,
-    Interval,
-    Intervals,
     Message,
     Paragraph,
     Section,
@@ -23,7 +22,16 @@ from reyn_jupyter.notebook.render.model import (
     Tone,
     View,
 )
-from reyn_jupyter.notebook.render.study_charts import PERCENT, beside, differences, measured, percent, points
+from reyn_jupyter.notebook.render.study_charts import (
+    PERCENT,
+    beside,
+    differences,
+    legend,
+    measured,
+    percent,
+    points,
+    tone_of,
+)
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.comparison import Comparison
@@ -44,9 +52,11 @@ def comparison_view(found: Comparison, look: Look) -> View:
     notes = [*found.warnings]
     for name in (found.a, found.b):
         if found.missing[name]:
-            notes.append(f"{name}: {found.missing[name]} trials are missing (errors and timeouts).")
+            lacking = figures.count(found.missing[name], "trial is", "trials are")
+            notes.append(f"{name}: {lacking} missing (errors and timeouts).")
         if found.not_applicable[name]:
-            notes.append(f"{name}: the check does not apply to {found.not_applicable[name]} trials.")
+            untold = figures.count(found.not_applicable[name], "trial")
+            notes.append(f"{name}: the check does not apply to {untold}.")
     if found.bounds is not None:
         low, high = found.bounds
         notes.append(
@@ -92,14 +102,16 @@ def recommendation_view(found: Recommendation, look: Look) -> View:
             each.rate.low,
             each.rate.high,
             beside(f"≈ {each.tokens:,.0f} tokens a trial", found.source),
-            tone="good" if each is found.chosen else "plain",
+            tone="good" if each is found.chosen else tone_of(found.source),
         )
         for each in found.candidates
     )
-    blocks.append(Intervals(found.check, rows, (0.0, 1.0), PERCENT, bars=True))
+    said = legend(found.chosen.rate.level)
+    blocks.append(Intervals(found.check, rows, (0.0, 1.0), PERCENT, bars=True, legend=said))
     blocks += differences(found.evidence, look)
     blocks += [Message(look.text(warning, 500), "warn") for warning in found.warnings]
     blocks.append(Code(found.yaml, "for reyn.yaml"))
+    blocks.append(Paragraph((Span(look.text(found.measured_with, 300), ("muted",)),)))
     if found.source == "real":
         blocks.append(Commands(("study.recommend().write()",), "To write it"))
     tones: dict[str, Tone] = {"clear": "good", "leaning": "warn", "too little evidence": "bad"}

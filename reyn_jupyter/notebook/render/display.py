@@ -66,7 +66,9 @@ def view(
     kind = type(shown)
     drawing = _STUDIES.get(f"{kind.__module__}.{kind.__qualname__}")
     if drawing is None:
-        raise TypeError(f"there is no view of {kind.__name__}")
+        raise TypeError(
+            f"{kind.__name__} is nothing that the session or a study returns; there is no view of it"
+        )
     draw = getattr(import_module(f"reyn_jupyter.notebook.render.{drawing[0]}"), drawing[1])
     made: View = draw(shown, look)
     return made
@@ -96,6 +98,11 @@ _STUDIES: dict[str, tuple[str, str]] = {
     f"{_EVALUATION}.study_plan.StudyPlan": ("study_runs", "plan_view"),
     f"{_EVALUATION}.progress.Progress": ("study_runs", "progress_view"),
     f"{_EVALUATION}.progress.RunSummary": ("study_runs", "summary_view"),
+    f"{_EVALUATION}.suite.Suite": ("suites", "suite_view"),
+    f"{_EVALUATION}.scenario.Scenario": ("suites", "scenario_view"),
+    f"{_EVALUATION}.variant.Variant": ("suites", "variant_view"),
+    f"{_EVALUATION}.catalogs.Catalog": ("suites", "catalog_view"),
+    f"{_EVALUATION}.budget.Budget": ("suites", "budget_view"),
     f"{_EVALUATION}.trials.TrialTable": ("study_runs", "trials_view"),
     f"{_EVALUATION}.trials.TrialView": ("study_runs", "trial_view"),
 }

@@ -1,4 +1,7 @@
-"""The trials behind a failure, side by side."""
+"""The trials behind a failure, side by side under what both were asked.
+
+Invariant: whose failures these are is said, and a trial that no real model made is marked.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from reyn_jupyter.notebook.render import figures
 from reyn_jupyter.notebook.render.model import (
     Badge,
     Block,
@@ -28,7 +32,14 @@ if TYPE_CHECKING:
 _CALLS = 8
 
 
-def failures(shown: Sequence[Failure], look: Look) -> list[Block]:
+def failures(shown: Sequence[Failure], failed: int, check: str, look: Look) -> list[Block]:
+    """The section of a report.
+
+    Args:
+        shown: those to look at first.
+        failed: how many there are.
+        check: the name of the check that they failed.
+    """
     folds: list[Block] = []
     times = Counter((each.scenario, each.reason) for each in shown)
     for each in shown:
@@ -39,41 +50,53 @@ def failures(shown: Sequence[Failure], look: Look) -> list[Block]:
             Span(look.line(each.scenario, 80), ("strong",)),
             Span(f" {look.line(each.reason, 160)}", ("muted",)),
         )
+        asked = Paragraph((Span("asked: ", ("muted",)), Span(look.text(each.asked, 600))))
         mine = (Message(look.text(each.reason, 300), "bad"), *transcript(each.trial, look))
-        inner: tuple[Block, ...] = mine
+        inner: tuple[Block, ...] = (asked, *mine)
         if each.beside is not None:
             other = (
                 Message(look.text(each.beside_reason or "not graded", 300), "muted"),
                 *transcript(each.beside, look),
             )
             inner = (
+                asked,
                 Pair(look.line(each.beside.variant, 60), look.line(each.trial.variant, 60), other, mine),
             )
         aside = look.line(each.family, 40) + (f" · {again} times" if again > 1 else "")
         badges = [Badge("failed", "bad")]
         badges += [Badge(each.trial.source, "warn")] if each.trial.source != "real" else []
         folds.append(Fold(title, tuple(badges), aside, inner))
-    return [Section("Failures", tuple(folds))] if folds else []
+    if not folds:
+        return []
+    first = shown[0]
+    whose = f"Failures of {look.line(first.trial.variant, 60)}"
+    whose += f", beside {look.line(first.beside.variant, 60)}" if first.beside is not None else ""
+    if failed > len(shown):
+        knob = f'study.trials.of("{look.line(first.trial.variant, 60)}").failed("{check}")'
+        folds.append(Message(f"{len(shown)} of {failed:,} failed trials; all of them: {knob}", "muted"))
+    return [Section(whose, tuple(folds))]
 
 
 def transcript(trial: Trial, look: Look) -> tuple[Block, ...]:
+    """What a trial did, call by call, and what it said."""
     lines = [_call(fact, look) for fact in trial.calls[:_CALLS]]
-    if len(trial.calls) > _CALLS:
-        lines.append(f"… {len(trial.calls) - _CALLS} more calls")
+    if (left := len(trial.calls) - _CALLS) > 0:
+        lines.append((Span(f"… {figures.count(left, 'more call')}"),))
     if trial.outcome != "ok":
-        lines.append(f"{trial.outcome}: {look.line(trial.error or '', 160)}")
-    answer = (Code(look.text(trial.answer, 500), "answer"),) if trial.answer else ()
-    items = tuple((Paragraph((Span(line),)),) for line in lines or ["no call"])
-    return (Bullets(items, start=1), *answer)
+        lines.append((Span(f"{trial.outcome}: {look.line(trial.error or '', 160)}"),))
+    said = trial.answer.strip() if trial.answer else ""
+    answer = (Code(look.text(said, 500), "answer"),) if said else ()
+    items = tuple((Paragraph(line),) for line in lines)
+    return (Bullets(items, start=1) if items else Message("no call", "muted"), *answer)
 
 
-def _call(fact: CallFact, look: Look) -> str:
+def _call(fact: CallFact, look: Look) -> tuple[Span, ...]:
     said_ = {True: "✓", False: "✗", None: "…"}[fact.ok]
     name = fact.wrapper if fact.name is None or fact.name == fact.wrapper else f"{fact.wrapper} → {fact.name}"
     arguments = (
-        look.line(json.dumps(fact.args, ensure_ascii=False, default=str), 120)
+        look.line(json.dumps(fact.args, ensure_ascii=False, default=str), 120) + " "
         if fact.args not in (None, {})
         else ""
     )
     state = f"{said_} {fact.problem}" if fact.problem else said_
-    return f"{look.line(name, 100)} {arguments} {state}".replace("  ", " ")
+    return Span(look.line(name, 100), ("code",)), Span(f" {arguments}", ("muted",)), Span(state)

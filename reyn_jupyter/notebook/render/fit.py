@@ -1,7 +1,8 @@
 """How much of a view fits: a budget in bytes, shared fairly.
 
 Invariant: what `fit` returns never passes its limit. Blocks that are small enough are whole; the others share what is
-left in equal parts, so that one huge block never swallows its neighbours. A block that is left out is "".
+left in equal parts, so that one huge block never swallows its neighbours. A block that is left out is "". A report is
+read from its beginning, so there the first blocks are whole before the later ones get more than a part.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+# Kinds of views that may take several times the usual size: a report comes once a study, not once a call.
+ROOMY = frozenset({"report"})
 LEAST = 160  # bytes; where a fair share is less, the first blocks are shown whole and the others not at all
 
 
@@ -33,10 +36,29 @@ def fair(sizes: Sequence[int], limit: int) -> list[int]:
     return shares
 
 
-def fit(blocks: Sequence[T], limit: int | None, render: Callable[[T, int | None], str]) -> list[str]:
+def first_whole(sizes: Sequence[int], limit: int) -> list[int]:
+    """What each of some sizes gets where the first matter most: an equal part of half the limit, then all it needs.
+
+    >>> first_whole([300, 500, 900], 1200)
+    [300, 500, 400]
+    """
+    part = max(0, limit) // (2 * len(sizes)) if sizes else 0
+    shares = [min(size, part) for size in sizes]
+    left = max(0, limit) - sum(shares)
+    for place, size in enumerate(sizes):
+        more = min(size - shares[place], left)
+        shares[place] += more
+        left -= more
+    return shares
+
+
+def fit(
+    blocks: Sequence[T], limit: int | None, render: Callable[[T, int | None], str], *, ordered: bool = False
+) -> list[str]:
     """Each block rendered, all together within `limit` bytes (None: no limit).
 
-    `render(block, limit)` must keep to its limit, returning "" when nothing sensible fits.
+    `render(block, limit)` must keep to its limit, returning "" when nothing sensible fits. `ordered`: the first blocks
+    matter most.
     """
     whole = [render(block, None) for block in blocks]
     if limit is None:
@@ -44,7 +66,7 @@ def fit(blocks: Sequence[T], limit: int | None, render: Callable[[T, int | None]
     sizes = [byte_size(text) for text in whole]
     if sum(sizes) <= limit:
         return whole
-    shares = fair(sizes, limit)
+    shares = first_whole(sizes, limit) if ordered else fair(sizes, limit)
     if max(shares) < LEAST:
         kept = leading(whole, limit)
         return whole[:kept] + [""] * (len(whole) - kept)
@@ -62,3 +84,9 @@ def leading(parts: Sequence[str], limit: int) -> int:
         if used > limit:
             return place
     return len(parts)
+
+
+def named_left_out(titles: Sequence[str]) -> str:
+    """What stands at the end of a display that had to leave parts out."""
+    named = ": " + ", ".join(titles) if titles else ""
+    return f"… parts were left out to keep this display small{named}"

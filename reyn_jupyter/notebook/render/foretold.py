@@ -8,45 +8,59 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.notebook.render.model import (
-    Block,
-    Cell,
-    Column,
-    Fold,
-    Grid,
-    Point,
-    Scatter,
-    Section,
-    Span,
-)
+from reyn_jupyter.notebook.render.chart_blocks import Point, Scatter
+from reyn_jupyter.notebook.render.model import Block, Cell, Column, Fold, Grid, Section, Span
 from reyn_jupyter.notebook.render.study_charts import PERCENT, beside
+from reyn_jupyter.notebook.render.study_tables import source_column
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.predictability import Predictability
     from reyn_jupyter.evaluation.statistics.rates import Mean
     from reyn_jupyter.notebook.render.untrusted import Look
 
+_CHARTS = 2  # the two that the sentence of a report compares
+
 
 def predictability(found: Sequence[Predictability], look: Look) -> list[Block]:
     """The section of a report; nothing where no scenario was repeated and nothing was foretold."""
     if all(each.again is None and each.score is None for each in found):
         return []
+    marked, sources = source_column(found)
     columns = (
-        Column("variant", header=True), Column("passes again"), Column("Brier, 0 to 2", right=True),
+        Column("variant", header=True), *marked, Column("passes again"), Column("Brier, 0 to 2", right=True),
         Column("mean form", right=True), Column("skill", right=True), Column("forecasts", right=True),
     )  # fmt: skip
-    rows = tuple((Cell(beside(look.line(each.variant, 60), each.source)), *_cells(each)) for each in found)
+    rows = tuple((Cell(look.line(each.variant, 60)), *sources(each.source), *_cells(each)) for each in found)
     note = (
         "Passes again: all of k trials of a scenario pass (pass^k). Brier: of the forecasts that were made before the "
         "run, 0 is best; skill is against always saying what was seen, and below 0 is worse than that."
     )
-    blocks: list[Block] = [Grid("", columns, rows, note)]
-    charts = tuple(_bins(each, look) for each in found if each.bins)
-    if charts:
-        blocks.append(
-            Fold((Span("What was foretold, and what came true"),), (), "one chart a variant", charts)
-        )
-    return [Section("How surely it passes again", tuple(blocks))]
+    return [Section("How surely it passes again", (Grid("", columns, rows, note), *_foretold(found, look)))]
+
+
+def _foretold(found: Sequence[Predictability], look: Look) -> list[Block]:
+    """What came true of each probability: as charts of those that the report is about, in figures of all."""
+    scored = [each for each in found if each.bins]
+    if not scored:
+        return []
+    marked, sources = source_column(scored)
+    edges = sorted({(each.lower, each.upper) for one in scored for each in one.bins})
+    columns = (
+        Column("came true of what was foretold at", header=True), *marked,
+        *(Column(f"{100 * low:.0f} to {100 * high:.0f} %", right=True) for low, high in edges),
+    )  # fmt: skip
+    rows = []
+    for one in scored:
+        there = {(each.lower, each.upper): each for each in one.bins}
+        cells = (there.get(edge) for edge in edges)
+        rows.append((
+            Cell(look.line(one.variant, 60)), *sources(one.source),
+            *(Cell(f"{100 * each.observed:.0f} % of {each.count:,}") if each else Cell("–", "muted") for each in cells),
+        ))  # fmt: skip
+    charts = tuple(_bins(each, look) for each in scored[:_CHARTS])
+    aside = f"the first {_CHARTS} variants drawn, all in figures" if len(scored) > _CHARTS else ""
+    inner: tuple[Block, ...] = (*charts, Grid("", columns, tuple(rows)))
+    return [Fold((Span("What was foretold, and what came true"),), (), aside, inner)]
 
 
 def _cells(found: Predictability) -> tuple[Cell, ...]:
@@ -79,4 +93,5 @@ def _bins(found: Predictability, look: Look) -> Scatter:
         for each in found.bins
     )
     caption = beside(look.line(found.variant, 60), found.source)
-    return Scatter(caption, points, "foretold", "came true", (0.0, 1.0), (0.0, 1.0), PERCENT, PERCENT)
+    axis = (0.0, 1.0)
+    return Scatter(caption, points, "foretold", "came true", axis, axis, PERCENT, PERCENT, figures=False)

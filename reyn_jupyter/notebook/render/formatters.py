@@ -37,6 +37,15 @@ TYPES: tuple[tuple[str, str], ...] = (
     ("reyn_jupyter.evaluation.trials", "TrialView"),
 )
 
+# Values that people keep in lists and mappings, where one line each is better.
+VALUES: tuple[tuple[str, str], ...] = (
+    ("reyn_jupyter.evaluation.suite", "Suite"),
+    ("reyn_jupyter.evaluation.scenario", "Scenario"),
+    ("reyn_jupyter.evaluation.variant", "Variant"),
+    ("reyn_jupyter.evaluation.catalogs", "Catalog"),
+    ("reyn_jupyter.evaluation.budget", "Budget"),
+)
+
 
 def register(ip: InteractiveShell, redact: Callable[[str], str] | None = None) -> None:
     """Show the session's objects richly in this shell; safe to call again.
@@ -64,8 +73,12 @@ def register(ip: InteractiveShell, redact: Callable[[str], str] | None = None) -
 
     # Text by itself is for an object inside a list or a dict.
     text_formatter = ip.display_formatter.formatters["text/plain"]
-    for formatter, draw in ((ip.display_formatter.mimebundle_formatter, everything), (text_formatter, text)):
-        for module, name in TYPES:
+    both = (
+        (ip.display_formatter.mimebundle_formatter, everything, TYPES + VALUES),
+        (text_formatter, text, TYPES),
+    )
+    for formatter, draw, types in both:
+        for module, name in types:
             # A type that was shown before is kept by its class, and would win over a new entry by name.
             formatter.pop(f"{module}.{name}", None)
             formatter.for_type_by_name(module, name, draw)

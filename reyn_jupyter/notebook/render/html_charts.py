@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from html import escape
 
+from reyn_jupyter.notebook.render.chart_blocks import Interval, Intervals, Scatter
 from reyn_jupyter.notebook.render.charts import (
     BOTTOM,
     HEIGHT,
@@ -28,7 +29,6 @@ from reyn_jupyter.notebook.render.charts import (
     words,
 )
 from reyn_jupyter.notebook.render.html_parts import escaped
-from reyn_jupyter.notebook.render.model import Interval, Intervals, Scatter
 from reyn_jupyter.notebook.render.untrusted import visible
 
 
@@ -71,7 +71,7 @@ def _track(row: Interval, chart: Intervals) -> str:
         return chart.axis[0] <= value <= chart.axis[1]
 
     parts = []
-    if chart.bars:
+    if chart.bars and row.estimate is not None:
         parts.append(f'<rect class="r-fill" y="4" width="{place(row.estimate)}" height="14"/>')
     if chart.zero is not None:
         zero = place(chart.zero)
@@ -82,7 +82,7 @@ def _track(row: Interval, chart: Intervals) -> str:
         parts += [
             _line("r-range", place(end), 7, place(end), 15) for end in (row.low, row.high) if within(end)
         ]
-    if within(row.estimate):
+    if row.estimate is not None and within(row.estimate):
         at = place(row.estimate)
         parts.append(_line("r-estimate", at, 4, at, 18))
     if row.reference is not None and within(row.reference):
@@ -99,6 +99,7 @@ def scatter_figure(chart: Scatter) -> str:
     """The drawing of a scatter chart; its figures are for the caller to put below."""
     caption = f'<p class="r-label"><strong>{escaped(chart.caption)}</strong></p>' if chart.caption else ""
     name = f"{chart.y_name} against {chart.x_name}, {len(chart.points):,} points"
+    name += "" if chart.figures else "; the table below has the figures"
     label = escape(visible(f"{chart.caption}: {name}" if chart.caption else name))
     parts = [
         _line("r-frame", LEFT, BOTTOM, RIGHT, BOTTOM),

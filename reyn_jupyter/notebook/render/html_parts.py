@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from html import escape
 
 from reyn_jupyter.notebook.render.fit import byte_size, leading
-from reyn_jupyter.notebook.render.model import Badge, Cell, Column, Span
+from reyn_jupyter.notebook.render.model import Badge, Cell, Column, Span, View
 from reyn_jupyter.notebook.render.untrusted import visible
 
 _TAGS = {"strong": "strong", "emphasis": "em", "strike": "s", "code": "code"}
@@ -71,3 +71,15 @@ def table_cell(cell: Cell, column: Column) -> str:
         classes.append("r-quiet")
     attribute = f' class="{" ".join(classes)}"' if classes else ""
     return f'<th scope="row"{attribute}>{text}</th>' if column.header else f"<td{attribute}>{text}</td>"
+
+
+def head_of(view: View) -> str:
+    """The title with its badges, and the facts under it."""
+    facts = " · ".join(escaped(fact) for fact in view.facts)
+    return (
+        '<div class="r-head"><div class="r-top">'
+        f'<span class="r-title" role="heading" aria-level="3"><strong>{escaped(view.title)}</strong></span> '
+        f"{badge_row(view.badges)}</div>"
+        + (f'<div class="r-facts">{facts}</div>' if facts else "")
+        + "</div>"
+    )

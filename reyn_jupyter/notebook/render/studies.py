@@ -6,13 +6,13 @@ beside it in words; what is missing or does not apply is counted where the rate 
 
 from __future__ import annotations
 
-import json
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reyn_jupyter.evaluation.report import Report, said
+from reyn_jupyter.evaluation.statistics.rates import Rate
 from reyn_jupyter.notebook.render import figures
+from reyn_jupyter.notebook.render.chart_blocks import Point, Scatter
 from reyn_jupyter.notebook.render.failed_trials import failures
 from reyn_jupyter.notebook.render.foretold import predictability
 from reyn_jupyter.notebook.render.model import (
@@ -21,25 +21,26 @@ from reyn_jupyter.notebook.render.model import (
     Bullets,
     Cell,
     Column,
-    Facts,
     Fold,
     Grid,
-    Interval,
-    Intervals,
     Message,
     Paragraph,
-    Point,
-    Scatter,
     Section,
     Span,
     View,
 )
-from reyn_jupyter.notebook.render.study_charts import PERCENT, beside, differences, measured, percent, rates
+from reyn_jupyter.notebook.render.study_charts import PERCENT, beside, differences, percent, rates
+from reyn_jupyter.notebook.render.study_claims import claims_section
+from reyn_jupyter.notebook.render.study_ground import provenance
+from reyn_jupyter.notebook.render.study_tables import source_column
 
 if TYPE_CHECKING:
-    from reyn_jupyter.evaluation.claims import ClaimFinding
     from reyn_jupyter.evaluation.report import Figure
     from reyn_jupyter.notebook.render.untrusted import Look
+
+
+# The figures alone are in `.df`; the failures and the provenance only here.
+KNOB = 'reyn.export("report.html", study.report())'
 
 
 def report_view(report: Report, look: Look) -> View:
@@ -53,20 +54,29 @@ def report_view(report: Report, look: Look) -> View:
         figures.count(len(evidence.tried), "variant"),
     ]
     blocks: list[Block] = [Paragraph((Span(look.text(report.sentence, 600), ("strong",)),))]
+    blocks += [Paragraph((Span(look.text(report.others, 600)),))] if report.others else []
     blocks += [Message(look.text(warning, 500), "warn") for warning in report.warnings[:1]]
     blocks += rates(report, look)
     blocks += differences(report.comparisons, look)
     blocks.append(_matrix(report, look))
     blocks += _families(report, look)
-    blocks += [_claims(report.claims, look)] if report.claims else []
+    blocks += [claims_section(report.claims, look)] if report.claims else []
     blocks += _costs(report, look)
     blocks += predictability(report.predictability, look)
     if report.warnings[1:]:
         items = tuple((Paragraph((Span(look.text(each, 500)),)),) for each in report.warnings[1:])
         blocks.append(Section("How far to trust it", (Bullets(items),)))
-    blocks += failures(report.failures, look)
-    blocks.append(_provenance(report, look))
-    return View("report", "Report", source_badges(report), tuple(facts), tuple(blocks), ".df")
+    blocks += failures(report.failures, _failed(report), evidence.primary, look)
+    blocks.append(provenance(report.evidence, look))
+    return View("report", "Report", source_badges(report), tuple(facts), tuple(blocks), KNOB)
+
+
+def _failed(report: Report) -> int:
+    """How many trials of the variant whose failures are shown failed the primary check."""
+    if not report.failures:
+        return 0
+    found = report.figures[report.failures[0].trial.variant][report.evidence.primary].found
+    return round(found.trials - found.passed) if isinstance(found, Rate) else 0
 
 
 def source_badges(report: Report) -> tuple[Badge, ...]:
@@ -78,21 +88,33 @@ def source_badges(report: Report) -> tuple[Badge, ...]:
 
 
 def _matrix(report: Report, look: Look) -> Section:
-    """Variant × check."""
-    checks = [figure.check for figure in next(iter(report.figures.values())).values()]
+    """Check × variant: few variants are compared on many checks."""
+    evidence = report.evidence
+    all_sources = " and ".join(dict.fromkeys(evidence.sources[name] for name in report.figures))
+    marked = [] if all_sources == "real" else [Column("source")]
     columns = (
-        Column("variant", header=True),
-        Column("model"),
-        *(Column(check.title, right=True) for check in checks),
+        Column("check", header=True),
+        *marked,
+        *(
+            Column(
+                look.line(name, 60),
+                beside(look.line(evidence.variants[name].model, 60), evidence.sources[name]),
+                right=True,
+            )
+            for name in report.figures
+        ),
     )
-    rows = []
-    for variant, found in report.figures.items():
-        source = report.evidence.sources[variant]
-        model = look.line(report.evidence.variants[variant].model, 60)
-        cells = [Cell(look.line(variant, 60)), Cell(model if source == "real" else f"{model} ({source})")]
-        rows.append((*cells, *(_cell(found[check.name]) for check in checks)))
-    note = "n/a: trials that a check does not apply to, out of all."
-    return Section("Every check", (Grid("", columns, tuple(rows), note),))
+    rows = tuple(
+        (
+            Cell(figure.check.title),
+            *(Cell(all_sources, "muted") for _ in marked),
+            *(_cell(found[check]) for found in report.figures.values()),
+        )
+        for check, figure in next(iter(report.figures.values())).items()
+    )
+    some = any(figure.not_applicable for found in report.figures.values() for figure in found.values())
+    note = "n/a: trials that the check does not apply to." if some else ""
+    return Section("Every check", (Grid("", columns, rows, note),))
 
 
 def _cell(figure: Figure) -> Cell:
@@ -105,66 +127,31 @@ def _cell(figure: Figure) -> Cell:
 def _families(report: Report, look: Look) -> list[Block]:
     if len(report.families) < 2:
         return []
-    rows = tuple(
-        Interval(
-            f"{look.line(family, 40)} · {look.line(variant, 60)}",
-            percent(rate),
-            rate.estimate,
-            rate.low,
-            rate.high,
-            beside(f"{rate.trials:,} trials", report.evidence.sources[variant]),
-        )
-        for family, rates in report.families.items()
-        for variant, rate in rates.items()
-    )
-    return [
-        Fold(
-            (Span("By family"),),
-            (),
-            "for exploration, not corrected",
-            (Intervals("", rows, (0.0, 1.0), PERCENT, bars=True),),
-        )
+    tried = [
+        name for name in report.evidence.tried if any(name in rates for rates in report.families.values())
     ]
-
-
-def _claims(claims: Sequence[ClaimFinding], look: Look) -> Section:
-    columns = (Column("claim", header=True, wide=True), Column("published"),
-               Column("what its sample supports", wide=True),
-               Column("found here"), Column("does it fit?", wide=True))  # fmt: skip
-    tried = tuple(_claim_row(each, look) for each in claims if each.found is not None)
-    others = tuple(_claim_row(each, look)[:3] for each in claims if each.found is None)
-    blocks: list[Block] = [Grid("", columns, tried)] if tried else []
-    if others:
-        title = f"{figures.count(len(others), 'published claim')} that nothing here was tried for"
-        blocks.append(Fold((Span(title),), blocks=(Grid("", columns[:3], others),)))
-    return Section("What was claimed, and what was found", tuple(blocks))
-
-
-def _claim_row(found: ClaimFinding, look: Look) -> tuple[Cell, ...]:
-    claim = found.claim
-    if claim.passed is not None:
-        published = f"{claim.passed}/{claim.trials}"
-    elif claim.low is not None and claim.high is not None:
-        published = f"{100 * claim.low:.0f} to {100 * claim.high:.0f} %"
-    else:
-        published = "no figure"
-    here, word, tone = "", "", "muted"
-    if found.found is not None:
-        here = measured(found.found)
-        here += "" if found.source == "real" else f" ({found.source})"
-        word, tone = {True: ("fits", "good"), False: ("does not fit", "bad"), None: ("", "muted")}[
-            found.agrees
-        ]
-        if found.comparison is not None:
-            word = f"{word}; {look.text(found.comparison.sentence, 240)}".removeprefix("; ")
-    return (
-        Cell(look.text(claim.sentence, 200)), Cell(published), Cell(found.support), Cell(here), Cell(word, tone),  # type: ignore[arg-type]
-    )  # fmt: skip
+    primary = report.evidence.primary
+    marked, sources = source_column(report.figures[name][primary] for name in tried)
+    columns = (
+        Column("variant", header=True),
+        *marked,
+        *(Column(look.line(family, 40), right=True) for family in report.families),
+    )
+    rows = []
+    for name in tried:
+        found = (rates.get(name) for rates in report.families.values())
+        cells = (
+            Cell(f"{percent(rate)} of {rate.trials:,}") if rate else Cell("–", "muted") for rate in found
+        )
+        rows.append((Cell(look.line(name, 60)), *sources(report.evidence.sources[name]), *cells))
+    title = (Span(f"{report.figures[tried[0]][primary].check.title}, by family"),)
+    return [Fold(title, (), "for exploration, not corrected", (Grid("", columns, tuple(rows)),))]
 
 
 def _costs(report: Report, look: Look) -> list[Block]:
     """Effort beside compliance."""
     evidence = report.evidence
+    marked, sources = source_column(report.figures[name][evidence.primary] for name in evidence.tried)
     rows, points = [], []
     for variant in evidence.tried:
         trials = evidence.by_variant[variant]
@@ -173,7 +160,7 @@ def _costs(report: Report, look: Look) -> list[Block]:
         found = report.figures[variant][evidence.primary]
         source = evidence.sources[variant]
         rows.append((
-            Cell(beside(look.line(variant, 60), source)), Cell(said(found)), Cell(f"{tokens:,.0f}"),
+            Cell(look.line(variant, 60)), *sources(source), Cell(said(found)), Cell(f"{tokens:,.0f}"),
             Cell(figures.money(sum(known) / len(known)) if known else "not known"),
             Cell(f"{sum(t.model_calls for t in trials) / len(trials):.1f}"),
             Cell(figures.seconds(sum(t.seconds for t in trials) / len(trials))),
@@ -190,21 +177,25 @@ def _costs(report: Report, look: Look) -> list[Block]:
                     found.found.high,
                 )
             )
-    names = (
-        "variant",
-        report.figures[evidence.tried[0]][evidence.primary].check.title,
-        "tokens a trial",
-        "cost a trial",
-        "model calls",
-        "time",
-    )
-    columns = tuple(Column(name, header=place == 0, right=place > 0) for place, name in enumerate(names))
+    title = report.figures[evidence.tried[0]][evidence.primary].check.title
+    names = (title, "tokens a trial", "cost a trial", "model calls", "time")
+    columns = (Column("variant", header=True), *marked, *(Column(name, right=True) for name in names))
     blocks: list[Block] = []
     if len(points) > 1:
         most = _rounded_up(max(point.x for point in points))
         ticks = tuple((share * most, f"{share * most:,.0f}") for share in (0.0, 0.25, 0.5, 0.75, 1.0))
         blocks.append(
-            Scatter("", tuple(points), "tokens a trial", names[1], (0.0, most), (0.0, 1.0), ticks, PERCENT)
+            Scatter(
+                "",
+                tuple(points),
+                "tokens a trial",
+                title,
+                (0.0, most),
+                (0.0, 1.0),
+                ticks,
+                PERCENT,
+                figures=False,
+            )
         )
     return [Section("Cost against compliance", (*blocks, Grid("", columns, tuple(rows))))]
 
@@ -217,26 +208,3 @@ def _rounded_up(value: float) -> float:
     """
     power = 10.0 ** math.floor(math.log10(max(value, 1.0)))
     return next(step * power for step in (1.2, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0) if step * power > value)
-
-
-def _provenance(report: Report, look: Look) -> Fold:
-    evidence = report.evidence
-    pairs = [(name, look.line(value if isinstance(value, str) else json.dumps(value, default=str), 300))
-             for name, value in evidence.provenance.items() if name != "notes"]  # fmt: skip
-    for name in evidence.tried:
-        trials = evidence.by_variant[name]
-        answered = ", ".join(dict.fromkeys(trial.model for trial in trials if trial.model)) or "unknown"
-        marks = ", ".join(evidence.fingerprints(name)[:4]) or "none given"
-        said = f"{_settings(evidence.variants[name])}; answered by {answered}; fingerprint: {marks}"
-        pairs.append((look.line(name, 60), look.line(said, 400)))
-    return Fold((Span("Provenance"),), (), "models, settings, versions, hashes", (Facts(tuple(pairs)),))
-
-
-def _settings(variant: Any) -> str:
-    return (
-        ", ".join(
-            f"{name}={value}"
-            for name, value in variant.model_dump(exclude={"name"}, exclude_defaults=True).items()
-        )
-        or "defaults"
-    )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.statistics.rates import Mean, Rate
 from reyn_jupyter.notebook.render import figures
+from reyn_jupyter.notebook.render.chart_blocks import Interval, Intervals
 from reyn_jupyter.notebook.render.model import (
     Badge,
     Block,
@@ -20,8 +21,6 @@ from reyn_jupyter.notebook.render.model import (
     Commands,
     Facts,
     Grid,
-    Interval,
-    Intervals,
     Message,
     Paragraph,
     Section,
@@ -29,7 +28,7 @@ from reyn_jupyter.notebook.render.model import (
     Tone,
     View,
 )
-from reyn_jupyter.notebook.render.study_charts import PERCENT, beside, measured, percent
+from reyn_jupyter.notebook.render.study_charts import PERCENT, beside, estimate_rows, legend, measured
 from reyn_jupyter.notebook.render.traces import trace_view
 
 if TYPE_CHECKING:
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from reyn_jupyter.notebook.render.untrusted import Look
 
 ROWS = 50
+LEVEL = 0.95  # of the intervals that are still to come
 _ENDED: dict[str, tuple[str, Tone]] = {
     "complete": ("✓ complete", "good"),
     "evalue": ("✓ decided", "good"),
@@ -61,9 +61,12 @@ def progress_view(progress: Progress, look: Look) -> View:
     """How far a run is."""
     facts = [
         f"{progress.done:,} of {figures.count(progress.total, 'trial')}",
-        f"{progress.rate:,.1f} a second",
+        f"{_left(progress.seconds)} so far",
     ]
-    facts += [f"{figures.seconds(progress.eta)} left"] if progress.eta is not None else []
+    if progress.rate:
+        slow = progress.rate < 1
+        facts.append(f"{60 * progress.rate:,.1f} a minute" if slow else f"{progress.rate:,.1f} a second")
+    facts += [f"{_left(progress.eta)} left"] if progress.eta is not None else []
     facts += [figures.money(progress.usd)] if progress.usd else []
     facts += [f"{progress.tokens:,} tokens"] if progress.tokens else []
     share = progress.done / progress.total if progress.total else 1.0
@@ -71,19 +74,27 @@ def progress_view(progress: Progress, look: Look) -> View:
         "done", f"{100 * share:.0f} %", share, detail=f"{progress.running} under way", tone="info"
     )
     blocks: list[Block] = [Intervals("", (done,), (0.0, 1.0), bars=True)]
-    blocks += _estimates("So far, on what decides", progress.estimates, progress.sources, look)
+    # The rows and lines below stand there from the first update on, so that the card keeps its height.
+    blocks += _estimates(
+        "So far, on the check that decides", progress.estimates, progress.sources, progress.missing, look
+    )
+    blocks += [
+        Message(f"{look.line(provider, 80)} asked to be left alone for another {_left(wait)}.", "warn")
+        for provider, wait in progress.waits.items()
+        if wait >= 1
+    ]
     if progress.log_e is not None:
         blocks.append(Facts((("evidence (log e-value)", f"{progress.log_e:.2f}"),)))
-    lacking = sum(progress.missing.values())
-    if lacking:
-        blocks.append(
-            Message(f"{figures.count(lacking, 'trial')} ended in an error or a timeout so far.", "warn")
-        )
     blocks.append(
         Message(
             "Interrupt the cell to stop; what is done is kept, and the next run goes on from there.", "muted"
         )
     )
+    lacking = sum(progress.missing.values())
+    if lacking:
+        blocks.append(
+            Message(f"{figures.count(lacking, 'trial')} ended in an error or a timeout so far.", "warn")
+        )
     badges = (Badge("… running", "info"), *_source_badges(progress.sources))
     return View("study", "Study", badges, tuple(facts), tuple(blocks))
 
@@ -97,7 +108,9 @@ def summary_view(summary: RunSummary, look: Look) -> View:
     facts.append(figures.money(summary.usd) if summary.usd is not None else "cost not known")
     facts += [f"{summary.tokens:,} tokens"] if summary.tokens else []
     blocks: list[Block] = [Paragraph((Span(look.text(summary.sentence, 600)),))]
-    blocks += _estimates(find_check(summary.check).title, summary.estimates, summary.sources, look)
+    blocks += _estimates(
+        find_check(summary.check).title, summary.estimates, summary.sources, summary.missing, look
+    )
     blocks += [Message(look.text(warning, 500), "warn") for warning in summary.warnings]
     blocks.append(
         Commands(("study.report()", f'study.trials.failed("{summary.check}")', "study.recommend()"))
@@ -135,7 +148,8 @@ def study_view(study: Study, look: Look) -> View:
         *(Message(look.text(each, 300), "warn") for each in study.moved),
     ]
     next_ = ("study.report()", "study.trials") if evidence.tried else ('study.run(reyn.Variant("base"), …)',)
-    return View("study", "Study", (), tuple(facts), (*blocks, Commands(next_)), ".trials.df")
+    badges = _source_badges({name: evidence.sources[name] for name in evidence.tried})
+    return View("study", "Study", badges, tuple(facts), (*blocks, Commands(next_)), ".trials.df")
 
 
 def trials_view(trials: TrialTable, look: Look) -> View:
@@ -177,7 +191,10 @@ def trial_view(view: TrialView, look: Look) -> View:
     # That a trial came to its end says nothing of how; "ok" would read as passed.
     badges = [Badge(trial.outcome, "warn")] if trial.outcome != "ok" else []
     badges += [Badge(trial.source, "warn")] if trial.source != "real" else []
-    blocks: tuple[Block, ...] = (Grid("", columns, tuple(rows)), Section(run.title, run.blocks))
+    blocks: tuple[Block, ...] = (
+        Section("What the checks say", (Grid("", columns, tuple(rows)),)),
+        Section(f"The run · {run.title}", run.blocks),
+    )
     facts = (
         look.line(trial.variant, 60),
         f"repeat {trial.repeat}",
@@ -209,7 +226,11 @@ def figure(value: float) -> str:
 
 
 def _estimates(
-    caption: str, found: Mapping[str, Rate | Mean], sources: Mapping[str, Source], look: Look
+    caption: str,
+    found: Mapping[str, Rate | Mean],
+    sources: Mapping[str, Source],
+    missing: Mapping[str, int],
+    look: Look,
 ) -> list[Block]:
     means = tuple(
         (
@@ -221,16 +242,11 @@ def _estimates(
     )
     if means:
         return [Facts(means)]
-    rows = tuple(
-        Interval(
-            look.line(variant, 60),
-            percent(each),
-            each.estimate,
-            each.low,
-            each.high,
-            beside(figures.count(each.trials, "trial"), sources.get(variant, "real")),
-        )
-        for variant, each in found.items()
-        if isinstance(each, Rate)
-    )
-    return [Intervals(caption, rows, (0.0, 1.0), PERCENT, bars=True)] if rows else []
+    rows = estimate_rows(found, sources, missing, look)
+    level = next((each.level for each in found.values()), LEVEL)
+    return [Intervals(caption, rows, (0.0, 1.0), PERCENT, bars=True, legend=legend(level))] if rows else []
+
+
+def _left(seconds: float) -> str:
+    """How long a run takes, or still takes, no more exactly than that can be known."""
+    return figures.seconds(seconds) if seconds >= 60 else f"{max(1, round(seconds))} s"

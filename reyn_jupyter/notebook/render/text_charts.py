@@ -5,9 +5,9 @@ Invariant: a track is 40 cells wide whatever its values, and its words follow it
 
 from __future__ import annotations
 
+from reyn_jupyter.notebook.render.chart_blocks import Interval, Intervals
 from reyn_jupyter.notebook.render.charts import Axis, beyond, share, words
 from reyn_jupyter.notebook.render.columns import LINE, clip_width, padded, text_width
-from reyn_jupyter.notebook.render.model import Interval, Intervals
 from reyn_jupyter.notebook.render.untrusted import visible
 
 TRACK = 40
@@ -37,8 +37,8 @@ def _cell(value: float, axis: Axis) -> int:
 
 def _track(row: Interval, chart: Intervals) -> str:
     cells = [" "] * TRACK
-    at = _cell(row.estimate, chart.axis)
-    if chart.bars:
+    at = None if row.estimate is None else _cell(row.estimate, chart.axis)
+    if chart.bars and at is not None:
         cells[:at] = "░" * at
     if chart.zero is not None:
         cells[_cell(chart.zero, chart.axis)] = "┊"
@@ -49,7 +49,8 @@ def _track(row: Interval, chart: Intervals) -> str:
         cells[low], cells[high] = "├", "┤"
     if row.reference is not None:
         cells[_cell(row.reference, chart.axis)] = "○"
-    cells[at] = "◉" if cells[at] == "○" else "●"
+    if at is not None:
+        cells[at] = "◉" if cells[at] == "○" else "●"
     before, after = beyond(row, chart.axis)
     if before:
         cells[0] = "◂"

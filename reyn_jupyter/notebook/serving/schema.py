@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import sys
-from typing import Any
+from typing import Any, get_args
 
 from pydantic import TypeAdapter, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
+from reyn_jupyter.notebook.render.model import Block
 from reyn_jupyter.notebook.serving import protocol
 from reyn_jupyter.notebook.serving.operation import Message, Operation
 from reyn_jupyter.notebook.serving.registry import operations
@@ -42,7 +43,20 @@ def schema() -> dict[str, Any]:
     table = create_model("Operations", __base__=Message, **sides)
     fields: dict[str, Any] = {name: (getattr(protocol, name), ...) for name in _MESSAGES}
     everything = create_model("Protocol", __base__=Message, Operations=(table, ...), **fields)
-    return TypeAdapter(everything).json_schema(mode="serialization", schema_generator=_ForTypes)
+    made = TypeAdapter(everything).json_schema(mode="serialization", schema_generator=_ForTypes)
+    blocks = {"anyOf": [{"$ref": f"#/$defs/{each.__name__}"} for each in get_args(Block)]}
+    named: dict[str, Any] = _named(made, blocks, {"$ref": "#/$defs/Block"})
+    named["$defs"]["Block"] = blocks
+    return named
+
+
+def _named(value: Any, union: dict[str, Any], name: dict[str, str]) -> Any:
+    """A schema in which a union is called by its name wherever it stands."""
+    if isinstance(value, list):
+        return [_named(each, union, name) for each in value]
+    if isinstance(value, dict):
+        return name if value == union else {key: _named(each, union, name) for key, each in value.items()}
+    return value
 
 
 def _sides(operation: Operation) -> type[Message]:

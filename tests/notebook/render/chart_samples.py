@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from reyn_jupyter.notebook.render.model import (
-    Block,
-    Fold,
-    Interval,
-    Intervals,
-    Message,
-    Pair,
-    Paragraph,
-    Point,
-    Scatter,
-    Section,
-    Span,
-    View,
-)
+from reyn_jupyter.notebook.render.chart_blocks import Interval, Intervals, Point, Scatter
+from reyn_jupyter.notebook.render.model import Block, Fold, Message, Pair, Paragraph, Section, Span, View
 
 HOSTILE = '"><script>window.ran=1</script>\u202e\x1b[31m <b>&amp;'
 PERCENT = ((0.0, "0 %"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (1.0, "100 %"))
@@ -86,6 +75,12 @@ SAMPLES: dict[str, tuple[Block, ...]] = {
     "no rows and no ticks": (Intervals("", (), (0.0, 1.0)),),
     "bare": (Intervals("", (Interval("done", "40 %", 0.4, tone="info"),), (0.0, 1.0), bars=True),),
     "costs": (COSTS,),
+    "nothing measured yet": (
+        Intervals(
+            "", (Interval("a", "no graded trial", None, detail="0 trials"),), (0.0, 1.0), PERCENT, bars=True
+        ),
+    ),
+    "figures beside": (replace(COSTS, figures=False),),
     "no points": (Scatter("", (), "x", "y", (0.0, 1.0), (0.0, 1.0)),),
     "side by side": (PAIR,),
     "within others": (Section("Section", (Fold((Span("Fold"),), blocks=(RATES, COSTS)),)),),
@@ -112,7 +107,7 @@ intervals = st.builds(
     Intervals,
     _texts,
     st.lists(
-        st.builds(Interval, _texts, _texts, _numbers, _maybe, _maybe, _texts, _maybe, _tones), max_size=5
+        st.builds(Interval, _texts, _texts, _maybe, _maybe, _maybe, _texts, _maybe, _tones), max_size=5
     ).map(tuple),
     _axes,
     _ticks,
@@ -133,4 +128,5 @@ scatters = st.builds(
     _axes,
     _ticks,
     _ticks,
+    st.booleans(),
 )

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import re
+from functools import cache
 from typing import Any
+from unicodedata import category
 
 from evidence_support import evidence, many, mixed, trial
 
@@ -13,7 +14,7 @@ from reyn_jupyter.evaluation.evidence import Evidence
 from reyn_jupyter.evaluation.progress import Progress
 from reyn_jupyter.evaluation.recommend import recommend
 from reyn_jupyter.evaluation.report import report
-from reyn_jupyter.evaluation.scenario import Scenario
+from reyn_jupyter.evaluation.scenario import Scenario, Source
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.evaluation.suite import Claim
 from reyn_jupyter.evaluation.variant import Variant
@@ -23,7 +24,9 @@ from reyn_jupyter.models.scripted import ScriptedModel
 def found(text: str = "x", **fields: Any) -> Evidence:
     """Evidence of two variants in which every name, answer, error and reason holds the text."""
     text = text.replace("\ud800", "?")  # no field of ours takes half a character
-    name, identity = f"a {text}"[:100], "s" + re.sub(r"[\s\x00-\x1f]", "_", text)[:150]
+    # An id takes no space and no letter that cannot be seen; every other place may hold them.
+    seen = "".join("_" if letter.isspace() or category(letter)[0] == "C" else letter for letter in text)
+    name, identity = f"a {text}"[:100], "s" + seen[:150]
     claim = Claim(id="c", sentence=f"Claimed: {text}", family="", check="first_call_is", variant=name, passed=3,
                   trials=4, benchmark=0.5)  # fmt: skip
     other = [
@@ -82,8 +85,20 @@ def every_object(text: str) -> dict[str, object]:
 
 def nine() -> Evidence:
     """Nine variants, all simulated."""
-    arms = {f"variant-{n}": mixed(4 + 3 * n, 40, 2) for n in range(9)}
-    return evidence(arms, sources=dict.fromkeys(arms, "simulated"), forecast=0.5)
+    return crowd(9)
+
+
+@cache
+def crowd(variants: int) -> Evidence:
+    """So many variants, all simulated."""
+    arms = {f"variant-{n}": mixed(4 + 3 * (n % 9), 40, 2) for n in range(variants)}
+    claims = tuple(
+        Claim(id=f"c{n}", sentence=f"Claimed, {n}: it lists first more often than not.", family="", passed=3, trials=4,
+              check="first_call_is", variant="variant-1", against="variant-0", benchmark=0.5)
+        for n in range(9)
+    )  # fmt: skip
+    sources: dict[str, Source] = dict.fromkeys(arms, "simulated")
+    return evidence(arms, sources=sources, forecast=0.5, claims=claims)
 
 
 def empty() -> Evidence:

@@ -12,10 +12,12 @@ from chart_samples import COSTS, DIFFERENCES, PAIR, RATES, SAMPLES, hostile, int
 from hypothesis import given, settings
 
 from reyn_jupyter.notebook.render.as_html import HTML_BYTES, to_html
+from reyn_jupyter.notebook.render.as_markdown import to_markdown
 from reyn_jupyter.notebook.render.as_snapshot import SNAPSHOT_BYTES, json_size, to_snapshot
 from reyn_jupyter.notebook.render.as_text import TEXT_BYTES, to_text
+from reyn_jupyter.notebook.render.chart_blocks import Interval, Intervals, Point, Scatter
 from reyn_jupyter.notebook.render.charts import placed, share
-from reyn_jupyter.notebook.render.model import Block, Interval, Intervals, Message, Point, Scatter, View
+from reyn_jupyter.notebook.render.model import Block, Message, View
 
 _NUMBER = re.compile(r"-?\d+(\.\d\d?)?%?")
 _DRAWN = {"x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height"}
@@ -44,7 +46,7 @@ class Elements(HTMLParser):
 
 
 def shown(*blocks: Block) -> View:
-    return View("report", "Report", (), (), blocks, ".df")
+    return View("comparison", "b against a", (), (), blocks, ".df")
 
 
 def test_a_chart_in_text_has_its_marks_in_forty_cells_and_its_words_beside_them() -> None:
@@ -86,6 +88,24 @@ def test_a_row_without_an_interval_is_drawn_by_its_estimate_alone() -> None:
     found = Elements(to_html(shown(replace(RATES, rows=RATES.rows[3:])))).found
     names = [attributes.get("class") for name, attributes in found if name in ("line", "rect", "circle")]
     assert names[:2] == ["r-fill", "r-estimate"] and set(names[2:]) == {"r-frame"}
+
+
+def test_a_row_without_an_estimate_has_its_words_alone() -> None:
+    row = Interval("failing", "no graded trial", None, detail="2 missing")
+    made = shown(replace(RATES, rows=(RATES.rows[0], row), more=""))
+    html, text = to_html(made), to_text(made)
+    track = html[html.index('aria-label="failing') : html.index("no graded trial</td>")]
+    assert "<line" not in track and "<rect" not in track and "beyond" not in html
+    (line,) = (line for line in text.splitlines() if line.startswith("failing"))
+    assert line.split(None, 1)[1] == "no graded trial; 2 missing"
+
+
+def test_figures_that_stand_in_a_table_beside_a_drawing_are_not_said_again() -> None:
+    made = shown(replace(COSTS, figures=False))
+    for drawn in (to_text(made), to_markdown(made)):
+        assert COSTS.points[0].text not in drawn and "left out" not in drawn and "cut here" not in drawn
+    html = to_html(made)
+    assert "r-point" in html and "In figures" not in html and "the table below has the figures" in html
 
 
 def test_the_labels_of_points_lie_neither_over_each_other_nor_over_points() -> None:
@@ -182,7 +202,7 @@ def check(view: View) -> None:
 def test_any_chart_of_intervals_is_drawn_with_finite_places(chart: Intervals) -> None:
     check(shown(chart))
     for row in chart.rows:
-        assert 0.0 <= share(row.estimate, chart.axis) <= 1.0
+        assert row.estimate is None or 0.0 <= share(row.estimate, chart.axis) <= 1.0
 
 
 @settings(max_examples=60)

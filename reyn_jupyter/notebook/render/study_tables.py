@@ -1,0 +1,29 @@
+"""What the tables of a report share: a column that says where figures come from.
+
+Invariant: every row of figures that did not come from a real model says so.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Protocol
+
+from reyn_jupyter.notebook.render.model import Cell, Column
+
+if TYPE_CHECKING:
+    from reyn_jupyter.evaluation.scenario import Source
+
+
+class Sourced(Protocol):
+    @property
+    def source(self) -> Source: ...
+
+
+Marks = tuple[tuple[Column, ...], Callable[["Source"], tuple[Cell, ...]]]
+
+
+def source_column(found: Iterable[Sourced]) -> Marks:
+    """A column for the source and what makes its cell; neither where every figure came from a real model."""
+    if all(each.source == "real" for each in found):
+        return (), lambda source: ()
+    return (Column("source"),), lambda source: (Cell(source, "plain" if source == "real" else "muted"),)
