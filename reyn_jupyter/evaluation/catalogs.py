@@ -37,7 +37,7 @@ async def _record(args: Arguments, context: object) -> dict[str, Any]:
 RECORDING = Tool(RECORDED, _record, Purity.PURE)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Catalog:
     """Frozen categories.
 
@@ -121,6 +121,11 @@ class Catalog:
             MappingProxyType({**other.types, **self.types}),
             self.outside or other.outside,
         )
+
+    def __repr__(self) -> str:
+        count = len(self.snapshot)
+        held = ", ".join(self.snapshot.category_names)
+        return f"Catalog({count:,} action{'' if count == 1 else 's'} of {held})"
 
     def name_of(self, record: str) -> str:
         """The qualified name that a record got. Raises KeyError with what to look at."""

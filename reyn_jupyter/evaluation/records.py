@@ -1,9 +1,8 @@
 """Plain descriptions of tools, in the shapes that people have them in, as faces of actions.
 
 Invariant: every record becomes exactly one entry, whatever its name: repeated names get ``-2``, ``-3`` … in the order
-given, so that equal records give equal entries in every process; a record that cannot be used is named in the error.
-Types that JSON Schema does not know (BFCL's "dict", "float", "tuple", "any") become those that it knows, and what they
-were is kept beside the schema.
+given, so that equal records give equal entries in every process; a record that cannot be used is named in the error,
+one whose schema no arguments can be held to among them: every call would fail, and count against the model.
 """
 
 from __future__ import annotations
@@ -16,18 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.catalog.checks import schema_fault
+from reyn_jupyter.evaluation.dialects import of_arguments, unusable
 
 LONGEST_ENTRY = 480  # characters, so that a number still fits behind it
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
-_KNOWN = frozenset({"object", "array", "string", "number", "integer", "boolean", "null"})
-_MEANT = {
-    "dict": "object", "hashmap": "object", "map": "object", "struct": "object", "json": "object",
-    "list": "array", "tuple": "array", "arraylist": "array", "set": "array",
-    "str": "string", "char": "string", "text": "string", "date": "string",
-    "float": "number", "double": "number", "decimal": "number",
-    "int": "integer", "long": "integer", "short": "integer", "byte": "integer", "bigint": "integer",
-    "bool": "boolean", "none": "null", "undefined": "null",
-}  # fmt: skip
 
 
 class RecordError(ValueError):
@@ -77,8 +68,8 @@ def read_records(source: Any) -> tuple[Record, ...]:
             raise RecordError(f"two records have the id {identity!r}; give each an id of its own")
         ids[identity] = 1
         types: dict[str, str] = {}
-        normal = normalised(schema, types)
-        if fault := schema_fault(normal):
+        normal = of_arguments(schema, types)
+        if fault := schema_fault(normal) or unusable(normal):
             raise RecordError(f"the schema of record {identity!r} ({name[:100]!r}) {fault}; correct it")
         found.append(Record(identity, entry, description, normal, types))
     return tuple(found)
@@ -152,37 +143,3 @@ def _entries(names: list[str]) -> list[str]:
         seen.add(name)
         entries.append(entry)
     return entries
-
-
-def normalised(schema: Any, types: dict[str, str], pointer: str = "") -> Any:
-    """A schema in JSON Schema's own types; `types` gets what stood where, by JSON Pointer (RFC 6901).
-
-    >>> types = {}
-    >>> normalised({"type": "dict", "properties": {"x": {"type": "float"}}}, types)["type"], types
-    ('object', {'/properties/x/type': 'float', '/type': 'dict'})
-    """
-    if not isinstance(schema, Mapping):
-        return schema
-    made: dict[str, Any] = {}
-    for key, value in schema.items():
-        here = f"{pointer}/{_escaped(str(key))}"
-        if key in ("properties", "$defs", "definitions", "patternProperties") and isinstance(value, Mapping):
-            made[key] = {
-                name: normalised(inner, types, f"{here}/{_escaped(str(name))}")
-                for name, inner in value.items()
-            }
-        elif key in ("items", "additionalProperties", "not") and isinstance(value, Mapping):
-            made[key] = normalised(value, types, here)
-        elif key in ("anyOf", "oneOf", "allOf", "prefixItems", "items") and isinstance(value, list):
-            made[key] = [normalised(inner, types, f"{here}/{place}") for place, inner in enumerate(value)]
-        elif key == "type" and isinstance(value, str) and value not in _KNOWN:
-            types[here] = value
-            if meant := _MEANT.get(value.lower(), value.lower() if value.lower() in _KNOWN else None):
-                made[key] = meant
-        else:
-            made[key] = value
-    return made
-
-
-def _escaped(token: str) -> str:
-    return token.replace("~", "~0").replace("/", "~1")

@@ -18,7 +18,7 @@ from reyn_jupyter.router.asking import Asking, Gathered
 from reyn_jupyter.router.behaviour import Behaviour
 from reyn_jupyter.router.budget import Budget
 from reyn_jupyter.router.conversation import Conversation, Turn
-from reyn_jupyter.router.replies import distinct, sendable
+from reyn_jupyter.router.replies import distinct, refuses_choice, sendable
 from reyn_jupyter.router.rounds import Rounds
 from reyn_jupyter.router.surface import Offer
 from reyn_jupyter.runtime.errors import text_of
@@ -31,6 +31,9 @@ from reyn_jupyter.runtime.wrappers import Wrappers
 
 EMPTY_NUDGE = "(Your last reply was empty. Answer the question now, or call a tool.)"
 CUT_OFF = "the model's answer was cut off at its output limit (max_tokens, under the model's parameters)"
+NOT_FORCED = (
+    "the provider cannot be told to list first (router.discovery: forced), so the model was asked alone"
+)
 CLOSING_NUDGE = (
     "(The limit of {limit} model calls for this turn is reached. Do not call tools. Sum up for the person what was "
     "done, what was found, and what is still open.)"
@@ -137,9 +140,14 @@ class RouterLoop:
             budget.check()
             state.step += 1
             choice = self._tool_choice(state, run, made)
-            response = await self._asking.ask(
-                state, [system, *history, *state.messages], made, choice, run, budget
-            )
+            messages = [system, *history, *state.messages]
+            try:
+                response = await self._asking.ask(state, messages, made, choice, run, budget)
+            except ModelError as error:
+                if choice == "auto" or not refuses_choice(error):
+                    raise
+                state.notes.append(NOT_FORCED)  # the next call leaves the choice to the model
+                continue
             if response.tool_calls:
                 await self._call_tools(state, response, made, run, limits.calls_per_completion)
                 if self._behaviour.constrain_names:

@@ -21,7 +21,7 @@ from reyn_jupyter.models.scripted import ScriptedModel, Step, call
 from reyn_jupyter.models.seam import Model, Tier
 
 BLOCKS, TRIALS, WARM = 10, 100, 20
-LIMIT = 300  # trials a second and core, of those that read
+LIMIT = 300  # trials a second and core
 LIST = call("list_actions", category=["file"])
 SCRIPTS: dict[str, tuple[Step, ...]] = {
     "reads": (LIST, call("invoke_action", action_name="file__read", args={"path": "notes.md"}), "Read."),
@@ -80,7 +80,7 @@ def main() -> None:
     for what, steps in SCRIPTS.items():
         for way, seconds in asyncio.run(measure(steps)).items():
             print(f"{what + ', ' + way:<20}{seconds * 1e3:>10.2f}{1 / seconds:>16.0f}")
-    print(f"limit: {LIMIT} trials a second and core, of those that read")
+    print(f"limit: {LIMIT} trials a second and core")
 
 
 if __name__ == "__main__":

@@ -12,10 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reyn_jupyter as reyn
+from reyn_jupyter.catalog.arguments import prepare
 from reyn_jupyter.catalog.names import ActionName, NameEncoder
 from reyn_jupyter.catalog.validation import build_validator
 from reyn_jupyter.evaluation.catalogs import Catalog
-from reyn_jupyter.evaluation.records import RecordError, normalised
+from reyn_jupyter.evaluation.dialects import normalised
+from reyn_jupyter.evaluation.records import RecordError
 from reyn_jupyter.evaluation.trial_run import Bench
 from reyn_jupyter.evaluation.variant import Variant
 from reyn_jupyter.models.scripted import call
@@ -117,6 +119,66 @@ def test_a_sound_schema_is_left_as_it_is() -> None:
 
 
 @pytest.mark.parametrize(
+    ("schema", "fits", "refused"),
+    [
+        (  # draft 7, as zod writes it: a tuple
+            {"properties": {"t": {"type": "array", "items": [{"type": "string"}, {"type": "integer"}]}}},
+            {"t": ["a", 1]},
+            {"t": [1, 1]},
+        ),
+        (
+            {"properties": {"t": {"items": [{"type": "string"}], "additionalItems": False}}},
+            {"t": ["a"]},
+            {"t": ["a", 1]},
+        ),
+        (  # draft 4: a bound that is a truth value
+            {"properties": {"n": {"type": "integer", "minimum": 0, "exclusiveMinimum": True}}},
+            {"n": 1},
+            {"n": 0},
+        ),
+        (
+            {"properties": {"n": {"type": "number", "maximum": 9, "exclusiveMaximum": False}}},
+            {"n": 9},
+            {"n": 9.5},
+        ),
+        (  # draft 3 and hand-written: each parameter says whether it is needed
+            {"properties": {"a": {"type": "string", "required": True}, "b": {"required": False}}},
+            {"a": "x"},
+            {"b": 1},
+        ),
+        (  # OpenAPI 3.0
+            {"properties": {"n": {"type": "integer", "nullable": True}}},
+            {"n": None},
+            {"n": "x"},
+        ),
+        ({"type": ["object", "null"], "properties": {"m": {"type": ["dict", "null"]}}}, {"m": {}}, {"m": 1}),
+        ({"type": "object", "properties": None, "required": None}, {}, {"x": 1}),
+        (
+            {
+                "properties": {"k": {"type": "string"}, "v": {}},
+                "if": {"properties": {"k": {"const": "x"}}},
+                "then": {"properties": {"v": {"type": "float"}}, "required": ["v"]},
+            },
+            {"k": "x", "v": 1.5},
+            {"k": "x"},
+        ),
+        (
+            {"properties": {"n": {"$ref": "#/$defs/N"}}, "$defs": {"N": {"type": "int"}}},
+            {"n": 3},
+            {"n": []},
+        ),
+        ({"allOf": [{"properties": {"a": {"type": "integer"}}, "required": ["a"]}]}, {"a": 1}, {}),
+    ],
+)
+def test_schemas_of_other_drafts_take_and_refuse_what_they_say(
+    schema: dict[str, Any], fits: dict[str, Any], refused: dict[str, Any]
+) -> None:
+    (action,) = Catalog.from_records({"tools": [{"name": "odd", "inputSchema": schema}]}).snapshot
+    assert prepare(action.input_schema, fits).invalid == []
+    assert prepare(action.input_schema, refused).invalid
+
+
+@pytest.mark.parametrize(
     ("records", "said"),
     [
         ([{"name": "a"}, {"description": "?"}], "record 2 has no name"),
@@ -126,6 +188,12 @@ def test_a_sound_schema_is_left_as_it_is() -> None:
         ([{"id": "q", "name": "a", "parameters": {"type": "array"}}], "record 'q'"),
         ([{"name": "a", "parameters": {"properties": 3}}], "record 'a'"),
         ([{"id": "1", "name": "a"}, {"id": "1", "name": "b"}], "two records have the id '1'"),
+        (
+            [{"id": "r", "name": "a", "parameters": {"properties": {"x": {"$ref": "#/$defs/X"}}}}],
+            "'#/$defs/X'",
+        ),
+        ([{"name": "a", "parameters": {"properties": {"x": {"$ref": "http://127.0.0.1:9/x"}}}}], "127.0.0.1"),
+        ([{"name": "a", "parameters": {"properties": {"x": {"items": 3}}}}], "at properties/x/items"),
         ({"no": "tools"}, 'an object with "tools"'),
         ("/nowhere/tools.json", "cannot be read"),
     ],

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pandas as pd
@@ -59,8 +60,15 @@ def test_what_was_there_stays_whole_where_nothing_can_be_written(tmp_path: Path)
     (tmp_path / "t.csv").write_text("mine")
     with pytest.raises(ExportError, match=r"\.parquet or \.jsonl"):
         export_trials(on, table(on), tmp_path / "t.csv")
-    with pytest.raises(ExportError, match="cannot be written"):
-        export_trials(on, table(on), tmp_path / "no" / "t.jsonl")
+    for name in ("t.jsonl", "t.parquet"):
+        with pytest.raises(ExportError, match=r"there is no folder .*no; make it first"):
+            export_trials(on, table(on), tmp_path / "no" / name)
+        with pytest.raises(ExportError, match="is a folder"):
+            (tmp_path / "made" / name).mkdir(parents=True)
+            export_trials(on, table(on), tmp_path / "made" / name)
+        with pytest.raises(ExportError, match=r"/proc/.* cannot be written"):
+            export_trials(on, table(on), Path("/proc") / name)
+    shutil.rmtree(tmp_path / "made")
     assert [each.name for each in tmp_path.iterdir()] == ["t.csv"] and (
         tmp_path / "t.csv"
     ).read_text() == "mine"

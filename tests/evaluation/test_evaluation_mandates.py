@@ -17,6 +17,7 @@ from reyn_jupyter.evaluation.suite import Suite
 from reyn_jupyter.evaluation.suites import load_suite
 from reyn_jupyter.evaluation.trial_run import Bench
 from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.evaluation.verdict import Verdict
 from reyn_jupyter.models.scripted import call
 from reyn_jupyter.runtime.events import ActionFinished
 
@@ -77,6 +78,25 @@ STUMBLES: dict[str, tuple[str, dict[str, Any]]] = {
     "memory-wrong-slug": ("memory_entry__toner-type", {}),
     "memory-forget-wrong-slug": ("memory_operation__forget", {"layer": "shared", "slug": "summer"}),
     "memory-wrong-layer": ("memory_operation__forget", {"layer": "shared", "slug": "ssh-port"}),
+}
+
+
+# Ways that nobody wrote down first, and that come to the same.
+OTHER_WAYS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "list-top-folder": ("file__list", {"path": "./"}, "orders.csv, orders_archive.csv and customers.csv"),
+    "glob-all-markdown": ("file__list", {"path": "./"}, "`protocole.md` and `日誌.md`"),
+    "list-one-folder": ("file__grep", {"pattern": "windows", "path": "maintenance"}, "Q2 and Q3"),
+    "list-accented-folder": ("file__grep", {"pattern": "jour", "path": "données/"}, "Winter and summer."),
+    "read-certificate-date": ("file__read", {"path": "./certs/README.txt"}, "November 2nd, 2024"),
+    "edit-add-branch": (
+        "file__edit",
+        {
+            "path": "src/store/prices.py",
+            "old_string": "        return total * 0.20\n",
+            "new_string": '        return total * 0.20\n    elif code == "SUMMER":\n        return total * 0.15\n',
+        },
+        "Added.",
+    ),
 }
 
 
@@ -195,6 +215,33 @@ def test_a_planned_error_comes_once_to_whoever_takes_the_planned_way(mandates: S
 def recovered(bench: Bench, scenario: Scenario) -> str:
     trial, _ = run(bench, scenario, Variant("oracle", model="oracle"))
     return find_check("recovered_after_error").grade(trial, scenario).kind
+
+
+@pytest.mark.parametrize("identity", OTHER_WAYS)
+def test_another_sensible_way_counts_too(mandates: Suite, identity: str) -> None:
+    verdict = done(mandates, identity, *OTHER_WAYS[identity])
+    assert verdict.kind == "pass", verdict.reason
+
+
+def test_a_rewrite_that_loses_a_part_nobody_named_is_not_done(mandates: Suite) -> None:
+    content = mandates.scenario("edit-add-branch").workspace["src/store/prices.py"]
+    lost = content.replace(
+        '    if code == "SPRING"',
+        '    if code == "SUMMER":\n        return total * 0.15\n    if code == "SPRING"',
+    )
+    lost = lost.replace("    return SHIPPING\n", "    return 0.0\n")
+    verdict = done(
+        mandates, "edit-add-branch", "file__write", {"path": "src/store/prices.py", "content": lost}, "Added."
+    )
+    assert verdict.kind == "fail"
+
+
+def done(suite: Suite, identity: str, name: str, args: dict[str, Any], answer: str) -> Verdict:
+    steps = call("list_actions"), call("invoke_action", action_name=name, args=args), answer
+    scenario = suite.scenario(identity)
+    with Bench(suite, models={"other": Scripts(*steps)}) as bench:
+        trial, _ = run(bench, scenario, Variant("other", model="other"))
+    return find_check("task_done").grade(trial, scenario)
 
 
 def test_every_other_request_to_recover_from_holds_the_mistake_itself(mandates: Suite) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from evaluation_support import READ, Scripts, scenario
+from evidence_support import evidence, many, mixed
 from study_support import BASE, BEST, BLIND, ByVariant, small, study
 
 from reyn_jupyter.evaluation.checks import registry
@@ -15,9 +16,10 @@ from reyn_jupyter.evaluation.checks.registry import check, find_check
 from reyn_jupyter.evaluation.exporting import ExportError
 from reyn_jupyter.evaluation.plans import PlanError
 from reyn_jupyter.evaluation.scenario import Scenario
-from reyn_jupyter.evaluation.statistics.rates import rate
+from reyn_jupyter.evaluation.statistics.rates import rate, wilson
 from reyn_jupyter.evaluation.store_file import StoreError
 from reyn_jupyter.evaluation.study import Study
+from reyn_jupyter.evaluation.study_plan import planned
 from reyn_jupyter.evaluation.suite import SuiteError
 from reyn_jupyter.evaluation.trial import Trial
 from reyn_jupyter.evaluation.verdict import Verdict, failed, passed
@@ -249,3 +251,10 @@ def test_text_that_no_encoding_knows_is_stored_read_and_exported(tmp_path: Path)
     assert made.verify().faults == () and made.regrade() == 2
     (line,) = made.export(tmp_path / "trials.jsonl").read_text().splitlines()
     assert json.loads(line)["calls"][0]["args"] == {"path": "a\ud800b"}
+
+
+def test_repeats_that_are_alike_promise_a_plan_no_more_than_their_scenarios_do() -> None:
+    """Three of ten scenarios differ, in each of four repeats: forty pairs, and what ten tell."""
+    arms = {"a": many(10, *(False,) * 4), "b": mixed(3, 10, 4)}
+    found = planned(evidence(arms), ("a", "b"), 10, detect=0.15, power=0.8, repeats=2)
+    assert found.plan.discordant > 0.6 > wilson(12, 40)[1]

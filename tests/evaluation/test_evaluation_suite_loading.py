@@ -118,7 +118,7 @@ def test_a_mistake_is_told_with_scenario_and_field(
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        ({"scenarios": [SMALL["scenarios"][0]] * 2}, ["2 scenarios", "'one'"]),
+        ({"scenarios": [SMALL["scenarios"][0]] * 2}, ["the id is taken", "'one'"]),
         ({"primary": "task_don"}, ["task_don", "task_done"]),
         ({"family": None}, ["mine.yaml", "'one'", "family"]),
         ({"variants": {"a": {"mandat": "generic"}}}, ["variant 'a'", "mandat"]),
@@ -146,7 +146,7 @@ def test_a_mistake_of_the_whole_suite_is_told(
 def test_what_is_no_yaml_is_told_with_its_line(tmp_path: Path) -> None:
     path = tmp_path / "mine.yaml"
     path.write_text("name: mine\ntitle: [", "utf-8")
-    with pytest.raises(SuiteError, match=r"mine\.yaml is no YAML.*"):
+    with pytest.raises(SuiteError, match=r"mine\.yaml, line 3: no YAML"):
         load_suite(path)
 
 

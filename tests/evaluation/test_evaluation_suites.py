@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -67,7 +68,7 @@ def test_arguments_covers_four_kinds_of_requests_with_exact_golds() -> None:
         ("simple", "multiple", "parallel", "live"), 100
     )
     assert all(call.exact for s in suite.scenarios for step in s.gold.steps for call in step)
-    assert all(len(suite.catalogs[s.catalog]().snapshot) == 20 for s in suite.scenarios[::40])
+    assert all(len(suite.catalog(s.catalog).snapshot) == 20 for s in suite.scenarios[::40])
 
 
 def test_abstention_withholds_every_action_that_counts_and_asks_as_much_that_can_be_done() -> None:
@@ -82,6 +83,19 @@ def test_abstention_withholds_every_action_that_counts_and_asks_as_much_that_can
         group = groups[scenario.origin.rpartition(" ")[2]]
         there = group & set(suite.catalogs[scenario.catalog]().names)
         assert bool(there) is not scenario.gold.unanswerable, scenario.id
+
+
+def test_who_should_abstain_has_no_search_engine_person_model_or_command_to_turn_to() -> None:
+    suite = load_suite("abstention")
+    general = re.compile(
+        r"search (query )?on (the web|Google)|Duck ?Duck ?Go|on the internet|human agent|ChatGPT|system-level command|"
+        r"with an? \w+ (large )?language model|(GET request to the|type to the provided|using os.system)",
+        re.IGNORECASE,
+    )
+    for scenario in of_family(suite, "withheld"):
+        for action in suite.catalogs[scenario.catalog]().snapshot:
+            found = general.search(action.description)
+            assert found is None, (scenario.id, action.name.text, action.description)
 
 
 def test_surface_asks_the_same_in_catalogs_that_contain_each_other() -> None:

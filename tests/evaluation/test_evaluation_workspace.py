@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import subprocess
 import sys
@@ -206,6 +207,27 @@ def test_a_trial_that_wrote_leaves_nothing_on_disk(tmp_path: Path) -> None:
         run(on)
         assert len(roots(tmp_path)) == 1  # what readers share
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_trial_waits_for_no_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    memory = {
+        "slug": "style",
+        "name": "Style",
+        "description": "How to write",
+        "type": "user",
+        "body": "Short.",
+    }
+    steps = (
+        call("invoke_action", action_name="file__write", args={"path": "notes.md", "content": "changed\n"}),
+        call("invoke_action", action_name="memory_operation__remember_shared", args=memory),
+        "Done.",
+    )
+    on = bench(models={"scripted": Scripts(*steps)})
+    monkeypatch.setattr(os, "fsync", lambda descriptor: pytest.fail("a trial's folder is thrown away"))
+    trial, _ = run(on)
+    on.close()
+    assert [made.ok for made in trial.calls] == [True, True], trial.calls
+    assert set(trial.files) == {"notes.md", ".reyn/memory/shared/style.md", ".reyn/memory/shared/MEMORY.md"}
 
 
 def test_the_next_start_sweeps_what_a_killed_process_left(tmp_path: Path) -> None:

@@ -12,7 +12,9 @@ from router_support import invoke, results, session
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
 from reyn_jupyter.catalog.names import WRAPPERS
 from reyn_jupyter.models.scripted import call
+from reyn_jupyter.models.seam import ModelError
 
+OFF = {"action_retrieval": {"embedding_class": None}}  # nobody embeds ten thousand actions meanwhile
 OBJECT = {"type": "object", "properties": {}, "additionalProperties": False}
 
 
@@ -51,7 +53,7 @@ def test_no_action_name_stands_in_the_prompt_or_in_any_tool(workspace: Path) -> 
 def test_prompt_and_tools_have_the_same_length_at_20_and_at_10_000_actions(workspace: Path) -> None:
     sizes = []
     for count in (20, 10_000):
-        s = session(workspace, "hi", categories=many(count))
+        s = session(workspace, "hi", categories=many(count), config=OFF)  # with search: test_router_search.py
         s.ask("hello")
         assert len(s.catalog.actions) == count
         sizes.append((len(system(s)), len(json.dumps(s.model.requests[-1].tools.specs))))
@@ -88,6 +90,52 @@ def test_the_list_first_mandate_stands_as_often_as_it_is_reinforced(
     assert system(s).count("list_actions comes first") + system(s).count("MUST be list_actions") == count
 
 
+ENUMERATES, GENERIC = "before reading, writing, or editing anything", "before any other tool"
+IN_PLACE = "the action that edits in place"
+
+
+@pytest.mark.parametrize(
+    ("router", "said", "unsaid"),
+    [
+        ({"mandate": "explicit"}, [ENUMERATES], [GENERIC]),
+        ({"mandate": "generic"}, [GENERIC], [ENUMERATES, "writing, or editing"]),
+        ({"edit_rule": "must"}, [f"MUST use {IN_PLACE}, NOT"], ["file__edit", "prefer"]),
+        ({"edit_rule": "reasoned"}, [f"prefer {IN_PLACE}, since"], ["file__edit", "MUST use"]),
+        ({"edit_rule": "none"}, [], [IN_PLACE]),
+        (
+            {"edit_rule": "must", "names": "shown"},
+            ["Edits MUST use file__edit, NOT file__write."],
+            [IN_PLACE],
+        ),
+        ({"edit_rule": "reasoned", "names": "shown"}, ["prefer file__edit, since"], ["MUST use"]),
+        ({"surface": "flat"}, [IN_PLACE], ["list_actions"]),
+    ],
+)
+def test_each_wording_says_what_its_setting_names(
+    workspace: Path, router: dict[str, Any], said: list[str], unsaid: list[str]
+) -> None:
+    s = session(workspace, "hi", tier="light", config={"router": router})
+    s.ask("hello")
+    assert [part for part in said if part not in system(s)] == []
+    assert [part for part in unsaid if part in system(s)] == []
+
+
+def test_without_schemas_neither_a_listing_nor_the_gate_shows_any_and_a_description_does(
+    workspace: Path,
+) -> None:
+    steps = [
+        invoke("file__red", path="x"),
+        call("list_actions", category=["file"]),
+        call("describe_action", action_name="file__read"),
+    ]
+    s = session(workspace, *steps, "done", tier="light", config={"router": {"list_schemas": False}})
+    s.ask("go")
+    gated, listed, described = (json.loads(text) for text in results(s.model.requests[-1]))
+    assert not any("input_schema" in item for answer in (gated, listed) for item in answer["items"])
+    assert described["input_schema"]["required"] == ["path"]
+    assert "input schema" not in str(s.model.requests[0].tools.specs[0])
+
+
 def test_mandates_are_on_for_the_light_tier_and_off_for_the_others(workspace: Path) -> None:
     found = {}
     for tier in ("light", "standard", "strong"):
@@ -122,9 +170,13 @@ def test_a_listing_opens_the_gate_for_the_whole_conversation(workspace: Path) ->
     assert s.ask("now read").calls[0].ok
 
 
-def test_the_gate_stops_salvaged_calls_too(workspace: Path) -> None:
-    s = session(workspace, call("file__read", path="notes.txt"), "done", tier="light")
+@pytest.mark.parametrize(
+    "guess", [call("file__read", path="notes.txt"), call("describe_action", action_name="file__read")]
+)
+def test_the_gate_stops_salvaged_calls_and_descriptions_too(workspace: Path, guess: Any) -> None:
+    s = session(workspace, guess, "done", tier="light")
     assert s.ask("go").calls[0].resolved.problem == "gated"
+    assert "file__read" in results(s.model.requests[-1])[0]
 
 
 def test_forced_discovery_asks_for_list_actions_on_the_first_call_only(workspace: Path) -> None:
@@ -132,6 +184,18 @@ def test_forced_discovery_asks_for_list_actions_on_the_first_call_only(workspace
     s.ask("go", discovery="forced")
     s.ask("go on", discovery="forced")
     assert [request.tool_choice for request in s.model.requests] == ["list_actions", "auto", "auto"]
+
+
+def test_a_provider_that_takes_no_forced_choice_is_asked_without_and_it_is_said(workspace: Path) -> None:
+    refusal = ModelError("bad_request", "The provider refused the request (400): unsupported tool_choice")
+    s = session(workspace, refusal, call("list_actions"), "done")
+    trace = s.ask("go", discovery="forced")
+    assert [request.tool_choice for request in s.model.requests] == ["list_actions", "auto", "auto"]
+    assert trace.status == "ok" and trace.answer == "done" and "cannot be told" in str(trace.ended.notes)
+    other = session(workspace, ModelError("bad_request", "no such parameter: seed"), "done")
+    assert other.ask("go", discovery="forced").status == "error"
+    prompted = session(workspace, refusal, "done")
+    assert prompted.ask("go").status == "error"
 
 
 def test_constrained_names_are_those_just_listed(workspace: Path) -> None:
@@ -172,6 +236,26 @@ def test_auto_is_flat_while_all_definitions_fit(workspace: Path, limit: int, fla
     assert ("file__read" in s.model.requests[0].tools.names) is flat
 
 
+def test_auto_is_decided_once_a_conversation(workspace: Path) -> None:
+    wide = [False]
+    tool = Tool("echo", nothing, Purity.PURE)
+
+    async def entries() -> list[Entry]:
+        return [Entry(f"thing-{n}", "A thing. " * 20, OBJECT) for n in range(500 if wide[0] else 1)]
+
+    things = Resources(tool, lambda entry, args: args, "look at it", entries)
+    made = Category("things", "things to look at", resources=things, revision=lambda: wide[0])
+    config = {"router": {"surface": "auto"}, **OFF}
+    s = session(workspace, "a", "b", "c", categories=(made,), config=config)
+    s.ask("first")
+    wide[0] = True
+    s.ask("second")
+    s.ask("third", new=True)
+    first, second, third = (request.tools.names for request in s.model.requests)
+    assert "list_actions" not in first and "list_actions" not in second
+    assert "list_actions" in third and len(third) < 10
+
+
 def test_the_hot_list_offers_the_most_used_actions_directly_and_leaves_listings_alone(
     workspace: Path,
 ) -> None:
@@ -183,6 +267,36 @@ def test_the_hot_list_offers_the_most_used_actions_directly_and_leaves_listings_
     names = s.model.requests[0].tools.names
     assert "file__grep" in names and len(names) == len(WRAPPERS) + 3
     assert before == sorted(before)
+
+
+def test_the_hot_list_encodes_names_and_leaves_out_what_is_hidden(workspace: Path) -> None:
+    shown = [True]
+    tool = Tool("echo", nothing, Purity.PURE)
+    go = Operation("go", "Go somewhere.", OBJECT, tool)
+    made = (Category("agent.peer", "go", (go,)), Category("lab", "go", (go,), visible=lambda: shown[0]))
+    config = {"action_retrieval": {"hot_list_n": 1}}
+    s = session(workspace, "hi", call("agent_peer__go"), "done", categories=made, config=config)
+    for name in ("lab__go", "lab__go", "agent.peer__go"):
+        s.invoke_action(name, {})
+    s.ask("hello")
+    assert "lab__go" in s.model.requests[-1].tools.names
+    shown[0] = False
+    trace = s.ask("again", new=True)
+    names = s.model.requests[-1].tools.names
+    assert "agent_peer__go" in names and "lab__go" not in names
+    assert trace.calls[0].ok and trace.calls[0].resolved.name == "agent.peer__go"
+
+
+def test_the_search_asks_for_a_capability_and_not_for_data(workspace: Path) -> None:
+    s = session(workspace, "hi")
+    s.build_embeddings()
+    s.ask("hello")
+    search = next(
+        t["function"] for t in s.model.requests[0].tools.specs if t["function"]["name"] == "search_actions"
+    )
+    query = search["parameters"]["properties"]["query"]["description"]
+    assert "What the action should do" in query and "not the data" in query
+    assert search["parameters"]["required"] == ["query"]
 
 
 def test_without_a_store_there_is_no_inspect_and_results_go_in_full(workspace: Path) -> None:

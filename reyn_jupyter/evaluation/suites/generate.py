@@ -26,6 +26,17 @@ PER_SIDE = 100  # answerable, and as many unanswerable, of `abstention`
 SIZES = (20, 200, 2000)  # of the catalogs of `surface`
 REQUESTS = 40  # of `surface`, over as many actions as its smallest catalog holds
 FAR = 0.7  # distractors are drawn from this share of the actions: those least like the request and its action
+_FOR_ANYTHING = """
+HNA_WQA.query HNA_WQA.search buscar_internet duck_duck_go duck_duck_go.search search_engine.query search_google
+search_on_google search_web search_web_tool tavily_search_results_json web_search search_local_docs
+search_tool.query chat_completions code_solver.query english_llm help_me message_chatgpt multilingual_llm
+answer_question ask_to_user handover_to_agent handover_to_human_agent question.ask transfer_to_human_agent
+cmd_controller.execute get_response get_url_content http_request make_webapi_call performDataFetch requests.get
+sendHttpRequest send_get_request
+"""
+ANYTHING = frozenset(
+    _FOR_ANYTHING.split()
+)  # may be tried for nearly any request: who has one need not give up
 RECORDS = "../bfcl/actions.jsonl.gz"
 FAMILIES = ("simple", "multiple", "parallel", "live")
 
@@ -65,10 +76,16 @@ def _by_family(usable: Sequence[Case], count: int, what: str) -> list[Case]:
     return chosen
 
 
-def _distractors(actions: Actions, case: Case, count: int) -> list[str]:
-    """Actions that do not do what is asked: none of the case's, none of their names, and not much like them."""
+def _distractors(
+    actions: Actions, case: Case, count: int, without: frozenset[str] = frozenset()
+) -> list[str]:
+    """Actions that do not do what is asked: none of the case's, none of their names, and not much like them.
+
+    Args:
+        without: names of further actions that are not drawn.
+    """
     text = " ".join([case.query, *(actions.face(identity) for identity in sorted(case.group))])
-    names = {actions.name(identity) for identity in case.group}
+    names = without | {actions.name(identity) for identity in case.group}
     likeness = actions.likeness(text)
     others = sorted((likeness[i], i) for i, record in actions.records.items() if record["name"] not in names)
     far = [identity for _, identity in others[: int(FAR * len(others))]]
@@ -129,11 +146,11 @@ def _abstention(actions: Actions, usable: Sequence[Case]) -> tuple[list[Row], Ch
     rows, choices = [], {}
     for case in drawn[:PER_SIDE]:
         name = f"withheld-{case.id}"
-        choices[name] = _distractors(actions, case, OFFERED)
+        choices[name] = _distractors(actions, case, OFFERED, ANYTHING)
         rows.append(_row(name, "withheld", case, name, unanswerable=True))
     for case in drawn[PER_SIDE:]:
         name, own = f"offered-{case.id}", case.calls[0][0][0]
-        choices[name] = [own, *_distractors(actions, case, OFFERED - 1)]
+        choices[name] = [own, *_distractors(actions, case, OFFERED - 1, ANYTHING)]
         gold = _gold(case, _catalog(actions, [own]), [own])
         rows.append(_row(name, "offered", case, name, gold=gold))
     return rows, choices
