@@ -13,6 +13,7 @@ import pydantic_core
 
 from reyn_jupyter.catalog.names import WRAPPERS
 from reyn_jupyter.evaluation.trial import CallFact, Outcome
+from reyn_jupyter.router.loop import NOT_FORCED
 from reyn_jupyter.runtime.events import ActionResolved, ModelReplied
 from reyn_jupyter.runtime.trace import Call, Trace
 
@@ -74,11 +75,15 @@ def _names(output: str) -> tuple[str, ...]:
 
 
 def outcome_of(trace: Trace, *, timed_out: bool) -> tuple[Outcome, str | None]:
-    """How a trial ended, and why in words. Where the model answered to the last, it is not the trial that failed."""
+    """How a trial ended, and why in words. Where the model answered to the last, it is not the trial that failed; where
+    the provider refused what the variant is about, it is none of that variant."""
     if timed_out:
         return "timeout", "the trial took longer than it may"
+    notes = trace.ended.notes if trace.ended else ()
+    if NOT_FORCED in notes:
+        return "error", f"not what the variant says: {NOT_FORCED}"
     if trace.status == "limit":
-        return "limit", trace.error or "; ".join(trace.ended.notes if trace.ended else ()) or None
+        return "limit", trace.error or "; ".join(notes) or None
     if trace.status == "ok":
         return "ok", None
     last = _last_reply(trace)

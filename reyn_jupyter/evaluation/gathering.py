@@ -18,11 +18,13 @@ from reyn_jupyter.evaluation.store import Store
 from reyn_jupyter.evaluation.store_file import StoreError
 from reyn_jupyter.evaluation.store_rows import Stored
 from reyn_jupyter.evaluation.suite import Claim, Suite
+from reyn_jupyter.evaluation.tally import Order
 from reyn_jupyter.evaluation.trial import Trial
 from reyn_jupyter.evaluation.truths import shown_truths
 from reyn_jupyter.models.seam import canonical
 from reyn_jupyter.runtime.events import ModelRequested
 
+_ASKED_AGAIN = 20  # catalogs that are made once more at the end of a run
 _CATALOGS = 4  # catalogs that are shown one by one
 
 
@@ -217,6 +219,32 @@ def moved(before: Subject, now: Subject) -> tuple[str, ...]:
             f"The code changed ({before.code} → {now.code}), so trials are made again; the old ones are kept."
         )
     return tuple(said)
+
+
+def changed_meanwhile(suite: Suite, frozen: Mapping[str, str], order: Order) -> tuple[str, ...]:
+    """Which catalogs of a run would now be others than those that it froze, a sentence each.
+
+    Args:
+        suite: where functions stand for catalogs, they are asked once more; of many, none is.
+        frozen: name → hash of the catalog that the trials ran on.
+        order: what was run.
+    """
+    used = {scenario.catalog for scenario in order.scenarios}
+    asked = sorted(name for name in used if callable(suite.catalogs[name]))
+    return tuple(
+        f"The catalog {name!r} changed while the study ran. These trials are on it as it was before; "
+        "open the study again to try the new one."
+        for name in (asked if len(asked) <= _ASKED_AGAIN else ())
+        if _hash_now(suite, name) not in (None, frozen[name])
+    )
+
+
+def _hash_now(suite: Suite, name: str) -> str | None:
+    """The hash of a catalog as it would be made now; None where it could not be."""
+    try:
+        return suite.catalog(name).hash
+    except Exception:  # noqa: BLE001 - whatever a person's function raises: the trials are there, and on the frozen one
+        return None
 
 
 def _few(identities: list[str]) -> str:

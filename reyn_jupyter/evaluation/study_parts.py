@@ -23,7 +23,7 @@ from reyn_jupyter.evaluation.budget import Budget
 from reyn_jupyter.evaluation.catalogs import Catalog
 from reyn_jupyter.evaluation.concurrency import Concurrency
 from reyn_jupyter.evaluation.executor import AsyncioExecutor, Executor
-from reyn_jupyter.evaluation.gathering import Gathered, Subject, gather, moved
+from reyn_jupyter.evaluation.gathering import Gathered, Subject, changed_meanwhile, gather, moved
 from reyn_jupyter.evaluation.ordering import Wish, order_of, stamps_of
 from reyn_jupyter.evaluation.plans import PlanError
 from reyn_jupyter.evaluation.progress import Progress, RunSummary
@@ -252,7 +252,8 @@ class StudyParts:
         )
         summary = await coordinator.run()
         self.__dict__.pop("_last", None)
-        return replace(summary, warnings=(*changed, *summary.warnings))
+        meanwhile = changed_meanwhile(self._own_suite, self.bench.catalog_hashes, order)
+        return replace(summary, warnings=(*changed, *meanwhile, *summary.warnings))
 
     async def _truths(self, order: Order) -> dict[str, Any]:
         """What the simulators of an order should show; see `truths`."""

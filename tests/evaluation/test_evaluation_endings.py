@@ -56,6 +56,19 @@ def test_a_provider_that_asks_for_hours_ends_the_run_with_that_reason_and_the_ne
     assert made.run(BASE, retry=True).ended == "complete" and made.verify().faults == ()
 
 
+def test_a_forced_choice_that_the_provider_refuses_is_no_trial_of_that_variant() -> None:
+    def answer(request: Any) -> Any:
+        if request.tool_choice != "auto":
+            raise ModelError("bad_request", "The provider refused the request (400): unsupported tool_choice")
+        return "Done."
+
+    made = study(None, 3, models={"scripted": ScriptedModel(otherwise=answer)})
+    forced = BASE.but("forced", discovery="forced")
+    summary = made.run(BASE, forced, repeats=1)
+    assert summary.missing["forced"] == 3 and "not what the variant says" in " ".join(summary.warnings)
+    assert {view.outcome for view in made.trials.of("base")} == {"ok"}
+
+
 def test_a_model_that_never_answers_in_time_ends_the_run() -> None:
     made = study(None, 40, models={"scripted": ScriptedModel(otherwise="late", delay=5)}, timeout=0.02)
     summary = made.run(BASE)

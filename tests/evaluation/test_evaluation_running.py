@@ -317,6 +317,25 @@ def test_a_catalog_that_changed_is_told_and_its_scenarios_are_tried_again(tmp_pa
     assert any("catalog, settings" in note for note in other.evidence.provenance["notes"])
 
 
+def test_a_catalog_that_changes_while_the_study_runs_is_frozen_and_told() -> None:
+    made: list[Catalog] = []
+
+    def growing() -> Catalog:
+        records = [
+            {"name": f"lookup_{number}", "description": "Look up.", "parameters": {}}
+            for number in range(len(made))
+        ]
+        made.append(Catalog.standard() + Catalog.from_records(records) if records else Catalog.standard())
+        return made[-1]
+
+    changing = study(None, suite=small(2, catalogs={"standard": growing}))
+    summary = changing.run(BASE, repeats=1)
+    assert [view.trial.catalog for view in changing.trials] == [made[0].hash] * 2
+    assert any("'standard' changed while the study ran" in said for said in summary.warnings)
+    steady = study(None, 2).run(BASE, repeats=1)
+    assert not any("changed while" in said for said in steady.warnings)
+
+
 def test_an_edited_scenario_is_told_and_tried_again(tmp_path: Path) -> None:
     path = tmp_path / "a.sqlite"
     study(path, 3).run(BASE, repeats=1)
