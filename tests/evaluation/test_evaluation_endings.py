@@ -66,7 +66,7 @@ def test_a_forced_choice_that_the_provider_refuses_is_no_trial_of_that_variant()
     forced = BASE.but("forced", discovery="forced")
     summary = made.run(BASE, forced, repeats=1)
     assert summary.missing["forced"] == 3 and "not what the variant says" in " ".join(summary.warnings)
-    assert {view.outcome for view in made.trials.of("base")} == {"ok"}
+    assert {view.trial.outcome for view in made.trials.of("base")} == {"ok"}
 
 
 def test_a_model_that_never_answers_in_time_ends_the_run() -> None:
