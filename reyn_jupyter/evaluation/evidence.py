@@ -35,7 +35,8 @@ class Evidence:
 
     Attributes:
         suite: the suite's name.
-        primary: the check that was named in advance; `checks` all that are shown, the primary one first.
+        primary: the check that was named in advance, by the runs or by the suite; `checks` all that are shown, the
+            primary one first.
         scenarios, variants: by id and by name.
         trials: every stored trial of this version of the code.
         claims: what the suite re-measures.

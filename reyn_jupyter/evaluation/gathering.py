@@ -7,7 +7,7 @@ for reading, of its last run); what is left out is counted and said, never dropp
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
@@ -150,10 +150,11 @@ def gather(store: Store, subject: Subject) -> Gathered:
             rows[name, trial.key, trial.source] = stored.id
     runs = store.runs()
     notes = (*_notes(others, store.codes(), subject.code), *_cut_short(runs), *_warnings(runs))
+    primary = _announced(runs, subject)
     evidence = Evidence(
         suite=subject.name,
-        primary=subject.primary,
-        checks=subject.checks,
+        primary=primary,
+        checks=tuple(dict.fromkeys((primary, *subject.checks))),
         scenarios={scenario.id: scenario for scenario in subject.scenarios},
         variants=variants,
         trials=trials,
@@ -172,6 +173,12 @@ def gather(store: Store, subject: Subject) -> Gathered:
         },
     )
     return Gathered(evidence, rows)
+
+
+def _announced(runs: Sequence[Mapping[str, Any]], subject: Subject) -> str:
+    """The check that decides: the one that every run named before its first trial, else the suite's own."""
+    named = {run["check"] for run in runs if run["code"] == subject.code}
+    return str(named.pop()) if len(named) == 1 else subject.primary
 
 
 def _prompts(store: Store, rows: Mapping[tuple[str, str, str], int]) -> dict[str, str]:

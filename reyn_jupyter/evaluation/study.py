@@ -279,7 +279,7 @@ class Study:
         return verify(self.parts.store)
 
     def compare(self, a: str | Variant, b: str | Variant, check: str | None = None) -> Comparison:
-        """Two variants under a check; differences are b − a.
+        """Two variants under a check, the one that was named in advance if None; differences are b − a.
 
         Raises:
             EvidenceError: there is nothing to compare, or a variant was tried with other settings.

@@ -45,6 +45,15 @@ def test_failed_and_passed_name_trials_and_the_table_says_what_each_check_found(
     assert len(compared.trials[:3]) == 3 and "TrialTable(16 trials" in repr(compared.trials)
 
 
+def test_the_check_that_the_runs_named_in_advance_leads_the_report() -> None:
+    made = study(None, 4, models={"scripted": ByVariant()})
+    made.run(BASE, BEST, check="chain", n=2)
+    assert made.compare(BASE, BEST).check.name == made.report().comparisons[0].check.name == "chain"
+    assert made.evidence.checks[:2] == ("chain", "first_call_is")
+    made.run(BASE, BEST)  # names the suite's own: the two do not agree
+    assert made.compare(BASE, BEST).check.name == made.evidence.primary == "first_call_is"
+
+
 def test_a_trial_has_its_transcript_and_verdict(compared: Study) -> None:
     view = compared.trials.of(BEST)[0]
     trace = view.transcript
@@ -198,7 +207,7 @@ def test_trials_of_another_source_are_made_beside_and_never_pooled(tmp_path: Pat
 def test_scenarios_alone_make_a_study_and_a_wrong_name_is_told() -> None:
     made = Study(None, [scenario("only")], models={"scripted": Scripts(*READ)})
     made.run(BASE, check="first_call_is", repeats=1)
-    assert made.evidence.suite == "scenarios" and made.evidence.primary == "task_done"
+    assert made.evidence.suite == "scenarios" and made.evidence.primary == "first_call_is"
     assert len(made.trials.passed("task_done")) == 1
     with pytest.raises(SuiteError, match="mandates"):
         Study(None, "mandate")
