@@ -68,6 +68,12 @@ class Comparison:
     truth: float | None = None
     named: bool = True
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.sentence!r})"
+
+    def __str__(self) -> str:
+        return self.sentence
+
     @property
     def stop(self) -> State | None:
         """What looking at one scenario after the other saw; None where their number was fixed."""

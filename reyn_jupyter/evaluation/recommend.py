@@ -66,6 +66,12 @@ class Recommendation:
     check: str
     warnings: tuple[str, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.sentence!r})"
+
+    def __str__(self) -> str:
+        return "\n".join((self.sentence, *(f"- {each}" for each in self.warnings), f"- {self.measured_with}"))
+
     @property
     def tier(self) -> Literal["light", "standard"]:
         """ "light" where the chosen variant holds the model by mandates, a gate or a forced choice."""

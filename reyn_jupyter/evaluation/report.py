@@ -75,6 +75,12 @@ class Report:
     families: Mapping[str, Mapping[str, Rate]] = field(default_factory=dict)
     predictability: tuple[Predictability, ...] = ()
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.sentence!r})"
+
+    def __str__(self) -> str:
+        return "\n".join(filter(None, (self.sentence, self.others, *(f"- {each}" for each in self.warnings))))
+
     @property
     def sentence(self) -> str:
         """What was found, first."""

@@ -54,6 +54,15 @@ def test_the_check_that_the_runs_named_in_advance_leads_the_report() -> None:
     assert made.compare(BASE, BEST).check.name == made.evidence.primary == "first_call_is"
 
 
+def test_what_a_study_found_prints_as_sentences(compared: Study) -> None:
+    found, report = compared.compare("base", "best"), compared.report()
+    assert str(found) == found.sentence and repr(found) == f"Comparison({found.sentence!r})"
+    assert str(report).startswith(f"{report.sentence}\n") and len(repr(report)) < 500
+    advice = compared.recommend(check="first_call_is")
+    assert str(advice).startswith(f"{advice.sentence}\n") and advice.measured_with in str(advice)
+    assert len(repr(advice)) < 500
+
+
 def test_a_trial_has_its_transcript_and_verdict(compared: Study) -> None:
     view = compared.trials.of(BEST)[0]
     trace = view.transcript
