@@ -6,6 +6,7 @@ needs none of them.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -237,7 +238,12 @@ class StudyParts:
     async def run(self, order: Order, listener: Callable[[Progress], None] | None) -> RunSummary:
         """Run an order, on the engine."""
         changed = self.moved()
-        truths = await self._truths(order)
+        try:
+            truths = await self._truths(order)
+        except asyncio.CancelledError:  # the run begins all the same, and ends at once with its summary
+            truths = {}
+            if (task := asyncio.current_task()) is not None:
+                task.cancel()
         order = replace(order, provenance={**order.provenance, "truths": truths, "moved": changed})
         options = self.options
         coordinator = Coordinator(
@@ -252,7 +258,13 @@ class StudyParts:
         )
         summary = await coordinator.run()
         self.__dict__.pop("_last", None)
-        meanwhile = changed_meanwhile(self._own_suite, self.bench.catalog_hashes, order)
+        meanwhile: tuple[str, ...] = ()
+        if (
+            summary.ended != "interrupted"
+        ):  # in a thread, since what makes a person's catalog may take its time
+            meanwhile = await asyncio.to_thread(
+                changed_meanwhile, self._own_suite, self.bench.catalog_hashes, order
+            )
         return replace(summary, warnings=(*changed, *meanwhile, *summary.warnings))
 
     async def _truths(self, order: Order) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import threading
 import time
@@ -261,6 +262,22 @@ def test_an_interrupt_returns_what_is_done_within_a_second_and_keeps_it(tmp_path
     ScriptStep.seconds = 0.0
     assert made.run(BASE).done == 60 and len(made.trials) == 60
     assert told not in " ".join(made.report().warnings)
+
+
+def test_an_interrupt_while_true_rates_are_worked_out_gives_the_summary_too(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def endless(*_: object) -> dict[str, object]:
+        threading.Timer(0.05, os.kill, (os.getpid(), signal.SIGINT)).start()
+        await asyncio.sleep(30)
+        return {}
+
+    monkeypatch.setattr("reyn_jupyter.evaluation.study_parts.truths_of", endless)
+    made = study(None, 3, models={"scripted": ScriptedModel(otherwise="Done.", delay=0.2)})
+    summary = made.run(BASE)
+    assert (summary.ended, summary.done, len(made.trials)) == ("interrupted", 0, 0)
+    monkeypatch.undo()
+    assert made.run(BASE).ended == "complete"
 
 
 class ScriptStep:
