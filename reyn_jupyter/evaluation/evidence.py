@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any
 
+from reyn_jupyter.config.wording import nearest
 from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.scenario import Scenario, Source
 from reyn_jupyter.evaluation.suite import Claim
@@ -194,8 +194,7 @@ class Evidence:
         """Raises EvidenceError where there is no trial of a variant; says which there are."""
         if variant not in self.tried:
             there = ", ".join(self.tried) or "none yet; run some with study.run(…)"
-            near = get_close_matches(variant, self.tried, n=1)
-            hint = f"did you mean {near[0]!r}? There" if near else "there"
+            hint = nearest(variant, self.tried) or "."
             raise EvidenceError(
-                f"there are no trials of a variant {variant!r}; {hint} are trials of: {there}"
+                f"there are no trials of a variant {variant!r}{hint} There are trials of: {there}"
             )

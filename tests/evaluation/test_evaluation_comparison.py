@@ -84,7 +84,7 @@ def test_trials_of_two_sources_never_stand_in_one_arm() -> None:
     [
         ("base", "base", None, EvidenceError, "compared with itself"),
         ("base", "beste", None, EvidenceError, "did you mean 'best'"),
-        ("base", "zzz", None, EvidenceError, "there are trials of: base, best"),
+        ("base", "zzz", None, EvidenceError, "There are trials of: base, best"),
         ("base", "best", "first_call", UnknownCheckError, "first_call_is"),
         ("base", "best", "abstained_when_unanswerable", EvidenceError, "applies to"),
     ],

@@ -6,10 +6,10 @@ it says where it comes from.
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from pathlib import Path
 
+from reyn_jupyter.config.wording import nearest
 from reyn_jupyter.evaluation.suite import Suite, SuiteError
 
 __all__ = ["SuiteError", "check_suite", "describe_suites", "load_suite", "suite_names"]
@@ -49,9 +49,8 @@ def load_suite(name: str | Path) -> Suite:
         return read_suite(_FOLDER / str(name) / _FILE)[1]
     path = Path(name).expanduser()
     if path.suffix not in (".yaml", ".yml"):
-        near = difflib.get_close_matches(str(name), names, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(names)}."
-        raise SuiteError(f"there is no suite {str(name)!r}; {hint} A suite of your own is a .yaml file.")
+        hint = nearest(name, names) or f"; there are {', '.join(names)}."
+        raise SuiteError(f"there is no suite {str(name)!r}{hint} A suite of your own is a .yaml file.")
     places, suite = read_suite(path)
     check_suite(suite, places)
     return suite
