@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reyn_jupyter.search import common
+from reyn_jupyter.search import common_words
 from reyn_jupyter.search.reading import FIELDS
 from reyn_jupyter.search.spelling import Spelling, one_letter_off
 from reyn_jupyter.search.tokens import LONGEST_STEMMED, STOP_WORDS, pieces, runs, stem, tokens_of
@@ -43,7 +43,7 @@ class Parsed:
         weights: what each known token of the request is worth in a record that is full of it.
         mass: the rarity of all its words, unknown ones included.
         words: how many different words it has.
-        told: what each known token tells in any catalog, see `common.tells`.
+        told: what each known token tells in any catalog, see `common_words.tells`.
         telling: what all its words tell together, unknown ones included.
     """
 
@@ -109,7 +109,7 @@ class LexicalIndex:
         mass, telling = 0.0, 0.0
         for token in said[:MOST_WORDS]:
             number = self._number(token)
-            tells = 0.0 if token.isdigit() else common.tells(token)
+            tells = 0.0 if token.isdigit() else common_words.tells(token)
             telling += tells
             if number is not None:
                 told[number] = max(told.get(number, 0.0), tells)
@@ -141,7 +141,7 @@ class LexicalIndex:
     def echo(self, parsed: Parsed, text: str) -> float:
         """The share of what the beginning of a text tells that a request holds, in [0, 1]."""
         words = {token for run in runs(text[:LONGEST_ECHO]) for token in self.vocabulary.tokens_of(run)}
-        tells = {self.vocabulary.numbers.get(word): common.tells(word) for word in words - STOPPED}
+        tells = {self.vocabulary.numbers.get(word): common_words.tells(word) for word in words - STOPPED}
         found = sum(min(told, tells.get(number, 0.0)) for number, told in parsed.told.items())
         return found / sum(tells.values()) if tells else 0.0
 
