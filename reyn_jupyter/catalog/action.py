@@ -9,7 +9,7 @@ completion, documentation) is derived. Nothing here performs I/O: handlers are c
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -165,7 +165,6 @@ class Action:
     purity: Purity
     target_tool_name: str
     canonical_default: str | None = None
-    extra: Mapping[str, Any] = field(default_factory=dict)
 
     @cached_property
     def short_description(self) -> str:

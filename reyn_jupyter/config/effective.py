@@ -91,13 +91,6 @@ class Effective:
         assert error is not None
         raise error
 
-    def without_value(self, key: str) -> Effective:
-        """These settings with the session's change of one key taken back."""
-        leaf, _ = self._leaf_change(key_table.known(key))
-        kept = {name: value for name, value in self.session.items() if name != leaf}
-        layers = [layer for layer in self.layers if layer.origin != "session"]
-        return merged((*layers, Layer("session", kept)), self.held_back, self.problems, self.project)
-
     def rows(self) -> list[dict[str, Any]]:
         """One row a key: {key, value, origin, default, description}; header values read "set"."""
         rows: list[dict[str, Any]] = []
