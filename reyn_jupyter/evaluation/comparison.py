@@ -96,7 +96,7 @@ class Comparison:
         found, looks = self.difference, self.stop
         if looks is not None:
             enough = self.adjusted_p is None or self.adjusted_p <= math.exp(-looks.threshold)
-            return looks.stopped and enough and (looks.wins - looks.losses) * found.estimate > 0
+            return looks.stopped and enough and looks.lead * found.estimate > 0
         if found.low is not None and found.high is not None and found.low <= 0.0 <= found.high:
             return False
         return self.p is not None and self.p <= ALPHA

@@ -7,6 +7,7 @@ missing, and neither a success nor a failure.
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
@@ -25,7 +26,7 @@ from reyn_jupyter.evaluation.verdict import Check
 StopRule = Literal["fixed", "evalue"]
 GIVE_UP = 10  # missing trials of one variant in a row, after which nothing is gained by going on
 MISSING = ("error", "timeout")
-Looked = Mapping[str, int | None]
+Looked = Mapping[str, float | None]
 _TELL = 0.2  # seconds between two words of progress
 _LOOK = 0.05  # share of the run's time that estimates on the way may take
 _MARKS = 4  # fingerprints of a model that are told one by one
@@ -73,8 +74,8 @@ class Tally:
     Attributes:
         ended, reason: why nothing more starts; None and "" while trials go on.
         done, earlier: trials that are stored, and those of them that runs before this one made.
-        looked: scenario → its sign for the variant whose name comes last in the alphabet, None without a pair; in the
-            order of looking.
+        looked: scenario → its difference for the variant whose name comes last in the alphabet, None without a pair;
+            in the order of looking.
     """
 
     def __init__(self, order: Order) -> None:
@@ -83,7 +84,7 @@ class Tally:
         self.reason = ""
         self.done = 0
         self.earlier = 0
-        self.looked: dict[str, int | None] = {}
+        self.looked: dict[str, float | None] = {}
         self.missing: Counter[str] = Counter()
         self._left = {each.id: len(order.variants) * len(order.repeats) for each in order.scenarios}
         self._values: dict[str, dict[str, dict[int, float]]] = {each.name: {} for each in order.variants}
@@ -116,7 +117,7 @@ class Tally:
             self._next += 1
 
     def _look(self, scenario: str) -> None:
-        """Give a finished scenario's sign to the e-value; a scenario without a pair has none."""
+        """Give a finished scenario's difference to the e-value; a scenario without a pair has none."""
         first, second = (each.name for each in self.order.variants)
         a, b = (self._values[name].get(scenario, {}) for name in (first, second))
         pairs = [b[repeat] - a[repeat] for repeat in sorted(a.keys() & b.keys())]
@@ -125,9 +126,10 @@ class Tally:
         self.looked[scenario] = None
         if not pairs:
             return
-        gap = sum(pairs)
-        sign = (gap > 0) - (gap < 0)
-        self.looked[scenario] = sign if first < second else -sign
+        gap = math.fsum(pairs) / len(pairs)
+        if self.order.check.numeric:
+            gap = (gap > 0) - (gap < 0)
+        self.looked[scenario] = gap if first < second else -gap
         state = self._evidence.add(gap)
         if state.stopped:
             said = f"the evidence suffices after {state.stopped_at} scenarios (log E {state.log_e:.2f})"
@@ -164,7 +166,7 @@ class Tally:
         ]
         said += [f"{variant}: a trial ended in an error: {error}" for variant, error in self._errors.items()]
         others = sum(
-            any(self.looked.get(scenario, sign) != sign for scenario, sign in looked.items())
+            any(self.looked.get(scenario, gap) != gap for scenario, gap in looked.items())
             for looked in earlier
         )
         if others and self.order.stop == "evalue":

@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from reyn_jupyter.evaluation.statistics.evalue import CONCENTRATION, log_e, stop
+from reyn_jupyter.evaluation.statistics.evalue import stop
 from reyn_jupyter.evaluation.statistics.limits import bootstrap_t, rate_limits, spread, tango_limits
 from reyn_jupyter.evaluation.statistics.paired import mcnemar
-from reyn_jupyter.evaluation.statistics.sequences import BOLD, betting_limits
+from reyn_jupyter.evaluation.statistics.sequences import betting_limits
 from reyn_jupyter.evaluation.statistics.signflip import sign_flip_counts
 
 LEVEL, BAND = 0.95, (0.94, 0.97)
@@ -141,21 +141,15 @@ def sign_flip_errors(cell: Cell, tables: int, random: np.random.Generator) -> tu
 def peeking_errors(cell: Cell, runs: int, random: np.random.Generator) -> tuple[float, float]:
     """How often a look after every scenario stops without a difference: by E ≥ 20, and by the exact p ≤ .05."""
     a_only, b_only, _ = draw(cell, runs, random)
-    signs = np.sign(b_only - a_only)
-    wins, seen = (signs > 0).cumsum(axis=1), (signs != 0).cumsum(axis=1)
+    gaps = b_only - a_only
+    wins, seen = (gaps > 0).cumsum(axis=1), (gaps != 0).cumsum(axis=1)
     counts = np.arange(cell.scenarios + 1)
-    table = np.array([[log_e(min(k, n), n) for k in counts] for n in counts])
     least = np.minimum(wins, seen - wins)
     peeked = 2 * stats.binom.cdf(counts[None, :], counts[:, None], 0.5)
     return (
-        float((table[seen, wins] >= np.log(20)).any(axis=1).mean()),
+        float(np.mean([stop(row / cell.repeats) is not None for row in gaps])),
         float((peeked[seen, least] <= 0.05).any(axis=1).mean()),
     )
-
-
-def sequence_rule(gaps: Any, repeats: int) -> tuple[float, float]:
-    """What `difference` does for scenarios that were looked at, in their order."""
-    return betting_limits(gaps, LEVEL, BOLD if repeats > 1 else CONCENTRATION)
 
 
 def at_stops(cell: Cell, runs: int, random: np.random.Generator) -> tuple[float, float, float, float]:
@@ -166,7 +160,7 @@ def at_stops(cell: Cell, runs: int, random: np.random.Generator) -> tuple[float,
     ours, fixed = np.empty((2, runs)), np.empty((2, runs))
     for run, row in enumerate(gaps):
         count = stop(row) or cell.scenarios
-        ours[:, run] = sequence_rule(row[:count], cell.repeats)
+        ours[:, run] = betting_limits(row[:count], LEVEL)
         limits = difference_rule(a_only[run : run + 1, :count], b_only[run : run + 1, :count], cell.repeats)
         fixed[:, run] = limits[0][0], limits[1][0]
     truth = cell.b - cell.a
@@ -188,7 +182,7 @@ def ever_missed(cell: Cell, runs: int, random: np.random.Generator) -> tuple[flo
         low, high = difference_rule(a_only[:, :count], b_only[:, :count], cell.repeats)
         missed |= (low > truth + 1e-9) | (high < truth - 1e-9)
     gaps = (b_only - a_only) / cell.repeats
-    limits = np.array([sequence_rule(row, cell.repeats) for row in gaps]).T
+    limits = np.array([betting_limits(row, LEVEL) for row in gaps]).T
     return 1 - share_holding((limits[0], limits[1]), truth), float(missed.mean())
 
 

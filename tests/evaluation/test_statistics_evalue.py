@@ -2,32 +2,64 @@
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import pytest
 from benchmarks.coverage import Cell, peeking_errors
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import integrate, stats
 from scipy.special import betaln
 
-from reyn_jupyter.evaluation.statistics.evalue import CONCENTRATION, Sequential, log_e, stop
+from reyn_jupyter.evaluation.statistics.evalue import Sequential, stop
 
 SIGNS = st.lists(st.sampled_from([-1, 0, 1]), max_size=60)
+GAPS = st.lists(st.integers(-5, 5).map(lambda n: n / 5), max_size=40)
 
 
-@given(st.integers(0, 400), st.data(), st.sampled_from([0.5, 1.0, CONCENTRATION, 5.0]))
-def test_the_logarithm_follows_its_formula(signs: int, data: st.DataObject, a: float) -> None:
-    wins = data.draw(st.integers(0, signs))
-    expected = betaln(a + wins, a + signs - wins) - betaln(a, a) + signs * math.log(2)
-    assert log_e(wins, signs, a) == pytest.approx(expected, abs=1e-9)
-    assert log_e(signs - wins, signs, a) == pytest.approx(expected, abs=1e-9)
+def evidence(gaps: Sequence[float]) -> float:
+    looking = Sequential()
+    for gap in gaps:
+        looking.add(gap)
+    return looking.state.log_e
 
 
-@pytest.mark.parametrize("signs", [1, 5, 30])
-def test_under_no_difference_the_e_value_is_one_on_average(signs: int) -> None:
-    mean = sum(math.comb(signs, k) / 2**signs * math.exp(log_e(k, signs)) for k in range(signs + 1))
-    assert mean == pytest.approx(1)
+@given(st.lists(st.sampled_from([-1, 0, 1]), max_size=500))
+def test_of_single_pairs_the_logarithm_follows_its_formula(signs: list[int]) -> None:
+    n, k = sum(map(abs, signs)), signs.count(1)
+    expected = betaln(0.5 + k, 0.5 + n - k) - betaln(0.5, 0.5) + n * math.log(2)
+    assert evidence(signs) == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("gaps", [[0.2, -0.4, 1, 0.6, 0.6], [0.5] * 12, [-1, 0.2, 0.2, 0.2, 0.2, 0.2]])
+def test_with_repeats_it_is_the_capital_of_bettors_whose_stakes_are_mixed(gaps: list[float]) -> None:
+    def wealth(chance: float) -> float:
+        capital = math.prod(1 + gap * (2 * chance - 1) for gap in gaps)
+        return float(stats.beta.pdf(chance, 0.5, 0.5)) * capital
+
+    assert math.exp(evidence(gaps)) == pytest.approx(integrate.quad(wealth, 0, 1)[0], rel=1e-6)
+
+
+def test_thousands_of_scenarios_keep_the_formula() -> None:
+    expected = betaln(0.5 + 2_650, 0.5 + 2_350) - betaln(0.5, 0.5) + 5_000 * math.log(2)
+    assert evidence([1, -1] * 2_350 + [1] * 300) == pytest.approx(expected, abs=1e-4)
+
+
+@given(GAPS)
+def test_it_sees_both_variants_alike_whatever_the_order(gaps: list[float]) -> None:
+    assert evidence([-gap for gap in gaps]) == pytest.approx(evidence(gaps), abs=1e-9)
+    assert evidence(sorted(gaps)) == pytest.approx(evidence(gaps), abs=1e-9)
+
+
+@pytest.mark.parametrize("gaps", [(-1, 1), (-0.8, 0.2, 0.2, 0.2, 0.2), (-0.4, 0.2, 0.2)])
+def test_while_scenarios_differ_by_nothing_on_average_the_e_value_is_one_on_average(
+    gaps: tuple[float, ...],
+) -> None:
+    found = [math.exp(evidence(drawn)) for drawn in itertools.product(gaps, repeat=5)]
+    assert np.mean(found) == pytest.approx(1)
 
 
 @given(SIGNS)
@@ -45,21 +77,25 @@ def test_looking_one_by_one_stops_where_the_whole_run_would_have(signs: list[int
         assert last.stopped == (last.p <= 0.05)
 
 
-def test_nine_wins_in_a_row_suffice_and_ties_tell_nothing() -> None:
-    assert stop([1] * 40) == 9
-    assert stop([-1] * 40) == 9
-    assert stop([0, 1] * 40) == 18
+def test_seven_wins_in_a_row_suffice_and_ties_tell_nothing() -> None:
+    assert stop([1] * 40) == 7
+    assert stop([-1] * 40) == 7
+    assert stop([0, 1] * 40) == 14
     assert stop([0] * 100) is None
     assert stop([]) is None
-    assert stop([0.3] * 40) == 9, "a difference counts by its sign"
 
 
-def test_once_stopped_it_stays_stopped() -> None:
+def test_a_narrow_win_tells_less_than_a_clear_one() -> None:
+    found = [stop([gap] * 200) for gap in (0.2, 0.4, 0.6, 0.8, 1)]
+    assert found == sorted(found, key=lambda n: -(n or 0)) and len(set(found)) == 5
+
+
+def test_once_stopped_it_stays_stopped_and_knows_for_whom() -> None:
     looking = Sequential()
-    for sign in [1] * 9 + [-1] * 9:
-        looking.add(sign)
+    for gap in [1] * 7 + [-1] * 9:
+        looking.add(gap)
     assert looking.state.log_e < 0
-    assert (looking.state.stopped, looking.state.stopped_at) == (True, 9)
+    assert (looking.state.stopped, looking.state.stopped_at, looking.state.lead) == (True, 7, 7)
 
 
 def test_a_stricter_alpha_waits_longer() -> None:
@@ -79,9 +115,19 @@ def test_a_stricter_alpha_waits_longer() -> None:
 )
 def test_a_look_after_every_scenario_errs_in_at_most_5_percent_of_runs(cell: Cell) -> None:
     """Scenarios favour one variant or the other at random, but neither on the whole; p would err far more often."""
-    by_e, by_p = peeking_errors(cell, 6_000, np.random.default_rng(11))
+    by_e, by_p = peeking_errors(cell, 2_000, np.random.default_rng(11))
     assert by_e <= 0.05
     assert by_p > 0.12
+
+
+@pytest.mark.parametrize("gaps", [(-0.8, 0.2), (-0.6, 0.2)], ids=["wins of 1 in 5", "wins of 1 in 3"])
+def test_many_narrow_wins_and_a_few_heavy_losses_are_no_difference(gaps: tuple[float, float]) -> None:
+    """The rates are the same, and yet one variant is ahead in most scenarios: signs alone would stop nearly always."""
+    random = np.random.default_rng(5)
+    lost = gaps[1] / (gaps[1] - gaps[0])
+    runs = random.choice(gaps, size=(1_000, 120), p=[lost, 1 - lost])
+    assert np.mean([stop(run) is not None for run in runs]) <= 0.05
+    assert np.mean([stop(run) is not None for run in np.sign(runs)]) > 0.9
 
 
 def test_a_real_difference_is_found_early() -> None:
@@ -96,9 +142,7 @@ def test_an_alpha_that_makes_no_sense_is_refused(alpha: float) -> None:
         Sequential(alpha)
 
 
-def test_signs_and_mixtures_that_make_no_sense_are_refused() -> None:
-    with pytest.raises(ValueError, match="sign is NaN"):
-        Sequential().add(math.nan)
-    for wins, signs, a in ((3, 2, 1.0), (-1, 2, 1.0), (1, 2, 0.0), (1, 2, math.inf)):
-        with pytest.raises(ValueError, match="wins of"):
-            log_e(wins, signs, a)
+@pytest.mark.parametrize("gap", [math.nan, 1.5, -math.inf])
+def test_what_is_no_difference_of_rates_is_refused(gap: float) -> None:
+    with pytest.raises(ValueError, match="between −1 and 1"):
+        Sequential().add(gap)

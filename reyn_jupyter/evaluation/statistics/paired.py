@@ -24,7 +24,7 @@ from reyn_jupyter.evaluation.statistics.arms import (
     pair,
 )
 from reyn_jupyter.evaluation.statistics.clusters import sizes_of, variance_of
-from reyn_jupyter.evaluation.statistics.evalue import CONCENTRATION, Sequential, State
+from reyn_jupyter.evaluation.statistics.evalue import Sequential, State
 from reyn_jupyter.evaluation.statistics.libraries import library
 from reyn_jupyter.evaluation.statistics.limits import tango_limits
 from reyn_jupyter.evaluation.statistics.rates import (
@@ -36,7 +36,7 @@ from reyn_jupyter.evaluation.statistics.rates import (
     mean_limits,
     rate,
 )
-from reyn_jupyter.evaluation.statistics.sequences import BOLD, betting_limits
+from reyn_jupyter.evaluation.statistics.sequences import betting_limits
 from reyn_jupyter.evaluation.statistics.signflip import sign_flip, sign_flip_counts
 
 if TYPE_CHECKING:
@@ -149,8 +149,7 @@ def difference(
     if looked is not None:
         gap_of = dict(zip(sorted(shared.a), gaps.means, strict=True))
         seen = np.array([gap_of[name] for name in looked if name in gap_of])
-        mixture = (BOLD if gaps.repeated else CONCENTRATION) if verdicts else None
-        found = _at_any_look(found, seen, mixture, alpha)
+        found = _at_any_look(found, seen, verdicts, alpha)
     return replace(found, warnings=_warnings(found, gaps))
 
 
@@ -213,23 +212,26 @@ def _numbers(a: Arm, b: Arm, gaps: Clusters, dropped: int, level: float, seed: i
     )
 
 
-def _at_any_look(found: Difference, gaps: Floats, mixture: float | None, alpha: float) -> Difference:
-    """The same difference with an interval and a test that hold however often one looked; numbers have no mixture."""
+def _at_any_look(found: Difference, gaps: Floats, verdicts: bool, alpha: float) -> Difference:
+    """The same difference with an interval and a test that hold however often one looked.
+
+    Numbers have no bounds to bet within: their signs are looked at, and they have no interval.
+    """
     looking = Sequential(alpha)
-    for gap in gaps:
+    for gap in gaps if verdicts else np.sign(gaps):
         looking.add(float(gap))
     low = high = None
-    if mixture is not None:
-        limits = betting_limits(gaps, found.level, mixture)
+    if verdicts:
+        limits = betting_limits(gaps, found.level)
         # Pairs that came after the last look count for the estimate alone.
         low, high = min(limits[0], found.estimate), max(limits[1], found.estimate)
     return replace(
         found,
         low=low,
         high=high,
-        method="confidence sequence, by betting" if mixture else "none: numbers, looked at on the way",
+        method="confidence sequence, by betting" if verdicts else "none: numbers, looked at on the way",
         p=looking.state.p,
-        test="e-value over one sign a scenario",
+        test="e-value, by betting" if verdicts else "e-value over one sign a scenario",
         looks=looking.state,
     )
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reyn_jupyter.evaluation.statistics.evalue import CONCENTRATION
-from reyn_jupyter.evaluation.statistics.libraries import library
+from reyn_jupyter.evaluation.statistics.evalue import STAKES
 from reyn_jupyter.evaluation.statistics.limits import normal_quantile
 
 if TYPE_CHECKING:
@@ -20,27 +19,19 @@ if TYPE_CHECKING:
 
     from reyn_jupyter.evaluation.statistics.arms import Floats
 
-# Of the mixture where scenarios are repeated. Their differences are small, so that only bold bets gain: the interval
-# leaves out 0 in three quarters of the runs that stop, and with the concentration of `evalue` in less than half.
-BOLD = 0.5
 _HALVINGS = 20  # of an interval of length 1: to six digits
-_NODES = 256  # of the quadrature; exact below twice as many scenarios, and to six digits for thousands
 
 
-def betting_limits(
-    values: Floats, level: float = 0.95, concentration: float = CONCENTRATION
-) -> tuple[float, float]:
+def betting_limits(values: Floats, level: float = 0.95) -> tuple[float, float]:
     """A confidence sequence for the mean of scenarios whose differences lie within −1 and 1.
 
-    A mean is left out once a bettor who started with 1 would have had 1 / (1 − level) by betting against it. The bets
-    are mixed over a beta distribution. With that of `evalue` and one pair a scenario the capital against a mean of 0 is
-    the e-value. Source: Waudby-Smith and Ramdas (2024), by betting; the mixture and `BOLD` are those of Orabona and Jun
-    (2024), the universal portfolio.
+    A mean is left out once a bettor who started with 1 would have had 1 / (1 − level) by betting against it, with the
+    stakes of `evalue`: so 0 is left out just where the e-value stops. Source: Waudby-Smith and Ramdas (2024), by
+    betting; Orabona and Jun (2024), the universal portfolio.
 
     Args:
         values: the difference of each scenario in the order in which they were looked at, shape (scenarios,).
         level: the confidence level.
-        concentration: of the mixture, chosen before the run.
 
     Returns:
         Low and high, within −1 and 1, around the mean; (−1, 1) without a scenario.
@@ -49,7 +40,7 @@ def betting_limits(
         ValueError: a value lies outside of −1 and 1, or the level outside of 0 and 1.
 
     Example:
-        >>> low, high = betting_limits(np.array([1.0] * 9))
+        >>> low, high = betting_limits(np.array([1.0] * 7))
         >>> f"{low:.2f} to {high:.2f}"
         '0.02 to 1.00'
     """
@@ -62,17 +53,14 @@ def betting_limits(
         )
     shares = (values + 1) / 2
     estimate, threshold = float(shares.mean()), -math.log(1 - level)
-    count, power = min(_NODES, len(values) // 2 + 1), concentration - 1
-    nodes, weights = library("scipy.special").roots_jacobi(count, power, power)
-    chances, mixture = (1 + nodes) / 2, np.log(weights / weights.sum())
-
+    chances = (1 + STAKES) / 2
     kinds, kind_of = np.unique(shares, return_inverse=True)  # few: a logarithm for each of them is enough
 
     def held(mean: float) -> bool:
         bets = np.outer(kinds, chances / mean) + np.outer(1 - kinds, (1 - chances) / (1 - mean))
-        capital = np.log(bets)[kind_of].cumsum(axis=0) + mixture
+        capital = np.log(bets)[kind_of].cumsum(axis=0)
         most = capital.max(axis=1)
-        return bool((most + np.log(np.exp(capital - most[:, None]).sum(axis=1))).max() < threshold)
+        return bool((most + np.log(np.exp(capital - most[:, None]).mean(axis=1))).max() < threshold)
 
     low, high = (_edge(held, estimate, end) for end in (0.0, 1.0))
     return 2 * low - 1, 2 * high - 1
