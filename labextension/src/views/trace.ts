@@ -65,6 +65,8 @@ class TraceViewer {
   private settling = 0;
   private timer = 0;
   private due = Infinity; // when the next look is
+  private asked = false; // a look is under way
+  private another = false; // and one more is meant after it
   private broken = false;
   private away = false;
   private stored: StoredButton | null = null;
@@ -114,8 +116,8 @@ class TraceViewer {
     return this.source.watch((state) => {
       const back = this.away && state === "live";
       this.away = state !== "live" && (this.away || state !== "busy");
-      if ((back && !this.card) || (state === "live" && this.card && (this.broken || this.opened?.running)))
-        this.open();
+      const stale = state === "live" && this.card && (this.broken || this.opened?.running);
+      if ((back && !this.card) || (stale && !this.asked)) this.open();
     });
   }
 
@@ -123,6 +125,12 @@ class TraceViewer {
     window.clearTimeout(this.timer);
     this.due = Infinity;
     const { card, source } = this;
+    if (card && this.asked) {
+      this.another = true; // a kernel that answers more slowly than its events come is heard out all the same
+      return;
+    }
+    this.asked = true;
+    this.another = false;
     const args = { run: this.run };
     this.opening.ask(
       (options) =>
@@ -130,12 +138,13 @@ class TraceViewer {
           ? source.request("trace.open", args, options)
           : this.asking.ask("trace.open", args, options.signal),
       (answer) => {
-        this.broken = false;
+        this.asked = this.broken = false;
         fill(this.said);
         this.show(answer);
-        if (answer.running) this.later(TICK);
+        if (answer.running) this.later(this.another ? PACE : TICK);
       },
       (error) => {
+        this.asked = false;
         this.broken = true;
         if (card)
           fill(
