@@ -4,7 +4,7 @@
 import type { FrameColumn } from "../protocol";
 import type { Layout } from "./grid-layout";
 import type { Query, Windows } from "./grid-windows";
-import { h } from "./h";
+import { fill, h } from "./h";
 import { visible } from "./text";
 
 export interface HeadActions {
@@ -20,6 +20,17 @@ export interface CellActions {
 
 export const headCells = (layout: Layout, query: Query, actions: HeadActions): HTMLElement[] =>
   layout.lefts.map((left, place) => heading(layout, query, place, left, actions));
+
+/** Draws cells in a row and leaves alone those that are as they were, so that a press that has begun on one counts. */
+export function keepAlike(row: Element, cells: HTMLElement[]): void {
+  const there = [...row.children] as HTMLElement[];
+  if (there.length !== cells.length) return fill(row, cells);
+  there.forEach((old, place) => {
+    const cell = cells[place]!;
+    cell.tabIndex = old.tabIndex; // the cursor's
+    if (!cell.isEqualNode(old)) old.replaceWith(cell);
+  });
+}
 
 function heading(
   layout: Layout,

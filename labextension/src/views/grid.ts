@@ -10,7 +10,7 @@ import { columnMenu, filteredBy, sortedBy } from "./grid-column";
 import { Cursor } from "./grid-cursor";
 import { firstRows, HEAD, HEIGHT, Layout } from "./grid-layout";
 import { Popover } from "./grid-pop";
-import { cellText, headCells, line } from "./grid-table";
+import { cellText, headCells, keepAlike, line } from "./grid-table";
 import { PAGE, type Query, WINDOW, Windows } from "./grid-windows";
 import { fill, h } from "./h";
 import { type Asker, asker, ignored } from "./patience";
@@ -163,15 +163,13 @@ class GridView {
   private took(rows: FrameRows): void {
     this.layout.take(rows, this.table);
     if (this.cursor.at[1] < this.layout.labelled) this.cursor.at[1] = this.layout.labelled;
+    const cells = headCells(this.layout, this.windows.query, {
+      sorted: (column, more) => this.sorted(column, more),
+      menu: (place) => this.menu(place),
+    });
     const focused = this.head.contains(document.activeElement);
-    fill(
-      this.head,
-      headCells(this.layout, this.windows.query, {
-        sorted: (column, more) => this.sorted(column, more),
-        menu: (place) => this.menu(place),
-      }),
-    );
-    if (focused) this.cursor.focus();
+    keepAlike(this.head, cells);
+    if (focused && !this.head.contains(document.activeElement)) this.cursor.focus();
     this.drawBar();
   }
 
