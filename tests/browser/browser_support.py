@@ -1,7 +1,8 @@
 """A bare page that hosts a view as any anywidget host does, over real HTTP to a handler in this process.
 
-The page has nothing but the module and the style sheet that the package carries; messages go by POST, answers come by
-server-sent events. What Chromium complains about and every request that leaves the machine is kept.
+The page has nothing but the module and the style sheet that the package carries; messages go by POST, one after the
+other as a comm carries them, answers come by server-sent events. What Chromium complains about and every request that
+leaves the machine is kept.
 """
 
 from __future__ import annotations
@@ -9,8 +10,9 @@ from __future__ import annotations
 import json
 import os
 import threading
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -51,12 +53,16 @@ PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>view
 <script type="module">
 import widget from "/static/widget.js";
 const listeners = new Set();
+window.sent = Promise.resolve();  // settled once the server has every message that was sent until now
 const traits = {{ snapshot: await (await fetch("/snapshot")).json() }};
 const model = {{
   get: (name) => traits[name], set() {{}}, save_changes() {{}},
   on(name, listener) {{ if (name === "msg:custom") listeners.add(listener); }},
   off(name, listener) {{ listeners.delete(listener); }},
-  send: (content) => fetch("/send", {{ method: "POST", body: JSON.stringify(content) }}),
+  send(content) {{
+    const post = () => fetch("/send", {{ method: "POST", body: JSON.stringify(content) }});
+    window.sent = window.sent.then(post).then(() => undefined, () => undefined);
+  }},
 }};
 const events = new EventSource("/events");
 events.onmessage = (event) => {{ for (const each of [...listeners]) each(JSON.parse(event.data), []); }};
@@ -84,6 +90,11 @@ class Bare:
     complaints: list[str] = field(default_factory=list)
     elsewhere: list[str] = field(default_factory=list)
 
+    def requests(self) -> list[dict[str, Any]]:
+        """Every message that the page has sent until now, once the server has them all."""
+        self.page.evaluate("() => window.sent")
+        return list(self.server.requests)
+
 
 class Served:
     """The server behind one page: its snapshot, and the connection to the session."""
@@ -94,6 +105,7 @@ class Served:
         self.requests: list[dict[str, Any]] = []
         self.silent = threading.Event()  # set: the kernel does not answer any more
         self.mute: set[str] = set()  # operations that it does not answer
+        self.slow = 0.0  # seconds that it takes to hear a message
         self.hub = Hub(lambda: session)
         self.connection = Connection(self.hub, self._put, None)
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -134,6 +146,7 @@ class Served:
             def do_POST(self) -> None:
                 message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 served.requests.append(message)
+                time.sleep(served.slow)
                 if not served.silent.is_set() and message.get("op") not in served.mute:
                     served.connection.receive(message)
                 self._send("text/plain", b"ok")
@@ -158,11 +171,12 @@ class Served:
                         return
 
             def _send(self, kind: str, body: bytes) -> None:
-                self.send_response(200)
-                self.send_header("Content-Type", kind)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
+                with suppress(ConnectionError):  # the page is closed
+                    self.send_response(200)
+                    self.send_header("Content-Type", kind)
+                    self.send_header("Content-Length", str(len(body)))
+                    self.end_headers()
+                    self.wfile.write(body)
 
             def log_message(self, *arguments: Any) -> None:
                 return
@@ -200,7 +214,7 @@ def bare(
     )
     try:
         page.goto(server.url)
-        page.wait_for_selector("body[data-ready=yes]", timeout=10_000)
+        page.wait_for_selector("body[data-ready=yes]")
         yield shown
     finally:
         page.close()

@@ -6,9 +6,13 @@ from pathlib import Path
 import pytest
 from browser.browser_support import CHROMIUM, FLAGS
 from browser.lab_support import jupyter_server, lab, lab_page, notebook7
-from playwright.sync_api import Browser, sync_playwright
+from playwright.sync_api import Browser, expect, sync_playwright
 
 __all__ = ["browser", "jupyter_server", "lab", "lab_page", "notebook7"]
+
+expect.set_options(
+    timeout=30_000
+)  # ms, for a machine that is slow and busy; where a test passes, it costs nothing
 
 
 @pytest.fixture(scope="module")

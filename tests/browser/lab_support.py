@@ -10,10 +10,8 @@ import json
 import os
 import re
 import secrets
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
@@ -24,12 +22,13 @@ from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page
+from support.waiting import until
 
 import reyn_jupyter
 
 # REYN_LABEXTENSION tries a build that lies elsewhere.
 BUILD = Path(os.environ.get("REYN_LABEXTENSION") or Path(reyn_jupyter.__file__).parent / "labextension")
-PATIENCE = 15_000  # ms
+PATIENCE = 60_000  # ms
 FLAGS = (
     "--no-browser",
     "--LabApp.expose_app_in_browser=True",
@@ -38,7 +37,7 @@ FLAGS = (
     "--LabApp.collaborative=False",
     "--ServerApp.allow_root=True",
     "--ServerApp.disable_check_xsrf=False",
-    "--ServerApp.port_retries=0",
+    "--ServerApp.port=0",  # a free one, which the server names in its runtime folder
 )
 # What the applications complain about by themselves, with or without this extension.
 NOISE = re.compile(
@@ -62,7 +61,7 @@ class JupyterServer:
 
     def __init__(self, folder: Path) -> None:
         self.root = folder / "workspace"
-        self._notebooks = count(1)
+        self._notebooks, self._gates = count(1), count(1)
         (self.root / "data").mkdir(parents=True)
         (self.root / "notes.txt").write_text("first line\nsecond line\nthird line\n")
         (self.root / "data" / "orders.csv").write_text(ORDERS)
@@ -76,13 +75,9 @@ class JupyterServer:
         )
         self.token = secrets.token_hex(16)
         self._log = (folder / "server.log").open("wb")
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}"
         self._process = subprocess.Popen(
             [
-                *(sys.executable, "-m", "jupyterlab", f"--ServerApp.port={port}", *FLAGS),
+                *(sys.executable, "-m", "jupyterlab", *FLAGS),
                 *(f"--IdentityProvider.token={self.token}", f"--ServerApp.root_dir={self.root}"),
             ],
             env={**os.environ, **_folders(folder), "PYDEVD_DISABLE_FILE_VALIDATION": "1"},
@@ -90,7 +85,16 @@ class JupyterServer:
             stdout=self._log,
             stderr=subprocess.STDOUT,
         )
-        self._wait(folder / "server.log")
+        named = folder / "runtime" / f"jpserver-{self._process.pid}.json"
+        try:
+            until(lambda: self._ended or named.exists(), 180)
+            self.url = f"http://127.0.0.1:{json.loads(named.read_text())['port']}"
+            until(lambda: self._ended or self._answers, 180)
+            assert not self._ended
+        except Exception as error:
+            self.stop()
+            said = (folder / "server.log").read_text()[-3000:]
+            raise RuntimeError(f"JupyterLab did not start:\n{said}") from error
 
     def write(self, cells: Sequence[str | dict[str, Any]], **metadata: Any) -> str:
         """Put a notebook into the workspace and give its name. A cell is its code, or the whole of it."""
@@ -105,6 +109,11 @@ class JupyterServer:
         (self.root / name).write_text(json.dumps(made))
         return name
 
+    def gate(self) -> tuple[str, Path]:
+        """The code of a cell that runs until a file is there, and the file."""
+        path = self.root / f"gate-{next(self._gates)}"
+        return f"import pathlib, time\nwhile not pathlib.Path({path.name!r}).exists(): time.sleep(0.05)", path
+
     def stop(self) -> None:
         self._process.terminate()
         try:
@@ -114,18 +123,17 @@ class JupyterServer:
             self._process.wait()
         self._log.close()
 
-    def _wait(self, log: Path) -> None:
-        until = time.monotonic() + 60
-        while time.monotonic() < until:
-            if self._process.poll() is not None:
-                break
-            try:
-                with urlopen(f"{self.url}/api?token={self.token}", timeout=2):
-                    return
-            except (URLError, OSError):
-                time.sleep(0.1)
-        self.stop()
-        raise RuntimeError(f"JupyterLab did not start:\n{log.read_text()[-3000:]}")
+    @property
+    def _ended(self) -> bool:
+        return self._process.poll() is not None
+
+    @property
+    def _answers(self) -> bool:
+        try:
+            with urlopen(f"{self.url}/api?token={self.token}", timeout=10):
+                return True
+        except (URLError, OSError):
+            return False
 
 
 @dataclass
@@ -276,6 +284,10 @@ class LabPage:
             {how} window.jupyterapp.commands.execute("notebook:run-cell");""",
             index,
         )
+
+    def rest(self) -> None:
+        """Let pass, by the page's own clock, the half second in which a dialog takes a press for a mistake."""
+        self.page.evaluate("() => new Promise((done) => setTimeout(done, 700))")
 
     def script(self, what: str, given: Any = None) -> Any:
         """Run a piece of script that knows `panel`, the notebook's."""

@@ -18,9 +18,10 @@ def invoke(action: str, /, **args: Any) -> Any:
 
 
 def scripted(root: Path, *steps: Step, **options: Any) -> Session:
-    """A session in a folder with one file, whose model says these steps."""
+    """A session in a folder with one file, whose model says these steps; whether search is on depends on no clock."""
     (root / "notes.txt").write_text("first line\nsecond line\nthird line\n")
-    return Session(root, model=ScriptedModel(*steps, **options))
+    off = {"action_retrieval": {"embedding_class": None}}
+    return Session(root, model=ScriptedModel(*steps, **options), config=off)
 
 
 def two_runs(root: Path) -> tuple[Session, Trace, Trace]:

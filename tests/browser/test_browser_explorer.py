@@ -248,7 +248,7 @@ def test_ten_thousand_actions_are_there_and_few_rows_are_drawn(browser: Browser,
     session = Session(tmp_path, categories=payments(tasks(10_000)), namespace={})
     with exploring(browser, session) as shown:
         page = shown.page
-        expect(page.get_by_text("10,002 actions", exact=True)).to_be_visible(timeout=20_000)
+        expect(page.get_by_text("10,002 actions", exact=True)).to_be_visible()
         assert len(names(page)) < 60
         page.get_by_role("searchbox").press("ArrowDown")
         page.keyboard.press("End")

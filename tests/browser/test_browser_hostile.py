@@ -15,6 +15,7 @@ from browser.browser_support import Bare, Served, bare
 from browser.run_samples import two_runs
 from playwright.sync_api import Browser, Page, expect
 from render_samples import HOSTILE
+from support.waiting import until
 
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import view
@@ -70,18 +71,24 @@ def events(message: dict[str, Any]) -> dict[str, Any]:
     return {"event": {**spoiled(event), "name": event["name"]}} if event else {}
 
 
+# In one look each: an answer that comes meanwhile may draw anew what was there a moment ago.
+PRESS = """(found) => found.filter((each) => each.checkVisibility() && !each.disabled).forEach((each) =>
+  each.dispatchEvent(new MouseEvent("click", { bubbles: true, cancelable: true, composed: true })))"""
+FOCUS = "(found) => { found[0]?.focus(); found[0]?.select(); return found[0]?.type; }"
+
+
 def clicked_through(page: Page) -> None:
     """Whatever can be pressed is pressed, what can be filled in is filled in."""
     for role in ("row", "option", "treeitem", "tab", "columnheader", "button"):
         found = page.locator("#host").get_by_role(role)  # type: ignore[arg-type]
         for place in range(min(found.count(), 7)):
-            each = found.nth(place)
-            if each.count() and each.is_visible() and each.is_enabled():
-                each.dispatch_event("click")
-                page.wait_for_timeout(30)
-    for field in page.locator("#host input:visible:not([type=checkbox]), #host textarea:visible").all()[:4]:
-        field.fill("7" if field.get_attribute("type") == "number" else "window", timeout=2000)
-        field.press("Enter")
+            found.nth(place).evaluate_all(PRESS)
+            page.wait_for_timeout(30)
+    fields = page.locator("#host input:visible:not([type=checkbox]), #host textarea:visible")
+    for place in range(min(fields.count(), 4)):
+        kind = fields.nth(place).evaluate_all(FOCUS)
+        page.keyboard.type("7" if kind == "number" else "window")
+        page.keyboard.press("Enter")
         page.wait_for_timeout(100)
 
 
@@ -145,12 +152,13 @@ def test_a_live_view_shows_whatever_a_kernel_says_as_text(
     with bare(browser, session, snapshot) as shown:
         page = shown.page
         page.wait_for_function("() => document.querySelector('#host').innerText.includes('window.ran')")
+        until(lambda: len({each.get("op") for each in shown.requests()}) >= 3)
         page.wait_for_timeout(600)
         harmless(shown)
         clicked_through(page)
         harmless(shown)
-        answered = {each["op"] for each in shown.server.requests if each.get("op")}
-        assert len(answered) >= 3, answered  # hello, the module, and what the view is about
+        asked = {each["op"] for each in shown.requests() if each.get("op")}
+        assert len(asked) >= 3, asked  # hello, the module, and what the view is about
 
 
 def test_a_question_about_consent_shows_whatever_it_names_as_text(

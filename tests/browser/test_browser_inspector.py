@@ -278,7 +278,7 @@ def test_a_request_without_an_answer_can_be_cancelled_and_loses_nothing(
         page.get_by_role("button", name="Cancel").click()
         expect(page.get_by_text("loading …")).to_have_count(0)
         expect(item(page, "c: 2")).to_be_visible()
-        assert shown.server.requests[-1]["type"] == "cancel"
+        assert shown.requests()[-1]["type"] == "cancel"
         shown.server.silent.clear()
         item(page, "a: 1 item").click()
         expect(item(page, "0: 1 key")).to_be_visible()

@@ -23,6 +23,19 @@ def write(path, content):
     return call("invoke_action", action_name="file__write", args={{"path": path, "content": content}})
 """
 
+# Typed and clicked for something else, when the dialog has only just opened: neither answers it.
+HASTY = """() => new MutationObserver((_, observer) => {
+  const dialog = document.querySelector(".jp-Dialog");
+  if (!dialog) return;
+  observer.disconnect();
+  setTimeout(() => {
+    const enter = { key: "Enter", keyCode: 13, bubbles: true, cancelable: true };
+    dialog.querySelector("button").dispatchEvent(new KeyboardEvent("keydown", enter));
+    for (const button of dialog.querySelectorAll("button")) button.click();
+    window.hasty = true;
+  }, 50);
+}).observe(document.body, { childList: true, subtree: true })"""
+
 
 def search(within: Locator) -> Locator:
     return within.get_by_role("searchbox", name="Search actions")
@@ -115,17 +128,22 @@ def test_a_reopened_notebook_shows_its_snapshots_and_offers_to_load_the_extensio
 
 def test_a_kernel_with_subshells_answers_beside_a_cell_that_runs(lab: LabPage) -> None:
     beside = int(version("ipykernel").split(".")[0]) >= 7  # an older one answers when the cell has ended
-    lab.open(LOAD, "%reyn explore", "import time; time.sleep(3)").run(0, 1)
+    waits, go_on = lab.server.gate()
+    lab.open(LOAD, "%reyn explore", waits).run(0, 1)
     explorer = lab.output(1)
     expect(explorer.get_by_role("grid")).to_contain_text("file__read")
     lab.start(2)
     explorer.get_by_text("file__read", exact=True).click()
+    if not beside:
+        go_on.touch()
     expect(explorer.get_by_role("button", name=re.compile("Insert cell"))).to_be_visible()
     assert lab.executed(2) is not beside
+    go_on.touch()
 
 
 def test_a_kernel_that_cannot_do_so_is_said_to_be_busy_and_answers_afterwards(lab: LabPage) -> None:
-    lab.open(LOAD, "%reyn explore", "import time; time.sleep(3)")
+    waits, go_on = lab.server.gate()
+    lab.open(LOAD, "%reyn explore", waits)
     lab.script("panel.sessionContext.session.kernel.commsOverSubshells = 'disabled'")  # as with ipykernel 6
     lab.run(0, 1)
     explorer = lab.output(1)
@@ -133,6 +151,7 @@ def test_a_kernel_that_cannot_do_so_is_said_to_be_busy_and_answers_afterwards(la
     lab.start(2)
     explorer.get_by_text("file__read", exact=True).click()
     expect(caption(explorer)).to_contain_text("Kernel busy")
+    go_on.touch()
     expect(explorer.get_by_role("button", name=re.compile("Insert cell"))).to_be_visible()
     expect(caption(explorer)).to_be_hidden()
 
@@ -207,21 +226,23 @@ def test_a_background_run_asks_in_a_dialog_that_denies_by_default(lab: LabPage) 
         "allowed = %reyn ask --bg write it",
         "denied = %reyn ask --bg write it again",
     )
-    lab.run(0, 1, 2)
+    lab.run(0, 1)
+    lab.page.evaluate(HASTY)
+    lab.run(2)
     dialog = lab.page.locator(".jp-Dialog")
     expect(dialog).to_contain_text("file__write")
     expect(dialog).to_contain_text("allowed.txt")
     expect(dialog).to_contain_text(lab.name)
     expect(dialog.get_by_role("button", name="Deny")).to_be_focused()
-    lab.page.keyboard.press("Enter")  # typed for something else: the dialog has only just opened
-    lab.page.wait_for_timeout(600)
+    lab.page.wait_for_function("window.hasty")
+    lab.rest()
     dialog.get_by_role("button", name="Allow once").click()
     expect(dialog).to_have_count(0)
     expect(lab.output(2)).to_contain_text("Written.")
     assert (lab.server.root / "allowed.txt").read_text() == "x"
     lab.run(3)
     expect(dialog).to_contain_text("denied.txt")
-    lab.page.wait_for_timeout(600)
+    lab.rest()
     lab.page.keyboard.press("Enter")
     expect(dialog).to_have_count(0)
     expect(lab.output(3)).to_contain_text("Not written.")

@@ -82,7 +82,7 @@ def test_the_first_rows_of_a_table_stay_from_the_snapshot_to_the_live_grid(
     with slow(browser, session, saved_of(blob, LiveBlob(blob=blob.id)), "row 0") as shown:
         expect(shown.page.get_by_role("cell", name="row 0", exact=True)).to_be_visible()
         shown.server.silent.clear()
-        expect(shown.page.get_by_role("grid")).to_have_attribute("aria-rowcount", "1001", timeout=15_000)
+        expect(shown.page.get_by_role("grid")).to_have_attribute("aria-rowcount", "1001")
         expect(shown.page.get_by_role("gridcell", name="row 0", exact=True)).to_be_visible()
 
 
@@ -94,7 +94,7 @@ def test_a_grid_shows_the_snapshot_s_rows_while_the_kernel_has_not_sent_any(
         shown.server.mute.add("frame.open")
         shown.server.silent.clear()
         page = shown.page
-        expect(page.get_by_role("gridcell", name="row 0", exact=True)).to_be_visible(timeout=15_000)
+        expect(page.get_by_role("gridcell", name="row 0", exact=True)).to_be_visible()
         expect(page.locator(".r-status").first).to_contain_text("1,000 rows × 2 columns")
         expect(page.get_by_text("Waiting for the kernel")).to_be_visible()
 
@@ -111,7 +111,7 @@ def test_a_tree_and_a_text_stay_too(
     with slow(browser, session, saved_of(blob, LiveBlob(blob=blob.id)), words) as shown:
         shown.server.silent.clear()
         live = shown.page.get_by_role("tree").or_(shown.page.get_by_label("Text, "))
-        expect(live.first).to_contain_text(words, timeout=15_000)
+        expect(live.first).to_contain_text(words)
         expect(shown.page.locator(".r-lines, details")).to_have_count(1)  # About this blob
 
 
@@ -119,7 +119,7 @@ def test_the_catalog_stays_until_the_explorer_has_it(browser: Browser, session: 
     with slow(browser, session, saved_of(session.explore(""), LiveCatalog()), "file__read") as shown:
         shown.server.mute.add("catalog.page")
         shown.server.silent.clear()
-        expect(shown.page.get_by_text("Waiting for the kernel")).to_be_visible(timeout=15_000)
+        expect(shown.page.get_by_text("Waiting for the kernel")).to_be_visible()
         expect(shown.page.get_by_role("searchbox")).to_have_count(0)
 
 
@@ -131,7 +131,7 @@ def test_a_run_stays_when_it_cannot_be_opened_and_can_be_tried_again(
     with slow(browser, session, saved, "It holds three lines.") as shown:
         shown.server.silent.clear()
         alert = shown.page.get_by_role("alert")
-        expect(alert).to_contain_text("%reyn runs lists", timeout=15_000)
+        expect(alert).to_contain_text("%reyn runs lists")
         alert.get_by_role("button", name="Try again").click()
         expect(alert).to_contain_text("%reyn runs lists")
 
@@ -140,8 +140,8 @@ def test_a_run_and_a_comparison_stay_until_they_are_live(browser: Browser, tmp_p
     session, run, other = two_runs(tmp_path)
     with slow(browser, session, snapshot(run, LiveTrace(run=run.run)), "It holds three lines.") as shown:
         shown.server.silent.clear()
-        expect(shown.page.get_by_role("listbox", name="Steps")).to_be_visible(timeout=15_000)
+        expect(shown.page.get_by_role("listbox", name="Steps")).to_be_visible()
     diff = session.diff(run.run, other.run)
     with slow(browser, session, saved_of(diff, LiveDiff(a=run.run, b=other.run)), "prompt") as shown:
         shown.server.silent.clear()
-        expect(shown.page.get_by_role("listbox", name="Calls")).to_be_visible(timeout=15_000)
+        expect(shown.page.get_by_role("listbox", name="Calls")).to_be_visible()

@@ -67,7 +67,8 @@ def hosted(browser: Browser, workspace: Path) -> Iterator[Hosted]:
     found = reyn.Session(workspace).explore()
     snapshot = to_snapshot(view(found), "the session", LiveCatalog())
     page = browser.new_page()
-    page.clock.install()
+    page.clock.install(time=0)
+    page.clock.pause_at(1000)  # else the page's time goes on by itself, and a test that is slow hears more
     page.set_content(PAGE)
     page.evaluate(HOST, [(STATIC / "widget.js").read_text("utf-8"), json.loads(json.dumps(snapshot))])
     yield Hosted(page, "the session")

@@ -326,7 +326,7 @@ async def test_links_out_pipes_and_read_only_files_are_not_written(tmp_path: Pat
 
     for path in ("out", "dangling", "pipe", "read-only.txt", "read-only.txt/below"):
         with pytest.raises(ActionError):
-            await asyncio.wait_for(actions.call("file__write", path=path, content="x"), 5)
+            await asyncio.wait_for(actions.call("file__write", path=path, content="x"), 60)
     assert (tmp_path / "outside.txt").read_text() == "outside"
     assert not (tmp_path / "new.txt").exists()
     assert (root / "read-only.txt").read_text() == "fixed"

@@ -155,7 +155,7 @@ def test_the_example_of_a_category_works_when_it_is_installed(tmp_path: Path) ->
         env={"PYTHONPATH": f"{site}:{REPOSITORY}", "HOME": str(tmp_path), "PATH": "/usr/bin:/bin"},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr
     names, value, error, kept = done.stdout.splitlines()

@@ -85,7 +85,7 @@ def results(messages: Sequence[Message]) -> list[str]:
 
 
 def child(
-    code: str, *arguments: str, timeout: float = 60.0, **environ: str
+    code: str, *arguments: str, timeout: float = 300.0, **environ: str
 ) -> subprocess.CompletedProcess[str]:
     """Run code in a process of its own, which imports this module as any test does."""
     paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])

@@ -271,7 +271,7 @@ def test_two_kernels_on_one_workspace_lose_no_run_and_no_change(workspace: Path)
         )
         for name in ("a", "b")
     ]  # fmt: skip
-    failures = [process.communicate(timeout=60)[1] for process in processes]
+    failures = [process.communicate(timeout=300)[1] for process in processes]
     assert [process.returncode for process in processes] == [0, 0], failures
     s = reyn.Session(workspace)
     assert len(s.runs) == 50 and {row["status"] for row in s.runs.rows} == {"ok"}

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from e2e_support import history_is_valid, paired, results
 from support.openai_server import CONTEXT_TOO_LONG, Answer, Call, Failure, OpenAIServer, Raw, Received
+from support.waiting import PATIENCE, until
 
 import reyn_jupyter as reyn
 from reyn_jupyter.models.seam import Message
@@ -141,10 +142,8 @@ def test_a_broken_stream_is_asked_for_again_then_told_and_the_history_stays_vali
 def test_a_stalled_stream_ends_at_the_configured_limit(
     session: Callable[..., reyn.Session], server: OpenAIServer
 ) -> None:
-    server.script(Answer("half of an answer", trouble="stall", stall_seconds=20))
-    began = time.monotonic()
+    server.script(Answer("half of an answer", trouble="stall", stall_seconds=600))
     trace = session(model_timeout=0.5, retries=0).ask("go")
-    assert time.monotonic() - began < 5
     assert trace.status == "error" and "0.5" in str(trace.error)
 
 
@@ -192,22 +191,18 @@ def test_a_huge_text_arrives_whole(session: Callable[..., reyn.Session], server:
     assert session().ask("go").answer == text
 
 
-def test_an_interrupt_during_a_stall_ends_within_a_second_and_hangs_up(
+def test_an_interrupt_during_a_stall_ends_it_and_hangs_up(
     session: Callable[..., reyn.Session], server: OpenAIServer
 ) -> None:
-    server.script(Answer(calls=(READ,)), Answer("half of it", trouble="stall", stall_seconds=30))
+    server.script(Answer(calls=(READ,)), Answer("half of it", trouble="stall", stall_seconds=600))
     s = session()
     run = s.start("go")
-    end = time.monotonic() + 20
-    while len(server.requests) < 2 and time.monotonic() < end:
-        time.sleep(0.01)
-    time.sleep(0.2)
-    began = time.monotonic()
+    until(lambda: len(server.requests) == 2)
+    time.sleep(0.2)  # most times it is in the midst of the answer by now
     run.cancel()
-    trace = run.result(timeout=10)
-    assert time.monotonic() - began < 1
+    trace = run.result(PATIENCE)
     assert trace.status == "interrupted" and "file__read" in str(trace.error)
-    assert server.disconnected.wait(2)
+    assert server.disconnected.wait(PATIENCE)
     assert paired(trace) and history_is_valid(s)
     assert s.ask("and now?").answer == "ok"
 

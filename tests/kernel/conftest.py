@@ -29,6 +29,7 @@ def kernel(started: Kernel) -> Kernel:
     (started.workspace / "new.txt").unlink(missing_ok=True)
     reset = "session = reyn.session()\nsession.reset()\nsession.parts.approvals.clear()\nsays()"
     assert started.run(reset).error is None
+    started.forget()
     return started
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from jupyter_client.manager import KernelManager
 
-TIMEOUT = 20.0
+TIMEOUT = 120.0  # seconds without a word, for a machine that is slow and busy
 PREPARE = """
 %load_ext reyn_jupyter
 import asyncio, time
@@ -85,17 +85,26 @@ class Kernel:
             "JUPYTER_RUNTIME_DIR": "jupyter-runtime",
         }
         own = {name: str(state / folder) for name, folder in folders.items()}
-        self._manager = KernelManager(kernel_name="python3")
-        self._manager.start_kernel(
-            cwd=str(workspace),
-            env={**os.environ, **own, "PYDEVD_DISABLE_FILE_VALIDATION": "1", **(environ or {})},
-        )
-        self._client = self._manager.client()
-        self._client.start_channels()
-        self._client.wait_for_ready(timeout=TIMEOUT)
-        # Messages of comms that came while something else was waited for, and what passed while a comm was.
+        self._start({**os.environ, **own, "PYDEVD_DISABLE_FILE_VALIDATION": "1", **(environ or {})})
+        # Messages of comms that came while something else was waited for, and what was shown beside the cell, or
+        # drawn again in its place: a background run may do so before its cell has ended, and during a later one.
         self._aside: list[dict[str, Any]] = []
         self._passed: list[dict[str, Any]] = []
+
+    def _start(self, environ: dict[str, str], tries: int = 3) -> None:
+        self._manager = KernelManager(kernel_name="python3")
+        self._manager.start_kernel(cwd=str(self.workspace), env=environ)
+        self._client = self._manager.client()
+        self._client.start_channels()
+        try:
+            self._client.wait_for_ready(timeout=TIMEOUT)
+        except (
+            RuntimeError
+        ):  # another process may have taken a port between its choice and the kernel's start
+            self.stop()
+            if tries == 1:
+                raise
+            self._start(environ, tries - 1)
 
     def prepare(self) -> Kernel:
         """Load the extension, and names that the tests' cells use."""
@@ -118,21 +127,21 @@ class Kernel:
             interrupt_at: interrupt the kernel once this text was drawn or printed.
         """
         waiting = list(answers or ())
-        self._passed.clear()
         identity = self.send(code, cell=cell, allow_stdin=answers is not None)
         done = Cell()
-        began = time.monotonic()
+        began = heard = time.monotonic()
         while True:
-            message = self._next(began)
+            message = self._next(heard)
             if message is None:
                 self._answer(done, waiting)
                 continue
+            heard = time.monotonic()
             if message["parent_header"].get("msg_id") != identity:
-                self._aside += [message] if message["msg_type"] in ("comm_msg", "comm_close") else []
+                self._keep(message)
                 continue
             if message["msg_type"] == "status" and message["content"]["execution_state"] == "idle":
                 break
-            self._aside += [message] if message["msg_type"] in ("comm_msg", "comm_close") else []
+            self._keep(message)
             done.messages.append(message)
             if interrupt_at is not None and interrupt_at in f"{done.text}{done.printed}":
                 interrupt_at, began = None, time.monotonic()
@@ -160,19 +169,27 @@ class Kernel:
         return str(message["header"]["msg_id"])
 
     def later(self, text: str) -> list[dict[str, Any]]:
-        """What is sent after a cell has ended, up to the message that shows `text`."""
+        """What was drawn again since the test began, or since the last look, up to the message that shows `text`."""
         began = time.monotonic()
         found: list[dict[str, Any]] = []
         while True:
-            message = self._passed.pop(0) if self._passed else self._next(began)
-            if message is None or message["msg_type"] == "status":
-                continue
-            if message["msg_type"] in ("comm_msg", "comm_close"):
-                self._aside.append(message)
-                continue
-            found.append(message)
-            if text in message["content"].get("data", {}).get("text/plain", ""):
+            while not self._passed:
+                message = self._next(began)
+                if message is not None:
+                    self._keep(message)
+            found.append(self._passed.pop(0))
+            if text in found[-1]["content"]["data"].get("text/plain", ""):
                 return found
+
+    def forget(self) -> None:
+        """Let go of what was drawn until now; a test begins."""
+        self._passed.clear()
+
+    def _keep(self, message: dict[str, Any]) -> None:
+        if message["msg_type"] in ("comm_msg", "comm_close"):
+            self._aside.append(message)
+        elif message["msg_type"] == "update_display_data":
+            self._passed.append(message)
 
     def comm(self, target: str = "reyn.v1", *, subshell: str | None = None) -> Comm:
         """Open a comm from the front end's side."""
@@ -206,8 +223,7 @@ class Kernel:
                     return each
             message = self._next(began)
             if message is not None:
-                comms = message["msg_type"] in ("comm_msg", "comm_close")
-                (self._aside if comms else self._passed).append(message)
+                self._keep(message)
 
     def complete(self, code: str) -> list[str]:
         """What Tab offers at the end of `code`, each as the whole text that it would make."""
@@ -229,11 +245,12 @@ class Kernel:
         self._client.stop_channels()
         self._manager.shutdown_kernel(now=True)
 
-    def _next(self, began: float) -> dict[str, Any] | None:
+    def _next(self, heard: float) -> dict[str, Any] | None:
+        """The next message; None where there is none yet. `heard` is when there was one last."""
         try:
             message: dict[str, Any] = self._client.get_iopub_msg(timeout=0.05)
         except Empty:
-            if time.monotonic() - began > TIMEOUT:
+            if time.monotonic() - heard > TIMEOUT:
                 raise TimeoutError("the kernel says nothing any more") from None
             return None
         return message

@@ -37,7 +37,7 @@ line = Connection(Hub(reyn.session), answers.put, None)
 
 def ask(op, **args):
     line.receive({"type": "request", "id": 1, "op": op, "args": args})
-    while (answer := answers.get(timeout=30))["type"] == "progress":
+    while (answer := answers.get(timeout=120))["type"] == "progress":
         pass
     assert answer["type"] == "answer", answer
     return answer["value"]
@@ -63,7 +63,7 @@ def modules_after(code: str, workspace: Path) -> Any:
         env={**os.environ},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=300,
     )
     assert done.returncode == 0, done.stderr[-3000:]
     return json.loads(done.stdout)

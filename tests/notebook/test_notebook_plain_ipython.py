@@ -41,7 +41,7 @@ def test_the_same_verbs_work_in_a_terminal(workspace: Path, tmp_path: Path) -> N
         text=True,
         cwd=workspace,
         env={**os.environ, "IPYTHONDIR": str(tmp_path / "ipython"), "TERM": "dumb"},
-        timeout=60,
+        timeout=300,
         check=True,
     )
     shown = dict(re.findall(r"In \[(\d+)\]: (.*?)(?=\nIn \[|\Z)", done.stdout, re.DOTALL))

@@ -150,7 +150,7 @@ def test_a_saved_notebook_grows_little_with_a_run(
     (workspace / "big.csv").write_text("name,value\n" + "x" * 40 + ",1\n" * 20_000)
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(code) for code in CELLS])
     client = NotebookClient(
-        notebook, timeout=60, kernel_name="python3", resources={"metadata": {"path": str(workspace)}},
+        notebook, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(workspace)}},
         store_widget_state=False,
     )  # fmt: skip
     client.execute()

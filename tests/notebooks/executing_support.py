@@ -34,7 +34,8 @@ def executed(name: str, folder: Path, then: str = "") -> Any:
             patch.setenv(variable, str(folder / variable.lower()))
         NotebookClient(
             notebook,
-            timeout=180,
+            timeout=600,
+            startup_timeout=300,
             kernel_name="python3",
             resources={"metadata": {"path": str(folder)}},
             store_widget_state=False,

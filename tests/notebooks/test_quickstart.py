@@ -161,7 +161,7 @@ def test_the_script_of_every_run_runs_without_a_model(quickstart: Quickstart, tm
     )
     try:
         done = subprocess.run(
-            [sys.executable, str(program)], cwd=quickstart.folder, capture_output=True, text=True, timeout=60
+            [sys.executable, str(program)], cwd=quickstart.folder, capture_output=True, text=True, timeout=300
         )
         assert done.returncode == 0, done.stderr
         results = json.loads(done.stdout)

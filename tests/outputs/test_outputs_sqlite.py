@@ -19,7 +19,7 @@ def test_the_switch_to_the_log_waits_for_another_writer(tmp_path: Path) -> None:
         log_ahead(second, 0.1)
     timer = threading.Timer(0.2, first.execute, ("COMMIT",))
     timer.start()
-    log_ahead(second, 10.0)
+    log_ahead(second, 60.0)
     timer.join()
     assert second.execute("PRAGMA journal_mode").fetchone() == ("wal",)
     assert second.execute("PRAGMA synchronous").fetchone() == (1,)
@@ -28,7 +28,7 @@ def test_the_switch_to_the_log_waits_for_another_writer(tmp_path: Path) -> None:
 
 
 def test_a_writer_waits_for_another_one_as_long_as_it_was_told(tmp_path: Path) -> None:
-    first, second = (connected(str(tmp_path / "f.sqlite"), patience) for patience in (0.0, 10.0))
+    first, second = (connected(str(tmp_path / "f.sqlite"), patience) for patience in (0.0, 60.0))
     first.execute("CREATE TABLE t (x)")
     first.execute("BEGIN IMMEDIATE")
     timer = threading.Timer(0.2, first.execute, ("COMMIT",))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
+from support.waiting import until
 from test_outputs_convert import json_values
 
 from reyn_jupyter.outputs.blob import open_blob
@@ -266,6 +267,7 @@ def test_a_killed_writer_leaves_whole_blobs_only(tmp_path: Path) -> None:
     for wait in (0.05, 0.11, 0.17, 0.23):
         process = _writer(store.folder, 10_000, "killed")
         time.sleep(wait)
+        until(lambda wait=wait: wait < 0.2 or store.list())  # type: ignore[misc]
         process.send_signal(signal.SIGKILL)
         process.wait()
         process.stdout.close()  # type: ignore[union-attr]
@@ -277,7 +279,7 @@ def test_two_kernels_write_one_folder(tmp_path: Path) -> None:
     store = FsBlobStore(tmp_path / "blobs")
     writers = [_writer(store.folder, 12, run) for run in ("first", "second")]
     for process in writers:
-        assert process.wait(60) == 0
+        assert process.wait(300) == 0
         process.stdout.close()  # type: ignore[union-attr]
     assert sorted(info.run or "" for info in store.list()) == ["first"] * 12 + ["second"] * 12
     _assert_whole(store)

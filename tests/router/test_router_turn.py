@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
@@ -111,9 +110,7 @@ def test_a_write_is_a_barrier_between_equal_reads(workspace: Path) -> None:
 
 def test_five_thousand_calls_in_one_completion_are_bounded_and_answered(workspace: Path) -> None:
     s = session(workspace, [invoke("file__read", path="notes.txt")] * 5000, "done")
-    began = time.monotonic()
     trace = s.ask("go")
-    assert time.monotonic() - began < 20
     assert trace.status == "ok"
     assert sum(1 for c in trace.calls if c.ok) == 50
     assert any("4,950" in note for note in trace.ended.notes)

@@ -10,6 +10,7 @@ import time
 from typing import Any
 
 import pytest
+from support.waiting import PATIENCE
 
 from reyn_jupyter.runtime.engine import Engine, WouldDeadlockError, publisher
 from reyn_jupyter.runtime.pump import Interrupted, Job
@@ -129,7 +130,7 @@ def test_a_view_that_fails_cancels_the_run_and_shows_its_error(engine: Engine) -
         assert publish is not None
         try:
             publish("x")
-            await asyncio.sleep(30)
+            await asyncio.sleep(600)
         finally:
             cleaned.set()
 
@@ -153,20 +154,18 @@ def test_an_interrupt_cancels_the_task_and_waits_for_its_cleanup(engine: Engine)
             publish = publisher()
             assert publish is not None
             publish("go")
-            await asyncio.sleep(30)
+            await asyncio.sleep(600)
         except asyncio.CancelledError:
             await asyncio.sleep(0.05)
             order.append("cleaned up")
             return "the partial result"
         return "all of it"
 
-    began = time.monotonic()
     with pytest.raises(Interrupted) as caught:
         engine.run(work(), lambda event: interrupt())
     order.append("returned")
     assert caught.value.result == "the partial result"
     assert order == ["cleaned up", "returned"]
-    assert time.monotonic() - began < 5
 
 
 def test_an_interrupt_inside_a_main_thread_call_stops_the_run(engine: Engine) -> None:
@@ -241,7 +240,7 @@ async def test_cancelling_the_awaiting_side_cancels_the_work_and_waits_for_it(en
     async def work() -> None:
         home.call_soon_threadsafe(started.set)
         try:
-            await asyncio.sleep(30)
+            await asyncio.sleep(600)
         finally:
             await asyncio.sleep(0.02)
             cleaned.append("yes")
@@ -260,20 +259,20 @@ def test_without_anyone_serving_it_a_main_thread_call_is_refused_not_hung(engine
 
     job = engine.start(work())
     with pytest.raises(RuntimeError, match="nothing serves"):
-        job.future.result(timeout=5)
+        job.future.result(PATIENCE)
 
 
 def test_a_job_can_be_cancelled_from_any_thread(engine: Engine) -> None:
     async def work() -> str:
         try:
-            await asyncio.sleep(30)
+            await asyncio.sleep(600)
         except asyncio.CancelledError:
             return "stopped"
         return "done"
 
     job = engine.start(work())
     job.cancel()
-    assert job.future.result(timeout=5) == "stopped"
+    assert job.future.result(PATIENCE) == "stopped"
 
 
 def test_a_second_interrupt_that_strikes_while_the_first_is_taken_up_still_waits_for_the_cleanup(
@@ -292,15 +291,16 @@ def test_a_second_interrupt_that_strikes_while_the_first_is_taken_up_still_waits
     monkeypatch.setattr(Job, "cancel", struck)
 
     async def work() -> str:
+        # Begun here, so that it never strikes before somebody waits for this.
+        threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
         try:
-            await asyncio.sleep(30)
+            await asyncio.sleep(600)
         except asyncio.CancelledError:
             await asyncio.sleep(0.2)
             cleaned.set()
             return "half"
         return "whole"
 
-    threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()
     with pytest.raises(Interrupted) as caught:
         engine.run(work())
     assert cleaned.is_set() and caught.value.result == "half"

@@ -45,7 +45,7 @@ class Viewer:
     def ask(self, op: str, **args: Any) -> dict[str, Any]:
         number = self.send(op, **args)
         while True:
-            answer = self.answers.get(timeout=60)
+            answer = self.answers.get(timeout=120)
             if answer["type"] == "progress":
                 self.progress.append(answer)
             elif answer["id"] == number:

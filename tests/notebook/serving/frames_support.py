@@ -41,7 +41,7 @@ class Line:
     def ask(self, operation: str, **arguments: Any) -> dict[str, Any]:
         number = self.send(operation, **arguments)
         while True:
-            said = self.answers.get(timeout=30)
+            said = self.answers.get(timeout=120)
             if said["type"] == "progress":
                 self.notes.append(said["note"])
             elif said["id"] == number:

@@ -49,7 +49,7 @@ class Explorer:
 
     def ask(self, op: str, **args: Any) -> dict[str, Any]:
         self.send(op, **args)
-        answer = self.answers.get(timeout=30)
+        answer = self.answers.get(timeout=120)
         json.dumps(answer, allow_nan=False).encode()  # it travels, whatever is in it
         if answer["type"] == "error":
             raise RefusedError(f"{answer['message']} | {answer['hint']}")
@@ -395,9 +395,9 @@ def test_a_call_can_be_stopped(tmp_path: Path) -> None:
     wait = Operation("wait", "Take very long.", {"type": "object"}, Tool("slow_wait", slow, Purity.PURE))
     with exploring(tmp_path, categories=[Category("slow", "Waits.", (wait,))]) as explorer:
         number = explorer.send("catalog.invoke", name="slow__wait", typed={})
-        assert begun.wait(20)
+        assert begun.wait(120)
         explorer.connection.receive({"type": "cancel", "id": number})
-        assert ended.wait(20)
+        assert ended.wait(120)
         assert explorer.ask("catalog.page", limit=1)["rows"]  # the line goes on
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.waiting import PATIENCE, awaited, until
 
 import reyn_jupyter as reyn
 from reyn_jupyter.models.scripted import ScriptedModel, call
@@ -48,14 +49,10 @@ class Channel:
         return self.wait(lambda each: each.get("id") == number and each["type"] in ("answer", "error"))
 
     def wait(self, wanted: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
-        end = time.monotonic() + 10
-        while time.monotonic() < end:
-            for each in list(self.heard):
-                if wanted(each):
-                    self.heard.remove(each)
-                    return each
-            time.sleep(0.005)
-        raise AssertionError(f"not heard; there was {self.heard}")
+        found = until(lambda: next((each for each in list(self.heard) if wanted(each)), None))
+        assert found is not None
+        self.heard.remove(found)
+        return found
 
     def event(self, name: str) -> dict[str, Any]:
         found = self.wait(lambda each: each["type"] == "event" and each["event"]["name"] == name)
@@ -76,20 +73,13 @@ def hub(session: reyn.Session) -> Iterator[Hub]:
         connection.close()
 
 
-def until(reached: Callable[[], bool]) -> None:
-    end = time.monotonic() + 10
-    while not reached():
-        assert time.monotonic() < end
-        time.sleep(0.005)
-
-
 def writes(path: str = "new.txt") -> ScriptedModel:
     write = call("invoke_action", action_name="file__write", args={"path": path, "content": "hello\n"})
     return ScriptedModel(write, "Done.")
 
 
 def ended(run: BackgroundRun) -> str:
-    return run.result(10).calls[0].finished.output  # type: ignore[union-attr]
+    return run.result(PATIENCE).calls[0].finished.output  # type: ignore[union-attr]
 
 
 # Messages
@@ -223,7 +213,7 @@ def test_a_channel_that_fails_hurts_no_other(hub: Hub, session: reyn.Session) ->
     session.parts.model = ScriptedModel("Done.")
     run = session.start("go")
     assert good.event("run")["run"] == run.run_id
-    run.result(10)
+    run.result(PATIENCE)
     assert bad not in hub.connections and good.connection in hub.connections
 
 
@@ -244,9 +234,7 @@ async def test_answers_come_from_the_loop_that_asked(hub: Hub) -> None:
     )
     connection.receive({"type": "request", "id": 1, "op": "hello", "args": HELLO})
     connection.receive({"type": "request", "id": 2, "op": "approval.pending"})
-    async with asyncio.timeout(10):
-        while len(loops) < 2:
-            await asyncio.sleep(0.01)
+    await awaited(lambda: len(loops) == 2)
     assert set(loops) == {asyncio.get_running_loop()}
 
 
@@ -288,7 +276,7 @@ def test_a_background_run_asks_where_somebody_can_answer(
     assert [each["id"] for each in channel.ask("approval.pending", 2)["value"]["questions"]] == [asked["id"]]
     assert channel.ask("approval.answer", 3, id=asked["id"], answer="once")["type"] == "answer"
     assert channel.event("settled")["id"] == asked["id"]
-    decision = run.result(10).calls[0].decision
+    decision = run.result(PATIENCE).calls[0].decision
     assert decision is not None and (decision.decision, decision.by) == ("allowed", "person")
     assert (workspace / "new.txt").read_text() == "hello\n"
 
@@ -304,10 +292,10 @@ def test_always_is_kept_and_not_asked_again(hub: Hub, session: reyn.Session) -> 
     channel = Channel(hub, **HELLO)
     run = session.start("write it")
     channel.ask("approval.answer", 3, id=channel.event("approval")["id"], answer="always")
-    run.result(10)
+    run.result(PATIENCE)
     assert session.parts.approvals.list() == ("file__write(new.txt)",)
     session.parts.model = writes()
-    assert session.start("again").result(10).calls[0].ok
+    assert session.start("again").result(PATIENCE).calls[0].ok
 
 
 def test_always_is_refused_where_no_pattern_stands_for_it(
@@ -335,7 +323,7 @@ def test_the_first_of_two_answers_wins_and_the_other_is_told(hub: Hub, session: 
     assert other.event("settled")["id"] == asked["id"]
     late = other.ask("approval.answer", 3, id=asked["id"], answer="deny")
     assert late["type"] == "error" and "no open question" in late["message"].lower()
-    assert run.result(10).calls[0].ok
+    assert run.result(PATIENCE).calls[0].ok
 
 
 def test_a_view_that_connects_later_is_told_what_is_open(hub: Hub, session: reyn.Session) -> None:
@@ -344,7 +332,7 @@ def test_a_view_that_connects_later_is_told_what_is_open(hub: Hub, session: reyn
     late = Channel(hub, **HELLO)
     asked = late.event("approval")
     late.ask("approval.answer", 3, id=asked["id"], answer="once")
-    assert run.result(10).calls[0].ok
+    assert run.result(PATIENCE).calls[0].ok
 
 
 def test_the_questions_of_a_run_end_with_it(hub: Hub, session: reyn.Session) -> None:
@@ -353,7 +341,7 @@ def test_the_questions_of_a_run_end_with_it(hub: Hub, session: reyn.Session) -> 
     asked = channel.event("approval")
     run.cancel()
     assert channel.event("settled")["id"] == asked["id"]
-    assert run.result(10).status == "interrupted" and not DESK.pending()
+    assert run.result(PATIENCE).status == "interrupted" and not DESK.pending()
 
 
 def test_a_question_that_nobody_answers_is_denied_in_the_end(
@@ -395,7 +383,7 @@ def test_code_answers_a_run_that_waits_for_it(session: reyn.Session, workspace: 
     with pytest.raises(ValueError, match="say once, always, deny"):
         run.answer(question.id, "nobody")
     run.answer(question.id, "once")
-    assert run.result(10).calls[0].ok and (workspace / "new.txt").exists()
+    assert run.result(PATIENCE).calls[0].ok and (workspace / "new.txt").exists()
     with pytest.raises(UnknownQuestionError):
         run.answer(question.id, "once")
 
@@ -433,7 +421,7 @@ def test_a_background_run_is_told_of_at_most_four_times_a_second_and_at_its_end(
     channel = Channel(hub, **HELLO)
     began = time.monotonic()
     run = session.start("go", max_steps=8)
-    run.result(10)
+    run.result(PATIENCE)
     last = {"name": "run", "run": run.run_id, "ended": True}
     channel.wait(lambda each: each["type"] == "event" and each["event"] == last)
     told = [each for each in channel.heard if each.get("event", {}).get("name") == "run"]
@@ -448,7 +436,7 @@ def test_ended_background_runs_are_kept_up_to_a_bound(
     runs = []
     for _ in range(5):
         runs.append(session.start("go"))
-        runs[-1].result(10)
+        runs[-1].result(PATIENCE)
     assert list(session.background) == [run.run_id for run in runs[-2:]]
 
 

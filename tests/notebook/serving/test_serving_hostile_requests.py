@@ -115,7 +115,7 @@ def test_any_arguments_are_answered_with_an_answer_or_a_sentence(viewer: Viewer,
     @given(arguments_for(operations()[op].arguments, viewer.known))  # type: ignore[attr-defined]
     def holds(args: dict[str, Any]) -> None:
         number = viewer.send(op, **args)
-        while (answer := viewer.answers.get(timeout=30))["type"] == "progress":
+        while (answer := viewer.answers.get(timeout=120))["type"] == "progress":
             pass
         assert answer["id"] == number
         if answer["type"] == "error":
@@ -134,7 +134,7 @@ def test_thousands_of_requests_are_each_answered_once(viewer: Viewer) -> None:
     ]  # type: ignore[attr-defined]
     answered: list[int] = []
     while len(answered) < len(numbers):
-        said = viewer.answers.get(timeout=30)
+        said = viewer.answers.get(timeout=120)
         if said["type"] != "progress":
             answered.append(said["id"])
     assert sorted(answered) == numbers
@@ -165,7 +165,7 @@ def test_what_lies_outside_the_store_is_not_read(viewer: Viewer, tmp_path: Path)
                 continue
             for way in ways:
                 number = viewer.send(op, **{name: way}, **({"b": way} if name == "a" else {}), **needed(op))
-                while (answer := viewer.answers.get(timeout=30))["type"] == "progress":
+                while (answer := viewer.answers.get(timeout=120))["type"] == "progress":
                     pass
                 assert answer["id"] == number and answer["type"] == "error", (op, way)
                 assert "not for views" not in answer["message"]
