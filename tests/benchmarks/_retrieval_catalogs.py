@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reyn_jupyter.search.records import Record
-from reyn_jupyter.search.views import joined, texts_of
 from tests.benchmarks._retrieval_sets import LabelledSet, Remembering, Request, indexed, load, without
 
 if TYPE_CHECKING:
@@ -41,7 +40,6 @@ class Group:
     Attributes:
         kind: of catalog; `share` is its weight.
         asked: HERE where an answer is there; otherwise why there is none.
-        without: the needed actions are left out.
     """
 
     kind: str
@@ -51,14 +49,14 @@ class Group:
     requests: tuple[Request, ...]
 
     def features(self) -> list[Features]:
-        found = (self.index.features(r.text, categories=self._within(r)) for r in self.requests)
+        found = (self._asked(request).features(request.text) for request in self.requests)
         return [each for each in found if each is not None]
 
     def answers(self) -> list[Answer]:
-        return [self.index.answer(r.text, categories=self._within(r)) for r in self.requests]
+        return [self._asked(request).answer(request.text) for request in self.requests]
 
-    def _within(self, request: Request) -> list[str] | None:
-        return without(self.index, request) if self.asked == REMOVED else None
+    def _asked(self, request: Request) -> Index:
+        return without(self.index, request) if self.asked == REMOVED else self.index
 
 
 def default_set() -> LabelledSet:
@@ -136,7 +134,7 @@ class _Drawing:
         if not alike:
             first = self._pick(asked_for, size // 2)
             return first + self._pick([r for r in own.records if r not in first], size - len(first))
-        vectors = np.stack([joined(self._embedder.embed(texts_of(record))) for record in own.records])
+        vectors = self._embedder.vectors(own.records)
         subjects = max(1, min(4, size // ALIKE))
         chosen: dict[int, None] = {}
         for seed in self._pick(asked_for, subjects):

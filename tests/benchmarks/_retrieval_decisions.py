@@ -10,10 +10,10 @@ import numpy as np
 
 from reyn_jupyter.search.vocabulary import parameter_texts
 from tests.benchmarks._retrieval_catalogs import HERE, OTHER, REMOVED, default_set, groups
-from tests.benchmarks._retrieval_sets import REPORTED, LabelledSet, Remembering
+from tests.benchmarks._retrieval_sets import REPORTED, LabelledSet, Remembering, read_by_hand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from reyn_jupyter.search.index import Answer
     from reyn_jupyter.search.records import Record
@@ -59,6 +59,8 @@ def _whole(sets: Sequence[LabelledSet], found: Found, half: int) -> None:
             every.setdefault(asked, []).extend(answers)
             if asked != HERE:
                 means.setdefault(asked, []).append(_told(own.name, by[HERE], asked, answers))
+                ids = [request.id for request in (other if asked == OTHER else own).half(half)]
+                _read(by[HERE], dict(zip(ids, answers, strict=True)), read_by_hand(own.name, asked))
         sharing = _score_above_zero(own.records)
         lost, kept = (np.mean([not sharing(r.text) for r in each.half(half)]) for each in (own, other))
         print(f"    fastmcp's rule (BM25 above 0) rejects {kept:.1%} at {lost:.1%} loss")
@@ -74,6 +76,20 @@ def _told(name: str, here: Sequence[Answer], asked: str, answers: Sequence[Answe
     rates = "  ".join(f"{np.mean(below < np.quantile(above, loss)):.1%} at {loss:.0%}" for loss in LOSSES)
     print(f"  {name:9}{asked:12}AUC {area:.3f} (goal {AREAS[asked]})   rejected: {rates} loss")
     return area
+
+
+def _read(here: Sequence[Answer], found: Mapping[str, Answer], read: Mapping[str, str]) -> None:
+    """Print how many of the requests that count as unanswerable have an answer, and the area without those."""
+    known = {request: verdict for request, verdict in read.items() if request in found}
+    if not known:
+        return
+    answered = np.mean([verdict == "yes" for verdict in known.values()])
+    rest = [found[request] for request, verdict in known.items() if verdict != "yes"]
+    print(
+        f"    {len(known)} of them read by hand: {answered:.0%} have an answer here; an oracle's area would be "
+        f"{1 - answered / 2:.2f}, ours is {_auc(_sure(here), _sure([found[each] for each in known])):.3f}, and "
+        f"{_auc(_sure(here), _sure(rest)):.3f} against the others alone"
+    )
 
 
 def _sure(answers: Sequence[Answer]) -> np.ndarray:

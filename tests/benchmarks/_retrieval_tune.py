@@ -9,7 +9,6 @@ import numpy as np
 
 from reyn_jupyter.search import lexical, ranking, views
 from reyn_jupyter.search.decision import Model
-from reyn_jupyter.search.views import joined, texts_of
 from tests.benchmarks._retrieval_catalogs import HERE, default_set, groups
 from tests.benchmarks._retrieval_sets import TUNING, LabelledSet, Remembering, indexed, ndcg
 
@@ -78,7 +77,7 @@ def _mean_ndcg(index: Index, requests: Sequence[Request]) -> float:
 
 def _halved(index: Index) -> Index:
     """The same index, a part of its records without a vector, as while one is built."""
-    vectors = np.stack([joined(index.embedder.embed(texts_of(record))) for record in index.records])
+    vectors = index.embedder.vectors(index.records)
     vectors[np.arange(len(vectors)) % HALF > 0] = np.nan
     return index.updated(index.records, vectors)
 

@@ -49,7 +49,7 @@ def quality(each: LabelledSet, embedder: Remembering) -> None:
     """NDCG@10 of every way to rank, on both halves, and ours against the others with 95 % intervals."""
     ours, words = indexed(each.records, embedder), indexed(each.records, None)
     ids = [record.id for record in each.records]
-    vectors = _vectors(each.records, embedder)
+    vectors = embedder.vectors(each.records)
     for half, label in ((TUNING, "tuning half"), (REPORTED, "reported half")):
         rows: dict[str, list[float]] = {}
         for request in each.half(half):
@@ -69,12 +69,6 @@ def quality(each: LabelledSet, embedder: Remembering) -> None:
             versus = "" if way == "ours" else f"   ours is {_interval(rows['ours'], values)} better"
             goal = f"   goal {GOALS[each.name]}" if way == "ours" else ""
             print(f"  {way:32}{np.mean(values):8.4f}{versus}{goal}")
-
-
-def _vectors(records: Sequence[Record], embedder: Remembering) -> np.ndarray:
-    from reyn_jupyter.search.views import joined, texts_of
-
-    return np.stack([joined(embedder.embed(texts_of(record))) for record in records])
 
 
 def _fused(*rankings: Sequence[str]) -> list[str]:

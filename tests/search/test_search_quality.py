@@ -6,7 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from benchmarks._retrieval_sets import NAMES, REPORTED, Remembering, indexed, load, ndcg, without
+from benchmarks._retrieval_catalogs import OTHER, REMOVED
+from benchmarks._retrieval_sets import (
+    NAMES,
+    REPORTED,
+    Remembering,
+    indexed,
+    load,
+    ndcg,
+    read_by_hand,
+    without,
+)
 
 from reyn_jupyter.search.embedders.packaged import weights_folder
 
@@ -72,12 +82,17 @@ def test_requests_of_another_catalog_are_called_weak_far_more_often(tools: tuple
     assert kept < 0.15 and refused > kept + 0.12
 
 
-def test_confidence_falls_when_the_needed_tool_is_taken_away(tools: tuple[LabelledSet, Index]) -> None:
+def test_confidence_falls_when_the_needed_tool_is_taken_away(
+    tools: tuple[LabelledSet, Index], embedder: Remembering
+) -> None:
     labelled, index = tools
     chosen = _some(labelled)
     there = np.array([index.answer(each.text).confidence for each in chosen])
-    gone = np.array([index.answer(each.text, categories=without(index, each)).confidence for each in chosen])
+    gone = np.array([without(index, each).answer(each.text).confidence for each in chosen])
     assert there.mean() > gone.mean() + 0.08
+    gold = frozenset().union(*chosen[0].gold)
+    never = indexed([record for record in labelled.records if record.id not in gold], embedder)
+    assert gone[0] == pytest.approx(never.answer(chosen[0].text).confidence)
 
 
 def test_a_weak_answer_names_categories_and_keeps_its_hits_when_words_were_found(
@@ -101,3 +116,16 @@ def test_both_sets_are_whole_and_their_halves_part_them() -> None:
         )
         ids = {record.id for record in labelled.records}
         assert all(need <= ids for request in labelled.requests for need in request.gold)
+
+
+def test_requests_read_by_hand_are_those_of_the_sets_in_both_halves() -> None:
+    bfcl, tools = (load(name) for name in NAMES)
+    for catalog, asked, asking, read in (
+        (tools, OTHER, bfcl, 260),
+        (bfcl, REMOVED, bfcl, 140),
+        (tools, REMOVED, tools, 140),
+    ):
+        verdicts = read_by_hand(catalog.name, asked)
+        assert len(verdicts) == read and set(verdicts.values()) == {"yes", "in part", "no"}
+        assert {each.half for each in asking.requests if each.id in verdicts} == {0, 1}
+        assert verdicts.keys() <= {each.id for each in asking.requests}
