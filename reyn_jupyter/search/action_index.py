@@ -9,10 +9,9 @@ Everything that takes long happens in threads, off the engine's loop.
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.catalog.search import Found
@@ -23,8 +22,9 @@ from reyn_jupyter.models.seam import ModelError
 from reyn_jupyter.search.background import FEW, Todo, Work
 from reyn_jupyter.search.coverage import Covering
 from reyn_jupyter.search.database import StoreError
-from reyn_jupyter.search.embedders.classes import Resolved, resolve
+from reyn_jupyter.search.embedders.classes import Resolved
 from reyn_jupyter.search.embedders.serving import LocalEmbedder
+from reyn_jupyter.search.in_force import EmbeddingClassError, InForce
 from reyn_jupyter.search.progress import Progress
 from reyn_jupyter.search.state import IndexState
 from reyn_jupyter.search.store import VectorStore
@@ -36,14 +36,6 @@ if TYPE_CHECKING:
 
 PATIENCE = 1.5  # seconds that a first turn may wait; a small catalog takes half of that
 _FAILURES = (ModelError, StoreError, RuntimeError, ValueError, OSError, ImportError)
-
-
-class EmbeddingClassError(ValueError):
-    """Nothing can be built with the configured class; `hint` says what to do."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
 
 
 class ActionEmbeddingIndex:
@@ -71,11 +63,8 @@ class ActionEmbeddingIndex:
         redact: Callable[[str], str] = str,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        self._settings = settings
+        self._in_force = InForce(settings, wait=wait, redact=redact, environ=environ)
         self._store = VectorStore(folder)
-        self._wait, self._redact, self._environ = wait, redact, environ
-        self._lock = threading.RLock()
-        self._classed: tuple[Any, Resolved, AnyEmbedder | None] | None = None
         self._covering = Covering(lambda: self._store, self.in_memory)
         self._wanted: tuple[int, CatalogSnapshot | None] = (0, None)  # the newest snapshot, by number
         self._work: Work | None = None
@@ -88,28 +77,12 @@ class ActionEmbeddingIndex:
     @property
     def resolved(self) -> Resolved:
         """What the configured class comes to here and now."""
-        return self._class()[0]
-
-    def _class(self) -> tuple[Resolved, AnyEmbedder | None]:
-        settings = self._settings()
-        seen = (settings.embedding, settings.action_retrieval.embedding_class)
-        with self._lock:
-            # What is missing may have been installed or set meanwhile, so only what works is remembered.
-            if self._classed is None or self._classed[0] != seen or self._classed[1].in_force is None:
-                resolved = resolve(settings, self._environ)
-                self._classed = seen, resolved, resolved.embedder(self._wait, self._redact, self._environ)
-            return self._classed[1:]
-
-    def _key(self) -> str | None:
-        from reyn_jupyter.search.building import store_key
-
-        embedder = self._class()[1]
-        return store_key(embedder) if embedder is not None else None
+        return self._in_force.resolved
 
     @property
     def vectors(self) -> int:
         """How many actions on offer have a vector; until they were looked through, 1 where any is kept."""
-        key, now = self._key(), self._covering.now
+        key, now = self._in_force.key, self._covering.now
         if key is None:
             return 0
         if now is not None and now.key == key:
@@ -142,7 +115,7 @@ class ActionEmbeddingIndex:
         """Where the index stands. Looks at the disk, never at the network."""
         from reyn_jupyter.search.building import holder
 
-        resolved, embedder = self._class()
+        resolved, embedder = self._in_force.both
         now, path = self._covering.now, self._store.path
         return IndexState(
             resolved,
@@ -180,8 +153,8 @@ class ActionEmbeddingIndex:
     def _find(
         self, snapshot: CatalogSnapshot, query: str, limit: int, categories: Collection[str] | None
     ) -> Found:
-        embedder = self._class()[1]
-        coverage = self._covering.bring(snapshot, self._key())
+        embedder = self._in_force.embedder
+        coverage = self._covering.bring(snapshot, self._in_force.key)
         index = self._covering.index(coverage, embedder, final=self._building is None)
         meaning, note = coverage.indexed > 0, ""
         if meaning:
@@ -215,13 +188,14 @@ class ActionEmbeddingIndex:
 
     async def look(self, snapshot: CatalogSnapshot) -> None:
         """Look up what of a snapshot has a vector, so that the figures of `state` are those of now."""
-        await asyncio.to_thread(self._covering.bring, snapshot, self._key())
+        await asyncio.to_thread(self._covering.bring, snapshot, self._in_force.key)
 
     def begin(self, snapshot: CatalogSnapshot) -> None:
         """Bring the vectors of a local class up to date in the background. Called on the engine's loop."""
+        self._in_force.renew()
         now = self._covering.now
         current = now is not None and now.snapshot is snapshot and now.vectors == len(now.records)
-        if self.resolved.kind != "local" or (current and now is not None and now.key == self._key()):
+        if self.resolved.kind != "local" or (current and now is not None and now.key == self._in_force.key):
             return
         self._wanted = (self._wanted[0] + 1, snapshot)
         if self._work is None or not self._work.going_on:
@@ -239,15 +213,24 @@ class ActionEmbeddingIndex:
 
     def todo(self, after: int) -> Todo | None:
         """What a build in the background is to do; None where there is nothing new since number `after`."""
-        resolved, embedder = self._class()
+        resolved, embedder = self._in_force.both
         number, snapshot = self._wanted
         if number == after or snapshot is None or resolved.kind != "local" or embedder is None:
             return None
-        coverage = self._covering.bring(snapshot, self._key())
+        coverage = self._covering.bring(snapshot, self._in_force.key)
         missing = len(coverage.missing)
         records = {record.digest: record for record in coverage.records} if missing else {}
         slow = not getattr(embedder, "ready", False) or (missing > FEW and coverage.vectors > 0)
         return Todo(number, self._store, embedder, records, missing, slow)
+
+    def prepare(self) -> None:
+        """Make the index that the next search would wait for. May take seconds."""
+        snapshot = self._wanted[1]
+        if snapshot is None:
+            return
+        coverage = self._covering.bring(snapshot, self._in_force.key)
+        if coverage.vectors:
+            self._covering.index(coverage, self._in_force.embedder)
 
     def told(self, progress: Progress | None) -> None:
         """A batch was stored; None: the build is over."""
@@ -272,10 +255,11 @@ class ActionEmbeddingIndex:
         """
         from reyn_jupyter.search.building import build
 
-        resolved, embedder = self._class()
+        self._in_force.renew()
+        resolved, embedder = self._in_force.both
         if embedder is None:
             raise EmbeddingClassError(f"There is nothing to build: {resolved.reason}.", resolved.hint)
-        coverage = await asyncio.to_thread(self._covering.bring, snapshot, self._key())
+        coverage = await asyncio.to_thread(self._covering.bring, snapshot, self._in_force.key)
         records = {record.digest: record for record in coverage.records}
 
         def told(progress: Progress) -> None:

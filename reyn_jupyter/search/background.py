@@ -42,6 +42,9 @@ class Indexed(Protocol):
     def todo(self, after: int) -> Todo | None:
         """What is to be done for a newer snapshot than number `after`; None where there is none. May take long."""
 
+    def prepare(self) -> None:
+        """Make what a first search would wait for. May take long."""
+
     def told(self, progress: Progress | None) -> None:
         """A batch was stored; None: the build is over."""
 
@@ -90,6 +93,7 @@ async def _catch_up(held: weakref.ref[Indexed], seen: asyncio.Event) -> None:
                 seen.set()
             if todo.missing:
                 await _build(held, seen, todo)
+            await _prepare(held, seen)
     except BusyError as error:
         trouble = str(error)
     except Exception as error:  # noqa: BLE001 - nobody waits for it; the state tells, and search goes on by words
@@ -104,6 +108,14 @@ async def _catch_up(held: weakref.ref[Indexed], seen: asyncio.Event) -> None:
 async def _next(held: weakref.ref[Indexed], number: int) -> Todo | None:
     index = held()
     return await asyncio.to_thread(index.todo, number) if index is not None else None
+
+
+async def _prepare(held: weakref.ref[Indexed], seen: asyncio.Event) -> None:
+    """Nobody waits for it: who searches meanwhile waits for what is left of it."""
+    if (index := held()) is not None:
+        index.told(None)
+        seen.set()
+        await asyncio.to_thread(index.prepare)
 
 
 async def _build(held: weakref.ref[Indexed], seen: asyncio.Event, todo: Todo) -> None:

@@ -152,18 +152,21 @@ class Covering:
         import numpy as np
 
         assert coverage.key is not None
-        rows: dict[str, list[int]] = {}
+        rows: dict[str, int] = {}
+        again: list[tuple[int, int]] = []  # the rows of equal records, and the row of the first of them
         for row, record in enumerate(coverage.records):
-            if record.digest in coverage.known:
-                rows.setdefault(record.digest, []).append(row)
+            if record.digest in coverage.known and (first := rows.setdefault(record.digest, row)) != row:
+                again.append((row, first))
         there: set[str] = set()
         try:
             dimension = self._store().dimension(coverage.key)
             made = self._room((len(coverage.records), dimension or 0))
             for digests, found in self._pieces(coverage.key, rows) if dimension else ():
                 there.update(digests)
-                at = [(row, place) for place, digest in enumerate(digests) for row in rows[digest]]
-                made[[row for row, _ in at]] = found[[place for _, place in at]]
+                made[[rows[digest] for digest in digests]] = found
+            for start in range(0, len(again), CHUNK):
+                chunk = again[start : start + CHUNK]
+                made[[row for row, _ in chunk]] = made[[first for _, first in chunk]]
         except StoreError as error:
             self._trouble(error)
             there.clear()
@@ -172,12 +175,12 @@ class Covering:
         coverage.count()
         if not there:
             return None
-        self._matrix = (coverage.key, {digest: rows[digest][0] for digest in there}, made)
+        self._matrix = (coverage.key, {digest: rows[digest] for digest in there}, made)
         made = made.view()
         made.flags.writeable = False
         return np.asarray(made)
 
-    def _pieces(self, key: str, rows: dict[str, list[int]]) -> Iterable[tuple[list[str], Floats]]:
+    def _pieces(self, key: str, rows: Iterable[str]) -> Iterable[tuple[list[str], Floats]]:
         """The wanted vectors, those of the matrix before from there, the others from the store."""
         wanted = set(rows)
         if self._matrix is not None and self._matrix[0] == key:
@@ -197,9 +200,9 @@ class Covering:
         try:
             with tempfile.TemporaryFile(dir=path.parent) as file:  # the mapping outlives name and handle
                 # Written, not mapped: a full disk is then an error, where touching a page would end the process.
+                blank = np.full((CHUNK, shape[1]), np.nan, np.float32)
                 for start in range(0, shape[0], CHUNK):
-                    rows = min(CHUNK, shape[0] - start)
-                    file.write(np.full((rows, shape[1]), np.nan, np.float32).tobytes())
+                    file.write(blank[: shape[0] - start].data)
                 file.flush()
                 mapped: Floats = np.memmap(file, np.float32, "r+", shape=shape)
             return mapped

@@ -7,15 +7,17 @@ Relevance Framework: BM25 and Beyond" (2009), section 3.6.
 
 from __future__ import annotations
 
+import functools
 import math
 from dataclasses import dataclass
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from reyn_jupyter.search import common_words
 from reyn_jupyter.search.reading import FIELDS
-from reyn_jupyter.search.spelling import Spelling, one_letter_off
+from reyn_jupyter.search.spelling import Spelling
 from reyn_jupyter.search.tokens import LONGEST_STEMMED, STOP_WORDS, pieces, runs, stem, tokens_of
 
 if TYPE_CHECKING:
@@ -87,7 +89,6 @@ class LexicalIndex:
         self._start = np.searchsorted(held >> bits, np.arange(self._known + 1)).tolist()
         self.held = np.diff(self._start)
         self._worth = (heard / (K1 + heard)).astype(np.float32)
-        self._spelling: Spelling | None = None
 
     @property
     def crowded(self) -> bool:
@@ -159,7 +160,7 @@ class LexicalIndex:
         ):
             return []
         rest = {number for numbers in known.values() for number in numbers or ()}
-        meant = filter(None, map(self._numbers, sorted(one_letter_off(unknown[0]))))
+        meant = filter(None, map(self._numbers, self._spelling.mistyped(unknown[0])))
         return list(dict.fromkeys(tuple(sorted({*rest, *numbers})) for numbers in meant))
 
     def _numbers(self, word: str) -> list[int] | None:
@@ -172,10 +173,11 @@ class LexicalIndex:
         number = self.vocabulary.numbers.get(token)
         return number if number is not None and number < self._known and self.held[number] else None
 
+    @functools.cached_property
+    def _spelling(self) -> Spelling:
+        return Spelling(compress(list(self.vocabulary.numbers), self.held.tolist()))
+
     def _near(self, token: str) -> list[tuple[int, float]]:
-        if self._spelling is None:
-            numbers = self.vocabulary.numbers
-            self._spelling = Spelling([each for each in list(numbers) if self._number(each) is not None])
         return [(self.vocabulary.numbers[near], share) for near, share in self._spelling.near(token)]
 
 

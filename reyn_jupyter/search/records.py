@@ -10,14 +10,15 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
+
+from reyn_jupyter.told import ToldError
 
 _TEXTS = ("id", "name", "description", "category")
 _KNOWN = frozenset((*_TEXTS, "parameters"))
 
 
-class RecordError(ValueError):
+class RecordError(ToldError, ValueError):
     """A record cannot be indexed. The message names it, what is wrong, and what is expected."""
 
 
@@ -41,6 +42,7 @@ class Record:
     description: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     category: str = ""
+    _digest: str = field(default="", init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         for part in _TEXTS:
@@ -87,9 +89,14 @@ class Record:
         required = {"id", "name"}
         return cls(**{k: v for k, v in given.items() if k in _KNOWN and (v is not None or k in required)})
 
-    @cached_property
+    @property
     def digest(self) -> str:
         """SHA-256, in hex, over name, description and parameters: whether words and vectors still fit."""
+        if not self._digest:  # no cached property, which would cost every record a dictionary
+            object.__setattr__(self, "_digest", self._digested())
+        return self._digest
+
+    def _digested(self) -> str:
         read = [self.name, self.description, self.parameters]
         try:
             text = _JSON.encode(read)

@@ -32,7 +32,10 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 T = TypeVar("T")
-_CHUNK = 500  # rows a query
+_CHUNK = 500  # rows that are looked up with one query
+_STRETCH = 2_000  # rows that are read with one query, about 3 MB
+_SPARSE = 8  # rows of a table for each that is wanted, up to which to read all of them is faster
+_SLACK = 2e-3  # of a squared length
 _SPARE = 10_000  # vectors of texts that are gone, which are kept in case they come back
 
 
@@ -66,15 +69,19 @@ class VectorStore:
 
     def known(self, key: str, digests: Iterable[str]) -> set[str]:
         """Which of these digests have a vector. Raises StoreError."""
-        return {digest for chunk in self._rows(key, digests, "digest") for (digest,) in chunk}
+        return {digest.hex() for rows in self._rows(key, digests, "digest") for (digest,) in rows}
 
     def read(self, key: str, digests: Iterable[str]) -> Iterator[tuple[list[str], Floats]]:
         """The vectors that there are, in pieces: digests, and as many rows. Raises StoreError."""
         import numpy as np
 
-        for chunk in self._rows(key, digests, "digest, vector"):
-            found = np.frombuffer(b"".join(vector for _, vector in chunk), "<f4").reshape(len(chunk), -1)
-            yield [digest for digest, _ in chunk], found
+        for rows in filter(None, self._rows(key, digests, "digest, vector")):
+            found = np.frombuffer(b"".join([vector for _, vector in rows]), "<f4").reshape(len(rows), -1)
+            sound = _of_length_one(found)
+            if not sound.all():  # one vector of huge numbers would move the mean that all are compared by
+                self._drop(key, [rows[place][0] for place in np.flatnonzero(~sound)])
+                rows, found = [rows[place] for place in np.flatnonzero(sound)], found[sound]
+            yield [digest.hex() for digest, _ in rows], found
 
     def dimension(self, key: str) -> int | None:
         """Numbers in a vector of this key; None where it has none yet. Raises StoreError."""
@@ -115,6 +122,12 @@ class VectorStore:
                 "INSERT OR REPLACE INTO vectors (model, digest, vector) VALUES (?, ?, ?)",
                 [(model, digest, vector) for digest, vector in rows],
             )
+
+    def _drop(self, key: str, digests: Iterable[bytes]) -> None:
+        """Forget vectors that broke on the disk, so that they are made again; where nothing can be written, stay."""
+        which = "DELETE FROM vectors WHERE digest = ? AND model = (SELECT id FROM models WHERE key = ?)"
+        with suppress(StoreError), self._writing() as db:
+            db.executemany(which, [(digest, key) for digest in digests])
 
     def keep_only(self, key: str, live: Collection[str]) -> None:
         """Drop the vectors of other keys, and those of this key that have long been of no use. Raises StoreError."""
@@ -159,7 +172,7 @@ class VectorStore:
             looked += 1
             if dimension is None or len(digest) != 32 or len(vector) != 4 * dimension:
                 faults.append(f"{digest.hex()[:12]}: {len(vector)} bytes")
-            elif not abs(float(np.linalg.norm(np.frombuffer(vector, "<f4"))) - 1) < 1e-3:
+            elif not _of_length_one(np.frombuffer(vector, "<f4")[None])[0]:
                 faults.append(f"{digest.hex()[:12]}: not of length 1")
         return Check(looked, tuple(faults[:20]))
 
@@ -178,16 +191,27 @@ class VectorStore:
                 self._connection = None
 
     def _rows(self, key: str, digests: Iterable[str], columns: str) -> Iterator[list[tuple[Any, ...]]]:
-        wanted = iter([bytes.fromhex(digest) for digest in digests])
-        while chunk := list(islice(wanted, _CHUNK)):
-            marks = ",".join("?" * len(chunk))
-            query = (
-                f"SELECT {columns} FROM vectors JOIN models ON model = id "  # noqa: S608 - only marks go in
-                f"WHERE key = ? AND digest IN ({marks}) AND length(vector) = 4 * dimension"
-            )
-            rows = self._reading(lambda db, q=query, c=chunk: db.execute(q, (key, *c)).fetchall())  # type: ignore[misc]
-            if rows:
-                yield [(row[0].hex(), *row[1:]) for row in rows]
+        """Rows of whole vectors, in pieces. Where a good part of the table is wanted, it is read from end to end."""
+        wanted = list(dict.fromkeys(map(bytes.fromhex, digests)))
+        query = (
+            f"SELECT {columns} FROM vectors {{}} JOIN models ON model = id "  # noqa: S608 - nothing foreign goes in
+            "WHERE key = ? AND length(vector) = 4 * dimension AND {}"
+        )
+        last = self._reading(lambda db: db.execute("SELECT max(rowid) FROM vectors").fetchone()[0] or 0) or 0
+        if last >= _SPARSE * len(wanted):
+            for first in range(0, len(wanted) if last else 0, _CHUNK):
+                chunk = wanted[first : first + _CHUNK]
+                marks = ",".join("?" * len(chunk))
+                yield self._fetched(query.format("", f"digest IN ({marks})"), key, *chunk)
+            return
+        held = frozenset(wanted)
+        for first in range(0, last + 1, _STRETCH):  # what is added or replaced meanwhile stands behind `last`
+            between = query.format("NOT INDEXED", "vectors.rowid >= ? AND vectors.rowid < ?")
+            rows = self._fetched(between, key, first, first + _STRETCH)
+            yield [row for row in rows if row[0] in held]
+
+    def _fetched(self, query: str, *values: Any) -> list[tuple[Any, ...]]:
+        return self._reading(lambda db: db.execute(query, values).fetchall()) or []
 
     def _reading(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
         """None where no file is there yet: to look makes none."""
@@ -254,3 +278,11 @@ class VectorStore:
             with suppress(OSError):
                 self.path.with_name(f"{NAME}{end}").unlink()
         self.note = f"The index could not be read ({why}). It lies in {aside.name} now and is built afresh."
+
+
+def _of_length_one(vectors: Floats) -> NDArray[np.bool_]:
+    """Which rows are of finite numbers and of length 1, as all are that were stored."""
+    import numpy as np
+
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(np.abs(np.einsum("nd,nd->n", vectors, vectors) - 1) < _SLACK)

@@ -17,9 +17,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LONGEST_STEMMED = 24  # characters; longer runs are data, not words
-_UNSPACED = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\uac00-\ud7af"
+_UNSPACED = (
+    "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\uac00-\ud7af"  # Japanese, Chinese, Korean
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff"  # Thai and Lao, Burmese, Khmer
+)
 _RUN = re.compile(r"[^\W_]+")
 _BREAKS = {code: " " for code in range(128) if not chr(code).isalnum()}
+_LOWERED = bytes(code for code in range(256)).lower()
+_SEPARATING = bytes(_BREAKS)
 _PIECE = re.compile(
     rf"(?P<unspaced>[{_UNSPACED}]+)|\d+|[^\W\d_a-zA-Z{_UNSPACED}]+|[A-Z]+(?![a-z])|[A-Z]?[a-z]+"
 )
@@ -122,4 +127,6 @@ def squashed(text: str) -> str:
     >>> squashed("Read_File-2")
     'readfile2'
     """
+    if text.isascii():
+        return text.encode("ascii").translate(_LOWERED, _SEPARATING).decode("ascii")
     return "".join(runs(text)).casefold()

@@ -16,8 +16,9 @@ from search.embedding_server import EmbeddingServer, Failure
 
 from reyn_jupyter.catalog.action import Entry
 from reyn_jupyter.models.seam import ModelError
-from reyn_jupyter.search.action_index import ActionEmbeddingIndex, EmbeddingClassError
+from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.search.database import NAME
+from reyn_jupyter.search.in_force import EmbeddingClassError
 
 # The background
 
@@ -26,7 +27,7 @@ def test_a_first_turn_waits_a_moment_for_a_small_catalog() -> None:
     index = ActionEmbeddingIndex(LOCAL, None)
 
     async def turn() -> bool:
-        await index.ready(LITTLE, 20.0)
+        await index.ready(LITTLE, 120.0)
         return index.offered
 
     assert run(turn())
@@ -59,7 +60,7 @@ def test_a_build_ends_with_the_session_that_began_it() -> None:
         await work.seen.wait()
         del index
         gc.collect()
-        await asyncio.wait([work.task], timeout=20)
+        await asyncio.wait([work.task], timeout=120)
         return work.task.done()
 
     assert run(turn())

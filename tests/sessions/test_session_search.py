@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import reyn_jupyter as reyn
-from reyn_jupyter.search.action_index import EmbeddingClassError
+from reyn_jupyter.search.in_force import EmbeddingClassError
 from reyn_jupyter.search.progress import Progress
 
 OFF = {"action_retrieval": {"embedding_class": None}}

@@ -14,13 +14,15 @@ from reyn_jupyter.runtime.results import ActionTable
 
 class SearchOptions(Options):
     words: Annotated[tuple[str, ...], Rest()] = ()
+    category: Annotated[str, Option(takes="A,B"), Field(description="only actions of these categories")] = ""
     limit: Annotated[int, Option(takes="N"), Field(ge=1, le=100, description="actions at most")] = 10
 
 
 def run(context: Context, options: SearchOptions) -> ActionTable:
     if not options.words:
         raise ReynError("Search for what?", 'For example: %reyn search "group rows of a table"')
-    return context.session.search_actions(" ".join(options.words), limit=options.limit)
+    within = [each.strip() for each in options.category.split(",") if each.strip()]
+    return context.session.search_actions(" ".join(options.words), within or None, options.limit)
 
 
 VERB = Verb(
@@ -28,5 +30,5 @@ VERB = Verb(
     "actions by what they do, ranked by words and meaning",
     run,
     SearchOptions,
-    ('%reyn search "find text in files"', "%reyn search ReadFile"),
+    ('%reyn search "find text in files"', "%reyn search ReadFile", "%reyn search list --category file,table"),
 )

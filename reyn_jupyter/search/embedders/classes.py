@@ -11,22 +11,21 @@ machine can run it, and the class is configured. Anything else that does not wor
 from __future__ import annotations
 
 import difflib
-import functools
 import importlib.util
 import os
+import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from reyn_jupyter.config import Settings
-from reyn_jupyter.search.embedders.protocol import MINI
+from reyn_jupyter.search.embedders.protocol import LOCAL, MINI, EmbedderError
 
 if TYPE_CHECKING:
     from reyn_jupyter.search.embedders.hosted import HostedEmbedder, Wait
     from reyn_jupyter.search.embedders.protocol import Embedder
     from reyn_jupyter.search.embedders.serving import LocalEmbedder
 
-LOCAL = "sentence-transformers/"
 INSTALL = "pip install 'reyn-jupyter[local-embed]'"
 Kind = Literal["off", "absent", "local", "hosted", "wrong"]
 
@@ -148,15 +147,33 @@ def _of_a_provider(name: str, model: str, environ: Mapping[str, str]) -> Resolve
     return Resolved("hosted", name, model)
 
 
-@functools.cache
+_made: dict[tuple[str, Machine], LocalEmbedder] = {}
+_making = threading.Lock()
+
+
 def _local(model: str, machine: Machine) -> LocalEmbedder:
-    from reyn_jupyter.search.embedders.packaged import KEY, PackagedMiniLM, weights_folder
+    """The one embedder of this process for a model as it lies on the disk now."""
+    from reyn_jupyter.search.embedders.identity import key_of
+
+    key = key_of(model)
+    with _making:
+        held = _made.get((model, machine))
+        if held is None or held.key != key:
+            _made[model, machine] = held = _embedder(model, machine, key)
+        return held
+
+
+def _embedder(model: str, machine: Machine, key: str) -> LocalEmbedder:
+    from reyn_jupyter.search.embedders.packaged import PackagedMiniLM, weights_folder
     from reyn_jupyter.search.embedders.serving import LocalEmbedder
 
     def heavy() -> Embedder:
         from reyn_jupyter.search.embedders.sentence import SentenceTransformerEmbedder
 
-        return SentenceTransformerEmbedder(model)
+        made = SentenceTransformerEmbedder(model)
+        if made.key != key:
+            raise EmbedderError(f"{model} was saved again. The next turn or search takes it as it is now.")
+        return made
 
     def light() -> Embedder:
         folder = weights_folder()
@@ -165,7 +182,7 @@ def _local(model: str, machine: Machine) -> LocalEmbedder:
 
     mini = model == MINI
     return LocalEmbedder(
-        KEY if mini else model,
+        key,
         PackagedMiniLM.dimension if mini else None,
         light if mini and machine.packaged else None,
         heavy if machine.sentence_transformers else None,

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-MINI = "sentence-transformers/all-MiniLM-L6-v2"
+LOCAL = "sentence-transformers/"  # what the model strings of local classes begin with
+MINI = f"{LOCAL}all-MiniLM-L6-v2"
 
 
 @runtime_checkable

@@ -1,0 +1,107 @@
+"""Which model it is, and where it lies on this machine.
+
+Invariant: vectors of one key come from one content. A model that was saved again, in its own folder too, has another
+key; nothing is loaded or downloaded to tell. all-MiniLM-L6-v2 has one key wherever it lies, since no other weights
+are ever used for it (see `packaged.checked`). In the cache of Hugging Face the commit names the content. A folder has
+no such name: there it is the names, sizes and times of its files, and samples of them all over, since time alone
+stands still where images are built reproducibly, and the two ends of the weights where only layers were trained.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import re
+from itertools import chain, islice
+from pathlib import Path
+
+from reyn_jupyter.search.embedders.packaged import KEY
+from reyn_jupyter.search.embedders.protocol import LOCAL, MINI
+
+UNKNOWN = "unknown"
+_SHORT = MINI.removeprefix(LOCAL)
+_COMMIT = re.compile("[0-9a-f]{40}")
+_MARKS = ("modules.json", "config.json")  # a folder without either holds no model
+_MOST = 500  # files that are looked at
+_SAMPLES, _SAMPLE = 64, 16_384  # of a file: 1 MiB in all; a smaller one is read whole
+
+
+def is_mini(model: str) -> bool:
+    """Whether this is the model whose weights may be packaged."""
+    return model in (MINI, _SHORT)
+
+
+def hub_name(model: str) -> str:
+    """A model's name at Hugging Face.
+
+    >>> hub_name("all-mpnet-base-v2"), hub_name("sentence-transformers/BAAI/bge-small-en-v1.5")
+    ('sentence-transformers/all-mpnet-base-v2', 'BAAI/bge-small-en-v1.5')
+    """
+    name = model.removeprefix(LOCAL)
+    return name if "/" in name else f"{LOCAL}{name}"
+
+
+def folder_of(model: str) -> Path | None:
+    """Where a model lies: its own folder, or its newest commit in the cache; None where it is not on this machine.
+
+    Args:
+        model: a name, or a path, each with `sentence-transformers/` before it or without.
+    """
+    name = model.removeprefix(LOCAL)
+    for path in (model, name) if name.startswith(("/", "~", ".")) else (model,):
+        if (given := Path(path).expanduser()).is_dir():
+            return given
+    from huggingface_hub.constants import HF_HUB_CACHE
+
+    cached = Path(HF_HUB_CACHE) / f"models--{hub_name(model).replace('/', '--')}"
+    try:
+        commit = (cached / "refs" / "main").read_text("utf-8").strip()
+    except (OSError, ValueError):
+        return None
+    folder = cached / "snapshots" / commit
+    return folder if _COMMIT.fullmatch(commit) and folder.is_dir() else None
+
+
+def key_of(model: str) -> str:
+    """What the vectors of a model belong to. Takes some milliseconds at first, then a look at the folder.
+
+    >>> key_of("all-MiniLM-L6-v2") == key_of("sentence-transformers/all-MiniLM-L6-v2")
+    True
+    """
+    if is_mini(model):
+        return KEY
+    folder = folder_of(model)
+    if folder is None:
+        return f"{model}@{UNKNOWN}"
+    if folder.parent.name == "snapshots" and _COMMIT.fullmatch(folder.name):
+        return f"{model}@{folder.name[:16]}"
+    return f"{model}@{_content(folder)}"
+
+
+def _content(folder: Path) -> str:
+    if not any((folder / mark).is_file() for mark in _MARKS):
+        return UNKNOWN
+    files = []
+    try:
+        for file in islice(chain(folder.glob("*"), folder.glob("*/*")), _MOST):
+            if file.is_file() and not any(part.startswith(".") for part in file.relative_to(folder).parts):
+                stat = file.stat()
+                files.append((str(file), str(file.relative_to(folder)), stat.st_size, stat.st_mtime_ns))
+        return _digest(tuple(sorted(files)))
+    except OSError:  # it is being saved just now
+        return UNKNOWN
+
+
+@functools.lru_cache(maxsize=8)
+def _digest(files: tuple[tuple[str, str, int, int], ...]) -> str:
+    digest = hashlib.sha256()
+    for path, name, size, changed in files:
+        digest.update(f"{name}\0{size}\0{changed}\0".encode("utf-8", "surrogateescape"))
+        with Path(path).open("rb") as stream:
+            if size <= _SAMPLES * _SAMPLE:
+                digest.update(stream.read(size))
+                continue
+            for sample in range(_SAMPLES):
+                stream.seek((size - _SAMPLE) * sample // (_SAMPLES - 1))
+                digest.update(stream.read(_SAMPLE))
+    return digest.hexdigest()[:16]
