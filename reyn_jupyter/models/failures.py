@@ -2,22 +2,22 @@
 
 No text that leaves here holds a key: what a provider says is quoted only after every secret of the
 environment and every key shape is taken out, and not at all where it speaks of the key itself. Exceptions are
-read by status, headers and class names, so that this module imports neither LiteLLM nor an HTTP library.
+read by status, headers and class names (`raised`), so that neither LiteLLM nor an HTTP library is imported.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
+from reyn_jupyter.models import wordings
 from reyn_jupyter.models.providers import base_override, provider_host, required_key, set_key
+from reyn_jupyter.models.raised import chain, code_of, headers_of, retry_after, said_by, status_of
 from reyn_jupyter.models.seam import ModelError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
 _SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|AUTH", re.IGNORECASE)
 _KEY_SHAPE = re.compile(
@@ -25,25 +25,18 @@ _KEY_SHAPE = re.compile(
     r"|\b\w{3,12}\*{3,}\w{0,8}"
 )
 _LONGEST_QUOTE = 300
-_LONGEST_CHAIN = 12
 _NO_CONNECTION = frozenset({
     "APIConnectionError", "ClientConnectorError", "ClientConnectorDNSError", "ConnectError", "gaierror",
     "ConnectionRefusedError", "ConnectionResetError", "ServerDisconnectedError", "RemoteProtocolError",
     "ReadError", "WriteError", "ClientPayloadError",
 })  # fmt: skip
 _TIMED_OUT = frozenset({"Timeout", "APITimeoutError", "ReadTimeout", "ConnectTimeout", "TimeoutError"})
-_TOO_LONG = (
-    "context length",
-    "context window",
-    "context limit",
-    "prompt is too long",
-    "maximum number of tokens",
-)
 
 
 @dataclass(frozen=True)
 class _Failure:
-    """What is known of a failed call: `names` are the classes of the exception and its causes, `said` is clean."""
+    """What is known of a failed call: `names` are the classes of the exception and its causes, `said` is clean, `text`
+    is all that was said, and never shown."""
 
     model: str
     api_base: str | None
@@ -52,11 +45,17 @@ class _Failure:
     code: str
     names: frozenset[str]
     said: str
+    text: str
     headers: Mapping[str, str] | None
 
     def says(self, *words: str) -> bool:
-        text = f"{self.said} {self.code}".lower()
+        text = self.words.lower()
         return any(word in text for word in words)
+
+    @property
+    def words(self) -> str:
+        """What may be quoted: further on, a request may be, with whatever words it has."""
+        return f"{self.said} {self.code}"
 
 
 def explain(
@@ -80,19 +79,24 @@ def explain(
 
     Example: ``explain(error, "openai/gpt-4o-mini", None, os.environ).kind`` → ``"rate_limited"``.
     """
+    whole, code = said_by(error), code_of(error)
     failure = _Failure(
         model=model,
         api_base=api_base,
         where=provider_host(model, api_base, environ) or "the provider",
-        status=_status(error),
-        code=_code(error),
+        status=status_of(error),
+        code=code,
         names=frozenset(type(link).__name__ for link in chain(error)),
-        said=clean(_said(error), environ, secrets),
-        headers=_headers(error),
+        said=clean(whole, environ, secrets),
+        text=f"{whole[:10_000]} {code}",
+        headers=headers_of(error),
     )
     speaks_of_keys = failure.status in (None, 400, 500) and failure.says(
         "missing credentials", "api key", "api_key"
     )
+    flagged = failure.status == 403 and failure.says("flagged", "moderation")
+    if flagged:
+        return _refused_content(failure)
     if failure.status in (401, 403) or speaks_of_keys or "AuthenticationError" in failure.names:
         return refused_key(model, api_base, failure.status, environ)
     return _of_no_answer(failure, streaming) or _of_the_request(failure) or _of_the_provider(failure)
@@ -129,29 +133,54 @@ def _of_the_request(failure: _Failure) -> ModelError | None:
     model, where, said = failure.model, failure.where, failure.said
     if failure.says("provider not provided") or "LiteLLMUnknownProvider" in failure.names:
         return unknown_provider(model)
-    if "ContextWindowExceededError" in failure.names or failure.says(*_TOO_LONG):
+    if "ContextWindowExceededError" in failure.names or wordings.too_long(failure.said):
         hint = "Start afresh with --new, or lower router.limits.history_tokens."
         return ModelError("context_too_long", f"The conversation is too long for {model}: {said}", hint)
     if "ContentPolicyViolationError" in failure.names or failure.says("content_policy", "content_filter"):
-        refusal = f"{where} refused the request for its content: {said}"
-        return ModelError("content_filter", refusal, "Word it differently.")
-    if failure.status == 404:
-        hint = f"Look up the model's name, and the address {where}; `%reyn models` lists what is configured."
-        return ModelError("not_found", f"{where} does not know {model}: {said}", hint)
+        return _refused_content(failure)
+    refused = failure.status is not None and 400 <= failure.status < 500
     if failure.status in (402, 429) or "RateLimitError" in failure.names:
         return _of_the_account(failure)
-    if failure.status is not None and 400 <= failure.status < 500:
+    if refused and wordings.no_credit(failure.text):
+        return _of_the_account(failure)
+    if refused and (lacking := _of_what_it_can(failure)) is not None:
+        return lacking
+    if failure.status == 404 or (refused and wordings.no_model(failure.words)):
+        hint = f"Look up the model's name, and the address {where}; `%reyn models` lists what is configured."
+        return ModelError("not_found", f"{where} does not know {model}: {said}", hint)
+    if refused:
         refusal = f"{where} refused the request for {model} ({failure.status}): {said}"
         return ModelError("bad_request", refusal, "Look at the model's parameters in reyn.yaml.")
     return None
 
 
+def _refused_content(failure: _Failure) -> ModelError:
+    refusal = f"{failure.where} refused the request for its content: {failure.said}"
+    return ModelError("content_filter", refusal, "Word it differently.")
+
+
+def _of_what_it_can(failure: _Failure) -> ModelError | None:
+    """The model cannot do what every request of the kind asks of it."""
+    model, where, said = failure.model, failure.where, failure.said
+    if wordings.no_tools(failure.words):
+        refusal = f"{where} takes no tools for {model}: {said}"
+        return ModelError("unsupported", refusal, "Use a model that can call tools.")
+    if wordings.no_choice(failure.words):
+        refusal = f"{where} takes no choice of a tool for {model}: {said}"
+        return ModelError("tool_choice", refusal, "Leave the choice to the model (router.discovery).")
+    if wordings.no_parameter(failure.words):
+        refusal = f"{where} does not take a parameter that is sent to {model}: {said}"
+        return ModelError("unsupported", refusal, "Look at the model's parameters in reyn.yaml.")
+    return None
+
+
 def _of_the_account(failure: _Failure) -> ModelError:
     """Too many calls for now, or no credit for any."""
-    if failure.status == 402 or failure.says("insufficient_quota", "exceeded your current quota"):
+    if failure.status == 402 or wordings.no_credit(failure.text):
         said = f"The account at {failure.where} has no credit left: {failure.said}"
-        return ModelError("rate_limited", said, "Add credit, or use another model.")
+        return ModelError("quota", said, "Add credit, or use another model.")
     wait = retry_after(failure.headers)
+    wait = wordings.back_in(failure.text) if wait is None else wait
     said = f"{failure.where} limits the rate of calls: {failure.said}"
     hint = f"It asks to wait {wait:.0f} s." if wait is not None else "Wait a little and ask again."
     return ModelError("rate_limited", said, hint, retryable=True, retry_after=wait)
@@ -223,15 +252,6 @@ def timed_out(model: str, silence: float | None = None, whole: float | None = No
     )
 
 
-def chain(error: BaseException | None) -> Iterator[BaseException]:
-    """An exception and what caused it, nearest first."""
-    for _ in range(_LONGEST_CHAIN):
-        if error is None:
-            return
-        yield error
-        error = error.__cause__ or error.__context__
-
-
 def clean(text: str, environ: Mapping[str, str], secrets: tuple[str, ...] = ()) -> str:
     """Foreign text fit for a message: secrets and key shapes taken out, on one line, shortened."""
     values = {value for name, value in environ.items() if _SECRET_NAME.search(name) and len(value) >= 6}
@@ -239,58 +259,3 @@ def clean(text: str, environ: Mapping[str, str], secrets: tuple[str, ...] = ()) 
         text = text.replace(value, "‹key›")
     line = " ".join(_KEY_SHAPE.sub("‹key›", text[:10_000]).split())
     return line if len(line) <= _LONGEST_QUOTE else line[: _LONGEST_QUOTE - 1] + "…"
-
-
-def retry_after(headers: Mapping[str, str] | None) -> float | None:
-    """Seconds that a provider asks to wait: ``Retry-After`` (seconds or an HTTP date) or ``Retry-After-Ms``.
-
-    None when there is no such header, or none that can be read. Source: RFC 9110, section 10.2.3.
-    """
-    if headers is None:
-        return None
-    given = {str(name).lower(): str(value).strip() for name, value in headers.items()}
-    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            seconds = float(given.get(name, "")) * scale
-        except ValueError:
-            continue
-        if 0 <= seconds < float("inf"):
-            return seconds
-    try:
-        moment = parsedate_to_datetime(given["retry-after"])
-    except (KeyError, ValueError):
-        return None
-    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
-
-
-def _said(error: BaseException) -> str:
-    """The provider's own words, without the names of the classes that carried them."""
-    text = str(getattr(error, "message", "") or error)
-    original = getattr(error, "original_exception", None)
-    if isinstance(original, BaseException):
-        text = str(getattr(original, "message", "") or original)
-    return re.sub(r"^(?:(?:litellm\.)?\w*(?:Error|Exception|Timeout): |\w+Exception - )+", "", text)
-
-
-def _status(error: BaseException) -> int | None:
-    status = getattr(error, "status_code", None)
-    return status if isinstance(status, int) else None
-
-
-def _code(error: BaseException) -> str:
-    """The provider's own name for the failure, which its clients show only in the text of the HTTP error."""
-    found = (re.search(r"'code': '(\w+)'", str(link)[:10_000]) for link in chain(error))
-    return next((match.group(1) for match in found if match is not None), "")
-
-
-def _headers(error: BaseException) -> Mapping[str, str] | None:
-    """The headers of the provider's HTTP answer, None when there was none."""
-    for link in chain(error):
-        for holder in (link, getattr(link, "response", None)):
-            headers: Any = getattr(holder, "litellm_response_headers", None) or getattr(
-                holder, "headers", None
-            )
-            if headers:
-                return dict(headers)
-    return None

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+from reyn_jupyter.told import ToldError
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
@@ -191,14 +193,20 @@ class Response:
 
 ErrorKind = Literal[
     "auth", "rate_limited", "context_too_long", "timeout", "connection", "bad_request", "not_found", "unavailable",
-    "content_filter", "stream", "miss", "configuration",
+    "content_filter", "stream", "miss", "configuration", "quota", "unsupported", "tool_choice",
 ]  # fmt: skip
+# What every other request to the same model meets too, until somebody mends it: the key, the permission, the name, the
+# account, what the model or its parameters cannot do. No retry cures it, and no other question.
+LASTING: frozenset[ErrorKind] = frozenset(
+    {"auth", "not_found", "configuration", "quota", "unsupported", "tool_choice"}
+)
 
 
-class ModelError(Exception):
+class ModelError(ToldError):
     """A model call that failed, in plain words: what happened, and what to do next.
 
-    `retryable` says whether the same call may go through later; `retry_after` (seconds) is the provider's word.
+    `retryable` says whether the same call may go through later; `retry_after` (seconds) is the provider's word. The
+    kinds in `LASTING` fail every call of the model alike: "tool_choice" every call that forces the choice of a tool.
     """
 
     def __init__(

@@ -140,10 +140,26 @@ class Asking:
             kept = self._conversation.made[what] = (key, make())
         return kept[1]
 
+    @property
+    def model(self) -> str:
+        """Which model it is, and where: what one provider refuses, another may take."""
+        return f"{self._model.label} at {self._model.host}"
+
     async def ask(
-        self, state: Gathered, messages: Sequence[Message], made: Offer, choice: str, run: Run, budget: Budget
+        self,
+        state: Gathered,
+        messages: Sequence[Message],
+        made: Offer,
+        choice: str,
+        run: Run,
+        budget: Budget,
+        not_forced: str | None = None,
     ) -> Response:
         """One call of the model, with retries, recorded before it goes out and when it came back.
+
+        Args:
+            choice: the request's `tool_choice`.
+            not_forced: the tool that the provider could not be told to force.
 
         Raises:
             ModelError: it failed for good.
@@ -158,7 +174,7 @@ class Asking:
             limits.model_timeout,
             self._repeat,
         )
-        self._log_request(state, request, made, run)
+        self._log_request(state, request, made, run, not_forced)
         publish = publisher()
         step = state.step
         on_text = (lambda piece: publish(Delta(step, piece))) if publish else None
@@ -193,7 +209,9 @@ class Asking:
         )
         return replace(response, text=redact(response.text), tool_calls=calls)
 
-    def _log_request(self, state: Gathered, request: Request, made: Offer, run: Run) -> None:
+    def _log_request(
+        self, state: Gathered, request: Request, made: Offer, run: Run, not_forced: str | None
+    ) -> None:
         conversation = self._conversation
         new = list(request.messages[state.base + state.logged :])
         state.logged += len(new)
@@ -219,6 +237,7 @@ class Asking:
                 else (f"{len(request.tools.specs)} tools",),
                 tool_specs=specs,
                 tool_choice=request.tool_choice,
+                not_forced=not_forced,
                 parameters=self._services.redactor.value(dict(request.parameters)),
                 estimated_tokens=self._conversation.tokens
                 + sum(message.tokens for message in request.messages[state.base :])

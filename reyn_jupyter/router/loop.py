@@ -12,14 +12,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reyn_jupyter.models.seam import Message, Model, ModelError, Response, ToolCall
+from reyn_jupyter.models.seam import Message, Model, ModelError
 from reyn_jupyter.outputs.encoding import clean
 from reyn_jupyter.router.asking import Asking, Gathered
 from reyn_jupyter.router.behaviour import Behaviour
 from reyn_jupyter.router.budget import Budget
+from reyn_jupyter.router.calls import Calls
 from reyn_jupyter.router.conversation import Conversation, Turn
-from reyn_jupyter.router.replies import distinct, refuses_choice, sendable
-from reyn_jupyter.router.rounds import Rounds
 from reyn_jupyter.router.surface import Offer
 from reyn_jupyter.runtime.errors import text_of
 from reyn_jupyter.runtime.events import ActionFinished, RunEnded
@@ -27,7 +26,6 @@ from reyn_jupyter.runtime.invoke import Invoker
 from reyn_jupyter.runtime.run import LimitReachedError, Run
 from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.runtime.usage import Use
-from reyn_jupyter.runtime.wrappers import Wrappers
 
 EMPTY_NUDGE = "(Your last reply was empty. Answer the question now, or call a tool.)"
 CUT_OFF = "the model's answer was cut off at its output limit (max_tokens, under the model's parameters)"
@@ -51,6 +49,7 @@ class RouterLoop:
         behaviour: the router's effective keys.
         refresh: rebuilds the slices of the catalog whose revision moved.
         uses: how often actions were invoked, for the hot list.
+        unforced: the models of the session whose providers refused a forced choice; added to here.
     """
 
     def __init__(
@@ -65,16 +64,16 @@ class RouterLoop:
         uses: dict[str, Use] | None = None,
         parameters: dict[str, Any] | None = None,
         repeat: int = 0,
+        unforced: set[str] | None = None,
     ) -> None:
         self._services = services
-        self._invoker = invoker
         self._conversation = conversation
         self._behaviour = behaviour
-        self._refresh = refresh
-        self._given: set[str] = set()  # ids of the tool calls of the turn that goes on
+        self._unforced = set() if unforced is None else unforced
         self._asking = Asking(
             services, model, conversation, behaviour, uses=uses, parameters=parameters, repeat=repeat
         )
+        self._calls = Calls(services, invoker, conversation, self._asking, refresh)
 
     async def turn(
         self,
@@ -135,21 +134,26 @@ class RouterLoop:
         await self._decide_search(run)
         made = self._asking.offer(run)
         system = self._asking.system(run, made.surface)
-        nudged = False
-        while state.step < limits.max_steps:
+        nudged, most = False, limits.max_steps
+        while state.step < most:
             budget.check()
             state.step += 1
-            choice = self._tool_choice(state, run, made)
+            forced = self._forced(state, run, made)
+            refused = forced is not None and self._asking.model in self._unforced
+            if refused:
+                state.notes.append(NOT_FORCED)
+            choice, not_forced = ("auto", forced) if refused else (forced or "auto", None)
             messages = [system, *history, *state.messages]
             try:
-                response = await self._asking.ask(state, messages, made, choice, run, budget)
+                response = await self._asking.ask(state, messages, made, choice, run, budget, not_forced)
             except ModelError as error:
-                if choice == "auto" or not refuses_choice(error):
+                if choice == "auto" or error.kind != "tool_choice":
                     raise
-                state.notes.append(NOT_FORCED)  # the next call leaves the choice to the model
+                self._unforced.add(self._asking.model)  # the next call leaves the choice to the model
+                most += 1  # this one it never got
                 continue
             if response.tool_calls:
-                await self._call_tools(state, response, made, run, limits.calls_per_completion)
+                await self._calls.run(state, response, made, run, limits.calls_per_completion)
                 if self._behaviour.constrain_names:
                     made = self._asking.offer(run)
             elif response.text.strip():
@@ -174,9 +178,11 @@ class RouterLoop:
         if self._conversation.search is None:
             self._conversation.search = search is not None and await search.ready(run.snapshot)
 
-    def _tool_choice(self, state: Gathered, run: Run, made: Offer) -> str:
+    def _forced(self, state: Gathered, run: Run, made: Offer) -> str | None:
+        """The tool that the next reply is to call, until there was a reply; None where the model is free."""
         forced = self._behaviour.discovery == "forced" and made.surface == "universal"
-        return "list_actions" if forced and state.step == 1 and not run.discovery.listed else "auto"
+        unanswered = len(state.messages) == 1
+        return "list_actions" if forced and unanswered and not run.discovery.listed else None
 
     async def _close(
         self,
@@ -194,8 +200,8 @@ class RouterLoop:
         nudge = Message("user", CLOSING_NUDGE.format(limit=limit))
         messages = [system, *history, *state.messages, nudge]
         response = await self._asking.ask(state, messages, made, "none", run, budget)
-        for call in self._distinct(response.tool_calls):
-            self._refuse(call, run, state.step, "not run: this was the closing call, which has no tools", "")
+        why = "not run: this was the closing call, which has no tools"
+        self._calls.refuse_all(response.tool_calls, run, state.step, why)
         state.status = "limit"
         state.notes.append(
             f"the limit of {limit} model calls was reached (router.limits.max_steps, or --max-steps)"
@@ -208,54 +214,10 @@ class RouterLoop:
         state.answer = answer
         state.messages.append(Message("assistant", self._services.redactor.text(answer)))
 
-    async def _call_tools(
-        self, state: Gathered, response: Response, made: Offer, run: Run, most: int
-    ) -> None:
-        calls = self._distinct(response.tool_calls)
-        shown = self._asking.redacted(replace(response, tool_calls=calls[: most + 1]))
-        sent = tuple(sendable(call) for call in shown.tool_calls)
-        state.messages.append(Message("assistant", shown.text, sent))
-        state.pending = calls[: most + 1]
-        rounds = Rounds(Wrappers(self._services, self._invoker, made.encoder), run, self._refresh)
-
-        def done(call: ToolCall, text: str) -> None:
-            state.messages.append(Message("tool", text, (), call.id))
-            state.pending = tuple(other for other in state.pending if other is not call)
-
-        await rounds.run(calls[:most], state.step, done)
-        if dropped := len(calls) - most if len(calls) > most else 0:
-            state.notes.append(f"{dropped:,} of {len(calls):,} tool calls in one completion were not run")
-            why = f"{dropped:,} tool calls were not run: at most {most} in one completion"
-            texts = [
-                self._refuse(call, run, state.step, why, "Send fewer calls at a time.")
-                for call in calls[most:]
-            ]
-            done(calls[most], texts[0])
-
-    def _distinct(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-        """The calls with ids that no other call of the conversation has."""
-        made = distinct(calls, self._conversation.call_ids)
-        own = {call.id for call in made}
-        self._given |= own
-        self._conversation.reserved |= own
-        return made
-
-    def _refuse(self, call: ToolCall, run: Run, step: int, why: str, hint: str) -> str:
-        """Answer a call that is not run, and record that."""
-        wrappers = Wrappers(self._services, self._invoker)
-        return wrappers.refuse(call.id, call.name, call.arguments, run, step, why, hint).text
-
-    def _settle(self, state: Gathered, run: Run, why: str, hint: str) -> None:
-        """Give every call that is still open its result, and its events where it has none yet."""
-        for call in state.pending:
-            text = _finished_output(run, call.id)
-            if text is None:
-                text = self._refuse(call, run, state.step, why, hint)
-            state.messages.append(Message("tool", text, (), call.id))
-        state.pending = ()
-
     def _interrupted(self, state: Gathered, run: Run) -> None:
-        self._settle(state, run, "interrupted by the person before it ran", "Ask before you run it again.")
+        self._calls.settle(
+            state, run, "interrupted by the person before it ran", "Ask before you run it again."
+        )
         done = [
             event.name
             for event in run.log.events
@@ -270,7 +232,7 @@ class RouterLoop:
     def _end(
         self, state: Gathered, run: Run, text: str, budget: Budget, cell: str | None, at: int | None
     ) -> None:
-        self._settle(state, run, "not run: the turn ended", "")
+        self._calls.settle(state, run, "not run: the turn ended", "")
         redact = self._services.redactor.text
         if state.messages[-1].role != "assistant" or state.messages[-1].tool_calls:
             why = state.error or "the turn ended"
@@ -287,7 +249,7 @@ class RouterLoop:
             conversation.hint_due and not run.discovery.hint_due,
         )
         conversation.add(turn, at)
-        conversation.reserved -= self._given
+        self._calls.release()
         state.notes += budget.notes()
         shrunk = conversation.shrink(self._services.settings().router.limits.history_tokens)
         if shrunk:
@@ -305,10 +267,3 @@ class RouterLoop:
             )
         )
         run.log.close()
-
-
-def _finished_output(run: Run, call: str) -> str | None:
-    for event in reversed(run.log.events):
-        if isinstance(event, ActionFinished) and event.call == call:
-            return event.output
-    return None

@@ -13,13 +13,12 @@ import re
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from reyn_jupyter.models.seam import ModelError, Response, ToolCall
+from reyn_jupyter.models.seam import Response, ToolCall
 from reyn_jupyter.outputs.encoding import clean
 
 _ID = re.compile(r"[!-~]{1,8192}")  # some providers carry more than a number in it
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 _UNFIT = re.compile(r"[^a-zA-Z0-9_-]")
-_CHOICE = re.compile(r"tool[_ -]?choice", re.IGNORECASE)
 _LONGEST_NAME = 64
 _HEAD = 200  # characters of unreadable arguments that stay
 
@@ -28,15 +27,6 @@ def readable(response: Response) -> Response:
     """The reply with surrogate halves, which a stream can tear apart, joined again or replaced."""
     calls = tuple(ToolCall(call.id, clean(call.name), clean(call.arguments)) for call in response.tool_calls)
     return replace(response, text=clean(response.text), tool_calls=calls)
-
-
-def refuses_choice(error: ModelError) -> bool:
-    """Whether a provider refused a request because it takes no forced choice of a tool.
-
-    >>> refuses_choice(ModelError("bad_request", "This model does not support tool_choice."))
-    True
-    """
-    return error.kind == "bad_request" and _CHOICE.search(error.message) is not None
 
 
 def distinct(calls: Sequence[ToolCall], taken: Collection[str]) -> tuple[ToolCall, ...]:

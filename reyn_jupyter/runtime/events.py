@@ -45,6 +45,8 @@ class ModelRequested:
     """A request goes out: its key and its parts' hashes, and only the messages that are new since the last one.
 
     `conversation` tells the conversations of one cassette apart: what is new is new to that conversation.
+    `not_forced` names the tool that the model should have been held to, where its provider takes no such choice: it
+    refused the request before this one, or an earlier one of the session.
     """
 
     step: int
@@ -57,6 +59,7 @@ class ModelRequested:
     tools: tuple[str, ...]
     tool_specs: tuple[dict[str, Any], ...] | None = None
     tool_choice: str = "auto"
+    not_forced: str | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     estimated_tokens: int = 0
     repeat: int = 0

@@ -185,19 +185,21 @@ def approvals(parts: Parts) -> Table:
 def trust(parts: Parts) -> Card:
     from reyn_jupyter.config import load
 
-    content = parts.effective.project
-    if content is None:
+    # Read again: the file may have been written or changed since the session began.
+    present = load(parts.root, override=parts.config, trusted=parts.trust.is_trusted)
+    if present.project is None:
         return Card(
             "trust", "Nothing to trust", (("workspace", str(parts.root)), ("reyn.yaml", "there is none"))
         )
-    before = {item.key for item in parts.effective.held_back}
-    parts.trust.trust(content)
+    before = {item.key for item in present.held_back}
+    parts.trust.trust(present.project)
     parts.effective = load(
         parts.root, override=parts.config, trusted=parts.trust.is_trusted, session=parts.effective.session
     )
     facts = (
         ("workspace", str(parts.root)),
         ("now in force", ", ".join(sorted(before)) or "nothing was held back"),
+        *(("cannot be used", problem) for problem in parts.effective.problems),
     )
     return Card("trust", "reyn.yaml is trusted as it is now", facts)
 

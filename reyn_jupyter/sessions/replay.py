@@ -142,6 +142,8 @@ def _tier(trace: Trace) -> Tier:
 
 def _response(event: ModelReplied, on_text: Callable[[str], None] | None) -> Response:
     if event.error is not None:
+        if event.error_kind == "tool_choice":  # the loop goes on without it, as it did then
+            raise ModelError("tool_choice", event.error)
         raise ModelError(
             "miss", f"the recorded call failed: {event.error}", "Replay it with a model: -m MODEL"
         )

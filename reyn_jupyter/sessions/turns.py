@@ -156,6 +156,7 @@ async def turn(
         uses=parts.usage.uses if behaviour.hot_list_n else None,
         parameters=dict(getattr(model, "parameters", {}) or {}),
         repeat=options.repeat,
+        unforced=parts.unforced,
     )
     in_force = loop.prepare(run)
     run.log.append(

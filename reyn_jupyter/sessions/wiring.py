@@ -66,6 +66,9 @@ class Parts:
     conversation: Conversation
     model: Any = None
     spent: Spent = field(default_factory=Spent)
+    unforced: set[str] = field(
+        default_factory=set
+    )  # models whose providers refused a forced choice of a tool
     ask_person: Callable[[Question], Answer] = ask_by_input
     config: str | Path | Mapping[str, Any] | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)

@@ -11,7 +11,7 @@ from router_support import invoke, results, session
 
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
 from reyn_jupyter.catalog.names import WRAPPERS
-from reyn_jupyter.models.scripted import call
+from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.models.seam import ModelError
 
 OFF = {"action_retrieval": {"embedding_class": None}}  # nobody embeds ten thousand actions meanwhile
@@ -186,16 +186,50 @@ def test_forced_discovery_asks_for_list_actions_on_the_first_call_only(workspace
     assert [request.tool_choice for request in s.model.requests] == ["list_actions", "auto", "auto"]
 
 
+REFUSED = ModelError("tool_choice", "The provider takes no choice of a tool.")
+
+
+def choices(of: Any) -> list[str]:
+    return [request.tool_choice for request in of.model.requests]
+
+
+def not_forced(trace: Any) -> list[str | None]:
+    return [step.requested.not_forced for step in trace.steps]
+
+
 def test_a_provider_that_takes_no_forced_choice_is_asked_without_and_it_is_said(workspace: Path) -> None:
-    refusal = ModelError("bad_request", "The provider refused the request (400): unsupported tool_choice")
-    s = session(workspace, refusal, call("list_actions"), "done")
+    s = session(workspace, REFUSED, call("list_actions"), "done")
     trace = s.ask("go", discovery="forced")
-    assert [request.tool_choice for request in s.model.requests] == ["list_actions", "auto", "auto"]
+    assert choices(s) == ["list_actions", "auto", "auto"]
     assert trace.status == "ok" and trace.answer == "done" and "cannot be told" in str(trace.ended.notes)
-    other = session(workspace, ModelError("bad_request", "no such parameter: seed"), "done")
+    assert not_forced(trace) == [None, "list_actions", None]
+    other = session(workspace, ModelError("bad_request", "no such parameter: tool_choice"), "done")
     assert other.ask("go", discovery="forced").status == "error"
-    prompted = session(workspace, refusal, "done")
+    prompted = session(workspace, REFUSED, "done")
     assert prompted.ask("go").status == "error"
+
+
+def test_a_refused_choice_is_remembered_for_that_model_as_long_as_the_session_lasts(workspace: Path) -> None:
+    s = session(workspace, REFUSED, "one", "two", "three")
+    s.ask("go", discovery="forced")
+    again = s.ask("go on", discovery="forced")
+    fresh = s.ask("start afresh", discovery="forced", new=True)
+    assert choices(s) == ["list_actions", "auto", "auto", "auto"]
+    for trace in (again, fresh):
+        assert not_forced(trace) == ["list_actions"] and "cannot be told" in str(trace.ended.notes)
+    other = ScriptedModel("four", label="another")
+    s.ask("and you?", discovery="forced", model=other)
+    assert [request.tool_choice for request in other.requests] == ["list_actions"]
+    later = session(workspace, "five")
+    later.ask("go", discovery="forced")
+    assert choices(later) == ["list_actions"]
+
+
+def test_a_refused_choice_costs_no_step_and_its_run_can_be_replayed(workspace: Path) -> None:
+    s = session(workspace, REFUSED, "done", config={"router": {"limits": {"max_steps": 1}}})
+    trace = s.ask("go", discovery="forced")
+    assert (trace.status, trace.answer) == ("ok", "done")
+    assert s.replay(trace.run).answer == "done"
 
 
 def test_constrained_names_are_those_just_listed(workspace: Path) -> None:

@@ -9,10 +9,12 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from pathlib import Path
 from typing import Any
 
 import pytest
+from support.waiting import awaited
 
 import reyn_jupyter as reyn
 from reyn_jupyter.config import ConfigError
@@ -227,6 +229,22 @@ def test_a_cloned_workspace_brings_no_trust_no_model_and_no_approvals(workspace:
     assert "openai/other" not in {row["model"] for row in reyn.Session(workspace).models.rows}
 
 
+def test_trust_is_given_to_the_file_as_it_is_now_and_not_as_it_was_when_the_session_began(
+    workspace: Path,
+) -> None:
+    session = reyn.Session(workspace)
+    assert "there is none" in str(session.trust().facts)
+    (workspace / "reyn.yaml").write_text("models: {light: openai/first}\n")
+    assert "models" in str(session.trust().facts)
+    assert "openai/first" in {row["model"] for row in session.models.rows}
+    (workspace / "reyn.yaml").write_text("models: {light: openai/second}\n")
+    session.trust()
+    assert "openai/second" in {row["model"] for row in session.models.rows}
+    assert "openai/second" in {row["model"] for row in reyn.Session(workspace).models.rows}
+    (workspace / "reyn.yaml").write_text("models: {mine: openai/third}\n")
+    assert "models.mine: unknown key" in str(session.trust().facts)
+
+
 def test_settings_change_for_the_session_and_say_where_they_came_from(session: reyn.Session) -> None:
     rows = {row["key"]: row for row in session.configure("router.limits.max_steps", "12").rows}
     assert rows["router.limits.max_steps"]["value"] == 12
@@ -244,13 +262,16 @@ async def test_the_awaited_face_works_in_a_running_loop(workspace: Path) -> None
 
 
 async def test_cancelling_an_awaited_turn_keeps_the_partial_run(workspace: Path) -> None:
+    asked = threading.Event()
+
     async def hang(request: object) -> str:
-        await asyncio.sleep(30)
+        asked.set()
+        await asyncio.sleep(600)
         return "never"
 
     session = reyn.Session(workspace, model=ScriptedModel(hang))
     task = asyncio.create_task(session.aio.ask("hi"))
-    await asyncio.sleep(0.2)
+    await awaited(asked.is_set)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
@@ -268,7 +289,7 @@ def test_killing_the_process_leaves_a_valid_partial_trace(workspace: Path) -> No
         reyn.Session({str(workspace)!r}, model=ScriptedModel(read, die)).ask("go")
         """
     )
-    done = subprocess.run([sys.executable, "-c", code], env=os.environ, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", code], env=os.environ, timeout=300, check=False)
     assert done.returncode == -signal.SIGKILL
     trace = reyn.Session(workspace).trace()
     assert trace.status == "running" and trace.ended is None
