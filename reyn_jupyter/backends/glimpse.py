@@ -143,7 +143,8 @@ def _frame(frame: Any, rows: int, head: bool) -> dict[str, Any]:
     if len(dtypes) > _COLUMNS:
         told["columns_left_out"] = len(dtypes) - _COLUMNS
     if all(known):
-        told["memory_bytes"] = int(frame.memory_usage(index=True, deep=False).sum())
+        # Not index=True: that joins the labels anew, which pyarrow refuses for one with half a character.
+        told["memory_bytes"] = int(frame.memory_usage(index=False).sum() + frame.index.memory_usage())
     index = _index(frame.index)
     if index:
         told["index"] = index

@@ -29,11 +29,20 @@ class NotATableError(TypeError):
 
 
 def holdable(value: object) -> object:
-    """A copy that stays as it is while a query runs: cheap, since frames share their data until one changes."""
+    """A copy that stays as it is while a query runs: cheap where frames share their data until one changes.
+
+    Before pandas 3 they do so only when the person switched that on; else all data are copied.
+    """
     if is_frame_like(value):
         frame: Any = value
-        return frame.copy(deep=False) if hasattr(frame, "iloc") else frame
+        return frame.copy(deep=not _copies_on_write()) if hasattr(frame, "iloc") else frame
     return list(value) if type(value) is list else value
+
+
+def _copies_on_write() -> bool:
+    import pandas as pd
+
+    return int(pd.__version__.split(".")[0]) >= 3 or pd.get_option("mode.copy_on_write") is True
 
 
 def as_table(value: object) -> pd.DataFrame:
@@ -77,9 +86,9 @@ def _raw(value: object) -> pd.DataFrame:
     if type(value) is list:
         if value and all(type(row) is dict for row in value):
             return pd.DataFrame(_plain_records(value))
-        return pd.DataFrame({"value": pd.Series(value, dtype=object)})
+        return pd.DataFrame({"value": _objects(value)})
     if type(value) is dict and _are_columns(list(table.values())):
-        return pd.DataFrame({key: pd.Series(cells, dtype=object) for key, cells in table.items()})
+        return pd.DataFrame({key: _objects(cells) for key, cells in table.items()})
     raise NotATableError(
         f"is a {type_name(value)}, which is no table. Tables are DataFrames, Series, arrays of one or two dimensions "
         "and lists of records; convert it to a DataFrame first"
@@ -128,12 +137,14 @@ def _holds_objects(dtype: Any) -> bool:
 
 
 def _plain_objects(column: pd.Series[Any]) -> pd.Series[Any]:
+    cells = column.tolist()
+    return column if set(map(type, cells)) <= _PLAIN else _objects(cells)
+
+
+def _objects(cells: list[Any]) -> pd.Series[Any]:
+    """A column of plain cells. pandas before 2.3 asks an object in a list for its array, so objects go out first."""
     import pandas as pd
 
-    cells = column.tolist()
-    kinds = set(map(type, cells))
-    if kinds <= _PLAIN:
-        return column
     return pd.Series([_plain_cell(cell, _DEEPEST) for cell in cells], dtype=object)
 
 

@@ -53,6 +53,7 @@ class Parameters:
                 by_alias=True, schema_generator=_generator()
             )
         schema.pop("title", None)
+        schema = _references_in_place(schema)
         properties = schema.setdefault("properties", {})
         for name, note in self._notes.items():
             if name in properties:
@@ -152,6 +153,31 @@ def _by_reference(what: str) -> Any:
 
 def _reference_schema(what: str) -> dict[str, Any]:
     return {"x-reference": True, "description": f"A reference to a {what}: {HOW_TO_REFER}."}
+
+
+def _references_in_place(schema: dict[str, Any]) -> dict[str, Any]:
+    """Pydantic defines what stands for a type alias apart; there nobody would find that it is a reference.
+
+    From Python 3.12 on numpy's ``NDArray`` is such an alias.
+    """
+    defined = schema.get("$defs", {})
+    known = {f"#/$defs/{name}": each for name, each in defined.items() if each.get("x-reference") is True}
+    if not known:
+        return schema
+
+    def placed(part: Any) -> Any:
+        if isinstance(part, list):
+            return [placed(each) for each in part]
+        if not isinstance(part, dict):
+            return part
+        target = known.get(part["$ref"]) if isinstance(part.get("$ref"), str) else None
+        if target is not None:
+            return {**target, **{key: value for key, value in part.items() if key != "$ref"}}
+        return {key: placed(value) for key, value in part.items()}
+
+    made: dict[str, Any] = placed({key: value for key, value in schema.items() if key != "$defs"})
+    left = {name: placed(each) for name, each in defined.items() if f"#/$defs/{name}" not in known}
+    return {**made, "$defs": left} if left else made
 
 
 def _type_text(annotation: Any) -> str:

@@ -58,7 +58,10 @@ def test_the_first_validation_builds_no_grammar_for_addresses_and_loses_no_forma
         "assert 'jsonschema' in sys.modules and 'rfc3987_syntax' not in sys.modules\n"
         "import jsonschema\n"
         "checker = jsonschema.Draft202012Validator.FORMAT_CHECKER\n"
-        "assert not checker.conforms('no <address>', 'iri') and checker.conforms('https://example.org/ä', 'iri')\n"
+        "from importlib.util import find_spec\n"
+        "told_apart = any(find_spec(name) for name in ('rfc3987', 'rfc3987_syntax'))\n"  # jsonschema's, by its age
+        "assert checker.conforms('no <address>', 'iri') is not told_apart\n"
+        "assert checker.conforms('https://example.org/ä', 'iri')\n"
     )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr

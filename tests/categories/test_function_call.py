@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import enum
+import json
 import threading
 from dataclasses import dataclass
 from datetime import date, datetime
@@ -15,6 +16,7 @@ import pandas as pd
 import pytest
 from notebook_support import InvalidArgumentsError, Notebook
 from pydantic import Field
+from typing_extensions import TypeAliasType
 
 from reyn_jupyter.catalog.action import Purity
 from reyn_jupyter.categories.function import categories
@@ -253,6 +255,18 @@ def test_a_type_that_json_cannot_carry_takes_only_a_reference(annotation: Any) -
     assert schema["properties"]["it"]["x-reference"] is True
     assert '{"$var"' in schema["properties"]["it"]["description"]
     assert schema["required"] == ["it"]
+
+
+def test_an_alias_of_such_a_type_is_such_a_type() -> None:
+    table = TypeAliasType("table", pd.DataFrame)
+
+    def f(it, these, maybe=None): ...  # type: ignore[no-untyped-def]
+
+    f.__annotations__ |= {"it": table, "these": list[table], "maybe": table | None}  # type: ignore[valid-type]
+    schema = schema_of(f)
+    assert "$defs" not in schema and "$ref" not in json.dumps(schema)
+    it, these, maybe = (schema["properties"][name] for name in ("it", "these", "maybe"))
+    assert it["x-reference"] is these["items"]["x-reference"] is maybe["anyOf"][0]["x-reference"] is True
 
 
 def test_references_may_stand_inside_and_beside_json_types() -> None:

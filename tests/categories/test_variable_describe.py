@@ -44,7 +44,10 @@ async def test_a_frame_is_described_by_shape_columns_memory_and_first_rows(
     caller = notebook.caller(categories)
     told = await caller.call("orders", rows=2)
     assert told["shape"] == [100, 2]
-    assert told["columns"] == [{"name": "region", "dtype": "str"}, {"name": "value", "dtype": "int64"}]
+    assert told["columns"] == [
+        {"name": "region", "dtype": str(orders["region"].dtype)},
+        {"name": "value", "dtype": "int64"},
+    ]
     assert told["memory_bytes"] > 0
     assert told["head"] == [{"region": "north", "value": 0}, {"region": "south", "value": 1}]
     assert [(source.kind, source.name) for source in caller.used] == [("variable", "orders")]
@@ -208,7 +211,9 @@ async def test_scalars_are_shown_as_they_are(
         pd.DataFrame({"n": pd.array([1, None], dtype="Int64"), "x": [math.inf, math.nan]}),
         pd.DataFrame({"long": ["x" * 100_000], "nested": [[list(range(10_000))]], "bytes": [b"\x00" * 5000]}),
         pd.DataFrame(np.zeros((2, 5000))),
-        pd.DataFrame({"\ud800": ["\ud800"], "\x00": ["<script>"]}),
+        pd.DataFrame(
+            [["\ud800", "<script>"]], columns=pd.Index(["\ud800", "\x00"], dtype=object), dtype=object
+        ),
     ],
 )
 async def test_weird_frames_are_described_in_bounded_plain_json(

@@ -71,7 +71,7 @@ async def test_the_header_has_the_shape_and_the_schema_the_dtypes(store: LocalBl
     delivered = await deliver(frame, store=store, action="table__query")
     assert delivered.text == (
         f"[blob:{delivered.blob}] json_array | 100 entries | 100×2\n"
-        "── schema ──\nregion: str\namount: float64\n"
+        f"── schema ──\nregion: {frame['region'].dtype}\namount: float64\n"
         '── head ──\n{"region":"n","amount":0.0}\n{"region":"s","amount":0.5}'
     )
     assert (await inspect(store, str(delivered.blob))).startswith("json_array | 100 entries | 100×2 | ")
@@ -100,6 +100,9 @@ def test_user_objects_in_cells_are_named_and_not_printed() -> None:
     assert to_content(pd.DataFrame({"o": [Loud(), "x"]})).value == [{"o": "Loud"}, {"o": "x"}]  # type: ignore[union-attr]
 
 
+@pytest.mark.skipif(
+    pd.__version__ < "3", reason="its texts are objects, and frames with those get no sidecar"
+)
 async def test_a_large_frame_is_streamed_and_gets_a_parquet_sidecar(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

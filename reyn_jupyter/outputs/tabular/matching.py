@@ -91,7 +91,7 @@ def _compared(series: pd.Series, plain: Plain, op: str, value: str) -> Any:
         return _objects(plain, op, value)
     if plain.kind == "text":
         values = plain.values if plain.missing is None else np.where(plain.missing, "", plain.values)
-        return _apply(values, op, value)
+        return _apply(values, op, np.array(value, dtype=object))  # a bare text would end at its last NULs
     if plain.kind == "bool":
         if value.strip().lower() not in ("true", "false"):
             raise FilterError(f"{value[:40]!r} is neither true nor false, which is what the column holds")

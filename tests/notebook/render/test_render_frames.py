@@ -149,10 +149,11 @@ def test_any_frame_draws_as_html_and_as_text(frame: pd.DataFrame) -> None:
 
 
 def test_the_header_names_the_dtypes_and_has_scopes_for_screen_readers() -> None:
-    page = Reader(to_html(view(Result("f", "x", pd.DataFrame({"a": [1], "b": ["x"]})))))
+    frame = pd.DataFrame({"a": [1], "b": ["x"]})
+    page = Reader(to_html(view(Result("f", "x", frame))))
     scopes = [attributes.get("scope") for tag, attributes in page.tags if tag == "th"]
     assert scopes == ["col", "col", "row"]
-    assert "int64" in page.text and "str" in page.text
+    assert "int64" in page.text and str(frame["b"].dtype) in page.text
     assert any(tag == "caption" for tag, _ in page.tags)
 
 
@@ -163,10 +164,11 @@ def test_a_series_and_an_array_are_grids_too() -> None:
 
 def test_a_stored_frame_shows_its_first_rows_dtypes_and_shape_without_being_loaded() -> None:
     frame = pd.DataFrame({"order": np.arange(1000) + 2**53 + 1, "region": ["north", None] * 500})
+    missing = str(frame["region"].iloc[1])  # NaN; in pandas 2 None
     shown = view(blob(stored_frames.to_structured(frame)))
     text = to_text(shown)
     assert "1,000 rows × 2 columns" in shown.facts
-    assert "9007199254740993" in text and "int64" in text and "NaN" in text
+    assert "9007199254740993" in text and "int64" in text and missing.lower() in text.lower()
     assert "the first 20 of 1,000 rows; all of it: blob.df" in text
     assert "slice:20..40" in text
 
