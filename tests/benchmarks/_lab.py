@@ -8,12 +8,12 @@ that is in sight, or be drawn on a canvas; the time is taken after the frame tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from playwright.sync_api import Page, sync_playwright
+from playwright.sync_api import Error, Page, sync_playwright
 
 from tests.browser.browser_support import CHROMIUM, FLAGS
 from tests.browser.lab_support import JupyterServer, LabPage
@@ -221,6 +221,9 @@ def lab(folder: Path) -> Iterator[Lab]:
             try:
                 yield Lab(page)
             finally:
-                browser.close()
+                with suppress(
+                    Error
+                ):  # when it ended by itself, its measurements are over; others have a new one
+                    browser.close()
     finally:
         server.stop()

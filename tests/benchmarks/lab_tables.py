@@ -2,32 +2,28 @@
 
 Everybody shows the same frame in the same notebook, one after another, in another order each round; each round has a
 frame of its own, made before anything is timed, so that nobody shows or sorts what it has kept. What is timed ends with
-the frame of the screen that shows the row. A peer that shows no rows here is reported with the reason.
+the frame of the screen that shows the row. A peer that shows no rows here is reported with the reason; one that can
+only be measured with fewer rows has a notebook and a frame of its own, and its line says how many rows.
 """
 
 from __future__ import annotations
 
 import statistics
 import tempfile
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from playwright.sync_api import Error
 
 from tests.benchmarks._lab import KEPT, MEASURED, Lab, lab
+from tests.benchmarks._lab_peers import COLUMNS, PEERS, Peer
 from tests.browser.browser_support import CHROMIUM
-
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
 
 ROWS = 1_000_000
 ROUNDS = 5
 SLOW, FEW = 20.0, 2  # a peer that takes longer (seconds) to show a row is measured so many times only
-COLUMNS = ("amount", "code", "pieces")  # to sort by, one after another
 MARKS = "νσπ"  # the names of the rows at both ends of these orders begin so; short, since some cut at 64 px
 
 _BASE = """
@@ -69,59 +65,6 @@ table = None
 get_ipython().displayhook.flush()
 gc.collect()
 """
-# pandas 3.1 moved a private module that buckaroo imports; without this it shows no row of a table with strings.
-_BUCKAROO = """
-import importlib.util, sys, types, warnings
-import buckaroo
-buckaroo.disable()
-warnings.filterwarnings("ignore", module="buckaroo")
-if importlib.util.find_spec("pandas._libs.json") is None:
-    from pandas.io.json import ujson_dumps
-    sys.modules["pandas._libs.json"] = types.SimpleNamespace(ujson_dumps=ujson_dumps)
-"""
-_OURS = """
-%load_ext reyn_jupyter
-import reyn_jupyter as reyn
-@reyn.action
-def the_frame() -> object:
-    "The frame of this round."
-    return frame
-"""
-_STORE = """
-begin = time.perf_counter()
-table = reyn.session().invoke_action("function__the_frame").blob
-print(time.perf_counter() - begin)
-gc.collect()
-"""
-
-
-@dataclass(frozen=True)
-class Peer:
-    """One way to show a table.
-
-    Attributes:
-        package: its distribution.
-        show: the cell that is timed; it shows `frame`.
-        before: code run once, whose output stays in the page.
-        store: code run before each showing; prints the seconds it took.
-        within: where all its rows are, when it shows the first of them elsewhere before.
-        rows: a script that says how many rows there are to reach; all, when None.
-        down, up: brings the last and the first row into sight; None where not all rows are there.
-        sort: sorts by a column as a person does.
-        alone: measured in a JupyterLab of its own, since a page may end under it.
-    """
-
-    name: str
-    package: str
-    show: str
-    before: str = ""
-    store: str = ""
-    within: str = ""
-    rows: str | None = None
-    down: str | Callable[[Page], None] = ""
-    up: str | Callable[[Page], None] = ""
-    sort: Callable[[Page, str], None] | None = None
-    alone: bool = False
 
 
 @dataclass
@@ -143,125 +86,6 @@ class Measured:
     def median(self, name: str) -> str:
         found = self.figures.get(name)
         return f"{statistics.median(found):,.0f}" if found else "–"
-
-
-# Functions that act as a person does; the last key or click starts the time.
-
-
-def _cell_click(page: Page, x: float, y: float, within: str) -> None:
-    box = page.locator(within).last.bounding_box()
-    if box is not None:
-        page.mouse.click(box["x"] + x, box["y"] + y)
-
-
-def _in_grid(*keys: str) -> Callable[[Page], None]:
-    def act(page: Page) -> None:
-        _cell_click(page, 150, 60, ".jp-OutputArea .r-grid .r-port")
-        for each in keys:
-            page.keyboard.press(each)
-
-    return act
-
-
-def _sort_grid(page: Page, column: str) -> None:
-    page.locator(".r-grid [role=columnheader] .r-name", has_text=column).click()
-
-
-def _on_canvas(keys: str) -> Callable[[Page], None]:
-    def act(page: Page) -> None:
-        _cell_click(page, 150, 60, ".jp-OutputArea canvas")
-        page.keyboard.press(keys)
-
-    return act
-
-
-def _sort_canvas(page: Page, column: str) -> None:
-    """By the menu of the column's heading; headings are 64 px wide, the first is that of the index."""
-    place = ("name", *COLUMNS).index(column) + 1
-    _cell_click(page, 64 * (place + 1) - 10, 10, ".jp-OutputArea canvas")
-    page.locator(".lm-Menu-item", has_text="Sort Ascending").click()
-
-
-def _on_itables(button: str) -> Callable[[Page], None]:
-    return lambda page: page.locator(f".jp-OutputArea .dt-paging-button.{button}").click()
-
-
-def _sort_itables(page: Page, column: str) -> None:
-    page.locator(".jp-OutputArea th", has_text=column).locator(".dt-column-order").first.click()
-
-
-def _sort_buckaroo(page: Page, column: str) -> None:
-    page.locator(".jp-OutputArea .ag-header-cell-text", has_text=column).first.click()
-
-
-def _scroll_buckaroo(to: str) -> str:
-    return (
-        "for (const each of document.querySelectorAll('.jp-OutputArea .ag-body-viewport')) "
-        f"each.scrollTop = {to};"
-    )
-
-
-PEERS = (
-    Peer(
-        "reyn-jupyter, a stored blob",
-        "reyn-jupyter",
-        "table",
-        before=_OURS,
-        store=_STORE,
-        within=".jp-OutputArea .r-grid [role=grid]",
-        down=_in_grid("Control+End", "Home"),
-        up=_in_grid("Control+Home"),
-        sort=_sort_grid,
-    ),
-    Peer(
-        "buckaroo",
-        "buckaroo",
-        "buckaroo.BuckarooInfiniteWidget(frame)",
-        before=_BUCKAROO,
-        down=_scroll_buckaroo("each.scrollHeight"),
-        up=_scroll_buckaroo("0"),
-        sort=_sort_buckaroo,
-    ),
-    Peer(
-        "ipydatagrid",
-        "ipydatagrid",
-        "ipydatagrid.DataGrid(frame)",
-        before="import ipydatagrid",
-        down=_on_canvas("Control+ArrowDown"),
-        up=_on_canvas("Control+ArrowUp"),
-        sort=_sort_canvas,
-    ),
-    Peer(
-        "itables",
-        "itables",
-        "itables.show(frame)",
-        before="import itables\nitables.init_notebook_mode(all_interactive=False)",
-        rows="document.querySelector('.jp-OutputArea .dt-info').textContent.match(/of ([\\d,]+) entries/)[1]",
-    ),
-    Peer(
-        "itables, maxBytes=0",
-        "itables",
-        "itables.show(frame, maxBytes=0)",
-        before="import itables\nitables.init_notebook_mode(all_interactive=False)",
-        rows="document.querySelector('.jp-OutputArea .dt-info').textContent.match(/of ([\\d,]+) entries/)[1]",
-        down=_on_itables("last"),
-        up=_on_itables("first"),
-        sort=_sort_itables,
-        alone=True,
-    ),
-    Peer(
-        "pandas, df",
-        "pandas",
-        "with pd.option_context('display.max_rows', 10): display(frame)",
-        rows="document.querySelectorAll('.jp-OutputArea tbody tr').length - 1",
-    ),
-    Peer(
-        "pandas, df.head(1000)",
-        "pandas",
-        "with pd.option_context('display.max_rows', 1000): display(frame.head(1000))",
-        rows="document.querySelectorAll('.jp-OutputArea tbody tr').length",
-    ),
-)
 
 
 class Comparison:
@@ -331,7 +155,7 @@ class Comparison:
         self._lab.until_painted(f"α{number}", peer.up)
         for column, mark, name in zip(COLUMNS, MARKS, SORTS, strict=True):
             if peer.sort is not None:
-                sort = partial(_sort, peer.sort, column)
+                sort = partial(peer.sort, column=column)
                 found.add(name, self._lab.until_painted(f"{mark}{number}", sort))
 
     def end(self, problem: str) -> None:
@@ -342,10 +166,6 @@ class Comparison:
     def _drop(self, peer: Peer, problem: str) -> None:
         self.peers.remove(peer)
         self.measured[peer.name].problem = problem or "showed no row"
-
-
-def _sort(sort: Callable[[Page, str], None], column: str, page: Page) -> None:
-    sort(page, column)
 
 
 SORTS = ("sort numbers", "sort strings", "numbers again")
@@ -366,7 +186,7 @@ def report(comparison: Comparison, rounds: int) -> None:
                 f"{found.median('run → grid')} ms after the run. "
                 f"Storing the frame before took {found.median('store')} ms."
             )
-        if found.slow and found.figures:
+        if found.slow and found.figures and rounds > FEW:
             notes.append(f"{name}: slower than {SLOW:.0f} s, so measured {FEW} times instead of {rounds}.")
         if found.problem:
             notes.append(f"{name}: {found.problem}.")
@@ -380,16 +200,20 @@ NOTES = (
     "The message is timed at the socket. What ipydatagrid and buckaroo send before it counts in run → row alone.",
     "buckaroo runs with a module that pandas 3.1 moved put back; without it, it shows no row of strings.",
     "itables cuts to 64 KB; with maxBytes=0 all rows travel in one message, and stay in the saved notebook.",
+    "The browser's driver gets a copy of every message and ends at one over 200 MB, which a million rows would be.",
 )
 
 
 def measure(rows: int = ROWS, rounds: int = ROUNDS, peers: tuple[Peer, ...] = PEERS) -> Comparison:
-    """A JupyterLab, a warm-up and the rounds; those that are measured alone come after the others."""
-    groups = [tuple(peer for peer in peers if not peer.alone), *((peer,) for peer in peers if peer.alone)]
+    """A JupyterLab, a warm-up and the rounds; those with a limit of rows come after the others, alone."""
+    groups = [(rows, tuple(peer for peer in peers if peer.most is None))]
+    groups += [(min(rows, peer.most), (peer,)) for peer in peers if peer.most is not None]
     whole: Comparison | None = None
-    for group in filter(None, groups):
+    for count, group in groups:
+        if not group:
+            continue
         with tempfile.TemporaryDirectory(prefix="reyn-lab-") as name, lab(Path(name)) as opened:
-            comparison = Comparison(opened, group, rows)
+            comparison = Comparison(opened, group, count)
             try:
                 comparison.warm_up()
                 for number in range(1, rounds + 1):
