@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol, cast, get_args, runtime_checkable
 
+from reyn_jupyter.evaluation.metering import Meter
 from reyn_jupyter.evaluation.scenario import Scenario, Source
 from reyn_jupyter.models.seam import Model, ModelError, Request, Response, Tier
 from reyn_jupyter.models.stored_ids import in_order, renamed, stored_in
@@ -99,6 +100,7 @@ class TrialModel:
         system: a system prompt of the recording that answers, so that the day is that of the recording.
         provider: whom failures are told of.
         heard: gets the provider and each failed attempt, those that are tried again among them.
+        meter: reads what the trial uses.
     """
 
     def __init__(
@@ -108,10 +110,12 @@ class TrialModel:
         provider: str,
         heard: Heard | None = None,
         system: str | None = None,
+        meter: Meter | None = None,
     ) -> None:
         self._inner = inner
         self._provider = provider
         self._heard = heard
+        self._meter = Meter() if meter is None else meter
         self.label: str = inner.label
         self.tier: Tier = inner.tier
         self.host: str | None = inner.host
@@ -121,6 +125,16 @@ class TrialModel:
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
         """The inner model's answer. Raises ModelError, and nothing else but a cancellation of the trial."""
+        self._meter.sent(request, real=self.real)
+        try:
+            response = await self._answer(request, on_text)
+        except ModelError:
+            self._meter.failed()
+            raise
+        self._meter.answered(response)
+        return response
+
+    async def _answer(self, request: Request, on_text: Callable[[str], None] | None) -> Response:
         try:
             response = await self._inner.complete(request, on_text)
         except ModelError as error:

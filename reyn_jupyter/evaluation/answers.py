@@ -12,6 +12,7 @@ from typing import Any, Literal, cast, get_args
 from reyn_jupyter.catalog.ranking import nearest
 from reyn_jupyter.config import Settings
 from reyn_jupyter.evaluation.answering import AbsentModel, Agent, Heard, TrialModel, source_of
+from reyn_jupyter.evaluation.metering import Meter
 from reyn_jupyter.evaluation.scenario import Scenario, Source
 from reyn_jupyter.evaluation.suite import SuiteError
 from reyn_jupyter.evaluation.trial import trial_key
@@ -101,31 +102,42 @@ class Answers:
         return getattr(self._model(variant.model), "provenance", None)
 
     def to(
-        self, scenario: Scenario, variant: Variant, repeat: int, instead: Model | None = None
+        self,
+        scenario: Scenario,
+        variant: Variant,
+        repeat: int,
+        instead: Model | None = None,
+        meter: Meter | None = None,
     ) -> tuple[Model, Source]:
         """What answers in one trial, and what kind of source it is; a model that cannot be had says so when called.
 
         Args:
             instead: a model that takes the variant's place.
+            meter: reads what the trial uses.
         """
         try:
             if instead is not None:
-                return self._of_trial(instead, variant), source_of(instead)
+                return self._of_trial(instead, variant, meter), source_of(instead)
             conversation = trial_key(scenario, variant, repeat, "")
             if self._player is not None:
-                return self._replaying(self._player, scenario, variant, conversation), "replayed"
+                return self._replaying(self._player, scenario, variant, conversation, meter), "replayed"
             inner = self._live(variant.model, scenario)
             answering: Model = inner
             if self._record is not None:
                 answering = CassetteRecorder(
                     inner, self._record, contains_key_shape, conversation=conversation
                 )
-            return self._of_trial(answering, variant, _parameters(inner)), source_of(inner)
+            return self._of_trial(answering, variant, meter, _parameters(inner)), source_of(inner)
         except ModelError as error:
             return AbsentModel(variant.model, error), "scripted"
 
     def _replaying(
-        self, player: CassettePlayer, scenario: Scenario, variant: Variant, conversation: str
+        self,
+        player: CassettePlayer,
+        scenario: Scenario,
+        variant: Variant,
+        conversation: str,
+        meter: Meter | None,
     ) -> Model:
         label: str | None = None
         tier: Tier | None = None
@@ -136,17 +148,18 @@ class Answers:
         except ModelError:
             own = player.parameters
         view = player.within(conversation, label, tier)
-        return self._of_trial(view, variant, own, view.system)
+        return self._of_trial(view, variant, meter, own, view.system)
 
     def _of_trial(
         self,
         model: Model,
         variant: Variant,
+        meter: Meter | None,
         own: Mapping[str, Any] | None = None,
         system: str | None = None,
     ) -> Model:
         parameters = {**(_parameters(model) if own is None else own), **variant.parameters}
-        return TrialModel(model, parameters, model.host or model.label, self.heard, system)
+        return TrialModel(model, parameters, model.host or model.label, self.heard, system, meter)
 
     def _live(self, name: str, scenario: Scenario) -> Model:
         made = self._model(name)

@@ -13,18 +13,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reyn_jupyter.evaluation.asked import number, whole
-from reyn_jupyter.evaluation.store_rows import Spent
+from reyn_jupyter.evaluation.store_rows import Spent, Use
 from reyn_jupyter.evaluation.trial import Trial
+from reyn_jupyter.told import ToldError
 
 
-class BudgetError(ValueError):
+class BudgetError(ToldError, ValueError):
     """A budget that cannot be kept; says why and what to do."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Budget:
     """Limits of a whole study, earlier runs in the same file included; None is no limit. What an interrupted trial had
-    used by then stands in no file, and is not counted.
+    used by then counts too, with an estimate of the call that was under way.
 
     Attributes:
         usd: US dollars.
@@ -122,23 +123,23 @@ class Ledger:
             await self._moved.wait()
         return None
 
-    def settle(self, need: Need, behaviour: str, trial: Trial | None) -> None:
-        """Count what a trial used in place of what it was expected to; None for one that did not finish."""
+    def settle(self, need: Need, behaviour: str, trial: Trial | None, cut: Use | None = None) -> None:
+        """Count what a trial used in place of what it was expected to; of one that did not finish, what it had used
+        until it was `cut` short."""
         self._reserved.remove(need)
+        used = Use.of(trial) if trial is not None else cut or Use()
+        self.usd, self.tokens, self.calls = (
+            self.usd + used.usd,
+            self.tokens + used.tokens,
+            self.calls + used.calls,
+        )
+        self.unpriced += used.unpriced
         if trial is not None:
-            tokens = trial.prompt_tokens + trial.completion_tokens
-            used = Need(trial.cost or 0.0, tokens, trial.model_calls)
-            self.usd, self.tokens, self.calls = (
-                self.usd + used.usd,
-                self.tokens + tokens,
-                self.calls + used.calls,
-            )
-            if trial.source == "real" and trial.cost is None and tokens:
-                self.unpriced += 1
-                if self.budget.usd is not None:
-                    self.exhausted = f"the price of {trial.model} is not known, so dollars cannot be counted"
-            if trial.model_calls:
-                self._dearest[behaviour] = used.larger(self._dearest.get(behaviour, Need()))
+            if used.unpriced and self.budget.usd is not None:
+                self.exhausted = f"the price of {trial.model} is not known, so dollars cannot be counted"
+            if used.calls:
+                most = Need(used.usd, used.tokens, used.calls)
+                self._dearest[behaviour] = most.larger(self._dearest.get(behaviour, Need()))
         self._wake()
 
     def _wake(self) -> None:

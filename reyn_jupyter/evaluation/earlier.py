@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from reyn_jupyter.evaluation.grading import grade_stored
+from reyn_jupyter.evaluation.spending import dearest, spent
 from reyn_jupyter.evaluation.store import Store
 from reyn_jupyter.evaluation.store_rows import Found, Spent
 from reyn_jupyter.evaluation.tally import Looked, Order
@@ -17,7 +18,7 @@ class Before(NamedTuple):
     """What runs before this one left.
 
     Attributes:
-        spent: by all trials of the file.
+        spent: by all trials of the file, and by those that did not come to an end.
         dearest: digest of a variant's behaviour → the most that one of its trials used.
         done: what a trial is found by → its outcome and the primary check's value.
         fingerprints: (digest of a variant's behaviour, source) → what the provider called its model.
@@ -41,8 +42,8 @@ def before(store: Store, order: Order, code: str) -> Before:
     """
     grade_stored(store, order.check, code)
     return Before(
-        store.spent(),
-        store.dearest(),
+        spent(store),
+        dearest(store),
         store.done(code, order.check),
         store.fingerprints(code),
         looked_before(store, order, code),

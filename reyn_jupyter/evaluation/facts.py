@@ -17,6 +17,7 @@ from reyn_jupyter.router.loop import NOT_FORCED
 from reyn_jupyter.runtime.events import ActionResolved, ModelReplied
 from reyn_jupyter.runtime.trace import Call, Trace
 
+NOT_THE_VARIANT = f"not what the variant says: {NOT_FORCED}"
 LONGEST_WRAPPER = 200  # characters
 LONGEST_ERROR = 500  # characters
 _LISTING = frozenset({"list_actions", "search_actions"})
@@ -80,8 +81,8 @@ def outcome_of(trace: Trace, *, timed_out: bool) -> tuple[Outcome, str | None]:
     if timed_out:
         return "timeout", "the trial took longer than it may"
     notes = trace.ended.notes if trace.ended else ()
-    if NOT_FORCED in notes:
-        return "error", f"not what the variant says: {NOT_FORCED}"
+    if any(step.requested is not None and step.requested.not_forced for step in trace.steps):
+        return "error", NOT_THE_VARIANT
     if trace.status == "limit":
         return "limit", trace.error or "; ".join(notes) or None
     if trace.status == "ok":

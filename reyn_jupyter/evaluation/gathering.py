@@ -12,7 +12,9 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from reyn_jupyter.evaluation.evidence import Evidence
+from reyn_jupyter.evaluation.grading import stored_verdicts
 from reyn_jupyter.evaluation.ground import ground_of
+from reyn_jupyter.evaluation.remarks import remarks
 from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.store import Store
 from reyn_jupyter.evaluation.store_file import StoreError
@@ -149,7 +151,7 @@ def gather(store: Store, subject: Subject) -> Gathered:
             trials.append(trial if trial.variant == name else trial.model_copy(update={"variant": name}))
             rows[name, trial.key, trial.source] = stored.id
     runs = store.runs()
-    notes = (*_notes(others, store.codes(), subject.code), *_cut_short(runs), *_warnings(runs))
+    notes = remarks(store, runs, others, subject.code)
     primary = _announced(runs, subject)
     evidence = Evidence(
         suite=subject.name,
@@ -171,6 +173,7 @@ def gather(store: Store, subject: Subject) -> Gathered:
             "code": subject.code,
             "notes": notes,
         },
+        stored=lambda check: stored_verdicts(store, check, rows),
     )
     return Gathered(evidence, rows)
 
@@ -270,35 +273,6 @@ def _left_out(
     catalog, stamp = subject.catalogs.get(scenario.catalog), subject.stamps.get(models[stored.behaviour])
     known = catalog is not None and stamp is not None
     return "ground" if known and ground_of(catalog or "", stamp or "") != stored.ground else ""
-
-
-def _notes(others: Mapping[str, int], codes: Mapping[str, int], code: str) -> list[str]:
-    said = []
-    for version, count in codes.items():
-        if version != code:
-            said.append(
-                f"{count:,} trials of another version of the code ({version}) are kept, and not shown."
-            )
-    words = {
-        "scenario": "of scenarios that changed or left the suite are kept, and not shown",
-        "ground": "on a catalog, settings or a simulator that changed since are kept, and not shown",
-        "attempt": "were tried again; the last attempt counts",
-    }
-    return said + [f"{count:,} trials {words[reason]}." for reason, count in others.items() if count]
-
-
-def _cut_short(runs: list[dict[str, Any]]) -> list[str]:
-    """What to know of a last run that a person ended, who may have seen the rates on the way."""
-    last = runs[-1] if runs else {}
-    if last.get("ended_by") != "interrupted" or last["stop"]["rule"] != "fixed":
-        return []
-    said = f"The last run was interrupted after {last['done']:,} of {last['planned']:,} trials."
-    why = "Intervals and p hold only if that had nothing to do with the rates so far: let it go on, or run it with"
-    return [f'{said} {why} stop="evalue".']
-
-
-def _warnings(runs: list[dict[str, Any]]) -> list[str]:
-    return list(dict.fromkeys(str(warning) for run in runs for warning in run.get("warnings", ())))
 
 
 def _provenance(runs: list[dict[str, Any]]) -> dict[str, Any]:

@@ -9,14 +9,18 @@ from __future__ import annotations
 import fcntl
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from reyn_jupyter.evaluation.store_file import StoreError
+from reyn_jupyter.told import ToldError
+
+_LOOKS, _BETWEEN = 10, 0.005  # how often, and with how many seconds between, a holder's number is looked for
 
 
-class StudyBusyError(RuntimeError):
+class StudyBusyError(ToldError, RuntimeError):
     """Another process, or another `Study` of this one, runs the study."""
 
 
@@ -65,10 +69,10 @@ def _held(beside: Path, path: Path) -> int:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            owner = os.read(descriptor, 20).decode(errors="replace").strip() or "unknown"
+            owner = _owner(descriptor)
             os.close(descriptor)
             raise StudyBusyError(
-                f"{path.name} is being run already, by process {owner}. Its trials can be read meanwhile "
+                f"{path.name} is being run already, by {owner}. Its trials can be read meanwhile "
                 f"(Study.open); to run it here, wait until that run ends or interrupt it."
             ) from None
         except OSError as error:
@@ -82,6 +86,15 @@ def _held(beside: Path, path: Path) -> int:
                 os.write(descriptor, str(os.getpid()).encode())
             return descriptor
         os.close(descriptor)  # whoever held it took the file away just now
+
+
+def _owner(descriptor: int) -> str:
+    """Who holds a lock; one that took it in this instant has not written its number yet."""
+    for _ in range(_LOOKS):
+        if number := os.pread(descriptor, 20, 0).decode(errors="replace").strip():
+            return f"process {number}"
+        time.sleep(_BETWEEN)
+    return "another process"
 
 
 def _same(descriptor: int, beside: Path) -> bool:

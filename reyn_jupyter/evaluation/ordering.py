@@ -19,6 +19,7 @@ from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.gathering import Subject
 from reyn_jupyter.evaluation.ground import stamp_of
 from reyn_jupyter.evaluation.plans import PlanError, checked, selected
+from reyn_jupyter.evaluation.progress import RunSummary
 from reyn_jupyter.evaluation.statistics.libraries import library
 from reyn_jupyter.evaluation.suite import Suite
 from reyn_jupyter.evaluation.tally import Order, StopRule
@@ -104,6 +105,34 @@ def order_of(
         seed=seed,
         stamps=stamps,
         provenance={**_provenance(bench, suite, variants, stamps), "config": dict(config or {}), **noted},
+    )
+
+
+def unbegun(suite: Suite, variants: Sequence[Variant], wish: Wish, seed: int) -> RunSummary:
+    """What is said of a run that was interrupted before there was an order: nothing was run, and nothing noted.
+
+    Raises:
+        PlanError, UnknownCheckError: as `order_of`, of what could not have been run.
+    """
+    checked(variants)
+    scenarios = len(selected(suite.scenarios, wish.n, wish.families, seed))
+    return RunSummary(
+        run="",
+        variants=tuple(each.name for each in variants),
+        check=find_check(wish.check or suite.primary).name,
+        ended="interrupted",
+        reason="Interrupted before the first trial; run it again.",
+        planned=scenarios * len(variants) * wish.repeats,
+        done=0,
+        earlier=0,
+        scenarios=scenarios,
+        finished=0,
+        missing={each.name: 0 for each in variants},
+        usd=0.0,
+        tokens=0,
+        calls=0,
+        seconds=0.0,
+        stop={"rule": wish.stop, "ended": "interrupted", "scenarios": 0},
     )
 
 

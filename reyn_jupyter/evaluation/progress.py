@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from reyn_jupyter.evaluation.scenario import Source
 from reyn_jupyter.evaluation.statistics.rates import Mean, Rate, mean, rate
+from reyn_jupyter.evaluation.store_rows import Use
 from reyn_jupyter.evaluation.verdict import Check
 
 Ended = Literal["complete", "evalue", "budget", "interrupted", "disk", "errors"]
@@ -70,6 +71,7 @@ class RunSummary:
         scenarios, finished: scenarios of the order, and those of which every trial is there.
         missing: variant → trials that ended in an error or a timeout.
         usd, tokens, calls: what this run used; None for money where a real model's price is not known.
+        unfinished: what of that trials used that did not come to an end, so that they count for nothing else.
         seconds: how long it took.
         stop: the stopping rule and what it saw ({"rule", "scenarios", "log_e", …}).
         warnings: what a reader of the figures should know.
@@ -96,6 +98,7 @@ class RunSummary:
     warnings: tuple[str, ...] = ()
     estimates: Mapping[str, Rate | Mean] = field(default_factory=dict)
     sources: Mapping[str, Source] = field(default_factory=dict)
+    unfinished: Use = field(default_factory=Use)
 
     @property
     def sentence(self) -> str:
@@ -109,6 +112,7 @@ class RunSummary:
         said = f"{mark}{fresh:,} new trials{kept}, {self.finished:,} of {self.scenarios:,} scenarios finished"
         said += f"; {left:,} trials not run" if left else ""
         said += f"; {lacking:,} ended in an error or a timeout" if lacking else ""
+        said += f"; {spent}" if (spent := self.unfinished.sentence) else ""
         return f"{said}. {self.reason}"
 
     def __repr__(self) -> str:

@@ -1,41 +1,41 @@
 """The coordinator of one run: what is missing is tried and stored at once.
 
-Invariants: only the coordinator writes, from one thread; a trial counts once it is stored; whatever ends a run (the
-end, evidence, budget, an interrupt, a full disk), what was stored stays, and the next run of the same order tries
-exactly what is missing.
+Invariants: a trial counts once it is stored; whatever ends a run (the end, evidence, budget, an interrupt, a full disk,
+a model that cannot be had), what was stored stays, nothing starts any more, and the next run of the same order tries
+exactly what is missing. Whatever trials used is booked, those among them that did not come to an end.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any
 
+from reyn_jupyter.evaluation.admission import Admission, lasting_fault, told
 from reyn_jupyter.evaluation.budget import Ledger
-from reyn_jupyter.evaluation.checks import is_missing
 from reyn_jupyter.evaluation.concurrency import Concurrency, ProviderClosedError
-from reyn_jupyter.evaluation.earlier import Before, before
 from reyn_jupyter.evaluation.executor import Executor, closing
 from reyn_jupyter.evaluation.ground import ground_of
 from reyn_jupyter.evaluation.locking import running_alone
-from reyn_jupyter.evaluation.plans import ordered
-from reyn_jupyter.evaluation.progress import Progress, RunSummary
+from reyn_jupyter.evaluation.metering import Meter
+from reyn_jupyter.evaluation.progress import Ended, Progress, RunSummary
+from reyn_jupyter.evaluation.remaining import remaining
 from reyn_jupyter.evaluation.scenario import Scenario, Source
 from reyn_jupyter.evaluation.store import Store
 from reyn_jupyter.evaluation.store_file import DiskFullError, StoreError
-from reyn_jupyter.evaluation.store_rows import Entry
-from reyn_jupyter.evaluation.tally import MISSING, Order, Tally, Teller
+from reyn_jupyter.evaluation.store_rows import Use
+from reyn_jupyter.evaluation.tally import Order, Tally, Teller
 from reyn_jupyter.evaluation.trial import Trial
 from reyn_jupyter.evaluation.trial_run import Bench, TrialPlan
 from reyn_jupyter.evaluation.workers import Workers
+from reyn_jupyter.evaluation.writing import Writer, known
 from reyn_jupyter.runtime.events import Event
 from reyn_jupyter.runtime.run import new_run_id
 
-T = TypeVar("T")
 Result = tuple[TrialPlan, Trial, tuple[Event, ...]]
+INTERRUPTED = "Interrupted; run it again and it goes on where it stopped."
 _AHEAD = 2  # trials that may be done and not stored yet
 _TICK = 1.0  # seconds between two words of progress while no trial ends
 
@@ -75,10 +75,10 @@ class Coordinator:
         self._providers = {each.name: bench.provider(each) for each in order.variants}
         self._tally = Tally(order)
         self._teller = Teller(self._tally, listener, self._sources)
-        self._running = self._stored = 0
+        self._admission = Admission()
+        self._meters: set[Meter] = set()  # of the trials that go on
+        self._begun = 0  # trials that used something, whether or not they came to an end
         self._unsaved = asyncio.Semaphore(_AHEAD)
-        self._plans: list[TrialPlan] = []
-        self._alike: dict[tuple[str, str], list[str]] = {}
 
     async def run(self) -> RunSummary:
         """Try what is missing.
@@ -90,86 +90,81 @@ class Coordinator:
             StudyBusyError: another run of the same study is under way.
             StoreError: the file cannot serve.
         """
+        self._task = asyncio.current_task()
         alone = running_alone(self._store.path, self._store.alone)
-        with alone, ThreadPoolExecutor(1, "reyn-study") as self._writer:
-            self._before = await self._on_writer(self._begin)
+        with alone, Writer(self._store, self.run_id, self._order) as self._writer:
+            self._before = await self._writer.begin(self._known(), self._suite, self._bench.code)
             self._ledger = Ledger(self._order.budget, self._before.spent, self._before.dearest)
             self._take_earlier()
             self._pace.afresh()
             ticking = asyncio.create_task(self._ticking())
             try:
                 self._tell(force=True)
-                await self._until_ended()
+                if not self._interrupted:
+                    await self._until_ended()
             except asyncio.CancelledError:
-                self._tally.end("interrupted", "Interrupted; run it again and it goes on where it stopped.")
+                self._tally.end("interrupted", INTERRUPTED)
             except BaseException as fault:
-                said = f"failed: {type(fault).__name__}: {fault}"
                 with suppress(StoreError):
-                    await self._on_writer(lambda: self._note({"ended_by": said}))
+                    await self._note({"ended_by": f"failed: {type(fault).__name__}: {fault}"})
                 raise
             finally:
                 ticking.cancel()
+            self._tally.end(*self._ending())
             summary = self._summary()
-            told = {"ended_by": summary.ended, "reason": summary.reason, "done": summary.done}
+            done = {"ended_by": summary.ended, "reason": summary.reason, "done": summary.done}
             with suppress(StoreError):  # a full disk: the trials count, not the note about them
-                await self._on_writer(lambda: self._note(told), last=True)
+                await self._note(done, last=True)
         self._tell(force=True)
         return summary
 
+    @property
+    def _interrupted(self) -> bool:
+        """Whether somebody asked this run to stop, also before it began."""
+        return self._task is not None and self._task.cancelling() > 0
+
+    @property
+    def _over(self) -> bool:
+        """Whether nothing starts any more."""
+        return self._interrupted or self._tally.ended is not None
+
+    def _ending(self) -> tuple[Ended, str]:
+        """Why a run ended that nothing else had ended."""
+        if self._interrupted:
+            return "interrupted", INTERRUPTED
+        if self._admission.faults:
+            return "errors", f"Stopped: {self._faults}"
+        return "complete", "Everything that was planned is there."
+
+    @property
+    def _faults(self) -> str:
+        """What is to be said of the variants that cannot be tried."""
+        named = ((each.name, each.behaviour_digest) for each in self._order.variants)
+        return told(self._admission.faults, named)
+
     # Before the first trial
 
-    def _begin(self) -> Before:
-        """Note the run; what the file knew before it."""
-        self._store.begin(self.run_id, time.time(), self._known(), self._suite, self._order.variants)
-        return before(self._store, self._order, self._bench.code)
-
     def _known(self) -> dict[str, Any]:
-        order = self._order
-        return {
-            **order.provenance,
-            "variants": [each.name for each in order.variants],
-            "sources": self._sources,
-            "scenarios": len(order.scenarios),
-            "repeats": list(order.repeats),
-            "order": [each.id for each in order.scenarios],
-            "planned": order.size,
-            "check": order.check.name,
-            "seed": order.seed,
-            "budget": order.budget,
-            "stop": self._tally.stop(),
-        }
+        return known(self._order, self._sources, self._tally.stop())
 
-    def _note(self, told: Mapping[str, Any]) -> None:
-        warnings = self._tally.warnings(self._before.looked)
+    async def _note(self, done: Mapping[str, Any], *, last: bool = False) -> None:
         data = {
             **self._known(),
-            **told,
+            **done,
             "looked": self._tally.looked,
-            "warnings": warnings,
-            "stored": self._stored,
+            "warnings": self._tally.warnings(self._before.looked),
+            "unfinished": self._unfinished,
+            "faults": self._faults if self._admission.faults else "",
         }
-        self._store.note(self.run_id, data, time.time())
+        await self._writer.note(data, last=last)
 
     def _take_earlier(self) -> None:
         """Sort what is there already from what is to be tried."""
-        order, planned, stored = self._order, dict[tuple[str, str], list[str]](), self._before.done
+        order, before = self._order, self._before
         for variant in order.variants:
             place = (variant.behaviour_digest, self._sources[variant.name])
-            self._tally.known(variant.name, self._before.fingerprints.get(place, ()))
-        for scenario, variant, repeat in ordered(order.scenarios, order.variants, order.repeats, order.seed):
-            plan = self._bench.plan(scenario, variant, repeat)
-            source = self._sources[variant.name]
-            outcome, value = stored.get((plan.key, source, self._ground(plan)), ("", None))
-            if outcome and not (order.retry and outcome in MISSING):
-                self._tally.earlier += 1
-                self._tally.count(variant.name, scenario.id, repeat, outcome, value)
-                continue
-            # Variants that behave alike share a trial: it is tried once and counts for each of them.
-            alike = planned.setdefault((plan.key, source), [])
-            alike.append(variant.name)
-            if len(alike) == 1:
-                self._plans.append(plan)
-        self._alike = {place: alike for place, alike in planned.items() if len(alike) > 1}
+            self._tally.known(variant.name, before.fingerprints.get(place, ()))
+        self._left = remaining(order, self._bench, before.done, self._ground, self._tally)
 
     def _ground(self, plan: TrialPlan) -> str:
         return ground_of(self._catalog(plan.scenario), self._order.stamps.get(plan.variant.model, ""))
@@ -180,14 +175,13 @@ class Coordinator:
     # Trials
 
     async def _until_ended(self) -> None:
-        waiting = iter(self._plans)
-        plans = iter(lambda: None if self._tally.ended else next(waiting, None), None)
+        waiting = iter(self._left.plans)
+        plans = iter(lambda: None if self._over else next(waiting, None), None)
         with suppress(_Halted):
             async with closing(self._executor.run(plans, self._one)) as results:
                 async for result in results:
                     if result is not None:
                         await self._keep(*result)
-        self._tally.end("complete", "Everything that was planned is there.")
 
     async def _one(self, plan: TrialPlan) -> Result | None:
         """Run one trial when its provider and the budget have room; None once the run is ending."""
@@ -201,67 +195,61 @@ class Coordinator:
         variant, behaviour = plan.variant.name, plan.variant.behaviour_digest
         local, workers = self._sources[variant] != "real", self._workers
         most = workers.most if workers is not None and local else None
-        async with self._pace.slot(self._providers[variant], local=local, most=most):
-            need = None if self._tally.ended else await self._ledger.reserve(behaviour)
+        async with (
+            self._admission.turn(behaviour),
+            self._pace.slot(self._providers[variant], local=local, most=most),
+        ):
+            if behaviour in self._admission.faults:
+                return None
+            need = None if self._over else await self._ledger.reserve(behaviour)
             if need is None:
                 if self._ledger.exhausted:
                     self._tally.end("budget", f"Stopped: {self._ledger.exhausted}.")
                 return None
-            trial = None
-            self._running += 1
+            if self._over:  # while it waited
+                self._ledger.settle(need, behaviour, None)
+                return None
+            trial, meter = None, Meter()
+            self._meters.add(meter)
             try:
-                trial, events = await self._tried(plan)
+                trial, events = await self._tried(plan, meter)
             finally:
-                self._running -= 1
-                self._ledger.settle(need, behaviour, trial)
+                self._meters.discard(meter)
+                self._begun += trial is not None or meter.use.trials
+                self._ledger.settle(need, behaviour, trial, meter.use)
+            fault = lasting_fault(trial, events)
+            self._admission.ended(behaviour, fault)
+            if fault is not None:
+                self._give_up()
+                return None
             # A model that answers at once must not run far ahead of what is stored and looked at.
             with suppress(asyncio.CancelledError):  # the trial is done, so it is kept
                 await self._unsaved.acquire()
         return plan, trial, events
 
-    async def _tried(self, plan: TrialPlan) -> tuple[Trial, tuple[Event, ...]]:
+    def _give_up(self) -> None:
+        """End the run where nothing is gained by going on without the variants that cannot be tried."""
+        left = {each.behaviour_digest for each in self._order.variants} - self._admission.faults.keys()
+        if not left or self._order.stop == "evalue":
+            self._tally.end("errors", f"Stopped: {self._faults}")
+
+    async def _tried(self, plan: TrialPlan, meter: Meter) -> tuple[Trial, tuple[Event, ...]]:
         if self._workers is None or self._sources[plan.variant.name] == "real":
-            return await self._bench.run(plan)
+            return await self._bench.run(plan, meter=meter)
         return await self._workers.run(plan, self._catalog(plan.scenario))
 
     async def _keep(self, plan: TrialPlan, trial: Trial, events: tuple[Event, ...]) -> None:
         """Grade and store a trial, then count it."""
         try:
-            value = await self._on_writer(lambda: self._write(plan, trial, events))
-            self._stored += 1
+            value = await self._writer.keep(plan, trial, events, self._ground(plan))
             self._unsaved.release()
         except DiskFullError as full:
             self._tally.end("disk", f"Stopped: {full}")
             raise _Halted from full
-        for variant in self._alike.get((plan.key, trial.source), [plan.variant.name]):
+        for variant in self._left.names(plan, trial.source):
             self._tally.count(variant, plan.scenario.id, plan.repeat, trial.outcome, value)
         self._tally.watch(plan.variant.name, trial)
         self._tell()
-
-    def _write(self, plan: TrialPlan, trial: Trial, events: tuple[Event, ...]) -> float | None:
-        """The primary check's value, once everything is stored."""
-        verdicts = {}
-        if not is_missing(trial):
-            for check in (self._order.check, *self._order.others):
-                verdicts[check.name] = (check.version, check.grade(trial, plan.scenario))
-        entry = Entry(trial, events, plan.scenario, plan.variant, self._ground(plan), verdicts)
-        self._store.add(self.run_id, entry)
-        graded = verdicts.get(self._order.check.name)
-        return graded[1].value if graded is not None else None
-
-    async def _on_writer(self, work: Callable[[], T], *, last: bool = False) -> T:
-        """Do something on the writer's thread, to its end: an interrupt meanwhile is taken up right after, unless it is
-        the `last` thing of the run."""
-        job = asyncio.get_running_loop().run_in_executor(self._writer, work)
-        interrupted = False
-        while not job.done():
-            try:
-                await asyncio.wait([job])
-            except asyncio.CancelledError:
-                interrupted = True
-        if interrupted and not last and (task := asyncio.current_task()) is not None:
-            task.cancel()
-        return job.result()
 
     # What is told
 
@@ -272,10 +260,22 @@ class Coordinator:
             self._tell()
 
     def _tell(self, *, force: bool = False) -> None:
-        self._teller.tell(self._running, self._ledger, self._pace.limits, self._pace.waits, force=force)
+        self._teller.tell(len(self._meters), self._ledger, self._pace.limits, self._pace.waits, force=force)
+
+    @property
+    def _used(self) -> Use:
+        """What this run used by now, that of the trials that go on among it."""
+        ledger, before = self._ledger, self._before.spent
+        since = Use(0, ledger.calls, ledger.tokens, ledger.usd, ledger.unpriced) - replace(before, trials=0)
+        return sum((meter.use for meter in self._meters), replace(since, trials=self._begun))
+
+    @property
+    def _unfinished(self) -> Use:
+        """What trials used that are not stored."""
+        return self._used - self._writer.kept
 
     def _summary(self) -> RunSummary:
-        order, tally, ledger, before = self._order, self._tally, self._ledger, self._before.spent
+        order, tally, used = self._order, self._tally, self._used
         return RunSummary(
             run=self.run_id,
             variants=tuple(each.name for each in order.variants),
@@ -288,9 +288,10 @@ class Coordinator:
             scenarios=len(order.scenarios),
             finished=tally.finished,
             missing=dict(tally.missing),
-            usd=None if ledger.unpriced > before.unpriced else ledger.usd - before.usd,
-            tokens=ledger.tokens - before.tokens,
-            calls=ledger.calls - before.calls,
+            usd=None if used.unpriced else used.usd,
+            tokens=used.tokens,
+            calls=used.calls,
+            unfinished=self._unfinished,
             seconds=self._teller.seconds,
             stop=tally.stop(),
             warnings=tally.warnings(self._before.looked),

@@ -21,7 +21,6 @@ from reyn_jupyter.evaluation.store_file import StoreError, failure, opened
 from reyn_jupyter.evaluation.store_rows import (
     Entry,
     Found,
-    Spent,
     Stored,
     digest_of,
     name_taken,
@@ -139,6 +138,14 @@ class Store:
         with self._writing() as db:
             _put_verdicts(db, ((number, check.name, check.version, verdict) for number, verdict in verdicts))
 
+    def settle(self) -> None:
+        """Bring what the log beside the file holds into the file, which somebody may copy alone. Waits for nobody."""
+        with (
+            self._lock,
+            suppress(sqlite3.Error),
+        ):  # the log is as good, so nothing is lost where it cannot be done
+            self._db.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchall()
+
     # Reading
 
     def runs(self) -> list[dict[str, Any]]:
@@ -196,22 +203,6 @@ class Store:
         return {
             code: int(count) for code, count in self.rows("SELECT code, count(*) FROM trials GROUP BY code")
         }
-
-    def spent(self) -> Spent:
-        """What all trials of the file have used, those of other versions and earlier attempts too."""
-        row = self.rows(
-            "SELECT count(*), coalesce(sum(calls), 0), coalesce(sum(tokens), 0), coalesce(sum(cost), 0.0), "
-            "coalesce(sum(source = 'real' AND cost IS NULL AND tokens > 0), 0) FROM trials"
-        )[0]
-        return Spent(*row)
-
-    def dearest(self) -> dict[str, Spent]:
-        """Digest of a variant's behaviour → the most that one of its trials has used."""
-        rows = self.rows(
-            "SELECT behaviour, count(*), max(calls), max(tokens), coalesce(max(cost), 0.0) FROM trials "
-            "GROUP BY behaviour"
-        )
-        return {behaviour: Spent(*figures) for behaviour, *figures in rows}
 
     def fingerprints(self, code: str) -> dict[tuple[str, str], tuple[str, ...]]:
         """(digest of a variant's behaviour, source) → what the provider called its model, the oldest first."""

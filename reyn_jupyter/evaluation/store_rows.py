@@ -49,14 +49,59 @@ class Stored:
 
 
 @dataclass(frozen=True)
-class Spent:
-    """What the trials of a study have used so far. `unpriced` real trials have no known cost."""
+class Use:
+    """What some trials used: model calls, tokens, US dollars. `unpriced` real ones among them have no known cost."""
 
     trials: int = 0
     calls: int = 0
     tokens: int = 0
     usd: float = 0.0
     unpriced: int = 0
+
+    @classmethod
+    def of(cls, trial: Trial) -> Use:
+        """What one trial used."""
+        tokens = trial.prompt_tokens + trial.completion_tokens
+        unpriced = trial.source == "real" and trial.cost is None and tokens > 0
+        return cls(1, trial.model_calls, tokens, trial.cost or 0.0, int(unpriced))
+
+    def __add__(self, other: Use) -> Use:
+        return Use(*(here + there for here, there in zip(self._figures, other._figures, strict=True)))
+
+    def __sub__(self, other: Use) -> Use:
+        """What is left, never below nought: sums of dollars are not exact."""
+        left = (here - there for here, there in zip(self._figures, other._figures, strict=True))
+        trials, calls, tokens, usd, unpriced = (max(0, each) for each in left)
+        return Use(trials, calls, tokens, round(usd, 12), unpriced)
+
+    @property
+    def _figures(self) -> tuple[Any, ...]:
+        return self.trials, self.calls, self.tokens, self.usd, self.unpriced
+
+    @property
+    def sentence(self) -> str:
+        """In words, of trials that did not come to an end; "" where nothing was used.
+
+        >>> Use(2, 3, 1_200, 0.25).sentence
+        '2 trials that did not come to an end used 1,200 tokens in 3 calls ($0.2500), which count for the budget alone'
+        """
+        if not self.calls:
+            return ""
+        trials, calls = ("" if number == 1 else "s" for number in (self.trials, self.calls))
+        tokens = f"{self.tokens:,} tokens in " if self.tokens else ""
+        price = f" (${self.usd:,.4f})" if self.usd else ""
+        return (
+            f"{self.trials:,} trial{trials} that did not come to an end used {tokens}{self.calls:,} call{calls}{price},"
+            " which count for the budget alone"
+        )
+
+
+@dataclass(frozen=True)
+class Spent(Use):
+    """What the `trials` of a study have used so far, and in the same figures what others had used that did not come to
+    an end (`unfinished`), so that they are no trials."""
+
+    unfinished: Use = Use()
 
 
 def trial_row(run: str, entry: Entry, attempt: int, events: int, facts: str) -> tuple[Any, ...]:
@@ -74,7 +119,7 @@ def digest_of(row: Iterable[Any], events: Iterable[bytes] = ()) -> bytes:
 
     Example:
         >>> digest_of(("key", 1, None), [b"{}"]).hex()[:8]
-        '6d6cf8a4'
+        '0cc923d1'
     """
     digest = hashlib.sha256(json.dumps(list(row)).encode())
     for event in events:

@@ -6,7 +6,6 @@ while trials go on.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
@@ -48,14 +47,13 @@ class AsyncStudy:
             raise PlanError(
                 f"run has no option {', '.join(sorted(unknown))}; it has {', '.join(sorted(_CHOICES))}."
             )
-        # In a thread: it makes catalogs, and LiteLLM takes seconds to be imported.
-        order = await asyncio.to_thread(self.study.parts.order, variants, Wish(**chosen))
+        wish = Wish(**chosen)
         watching = watcher() if on_progress is None else None
         hear = only_progress(on_progress or watching)
         ended: list[RunSummary] = []
 
         async def noted() -> RunSummary:
-            ended.append(await self.study.running(order))
+            ended.append(await self.study.running(variants, wish))
             return ended[0]
 
         try:

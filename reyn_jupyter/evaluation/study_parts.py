@@ -7,32 +7,26 @@ needs none of them.
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 from reyn_jupyter.config import Settings, load
-from reyn_jupyter.config.wording import shown
-from reyn_jupyter.evaluation.answering import Agent, replayed
-from reyn_jupyter.evaluation.answers import CassetteMode
-from reyn_jupyter.evaluation.asked import choice, instance, number, whole
-from reyn_jupyter.evaluation.budget import Budget
-from reyn_jupyter.evaluation.catalogs import Catalog
-from reyn_jupyter.evaluation.concurrency import Concurrency
-from reyn_jupyter.evaluation.executor import AsyncioExecutor, Executor
+from reyn_jupyter.evaluation.answering import replayed
 from reyn_jupyter.evaluation.gathering import Gathered, Subject, changed_meanwhile, gather, moved
-from reyn_jupyter.evaluation.ordering import Wish, order_of, stamps_of
+from reyn_jupyter.evaluation.grading import broken_in
+from reyn_jupyter.evaluation.ordering import Wish, order_of, stamps_of, unbegun
 from reyn_jupyter.evaluation.plans import PlanError
 from reyn_jupyter.evaluation.progress import Progress, RunSummary
 from reyn_jupyter.evaluation.running import Coordinator
-from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.store import Store
-from reyn_jupyter.evaluation.suite import Suite, SuiteError
-from reyn_jupyter.evaluation.suites import check_suite, load_suite
+from reyn_jupyter.evaluation.study_options import Options
+from reyn_jupyter.evaluation.suite import Suite
+from reyn_jupyter.evaluation.suites import check_suite
 from reyn_jupyter.evaluation.tally import Order
 from reyn_jupyter.evaluation.trial import Trial
 from reyn_jupyter.evaluation.trial_run import Bench, code_version
@@ -43,67 +37,6 @@ from reyn_jupyter.evaluation.workers import Recipe, Workers
 from reyn_jupyter.guard.state import StateFolder
 from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.runtime.events import Event
-
-MOST_WORKERS = max(16, 4 * (os.cpu_count() or 1))
-_PARTS = ("label", "tier", "host", "real", "complete")
-
-
-@dataclass(frozen=True, kw_only=True)
-class Options:
-    """How a study runs its trials; see `Study`."""
-
-    models: Mapping[str, Any] = field(default_factory=dict)
-    cassette: CassetteMode = "off"
-    cassette_path: str | Path | None = None
-    config: Mapping[str, Any] | None = None
-    root: str | Path = "."
-    seed: int = 0
-    timeout: float = 300.0
-    workers: int = 0
-    executor: Executor = field(default_factory=AsyncioExecutor)
-    concurrency: Concurrency = field(default_factory=Concurrency)
-    budget: Budget = field(default_factory=Budget)
-
-    def __post_init__(self) -> None:
-        choice("cassette", self.cassette, get_args(CassetteMode), PlanError)
-        object.__setattr__(self, "seed", whole("seed", self.seed, PlanError, least=0))
-        object.__setattr__(self, "timeout", number("timeout", self.timeout, PlanError))
-        object.__setattr__(
-            self, "workers", whole("workers", self.workers, PlanError, least=0, most=MOST_WORKERS)
-        )
-        if not callable(getattr(self.executor, "run", None)):
-            raise PlanError(
-                f"executor={shown(self.executor)} runs nothing; give an object with run(plans, one)."
-            )
-        instance("concurrency", self.concurrency, Concurrency, PlanError, "a Concurrency(…)")
-        instance("budget", self.budget, Budget, PlanError, "reyn.Budget(usd=2.0)")
-        for name, given in (("models", self.models), ("config", self.config or {})):
-            if not isinstance(given, Mapping):
-                raise PlanError(f"{name}={shown(given)}: give a mapping.")
-        for name, model in self.models.items():
-            lacking = [part for part in _PARTS if not hasattr(model, part)]
-            if lacking and not isinstance(model, Agent):
-                raise PlanError(
-                    f"models[{name!r}]={shown(model)} is no model; it lacks {', '.join(lacking)}."
-                )
-
-
-def suite_of(suite: str | Path | Suite | Scenario | Sequence[Scenario]) -> Suite:
-    """A suite from its name, a file, or scenarios over the installed actions. Raises SuiteError."""
-    if isinstance(suite, Suite):
-        return suite
-    if isinstance(suite, str | Path):
-        return load_suite(suite)
-    try:
-        scenarios = (suite,) if isinstance(suite, Scenario) else tuple(suite)
-    except TypeError as error:
-        raise SuiteError(
-            f"suite={shown(suite)}: give the name of a suite, a .yaml file, a Suite, or a list of scenarios"
-        ) from error
-    title = f"{len(scenarios)} scenarios"
-    checks = ("first_call_is", "arguments_correct", "chain")
-    return Suite(name="scenarios", title=title, primary="task_done", checks=checks, scenarios=scenarios,
-                 catalogs={"standard": Catalog.standard})  # fmt: skip
 
 
 class StudyParts:
@@ -235,15 +168,30 @@ class StudyParts:
             self.bench, variants, wish, seed=options.seed, budget=options.budget, config=options.config, noted=noted
         )  # fmt: skip
 
-    async def run(self, order: Order, listener: Callable[[Progress], None] | None) -> RunSummary:
+    async def run(
+        self, variants: Sequence[Variant], wish: Wish, listener: Callable[[Progress], None] | None
+    ) -> RunSummary:
+        """Run what is wished for, on the engine.
+
+        In a thread beside it an order is made of it, which takes catalogs, a look at every model, and the seconds of
+        LiteLLM's import; an interrupt meanwhile ends the run before it began.
+
+        Raises:
+            PlanError, BudgetError, UnknownCheckError, ImportError, StudyBusyError, StoreError: it cannot be run.
+        """
+        try:
+            order = await asyncio.to_thread(self.order, variants, wish)
+        except asyncio.CancelledError:
+            return unbegun(self._own_suite, variants, wish, self.options.seed)
+        return await self.follow(order, listener)
+
+    async def follow(self, order: Order, listener: Callable[[Progress], None] | None) -> RunSummary:
         """Run an order, on the engine."""
         changed = self.moved()
         try:
             truths = await self._truths(order)
-        except asyncio.CancelledError:  # the run begins all the same, and ends at once with its summary
+        except asyncio.CancelledError:  # the run begins all the same, sees that, and ends with its summary
             truths = {}
-            if (task := asyncio.current_task()) is not None:
-                task.cancel()
         order = replace(order, provenance={**order.provenance, "truths": truths, "moved": changed})
         options = self.options
         coordinator = Coordinator(
@@ -257,15 +205,16 @@ class StudyParts:
             self.workers,
         )
         summary = await coordinator.run()
+        self.store.settle()
         self.__dict__.pop("_last", None)
         meanwhile: tuple[str, ...] = ()
-        if (
-            summary.ended != "interrupted"
-        ):  # in a thread, since what makes a person's catalog may take its time
-            meanwhile = await asyncio.to_thread(
-                changed_meanwhile, self._own_suite, self.bench.catalog_hashes, order
-            )
-        return replace(summary, warnings=(*changed, *meanwhile, *summary.warnings))
+        if summary.ended != "interrupted":
+            hashes = self.bench.catalog_hashes
+            with suppress(asyncio.CancelledError):  # the run is over, and has its summary
+                # In a thread, since what makes a person's catalog may take its time.
+                meanwhile = await asyncio.to_thread(changed_meanwhile, self._own_suite, hashes, order)
+        broken = broken_in(self.store, summary.run)
+        return replace(summary, warnings=(*changed, *meanwhile, *broken, *summary.warnings))
 
     async def _truths(self, order: Order) -> dict[str, Any]:
         """What the simulators of an order should show; see `truths`."""
@@ -283,18 +232,18 @@ class StudyParts:
         """The trial once more with the replies of then."""
         plan = self.bench.plan(view.scenario, view.variant, view.trial.repeat)
         trial, events = await self.bench.run(plan, replayed(view.hands.events(view.trial)))
-        return TrialView(trial, view.scenario, view.variant, replace(hands, events=lambda _: events))
+        return replace(view, trial=trial, hands=replace(hands, events=lambda _: events))
 
     async def fork(self, view: TrialView, order: Order, hands: Hands) -> TrialView:
         """The trial of an order of one scenario and one variant, stored."""
         order = replace(order, scenarios=(view.scenario,), repeats=(view.trial.repeat,))
-        summary = await self.run(order, None)
+        summary = await self.follow(order, None)
         variant = order.variants[0]
         key = self.bench.plan(view.scenario, variant, view.trial.repeat).key
         source = self.bench.source(variant)
         for trial in self.gathered().evidence.trials:
             if (trial.variant, trial.key, trial.source) == (variant.name, key, source):
-                return TrialView(trial, view.scenario, variant, hands)
+                return replace(view, trial=trial, variant=variant, hands=hands)
         raise PlanError(f"The trial was not run. {summary.reason}")
 
 

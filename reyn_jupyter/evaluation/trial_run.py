@@ -22,6 +22,7 @@ from reyn_jupyter.evaluation.answers import Answers, CassetteMode
 from reyn_jupyter.evaluation.catalogs import Catalog
 from reyn_jupyter.evaluation.environment import Ground, World
 from reyn_jupyter.evaluation.facts import call_facts, effort, outcome_of
+from reyn_jupyter.evaluation.metering import Meter
 from reyn_jupyter.evaluation.scenario import Scenario, Source
 from reyn_jupyter.evaluation.suite import Suite, SuiteError
 from reyn_jupyter.evaluation.trial import Trial, trial_key
@@ -30,7 +31,7 @@ from reyn_jupyter.evaluation.workspaces import Scratch, Template, TemplateError
 from reyn_jupyter.models.seam import Model
 from reyn_jupyter.runtime.events import Event
 from reyn_jupyter.runtime.trace import Trace
-from reyn_jupyter.search.action_index import EmbeddingClassError
+from reyn_jupyter.search.in_force import EmbeddingClassError
 from reyn_jupyter.sessions.options import AskOptions
 from reyn_jupyter.sessions.turns import turn
 from reyn_jupyter.version import versions
@@ -160,15 +161,18 @@ class Bench:
         """What a stand-in's answers depend on besides the request, where it says so. Raises ModelError."""
         return self._answers.made_of(variant)
 
-    async def run(self, plan: TrialPlan, model: Model | None = None) -> tuple[Trial, tuple[Event, ...]]:
+    async def run(
+        self, plan: TrialPlan, model: Model | None = None, meter: Meter | None = None
+    ) -> tuple[Trial, tuple[Event, ...]]:
         """Run one trial; what the model does, fails at or never finishes is in the trial.
 
         Args:
             plan: what is tried.
             model: what answers in place of the variant's model (a replay).
+            meter: reads what the trial uses while it goes on.
 
         Raises:
-            asyncio.CancelledError: the trial was interrupted; it never happened.
+            asyncio.CancelledError: the trial was interrupted; it never happened, but for what the meter reads.
             SuiteError: the variant searches, and no embeddings are there to search with.
         """
         scenario, variant = plan.scenario, plan.variant
@@ -183,7 +187,7 @@ class Bench:
             variant.behaviour_digest,
         )
         try:
-            answering, source = self._answers.to(plan.scenario, variant, plan.repeat, model)
+            answering, source = self._answers.to(plan.scenario, variant, plan.repeat, model, meter)
             if variant.search:
                 await self._indexed(world)
             trace, timed_out = await self._turn(world, plan, prompt, answering)

@@ -22,6 +22,7 @@ from pathlib import Path, PurePosixPath
 
 from reyn_jupyter.evaluation.trial import FileFact
 from reyn_jupyter.models.seam import canonical
+from reyn_jupyter.told import ToldError
 
 LARGEST_SHARED = 200_000  # bytes of a template's file that no read action needs to spool
 LARGEST_TEXT = 64 << 10  # bytes of a file's text that a trial keeps
@@ -33,7 +34,7 @@ _STATE = ".reyn"
 _KEPT = "memory"  # of the state folder
 
 
-class TemplateError(ValueError):
+class TemplateError(ToldError, ValueError):
     """A template that cannot be laid out as files; names the path and what is wrong."""
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
 import sys
 import textwrap
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -64,7 +66,22 @@ class ByVariant:
         return await ScriptedModel(script[min(position, len(script) - 1)], label=self.label).complete(request)
 
 
-def child(code: str, *arguments: str, timeout: float = 120) -> subprocess.CompletedProcess[str]:
+class Holding(ScriptedModel):
+    """A model that answers so many calls, and none more before it is let go; so nothing ends before a test says so."""
+
+    def __init__(self, count: int) -> None:
+        super().__init__(otherwise="Done.")
+        self.count, self.calls, self.go_on = count, 0, threading.Event()
+
+    async def complete(self, request: Any, on_text: Any = None) -> Any:
+        self.calls += 1
+        held = self.calls > self.count
+        while held and not self.go_on.is_set():
+            await asyncio.sleep(0.01)
+        return await super().complete(request, on_text)
+
+
+def child(code: str, *arguments: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
     """Run code in a process of its own, with what this folder holds at hand."""
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])}
     return subprocess.run(
@@ -78,7 +95,7 @@ def started(code: str, *arguments: str) -> subprocess.Popen[str]:
     environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])}
     return subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(code), *arguments],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from study_support import BASE, study
+from support.waiting import awaited
 
 from reyn_jupyter.evaluation.executor import AsyncioExecutor
 
@@ -50,11 +51,12 @@ async def test_a_fault_of_ours_ends_the_run_after_what_was_done_is_handed_over()
 
 
 async def test_a_cancellation_hands_over_what_was_done_and_stops_what_runs() -> None:
-    stopped, results = [], []
+    stopped, results, begun = [], [], set()
 
     async def one(plan: Any) -> Any:
+        begun.add(plan)
         try:
-            await asyncio.sleep(0 if plan == 0 else 30)
+            await asyncio.sleep(0 if plan == 0 else 600)
         except asyncio.CancelledError:
             if plan == 1:
                 return "finished while it was stopped"
@@ -68,7 +70,7 @@ async def test_a_cancellation_hands_over_what_was_done_and_stops_what_runs() -> 
             results.append(await anext(run))
 
     task = asyncio.create_task(consume())
-    await asyncio.sleep(0.05)
+    await awaited(lambda: results and begun == {0, 1, 2})
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -216,7 +216,7 @@ def post(server: PracticeServer, body: bytes) -> tuple[int, dict[str, str], byte
         f"{server.url}/chat/completions", body, {"Content-Type": "application/json"}
     )
     try:
-        with urllib.request.urlopen(request, timeout=10) as answer:
+        with urllib.request.urlopen(request, timeout=60) as answer:
             return answer.status, dict(answer.headers), answer.read()
     except urllib.error.HTTPError as error:
         with error:
@@ -277,7 +277,7 @@ def test_what_cannot_be_answered_is_refused_in_the_providers_shape(
 def test_a_request_of_no_length_that_can_be_read_is_refused_at_once(
     server: PracticeServer, length: str
 ) -> None:
-    connection = HTTPConnection(server.url.split("/")[2], timeout=10)
+    connection = HTTPConnection(server.url.split("/")[2], timeout=60)
     connection.putrequest("POST", "/v1/chat/completions")
     connection.putheader("Content-Length", length)
     connection.endheaders()

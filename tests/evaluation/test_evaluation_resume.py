@@ -6,21 +6,22 @@ import json
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
 import pytest
 from study_support import BASE, child, started, study
+from support.waiting import until
 
 from reyn_jupyter.evaluation.locking import StudyBusyError
 
 KILLS = Path(__file__).parents[1] / "soak" / "kills.py"
 SLOW = """
-    import sys
-    from study_support import BASE, study
-    from reyn_jupyter.models.scripted import ScriptedModel
-    study(sys.argv[1], 40, models={"scripted": ScriptedModel(otherwise="Done.", delay=0.3)}).run(
+    import sys, threading
+    from study_support import BASE, Holding, study
+    model = Holding(10)
+    threading.Thread(target=lambda: (sys.stdin.readline(), model.go_on.set()), daemon=True).start()
+    study(sys.argv[1], 40, models={"scripted": model}).run(
         BASE, on_progress=lambda progress: print(progress.done, flush=True)
     )
 """
@@ -32,7 +33,7 @@ def kills(*arguments: str) -> list[dict[str, Any]]:
         [sys.executable, str(KILLS), *arguments],
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
         env=environ,
         check=False,
     )
@@ -54,7 +55,7 @@ def test_ten_kills_at_random_moments_lose_and_double_nothing() -> None:
 
 @pytest.fixture
 def running(tmp_path: Path) -> Any:
-    """A study that another process runs, slowly."""
+    """A study that another process runs: some trials, and the others once it is written a line."""
     process = started(SLOW, str(tmp_path / "a.sqlite"))
     assert process.stdout is not None
     while (line := process.stdout.readline()) == "0\n":
@@ -73,10 +74,9 @@ def test_while_another_process_runs_a_study_it_can_be_read_and_not_run(running: 
     reader = type(made).open(path)
     seen = len(reader.trials)
     assert 0 < seen < 80 and reader.verify().faults == ()
-    deadline = time.monotonic() + 20
-    while len(reader.trials) == seen and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert len(reader.trials) > seen
+    process.stdin.write("go on\n")
+    process.stdin.flush()
+    until(lambda: len(reader.trials) == 80)
 
 
 def test_a_killed_runner_leaves_no_lock_behind(running: Any) -> None:

@@ -238,10 +238,10 @@ def test_a_model_that_never_answers_reaches_the_limit() -> None:
 
 def test_a_trial_that_takes_too_long_is_a_timeout_with_what_was_done() -> None:
     async def slow(request: Request) -> str:
-        await asyncio.sleep(60)
+        await asyncio.sleep(600)
         return "too late"
 
-    trial = tried(LIST, slow, timeout=0.3)
+    trial = tried(LIST, slow, timeout=3.0)  # the first call has to fit, on a busy machine too
     assert trial.outcome == "timeout" and trial.answer == ""
     assert [made.ok for made in trial.calls] == [True]
 
@@ -251,7 +251,7 @@ def test_an_interrupted_trial_never_happened() -> None:
 
     async def hang(request: Request) -> str:
         began[0].set()
-        await asyncio.sleep(60)
+        await asyncio.sleep(600)
         return "never"
 
     async def interrupted(on: Bench) -> None:

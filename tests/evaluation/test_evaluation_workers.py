@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 from study_support import BASE, child, small, started, study
+from support.waiting import until
 
 from reyn_jupyter.evaluation.plans import PlanError
 from reyn_jupyter.evaluation.study import Study
@@ -70,12 +71,10 @@ def test_workers_end_with_the_process_that_started_them() -> None:
     process = started(DIES)
     assert process.stdout is not None
     workers = [int(each) for each in process.stdout.readline().split()]
-    process.communicate(timeout=60)
+    process.wait(300)
     assert workers and process.returncode == -9
-    deadline = time.monotonic() + 30
-    while any(alive(each) for each in workers):
-        assert time.monotonic() < deadline, "a worker outlived the study"
-        time.sleep(0.2)
+    until(lambda: not any(alive(each) for each in workers))
+    process.communicate()
 
 
 def alive(process: int) -> bool:
@@ -101,7 +100,7 @@ class Stubborn:
     label, tier, host, real = "stubborn", "standard", None, False
 
     async def complete(self, request: Any, on_text: Any = None) -> Any:
-        time.sleep(60)
+        time.sleep(600)
 
 
 def workers() -> list[int]:
@@ -126,15 +125,15 @@ def test_a_worker_that_is_killed_costs_nothing_and_its_trials_are_made_by_anothe
 def test_an_interrupt_ends_a_worker_whatever_it_does_and_the_next_run_has_another() -> None:
     model = {"stubborn": Stubborn()}
     with study(None, 4, models=model, workers=1) as made:
-        began: list[float] = []
+        pressed: list[threading.Timer] = []
 
         def hear(progress: Any) -> None:
-            if progress.running and workers() and not began:
-                began.append(time.monotonic())
-                threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+            if progress.running and workers() and not pressed:
+                pressed.append(threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)))
+                pressed[0].start()
 
         summary = made.run(BASE.but("stubborn", model="stubborn"), on_progress=hear)
-        assert summary.ended == "interrupted" and time.monotonic() - began[0] < 20 and not workers()
+        assert summary.ended == "interrupted" and not workers()
         assert made.run(SIMULATED).ended == "complete"
     assert not workers()
 
