@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from reyn_jupyter.told import ToldError
 
-class ConfigError(Exception):
+
+class ConfigError(ToldError):
     """A configuration that cannot be used.
 
     Attributes:

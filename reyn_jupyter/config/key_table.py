@@ -103,12 +103,15 @@ def unknown(key: str, source: str = "", line: int | None = None) -> ConfigError:
     if key in sections():
         inside = ", ".join(info.key for info in all_keys() if info.key.startswith(f"{key}."))
         return ConfigError(f"needs keys of its own: {inside}", source=source, line=line, key=key)
-    close = nearest(key)
-    hint = (
-        f"did you mean {close!r}?"
-        if close
-        else f"the sections and keys are {', '.join(Settings.model_fields)}"
-    )
+    close, section = nearest(key), key.rpartition(".")[0]
+    if close:
+        hint = f"did you mean {close!r}?"
+    elif section in sections():
+        below = f"{section}."
+        names = [each.key.removeprefix(below) for each in all_keys() if each.key.startswith(below)]
+        hint = f"{section} holds {', '.join(dict.fromkeys(each.partition('.')[0] for each in names))}"
+    else:
+        hint = f"the sections and keys are {', '.join(Settings.model_fields)}"
     return ConfigError(f"unknown key; {hint}", source=source, line=line, key=key)
 
 

@@ -6,6 +6,7 @@ the field or the argument, what was given, and what would fit.
 
 from __future__ import annotations
 
+import inspect
 import math
 import operator
 from collections.abc import Iterable, Iterator, Sequence
@@ -15,11 +16,14 @@ from pydantic import ValidationError
 
 from reyn_jupyter.config.wording import nearest, problems, shown
 from reyn_jupyter.evaluation.frozen import Frozen
+from reyn_jupyter.told import ToldError
 
 K = TypeVar("K")
+# What names for held texts are to whoever writes one.
+_PLAIN = {"Identifier": "str", "QualifiedName": "str"}
 
 
-class FieldError(ValueError):
+class FieldError(ToldError, ValueError):
     """Fields of a scenario or a variant that do not fit.
 
     Attributes:
@@ -39,6 +43,26 @@ class FieldError(ValueError):
 
 class Stated(Frozen):
     """The base of what people write in Python. Raises FieldError for fields that do not fit."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        """Let `Scenario?` show what one would write, and not how pydantic holds to it."""
+        places = inspect.signature(cls.__init__).parameters
+        cls.__signature__ = inspect.Signature(  # pydantic makes its own on first use
+            [
+                inspect.Parameter(
+                    name,
+                    inspect.Parameter.POSITIONAL_OR_KEYWORD
+                    if name in places
+                    else inspect.Parameter.KEYWORD_ONLY,
+                    default=inspect.Parameter.empty
+                    if field.is_required()
+                    else field.get_default(call_default_factory=True),
+                    annotation=_PLAIN.get(written := str(cls.__annotations__.get(name, "")), written),
+                )
+                for name, field in cls.model_fields.items()
+            ]
+        )
 
     def __init__(self, /, **fields: Any) -> None:
         """Make it from the fields above."""

@@ -1,14 +1,13 @@
 """Published sentences beside what a study found, each with what its own sample could support.
 
 Invariants: a claim's interval comes from its published counts alone; where only a range was published, no interval is
-made up for it; the comparisons that a suite's claims ask for are corrected together (Holm).
+made up for it; the comparisons that a suite's claims ask for are corrected together.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.comparison import Comparison, adjust, compare
 from reyn_jupyter.evaluation.evidence import Evidence, EvidenceError
 from reyn_jupyter.evaluation.scenario import Source
@@ -99,7 +98,7 @@ def _rate(evidence: Evidence, claim: Claim, variant: str) -> Rate | Mean | None:
     arm = evidence.arm(variant, claim.check, claim.family)
     if not arm:
         return None
-    return mean(arm) if find_check(claim.check).numeric else rate(arm)
+    return mean(arm) if evidence.check(claim.check).numeric else rate(arm)
 
 
 def _compare(evidence: Evidence, claim: Claim) -> Comparison | None:

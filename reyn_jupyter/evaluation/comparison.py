@@ -14,15 +14,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.evaluation.checks import find_check
+import numpy as np
+
 from reyn_jupyter.evaluation.evidence import Evidence, EvidenceError
 from reyn_jupyter.evaluation.looking import looking_at
-from reyn_jupyter.evaluation.statistics.arms import significant
+from reyn_jupyter.evaluation.statistics.arms import counted, significant
 from reyn_jupyter.evaluation.statistics.evalue import State
+from reyn_jupyter.evaluation.statistics.limits import rate_limits
 from reyn_jupyter.evaluation.statistics.missing import worst_difference
-from reyn_jupyter.evaluation.statistics.multiple import benjamini_hochberg, holm
+from reyn_jupyter.evaluation.statistics.multiple import benjamini_hochberg, closed_e, holm
 from reyn_jupyter.evaluation.statistics.paired import Difference, difference
-from reyn_jupyter.evaluation.statistics.power import mcnemar_power, pairs_needed
+from reyn_jupyter.evaluation.statistics.power import independent_arms, mcnemar_power, pairs_needed
 from reyn_jupyter.evaluation.verdict import Check
 
 if TYPE_CHECKING:
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 
 ALPHA = 0.05
 DETECT = 0.15  # the difference whose chance of being found is told where none was found
+ENOUGH = 20  # pairs from which their discordant share is taken in place of the most cautious one
 POWER = 0.8
 _LARGEST = 700.0  # the logarithm of the largest e-value that is told; beyond it floats end
 
@@ -121,8 +124,12 @@ class Comparison:
         found = self.difference
         if self.check.numeric or found.scenarios < 2 or found.a_only is None or found.b_only is None:
             return None
-        discordant = max(DETECT, (found.a_only + found.b_only) / found.pairs)
         size = found.scenarios if found.effective_n is None else found.effective_n
+        if found.pairs < ENOUGH:
+            discordant, _ = independent_arms((1 - DETECT) / 2, (1 + DETECT) / 2)
+        else:  # the upper limit: a share that was small by chance would promise too much
+            share = (found.a_only + found.b_only) / found.pairs
+            discordant = max(DETECT, float(rate_limits(np.asarray(share), np.asarray(size), 1 - ALPHA)[1]))
         return max(1, round(size)), discordant, (discordant + DETECT) / (2 * discordant)
 
     @property
@@ -139,7 +146,7 @@ class Comparison:
         elif not self.clear and self.power is not None and self.power < POWER:
             said.append(
                 f"A difference of {100 * DETECT:.0f} points would have been found with a chance of "
-                f"{100 * self.power:.0f} %; for {100 * POWER:.0f} % it takes about {self.needed:,} scenarios."
+                f"{100 * self.power:.0f} % or more; for {100 * POWER:.0f} % it takes up to {self.needed:,} scenarios."
             )
         return tuple(said)
 
@@ -234,11 +241,16 @@ def compare(
         EvidenceError: a variant has no trials, or they have no pair in common.
         UnknownCheckError: there is no such check.
     """
-    chosen = find_check(check or evidence.primary)
+    chosen = evidence.check(check or evidence.primary)
     if a == b:
         raise EvidenceError(f"{a!r} cannot be compared with itself; name two variants")
     arms = [evidence.arm(name, chosen.name, family) for name in (a, b)]
     if not _paired(arms[0], arms[1]):
+        times, why = evidence.broken(chosen.name)
+        if times:
+            raise EvidenceError(
+                f"{chosen.name}: {why}. So it is with {counted(times, 'trial')}; mend it and run its cell again"
+            )
         raise EvidenceError(
             f"{a!r} and {b!r} have no scenario and repeat in common that {chosen.name} applies to; "
             "run both in one study.run(…), or choose another check"
@@ -274,11 +286,18 @@ def compare(
 
 
 def adjust(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """Several comparisons on one check, their p corrected together by Holm's method; one alone stays as it is."""
+    """Several comparisons on one check, their p corrected together; one alone stays as it is. Where all of them were
+    looked at on the way, their e-values of now are closed (unlike a peak's they may be averaged), else Holm's method
+    takes their p."""
     tested = [each.p for each in comparisons if each.p is not None]
     if len(tested) < 2:
         return tuple(comparisons)
-    corrected = iter(holm(tested))
+    looks = [each.stop for each in comparisons if each.stop is not None]
+    if len(looks) == len(comparisons):
+        closed = closed_e([math.exp(min(each.log_e, _LARGEST)) for each in looks])
+        corrected = iter([1 / max(1.0, e) for e in closed])
+    else:
+        corrected = iter(holm(tested))
     return tuple(
         replace(each, adjusted_p=next(corrected)) if each.p is not None else each for each in comparisons
     )

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from reyn_jupyter.evaluation.checks import CHECKS
 from reyn_jupyter.evaluation.statistics.arms import counted
 
 if TYPE_CHECKING:
@@ -35,6 +36,18 @@ def warnings(
         names = [name for name in evidence.tried if evidence.sources[name] == source]
         whose = "These trials" if len(names) == len(evidence.tried) else f"The trials of {', '.join(names)}"
         told.append(f"{whose} are {source}. {_STAND_INS[source]}")
+    for name in evidence.checks:
+        if name not in CHECKS:
+            told.append(
+                f"{name} is no check of this session, so its verdicts are those of the run. Run the cell that "
+                "defines it to have it asked anew."
+            )
+        times, why = evidence.broken(name)
+        if times:
+            graded = len(evidence.verdicts(name))
+            told.append(
+                f"{name}: {why}. So it is with {times:,} of {counted(graded, 'trial')}, which it leaves ungraded."
+            )
     for variant, left in evidence.left_out.items():
         counts = ", ".join(f"{count} {source}" for source, count in left.items())
         told.append(f"{variant}: {counts} trials stand apart from its {evidence.sources[variant]} ones.")

@@ -1,31 +1,33 @@
 """What a study has to show: its trials, and what the checks say of them, sorted into arms.
 
 Invariants: a trial that ended in an error or a timeout is missing, never a failure; "not applicable" is counted, never
-graded; trials of different sources (real, simulated, offline, replayed) never stand in one arm.
+graded; trials of different sources (real, simulated, offline, replayed) never stand in one arm; a check that is not at
+hand keeps the verdicts that it gave when it was.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 from reyn_jupyter.config.wording import nearest
-from reyn_jupyter.evaluation.checks import find_check
+from reyn_jupyter.evaluation.checks import CHECKS, find_check, is_broken
 from reyn_jupyter.evaluation.scenario import Scenario, Source
 from reyn_jupyter.evaluation.suite import Claim
 from reyn_jupyter.evaluation.trial import Trial
 from reyn_jupyter.evaluation.variant import Variant
-from reyn_jupyter.evaluation.verdict import Verdict
+from reyn_jupyter.evaluation.verdict import Check, Verdict, not_applicable
+from reyn_jupyter.told import ToldError
 
 MISSING = ("error", "timeout")
 # Where a variant has trials of several sources, the one that says most about a real model is taken.
 PREFERENCE: tuple[Source, ...] = ("real", "replayed", "offline", "scripted", "simulated")
 
 
-class EvidenceError(ValueError):
+class EvidenceError(ToldError, ValueError):
     """There is nothing to say about what was asked for; the message says what there is."""
 
 
@@ -44,6 +46,7 @@ class Evidence:
         runs: of each run of this code, in their order: its stopping "rule" and "alpha", "check", "variants", "repeats",
             and the "order" of its scenarios.
         provenance: versions, dates, hashes, notes.
+        stored: the verdicts that the file keeps of a check, by variant, trial's key and source.
     """
 
     suite: str
@@ -56,6 +59,7 @@ class Evidence:
     truths: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     runs: Sequence[Mapping[str, Any]] = ()
     provenance: Mapping[str, Any] = field(default_factory=dict)
+    stored: Callable[[str], Mapping[tuple[str, str, str], Verdict]] = lambda _: {}
 
     @cached_property
     def by_variant(self) -> dict[str, list[Trial]]:
@@ -95,21 +99,53 @@ class Evidence:
         """Whether every trial that is shown came from a real model."""
         return all(self.sources[name] == "real" for name in self.tried)
 
+    def check(self, name: str) -> Check:
+        """The check of a name; of one that is not registered here, what it said when the trials were graded.
+
+        Raises:
+            UnknownCheckError: it is not registered, and the file keeps nothing of it.
+        """
+        if name in CHECKS or not (kept := self._remembered(name)):
+            return find_check(name)
+        numeric = any(verdict.kind == "number" for verdict in kept.values())
+        none = not_applicable("it was not graded by this check, which is not registered here")
+
+        def grade(trial: Trial, scenario: Scenario) -> Verdict:
+            return kept.get((trial.variant, trial.key, trial.source), none)
+
+        return Check(name, name.replace("_", " "), "What was graded is shown.", grade, numeric=numeric)
+
     def verdicts(self, check: str) -> dict[str, Verdict]:
         """Trial key → verdict, for every trial that can be graded."""
-        kept: dict[str, Verdict] | None = self._verdicts.get(check)
-        if kept is None:
-            grade = find_check(check).grade
-            kept = self._verdicts[check] = {
-                trial.key: grade(trial, self.scenarios[trial.scenario])
+        asked = self.check(check)
+        by, kept = self._verdicts.get(check, (None, {}))
+        # A check that was replaced, by a cell that ran again, is asked again.
+        if by is None or (by is not asked and check in CHECKS):
+            kept = {
+                trial.key: asked.grade(trial, self.scenarios[trial.scenario])
                 for trials in self.by_variant.values()
                 for trial in trials
                 if trial.outcome not in MISSING
             }
+            self._verdicts[check] = asked, kept
         return kept
 
+    def broken(self, check: str) -> tuple[int, str]:
+        """Of how many trials a check could not be asked, since it raised or gave no verdict, and what one says."""
+        said = [verdict.reason for verdict in self.verdicts(check).values() if is_broken(verdict)]
+        return len(said), said[0] if said else ""
+
     @cached_property
-    def _verdicts(self) -> dict[str, dict[str, Verdict]]:
+    def _verdicts(self) -> dict[str, tuple[Check, dict[str, Verdict]]]:
+        return {}
+
+    def _remembered(self, check: str) -> Mapping[tuple[str, str, str], Verdict]:
+        if check not in self._kept:
+            self._kept[check] = self.stored(check)
+        return self._kept[check]
+
+    @cached_property
+    def _kept(self) -> dict[str, Mapping[tuple[str, str, str], Verdict]]:
         return {}
 
     def arm(self, variant: str, check: str, family: str = "") -> dict[str, dict[int, float]]:

@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.evaluation.bodies import facts_text
-from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.evidence import Evidence
 from reyn_jupyter.outputs.parquet import write_parquet
+from reyn_jupyter.told import ToldError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class ExportError(ValueError):
+class ExportError(ToldError, ValueError):
     """A file that cannot be written; says why and what to do."""
 
 
@@ -64,13 +64,15 @@ def _lines(evidence: Evidence) -> Iterable[str]:
         scenario = evidence.scenarios[trial.scenario]
         verdicts = {}
         for name in evidence.checks:
-            verdict = find_check(name).grade(trial, scenario)
+            verdict = evidence.check(name).grade(trial, scenario)
             verdicts[name] = {"kind": verdict.kind, "value": verdict.value, "reason": verdict.reason}
         data = {**json.loads(facts_text(trial)), "family": scenario.family, "verdicts": verdicts}
         yield json.dumps(data) + "\n"
 
 
 def _parquet(table: pd.DataFrame, path: Path) -> None:
+    mode = path.stat().st_mode  # as the person's own files have it; a stored frame is for them alone
     if not write_parquet(table, path):
         lacking = "pip install 'reyn-jupyter[sql]', or " if find_spec("duckdb") is None else ""
         raise ExportError(f"the table could not be written as Parquet; {lacking}export to .jsonl")
+    path.chmod(mode)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.evidence import Evidence
 from reyn_jupyter.evaluation.trial import Trial
 from reyn_jupyter.evaluation.verdict import Verdict
@@ -36,7 +35,7 @@ class Failure:
 
 def find_failures(evidence: Evidence) -> tuple[Failure, ...]:
     """Failures of the variant that the report's sentence is about, disagreements with the first variant first."""
-    if find_check(evidence.primary).numeric:
+    if evidence.check(evidence.primary).numeric:
         return ()
     first, told = evidence.tried[0], evidence.tried[min(1, len(evidence.tried) - 1)]
     verdicts = evidence.verdicts(evidence.primary)

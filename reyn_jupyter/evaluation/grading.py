@@ -5,7 +5,12 @@ Invariant: a verdict that an older version of a check gave is never mixed with t
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
+
 from reyn_jupyter.evaluation.checks import is_missing
+from reyn_jupyter.evaluation.checks.registry import BROKEN
+from reyn_jupyter.evaluation.statistics.arms import counted
 from reyn_jupyter.evaluation.store import Store
 from reyn_jupyter.evaluation.verdict import Check, Verdict
 
@@ -39,3 +44,29 @@ def grade_stored(store: Store, check: Check, code: str | None = None, *, again: 
     if batch:
         store.grade(check, batch)
     return made
+
+
+def broken_in(store: Store, run: str) -> tuple[str, ...]:
+    """The checks that could not be asked of trials of a run, since they raised or gave no verdict, a sentence each."""
+    query = (
+        'SELECT "check", count(*), min(reason) FROM verdicts JOIN trials ON trial = id '
+        "WHERE run = ? AND kind = 'na' AND substr(reason, 1, ?) = ? GROUP BY \"check\""
+    )
+    return tuple(
+        f"{check}: {reason}. So it is with {counted(times, 'new trial')}. They are kept: mend the check and run its "
+        "cell again."
+        for check, times, reason in store.rows(query, (run, len(BROKEN), BROKEN))
+    )
+
+
+def stored_verdicts(
+    store: Store, check: str, rows: Mapping[tuple[str, str, str], int]
+) -> dict[tuple[str, str, str], Verdict]:
+    """What the file keeps of a check: the verdicts by variant, trial's key and source, whose rows are given."""
+    query = 'SELECT trial, kind, reason, value, evidence FROM verdicts WHERE "check" = ?'
+    with store.reading(f"a verdict of {check}"):
+        kept = {
+            number: Verdict(kind, reason, value, tuple(json.loads(evidence)))
+            for number, kind, reason, value, evidence in store.rows(query, (check,))
+        }
+    return {place: kept[number] for place, number in rows.items() if number in kept}

@@ -14,9 +14,10 @@ from collections.abc import Collection, Iterator, Sequence
 from reyn_jupyter.config.wording import nearest, shown
 from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.told import ToldError
 
 
-class PlanError(ValueError):
+class PlanError(ToldError, ValueError):
     """What was asked for cannot be run; the message says why and what to do."""
 
 

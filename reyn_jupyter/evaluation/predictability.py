@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.evidence import Evidence
 from reyn_jupyter.evaluation.scenario import Source
 from reyn_jupyter.evaluation.statistics.forecasts import Bin, Brier, brier, reliability_table
@@ -40,7 +39,7 @@ class Predictability:
 def predictability(evidence: Evidence, variant: str) -> Predictability:
     """What a variant's trials say of it. Raises EvidenceError where it has none."""
     source = evidence.sources.get(variant, "real")
-    arm = {} if find_check(evidence.primary).numeric else evidence.arm(variant, evidence.primary)
+    arm = {} if evidence.check(evidence.primary).numeric else evidence.arm(variant, evidence.primary)
     sizes = sorted(len(repeats) for repeats in arm.values())
     k = sizes[len(sizes) // 2] if sizes else 0
     again = reliability(arm, k) if k > 1 else None

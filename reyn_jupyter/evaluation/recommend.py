@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.comparison import ALPHA, Comparison, adjust, compare
 from reyn_jupyter.evaluation.evidence import Evidence, EvidenceError
 from reyn_jupyter.evaluation.scenario import Source
@@ -109,8 +108,9 @@ class Recommendation:
             else "leaning: nothing else to compare it with",
             "too little evidence": "too little evidence",
         }
+        use = "use" if mark else "Use"
         return (
-            f"{mark}use {self.model} as tier {self.tier} with the {variant.surface} surface, discovery by "
+            f"{mark}{use} {self.model} as tier {self.tier} with the {variant.surface} surface, discovery by "
             f"{variant.discovery} and {mandate} ({variant.name}: {share} on {self.check}, 95 % CI {bounds}, "
             f"{chosen.rate.trials} trials in {chosen.rate.scenarios} scenarios; {why[self.confidence]})."
         )
@@ -182,7 +182,7 @@ def recommend(evidence: Evidence, model: str | None = None, check: str | None = 
             "never pooled; run them alike."
         )
     decides = check or next((goal for goal in GOALS if goal in evidence.checks), evidence.primary)
-    if find_check(decides).numeric:
+    if evidence.check(decides).numeric:
         raise RecommendationError(
             f"{decides} gives numbers, and what is recommended is told by a rate; name a check that passes or fails: "
             "study.recommend(check=…)"
@@ -200,7 +200,7 @@ def recommend(evidence: Evidence, model: str | None = None, check: str | None = 
         tuple(candidates),
         rivals,
         _confidence(evidence, chosen, others, decides),
-        find_check(decides).title,
+        evidence.check(decides).title,
         (*_warnings(evidence, candidates, rivals), *slight),
     )
 

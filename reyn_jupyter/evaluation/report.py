@@ -1,7 +1,7 @@
 """All that a study found, in the order in which people ask: the sentence, the figures, how far to trust them, why.
 
 Invariants: a report is a projection of stored trials, so it is made again at any time without a model; the primary
-check was named in advance, and several comparisons on it are corrected together (Holm); a figure that did not come
+check was named in advance, and several comparisons on it are corrected together; a figure that did not come
 from a real model is marked where it stands; what is missing or does not apply is counted beside what was graded.
 """
 
@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.claims import ClaimFinding, find_claims
 from reyn_jupyter.evaluation.comparison import Comparison, adjust, compare
 from reyn_jupyter.evaluation.doubts import warnings
@@ -159,7 +158,10 @@ def report(evidence: Evidence) -> Report:
         EvidenceError: there are no trials.
     """
     if not evidence.tried:
-        raise EvidenceError("There are no trials yet; run some with study.run(…).")
+        raise EvidenceError(
+            "There are no trials to report on; run some with study.run(…). What a file holds of another suite, or of "
+            "another version of the code, reyn.Study.open(path) reads."
+        )
     figures = {
         variant: {check: figure(evidence, variant, check) for check in evidence.checks}
         for variant in evidence.tried
@@ -180,7 +182,7 @@ def report(evidence: Evidence) -> Report:
 
 def figure(evidence: Evidence, variant: str, name: str) -> Figure:
     """One variant under one check."""
-    check = find_check(name)
+    check = evidence.check(name)
     arm = evidence.arm(variant, name)
     missing = evidence.missing(variant)
     found = (mean(arm) if check.numeric else rate(arm)) if arm else None
@@ -233,7 +235,7 @@ def _comparisons(evidence: Evidence) -> tuple[Comparison, ...]:
 
 def _families(evidence: Evidence) -> dict[str, dict[str, Rate]]:
     """Family → variant → rate on the primary check."""
-    if find_check(evidence.primary).numeric:
+    if evidence.check(evidence.primary).numeric:
         return {}
     found: dict[str, dict[str, Rate]] = {}
     for family in evidence.families():

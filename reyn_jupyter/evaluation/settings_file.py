@@ -12,8 +12,10 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
+from reyn_jupyter.told import ToldError
 
-class RecommendationError(ValueError):
+
+class RecommendationError(ToldError, ValueError):
     """Nothing can be recommended, or what is recommended may not be written; says why and what to do."""
 
 

@@ -6,19 +6,20 @@ Invariant: cost and time are told only from measured trials of these variants; w
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from reyn_jupyter.evaluation.asked import number, whole
+from reyn_jupyter.evaluation.comparison import ENOUGH
 from reyn_jupyter.evaluation.evidence import Evidence
 from reyn_jupyter.evaluation.plans import PlanError
 from reyn_jupyter.evaluation.scenario import Source
 from reyn_jupyter.evaluation.statistics.power import Plan, plan
 from reyn_jupyter.evaluation.statistics.rates import rate
+from reyn_jupyter.evaluation.statistics.reach import smallest_found
 from reyn_jupyter.evaluation.trial import Trial
 from reyn_jupyter.evaluation.variant import Variant
 
 MOST_REPEATS = 1_000
-_ENOUGH = 20  # pairs from which their discordant share is taken in place of the most cautious one
 
 
 @dataclass(frozen=True)
@@ -32,6 +33,8 @@ class StudyPlan:
             not known.
         seconds: the sum of the expected durations, were the trials run one after another; None as above.
         sources: where the trials come from that tell the cost; empty where none does.
+        reach: the smallest difference that all scenarios of the suite find with that chance; None where they are as
+            many as the plan asks for, or find none.
     """
 
     plan: Plan
@@ -40,6 +43,7 @@ class StudyPlan:
     tokens: int | None
     seconds: float | None
     sources: tuple[Source, ...] = ()
+    reach: float | None = None
 
     @property
     def enough(self) -> bool:
@@ -56,6 +60,8 @@ class StudyPlan:
         )
         if not self.enough:
             said += f"; the suite has {self.available:,} scenarios"
+            if self.reach is not None:
+                said += f", which find {100 * self.reach:.0f} points"
         if self.tokens is None:
             return f"{said}. What they cost is told once a few trials ran."
         cost = f"${self.usd:,.2f}, " if self.usd is not None else ""
@@ -83,11 +89,18 @@ def planned(
     repeats = whole("repeats", repeats, PlanError, most=MOST_REPEATS)
     detect = number("detect", detect, PlanError, below=1)
     power = number("power", power, PlanError, below=1)
-    found = plan(detect=detect, power=power, repeats=repeats, discordant=_discordant(evidence, names, detect))
+    differ = _discordant(evidence, names, detect)
+    found = plan(detect=detect, power=power, repeats=repeats, discordant=differ)
+    if differ is not None:
+        said = f"{100 * differ:.0f} % of pairs differ, the most that the trials so far allow."
+        found = replace(found, assumptions=(said, *found.assumptions[1:]))
+    reach = None
+    if found.scenarios > available:
+        reach = smallest_found(available, power=power, discordant=differ, repeats=repeats)
     each = found.scenarios * found.repeats
     trials = [evidence.by_variant.get(name, []) for name in names]
     if not all(trials):
-        return StudyPlan(found, available, None, None, None)
+        return StudyPlan(found, available, None, None, None, reach=reach)
     priced = all(trial.cost is not None for arm in trials for trial in arm)
     return StudyPlan(
         found,
@@ -96,6 +109,7 @@ def planned(
         round(sum(each * _mean([_tokens(trial) for trial in arm]) for arm in trials)),
         sum(each * _mean([trial.seconds for trial in arm]) for arm in trials),
         tuple(sorted({evidence.sources[name] for name in names})),
+        reach,
     )
 
 
@@ -110,7 +124,7 @@ def _discordant(evidence: Evidence, names: tuple[str, str], detect: float) -> fl
         }
         for scenario, repeats in b.items()
     }
-    if sum(map(len, differ.values())) < _ENOUGH:
+    if sum(map(len, differ.values())) < ENOUGH:
         return None
     # The upper limit: a share that was small by chance would promise too few pairs.
     return max(detect, rate(differ).high)

@@ -14,12 +14,15 @@ from typing import TYPE_CHECKING
 from reyn_jupyter.config.wording import nearest, shown
 from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.told import ToldError
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.catalogs import Catalog
 
+STANDARD = "standard"  # the catalog of a scenario that names none: the installed actions
 
-class SuiteError(ValueError):
+
+class SuiteError(ToldError, ValueError):
     """A suite that cannot be used; the message says which scenario, why, and what to do."""
 
 
@@ -60,7 +63,8 @@ class Suite:
         name, title: "mandates", and a line for people.
         primary: the check that a comparison is about unless another is named; named in advance.
         checks: the checks that the report shows, the primary one first.
-        catalogs: name → the catalog, or a function that makes it (frozen when a study runs).
+        catalogs: name → the catalog, or a function that makes it (frozen when a study runs). The installed actions are
+            "standard" where nothing else is.
         variants: name → the variants that the suite suggests; their model is set by the person.
         claims: what it re-measures.
     """
@@ -92,11 +96,14 @@ class Suite:
                 raise SuiteError(
                     f"the suite {self.name!r} has {count} scenarios {identity!r}; give each an id of its own"
                 )
+        if any(scenario.catalog == STANDARD for scenario in self.scenarios):
+            object.__setattr__(self, "catalogs", {STANDARD: _standard, **self.catalogs})
         for scenario in self.scenarios:
             if scenario.catalog not in self.catalogs:
                 raise SuiteError(
                     f"scenario {scenario.id!r} runs on the catalog {scenario.catalog!r}, which the suite "
-                    f"{self.name!r} has not; it has {', '.join(self.catalogs) or 'none'}"
+                    f"{self.name!r} has not; it has {', '.join(self.catalogs) or 'none'}. Name one of them, or give "
+                    f"it: catalogs={{{scenario.catalog!r}: reyn.Catalog.from_records(…)}}"
                 )
 
     def scenario(self, identity: str) -> Scenario:
@@ -117,3 +124,9 @@ class Suite:
         return (
             f"Suite({self.name!r}, {len(self.scenarios)} scenarios of {families}, primary={self.primary!r})"
         )
+
+
+def _standard() -> Catalog:
+    from reyn_jupyter.evaluation.catalogs import Catalog
+
+    return Catalog.standard()

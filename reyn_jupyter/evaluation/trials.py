@@ -9,12 +9,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, overload
 
-from reyn_jupyter.evaluation.checks import find_check
+from reyn_jupyter.evaluation.checks import find_check, is_broken
 from reyn_jupyter.evaluation.evidence import Evidence, EvidenceError
 from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.trial import Trial
 from reyn_jupyter.evaluation.variant import Variant
-from reyn_jupyter.evaluation.verdict import Verdict
+from reyn_jupyter.evaluation.verdict import Check, Verdict
 from reyn_jupyter.runtime.events import Event
 from reyn_jupyter.runtime.trace import Trace
 
@@ -53,6 +53,7 @@ class TrialView:
     variant: Variant
     hands: Hands = field(repr=False, compare=False)
     checks: tuple[str, ...] = ()
+    find: Callable[[str], Check] = field(default=find_check, repr=False, compare=False)
 
     def __repr__(self) -> str:
         trial = self.trial
@@ -71,7 +72,7 @@ class TrialView:
 
     def verdict(self, check: str) -> Verdict:
         """What a check says of it. Raises UnknownCheckError."""
-        return find_check(check).grade(self.trial, self.scenario)
+        return self.find(check).grade(self.trial, self.scenario)
 
     def replay(self) -> TrialView:
         """The trial through today's router loop, with the replies that the model gave then; no model is called.
@@ -113,7 +114,8 @@ class TrialTable:
         if isinstance(place, str):
             raise TypeError(f"trials are counted from 0; those of a variant are .of({place!r})")
         if not -len(self) <= place < len(self):
-            raise IndexError(f"there is no trial {place}; {len(self)} are here")
+            there = f"{len(self)} are here, from 0 on" if len(self) else "none is here, so nothing to look at"
+            raise IndexError(f"there is no trial {place}; {there}")
         return self._view(self._trials[place])
 
     def __repr__(self) -> str:
@@ -135,7 +137,7 @@ class TrialTable:
 
         Raises:
             UnknownCheckError: there is no such check.
-            EvidenceError: it gives numbers, which neither pass nor fail.
+            EvidenceError: it gives numbers, which neither pass nor fail, or it could not be asked of a trial.
         """
         return self._where(check, "fail")
 
@@ -145,40 +147,52 @@ class TrialTable:
 
     @property
     def df(self) -> pd.DataFrame:
-        """One row a trial: what was tried, how it ended, a column a check (None: missing or not applicable), effort,
-        and who answered on which catalog and code when."""
+        """One row a trial: what was tried, how it ended, a column a check (<NA>: missing or not applicable), effort,
+        and who answered on which catalog and code when (UTC). A check is of pandas' "boolean", or a number."""
         import pandas as pd
 
         names = self._evidence.checks
         columns = ["variant", "scenario", "family", "repeat", "phrasing", "source", "outcome", *names, "model_calls",
                    "prompt_tokens", "completion_tokens", "cost", "seconds", "retries", "model", "host",
                    "fingerprints", "catalog", "code", "started", "error", "answer", "key"]  # fmt: skip
-        return pd.DataFrame([self._row(trial, columns) for trial in self._trials], columns=columns)
+        found = pd.DataFrame([self._row(trial, columns) for trial in self._trials], columns=columns)
+        found["started"] = pd.to_datetime(found["started"], unit="s", utc=True)
+        # As objects they would be left out of a mean, and "no price" would be no number.
+        numeric = {name for name in names if self._evidence.check(name).numeric}
+        kinds = {name: "float64" if name in numeric else "boolean" for name in names}
+        return found.astype({**kinds, "cost": "float64"})
 
     def _row(self, trial: Trial, columns: list[str]) -> list[Any]:
         scenario = self._evidence.scenarios[trial.scenario]
-        graded = {name: _said(find_check(name).grade(trial, scenario)) for name in self._evidence.checks}
+        graded = {
+            name: _said(self._evidence.check(name).grade(trial, scenario)) for name in self._evidence.checks
+        }
         marks = ", ".join(trial.fingerprints)
         row: Mapping[str, Any] = {"family": scenario.family, "fingerprints": marks, **graded}
         return [row[name] if name in row else getattr(trial, name) for name in columns]
 
     def _where(self, check: str, kind: str) -> TrialTable:
-        found = find_check(check)
+        found = self._evidence.check(check)
         if found.numeric:
             raise EvidenceError(
                 f"{check} gives a number, which neither passes nor fails; look at trials.df[{check!r}]"
             )
-        grade, scenarios = found.grade, self._evidence.scenarios
-        return self._only(
-            tuple(trial for trial in self._trials if grade(trial, scenarios[trial.scenario]).kind == kind)
-        )
+        scenarios = self._evidence.scenarios
+        said = [(trial, found.grade(trial, scenarios[trial.scenario])) for trial in self._trials]
+        broken = [verdict.reason for _, verdict in said if is_broken(verdict)]
+        if broken:
+            raise EvidenceError(
+                f"{check}: {broken[0]}. So it is with {len(broken)} of {len(said)} trials; mend it and run its cell "
+                "again"
+            )
+        return self._only(tuple(trial for trial, verdict in said if verdict.kind == kind))
 
     def _only(self, trials: tuple[Trial, ...]) -> TrialTable:
         return TrialTable(self._evidence, trials, self._hands)
 
     def _view(self, trial: Trial) -> TrialView:
         scenario, variant = self._evidence.scenarios[trial.scenario], self._evidence.variants[trial.variant]
-        return TrialView(trial, scenario, variant, self._hands, self._evidence.checks)
+        return TrialView(trial, scenario, variant, self._hands, self._evidence.checks, self._evidence.check)
 
 
 def _said(verdict: Verdict) -> bool | float | None:

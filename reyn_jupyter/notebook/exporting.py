@@ -104,9 +104,11 @@ def _parquet(file: Path, objects: tuple[object, ...]) -> Card:
     part = file.with_name(f".{file.name}.{os.getpid()}.part")
     try:
         part.touch()  # says why not, where nothing can be written there
+        mode = part.stat().st_mode  # as the person's own files have it; a stored frame is for them alone
         if not write_parquet(table, part):
             lacking = "pip install 'reyn-jupyter[sql]', or write" if find_spec("duckdb") is None else "Write"
             raise ReynError("The table could not be written as Parquet.", f"{lacking} a page.")
+        part.chmod(mode)
         part.replace(file)
     except OSError as error:
         raise _unwritable(file, error) from error

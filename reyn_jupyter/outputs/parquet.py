@@ -5,6 +5,7 @@ Invariant: a sidecar is an extra. When it cannot be written or read, the JSON re
 
 from __future__ import annotations
 
+import json
 import logging
 from contextlib import closing, suppress
 from importlib.util import find_spec
@@ -27,7 +28,7 @@ def write_parquet(frame: pd.DataFrame | None, path: Path) -> bool:
     try:
         with closing(duckdb.connect()) as connection:
             connection.register("frame", frame)
-            connection.execute(f"COPY frame TO '{_quoted(path)}' (FORMAT parquet)")
+            connection.execute(f"COPY frame TO '{_quoted(path)}' (FORMAT parquet{_nullable(frame)})")
         path.chmod(0o600)
     except (duckdb.Error, OSError) as problem:
         _log.debug("no Parquet file for %s: %s", path.stem, problem)
@@ -50,6 +51,15 @@ def read_parquet(path: Path) -> pd.DataFrame | None:
     except (duckdb.Error, OSError) as problem:
         _log.debug("could not read %s: %s", path.name, problem)
         return None
+
+
+def _nullable(frame: pd.DataFrame) -> str:
+    """What tells pandas that a column of truth values holds missing ones; without it they come back as objects."""
+    names = [str(name) for name in frame.columns if str(frame[name].dtype) == "boolean"]
+    kind = {"pandas_type": "bool", "numpy_type": "boolean", "metadata": None}
+    columns = [{"name": name, "field_name": name, **kind} for name in names]
+    noted = json.dumps({"index_columns": [], "column_indexes": [], "columns": columns}).replace("'", "''")
+    return f", KV_METADATA {{pandas: '{noted}'}}" if names else ""
 
 
 def _quoted(path: Path) -> str:

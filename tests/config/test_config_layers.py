@@ -94,6 +94,7 @@ def test_on_and_off_are_words_where_a_word_is_meant_and_switches_elsewhere(place
         ("router.surface: flat", 1, None),
         ("models: {light: a}\nmodels.light: b", 2, "given twice"),
         ("router: 5", 1, "needs keys of its own"),
+        ("models: {mine: a}", 1, "models holds light, standard, strong"),
         ("\nrouter:\n  surface: univrsal", 3, "did you mean 'universal'?"),
         ("router: {limits: {max_steps: yes}}", 1, "a number is needed"),
         ("router: {limits: {max_steps: 0}}", 1, "at least 1"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -13,7 +14,8 @@ from study_support import BASE, BEST, ByVariant, study
 from reyn_jupyter.evaluation.checks.registry import UnknownCheckError
 from reyn_jupyter.evaluation.comparison import adjust, compare
 from reyn_jupyter.evaluation.evidence import EvidenceError
-from reyn_jupyter.evaluation.statistics.multiple import benjamini_hochberg
+from reyn_jupyter.evaluation.statistics.multiple import benjamini_hochberg, closed_e
+from reyn_jupyter.evaluation.statistics.power import pairs_needed, plan
 from reyn_jupyter.evaluation.variant import Variant
 
 VARIANTS = {
@@ -214,7 +216,8 @@ def test_several_comparisons_that_were_looked_at_are_corrected_together_too() ->
     assert all(each.clear for each in alone) and all(each.e_value and each.e_value > 20 for each in alone)
     weak, strong = adjust(alone)
     assert strong.clear and weak.clear is ((weak.adjusted_p or 1) <= 0.05)
-    assert strong.adjusted_p == pytest.approx(2 * (alone[1].p or 1))
+    closed = closed_e([math.exp(each.stop.log_e) for each in alone if each.stop is not None])
+    assert [each.adjusted_p for each in (weak, strong)] == pytest.approx([1 / e for e in closed])
 
 
 def test_a_check_that_nobody_named_in_advance_is_called_exploration() -> None:
@@ -261,3 +264,12 @@ def test_any_two_arms_are_compared_alike_in_either_order_or_refused(
     assert one.difference.estimate == pytest.approx(-other.difference.estimate)
     assert one.winner == other.winner and -1 <= one.difference.estimate <= 1
     assert one.sentence.endswith(".") and "nan" not in one.sentence
+
+
+def test_pairs_that_happened_to_agree_promise_no_small_study() -> None:
+    few = compare(evidence({"a": many(3, True, True), "b": many(3, True, True)}), "a", "b")
+    more = compare(evidence({"a": many(30, True), "b": {**many(30, True), **many(3, False)}}), "a", "b")
+    best = pairs_needed(0.15, 1.0)  # were every pair that differs won by the same variant
+    assert few.needed is not None and few.needed > 90, "six pairs say nothing of how often pairs differ"
+    assert more.needed is not None and best < more.needed < plan(detect=0.15).scenarios
+    assert few.power is not None and few.power < 0.05

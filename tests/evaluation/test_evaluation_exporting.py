@@ -79,3 +79,24 @@ def test_a_study_without_a_trial_leaves_an_empty_file(tmp_path: Path) -> None:
     assert made.export(tmp_path / "t.jsonl").read_text() == ""
     made.run(BASE, repeats=1)
     assert len(made.export(tmp_path / "t.jsonl").read_text().splitlines()) == 2
+
+
+def test_pandas_can_count_with_the_columns_before_and_after_parquet(tmp_path: Path) -> None:
+    on = evidence({"a": {**mixed(1, 2), "s002": ("error",)}, "b": many(3, True)})
+    before = table(on)
+    export_trials(on, before, tmp_path / "t.parquet")
+    for frame in (before, pd.read_parquet(tmp_path / "t.parquet")):
+        assert str(frame["first_call_is"].dtype) == "boolean", (
+            "a missing verdict does not make objects of them"
+        )
+        rates = frame.groupby("variant")["first_call_is"].mean()
+        assert (rates["a"], rates["b"]) == (0.5, 1.0), "the trial that is missing is left out"
+        assert frame["cost"].dtype == "float64"
+        assert str(frame["started"].dt.tz) == "UTC"
+
+
+def test_an_export_is_as_readable_as_the_persons_other_files(tmp_path: Path) -> None:
+    on = evidence({"a": many(2, True)})
+    (tmp_path / "other").touch()
+    export_trials(on, table(on), tmp_path / "t.parquet")
+    assert (tmp_path / "t.parquet").stat().st_mode == (tmp_path / "other").stat().st_mode

@@ -36,7 +36,7 @@ def test_the_best_variant_is_recommended_with_its_evidence() -> None:
     found = recommend(clear())
     assert found.chosen.variant == GATE and found.confidence == "clear" and found.tier == "light"
     assert found.sentence == (
-        "use gpt-mini as tier light with the universal surface, discovery by gate and the explicit mandate ×3 "
+        "Use gpt-mini as tier light with the universal surface, discovery by gate and the explicit mandate ×3 "
         "(gate: 90 % on lists first, 95 % CI 77 to 96, 40 trials in 40 scenarios; clear: no other is more than "
         "5 points better)."
     )

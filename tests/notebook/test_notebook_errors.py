@@ -77,6 +77,7 @@ def run(
         ("%reyn ask --approve al x", "--approve cannot be 'al'. Did you mean all?"),
         ("%reyn ask --max-steps 0 x", "--max-steps cannot be '0': it must be at least 1."),
         ("%reyn search", "Search for what?"),
+        ("%reyn search x --category fiel", "Unknown category 'fiel'; the nearest is 'file'."),
         ("%reyn inspect x", "'x' is no blob id."),
         ("%reyn trace", "There is no run yet. Try: %reyn ask"),
         ("%reyn undo", "No run here has changed a file."),

@@ -19,6 +19,7 @@ from reyn_jupyter.evaluation.checks.registry import (
     check,
     find_check,
     forget,
+    is_broken,
     is_missing,
 )
 
@@ -33,6 +34,7 @@ __all__ = [
     "effort",
     "find_check",
     "forget",
+    "is_broken",
     "is_missing",
     "names",
     "result",

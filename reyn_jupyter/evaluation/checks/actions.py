@@ -40,6 +40,7 @@ def right_action(trial: Trial, scenario: Scenario) -> Verdict:
     "right arguments",
     "Of the needed steps whose action was called: are the arguments taken by the schema, with "
     "accepted values, and none left out?",
+    version=2,
 )
 def arguments_correct(trial: Trial, scenario: Scenario) -> Verdict:
     gold = scenario.gold
@@ -56,7 +57,9 @@ def arguments_correct(trial: Trial, scenario: Scenario) -> Verdict:
         )
     refused = [call for call in _chosen(trial) if call.problem == "invalid" and call.name in gold.actions]
     reasons = [f"{call.name}: the schema does not take the arguments" for call in refused[:3]]
-    reasons += served.faults.values()
+    # A call that the schema refused was made, so it is not told as missing too.
+    known = {f"{call.name} was not called" for call in refused}
+    reasons += [fault for fault in served.faults.values() if fault not in known]
     return failed(together(reasons), *said(calls or refused))
 
 
@@ -64,6 +67,7 @@ def arguments_correct(trial: Trial, scenario: Scenario) -> Verdict:
     "whole chain",
     "Is the catalog looked at first, then every needed action called, and rightly? A failure at any "
     "link is a failure.",
+    version=2,
 )
 def chain(trial: Trial, scenario: Scenario) -> Verdict:
     gold = scenario.gold

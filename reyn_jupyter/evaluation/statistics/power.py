@@ -191,8 +191,8 @@ def plan(
         if spread == 0:
             raise ValueError("every pair differs the same way, so one repeat finds it: plan with repeats=1")
         fewest = max(2, math.ceil(1 - math.log2(alpha)))  # with fewer no sign pattern is rare enough
-        scenarios = least(lambda count: _t_power(count, gap / spread, alpha) >= power, fewest)
-        reached = _t_power(scenarios, gap / spread, alpha)
+        scenarios = least(lambda count: t_power(count, gap / spread, alpha) >= power, fewest)
+        reached = t_power(scenarios, gap / spread, alpha)
         how = "Power by the t test over scenarios, which the sign-flip test follows."
         if scenarios * repeats <= MOST_PAIRS:
             shares = ((assumed + gap) / 2, (assumed - gap) / 2)
@@ -247,7 +247,7 @@ def scenarios_for_width(
     return least(narrow, 1 if repeats == 1 else 2)
 
 
-def _t_power(count: int, effect: float, alpha: float) -> float:
+def t_power(count: int, effect: float, alpha: float) -> float:
     """Power of the two-sided t test of one sample, for an effect in standard deviations."""
     special = library("scipy.special")
     shift, critical = effect * math.sqrt(count), t_quantile(1 - alpha, count - 1)

@@ -20,6 +20,10 @@ from reyn_jupyter.evaluation.suites.templates import memory_entries
 
 _MEMORY = "memory_entry"
 _REQUIRED = "is required"
+_WHOLE = (
+    "; the first call of a step is one that can be made: give it what is missing, in a file also under play, or let "
+    "another of its calls come first"
+)
 
 
 def check(suite: Suite, places: Mapping[str, str]) -> None:
@@ -73,7 +77,8 @@ def _call(call: AcceptedCall, scenario: Scenario, snapshot: CatalogSnapshot, *, 
         return
     if whole:
         values = {name: _values(accepted) for name, accepted in call.args.items()}
-        yield from _refusals(action, {name: known[0] for name, known in values.items() if known})
+        for refused in _refusals(action, {name: known[0] for name, known in values.items() if known}):
+            yield refused + (_WHOLE if refused.endswith(_REQUIRED) else "")
     for name, accepted in call.args.items():
         for value in _values(accepted):
             yield from _refusals(action, {name: value}, alone=True)

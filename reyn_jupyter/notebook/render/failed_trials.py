@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.notebook.render import figures
@@ -23,22 +23,27 @@ from reyn_jupyter.notebook.render.model import (
     Section,
     Span,
 )
+from reyn_jupyter.notebook.render.suites import what_is_right
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.failures import Failure
+    from reyn_jupyter.evaluation.scenario import Scenario
     from reyn_jupyter.evaluation.trial import CallFact, Trial
     from reyn_jupyter.notebook.render.untrusted import Look
 
 _CALLS = 8
 
 
-def failures(shown: Sequence[Failure], failed: int, check: str, look: Look) -> list[Block]:
+def failures(
+    shown: Sequence[Failure], failed: int, check: str, scenarios: Mapping[str, Scenario], look: Look
+) -> list[Block]:
     """The section of a report.
 
     Args:
         shown: those to look at first.
         failed: how many there are.
         check: the name of the check that they failed.
+        scenarios: by id, for what was right.
     """
     folds: list[Block] = []
     times = Counter((each.scenario, each.reason) for each in shown)
@@ -51,8 +56,9 @@ def failures(shown: Sequence[Failure], failed: int, check: str, look: Look) -> l
             Span(f" {look.line(each.reason, 160)}", ("muted",)),
         )
         asked = Paragraph((Span("asked: ", ("muted",)), Span(look.text(each.asked, 600))))
+        right = tuple(what_is_right(scenarios[each.scenario], look))
         mine = (Message(look.text(each.reason, 300), "bad"), *transcript(each.trial, look))
-        inner: tuple[Block, ...] = (asked, *mine)
+        inner: tuple[Block, ...] = (asked, *right, *mine)
         if each.beside is not None:
             other = (
                 Message(look.text(each.beside_reason or "not graded", 300), "muted"),
@@ -60,6 +66,7 @@ def failures(shown: Sequence[Failure], failed: int, check: str, look: Look) -> l
             )
             inner = (
                 asked,
+                *right,
                 Pair(look.line(each.beside.variant, 60), look.line(each.trial.variant, 60), other, mine),
             )
         aside = look.line(each.family, 40) + (f" · {again} times" if again > 1 else "")

@@ -66,7 +66,7 @@ def report_view(report: Report, look: Look) -> View:
     if report.warnings[1:]:
         items = tuple((Paragraph((Span(look.text(each, 500)),)),) for each in report.warnings[1:])
         blocks.append(Section("How far to trust it", (Bullets(items),)))
-    blocks += failures(report.failures, _failed(report), evidence.primary, look)
+    blocks += failures(report.failures, _failed(report), evidence.primary, evidence.scenarios, look)
     blocks.append(provenance(report.evidence, look))
     return View("report", "Report", source_badges(report), tuple(facts), tuple(blocks), KNOB)
 

@@ -29,6 +29,7 @@ from reyn_jupyter.notebook.render.model import (
     View,
 )
 from reyn_jupyter.notebook.render.study_charts import PERCENT, beside, estimate_rows, legend, measured
+from reyn_jupyter.notebook.render.suites import what_is_right
 from reyn_jupyter.notebook.render.traces import trace_view
 
 if TYPE_CHECKING:
@@ -112,9 +113,14 @@ def summary_view(summary: RunSummary, look: Look) -> View:
         find_check(summary.check).title, summary.estimates, summary.sources, summary.missing, look
     )
     blocks += [Message(look.text(warning, 500), "warn") for warning in summary.warnings]
-    blocks.append(
-        Commands(("study.report()", f'study.trials.failed("{summary.check}")', "study.recommend()"))
-    )
+    lacking = sum(summary.missing.values())
+    if lacking:
+        said = "study.run(…, retry=True) tries them again."
+        blocks.append(Message(f"{figures.count(lacking, 'trial')} missing.", "warn", said))
+    if summary.done:
+        blocks.append(
+            Commands(("study.report()", f'study.trials.failed("{summary.check}")', "study.recommend()"))
+        )
     badges = (Badge(*_ENDED[summary.ended]), *_source_badges(summary.sources))
     return View("study", "Study", badges, tuple(facts), tuple(blocks), ".estimates")
 
@@ -177,7 +183,7 @@ def trials_view(trials: TrialTable, look: Look) -> View:
 
 
 def trial_view(view: TrialView, look: Look) -> View:
-    """One trial: the verdicts, then the run."""
+    """One trial: what was asked and what is right, the verdicts, then the run."""
     trial = view.trial
     rows = []
     for name, verdict in view.verdicts.items():
@@ -192,6 +198,8 @@ def trial_view(view: TrialView, look: Look) -> View:
     badges = [Badge(trial.outcome, "warn")] if trial.outcome != "ok" else []
     badges += [Badge(trial.source, "warn")] if trial.source != "real" else []
     blocks: tuple[Block, ...] = (
+        Facts((("asked", look.text(view.scenario.prompt(trial.repeat)[1], 1_000)),)),
+        Section("What counts as right", tuple(what_is_right(view.scenario, look))),
         Section("What the checks say", (Grid("", columns, tuple(rows)),)),
         Section(f"The run · {run.title}", run.blocks),
     )

@@ -85,7 +85,7 @@ def scenario_view(scenario: Scenario, look: Look) -> View:
     blocks: list[Block] = [
         Facts(tuple((look.line(name, 60), look.text(text, 1_000)) for name, text in scenario.prompts.items()))
     ]
-    blocks.append(Section("What counts as right", tuple(_right(scenario, look))))
+    blocks.append(Section("What counts as right", tuple(what_is_right(scenario, look))))
     blocks += [_file(path, text, look) for path, text in list(scenario.workspace.items())[:_MOST]]
     left = len(scenario.workspace) - _MOST
     if left > 0:
@@ -102,7 +102,8 @@ def _file(path: str, text: str, look: Look) -> Fold:
     )
 
 
-def _right(scenario: Scenario, look: Look) -> Iterable[Block]:
+def what_is_right(scenario: Scenario, look: Look) -> Iterable[Block]:
+    """What a scenario says in advance of a right trial."""
     pairs: list[tuple[str, str]] = []
     if scenario.gold.unanswerable:
         pairs.append(("nothing fits", "to invoke nothing and say so"))

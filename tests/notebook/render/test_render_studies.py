@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
@@ -219,3 +220,33 @@ def test_long_answers_and_many_calls_are_cut_with_a_word() -> None:
     long = found("y" * 20_000)
     assert len(to_html(view(report(long)))) < 400_000
     assert "…" in to_text(view(report(long)))
+
+
+def test_a_trial_says_what_was_asked_and_what_would_have_been_right() -> None:
+    trial = study(count=1)
+    trial.run(Variant("base", model="scripted"), repeats=1)
+    shown = to_text(view(trial.trials[0]))
+    assert shown.index("What, 0?") < shown.index("the answer says") < shown.index("What the checks say")
+
+
+def test_a_failure_in_the_report_says_what_would_have_been_right() -> None:
+    text = to_markdown(view(report(evidence({"base": many(1, False)}))))
+    failures = text[text.index("Failures") :]
+    assert (
+        failures.index("What do the notes say?") < failures.index("the answer says") < failures.index("1. ")
+    )
+
+
+def test_a_run_with_missing_trials_says_how_they_are_tried_again() -> None:
+    with study(count=2) as made:
+        summary = made.run(Variant("base", model="scripted"), repeats=1)
+    assert "retry=True" not in to_text(view(summary))
+    lacking = replace(summary, missing={"base": 1})
+    assert "1 trial missing." in to_text(view(lacking)) and "retry=True" in to_text(view(lacking))
+
+
+def test_a_run_that_was_stopped_before_its_first_trial_offers_nothing_to_look_at() -> None:
+    with study(count=2) as made:
+        summary = made.run(Variant("base", model="scripted"), repeats=1)
+    assert "study.report()" in to_text(view(summary))
+    assert "study.report()" not in to_text(view(replace(summary, done=0, ended="interrupted")))
