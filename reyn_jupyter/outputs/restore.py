@@ -104,7 +104,11 @@ def _labels(columns: list[dict[str, Any]], info: dict[str, Any]) -> pd.Index[Any
         return pd.MultiIndex.from_tuples(labels, names=names)
     if not labels:
         return pd.RangeIndex(0, name=names[0])
-    index: pd.Index[Any] = pd.Index(labels, name=names[0], tupleize_cols=False)
+    index: pd.Index[Any]
+    try:
+        index = pd.Index(labels, name=names[0], tupleize_cols=False)
+    except UnicodeEncodeError:  # half a character, which the texts of pyarrow cannot hold
+        index = pd.Index(labels, name=names[0], tupleize_cols=False, dtype=object)
     return index
 
 

@@ -283,8 +283,8 @@ def test_what_matches_is_what_pandas_finds(frame: pd.DataFrame, data: st.DataObj
     number = data.draw(st.sampled_from(frame["i"].tolist()))
     assert matches(frame["i"], "least", str(number)).tolist() == (frame["i"] >= number).tolist()
     text = data.draw(st.sampled_from(["a", "B", "\0", *frame["s"].dropna().tolist()]))
-    found = frame["s"].str.upper().str.contains(text.upper(), regex=False, na=False)
-    assert matches(frame["s"], "contains", text).tolist() == found.tolist()
+    found = [isinstance(cell, str) and text.upper() in cell.upper() for cell in frame["s"]]
+    assert matches(frame["s"], "contains", text).tolist() == found
     assert matches(frame["s"], "equals", text).tolist() == [cell == text for cell in frame["s"]]
     assert matches(frame["f"], "missing").tolist() == frame["f"].isna().tolist()
 
