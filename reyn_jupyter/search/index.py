@@ -26,6 +26,7 @@ from reyn_jupyter.search.vocabulary import Vocabulary
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import pandas as pd
     from numpy.typing import NDArray
 
     from reyn_jupyter.search.embedders.protocol import Embedder
@@ -56,6 +57,13 @@ class Answer:
     weak: bool
     confidence: float
     nearest_categories: tuple[str, ...] = ()
+
+    @property
+    def df(self) -> pd.DataFrame:
+        """One row a hit, best first: id, score."""
+        import pandas as pd
+
+        return pd.DataFrame(list(self.hits), columns=["id", "score"])
 
 
 class _Scored(NamedTuple):
@@ -148,6 +156,10 @@ class Index:
         """Whether words alone rank."""
         return self.embedder is None or not self.vectors_held
 
+    def __repr__(self) -> str:
+        how = "words alone" if self.lexical_only else "words and meaning"
+        return f"Index({self.size:,} {'record' if self.size == 1 else 'records'}, by {how})"
+
     def query_vector(self, query: str) -> Floats:
         """The vector of a request, shape (d,); the last few hundred are remembered.
 
@@ -181,6 +193,9 @@ class Index:
             query: words in any script, or a name.
             limit: records at most.
             categories: names to stay within; None for all.
+
+        Raises:
+            TypeError: the request is no text.
         """
         scored = self._scores(query, categories)
         if scored is None or limit <= 0:
@@ -221,6 +236,8 @@ class Index:
 
     def _scores(self, query: str, categories: Collection[str] | None) -> _Scored | None:
         """The scores of all records; None where nothing was asked or nothing may be found."""
+        if not isinstance(query, str):
+            raise TypeError(f"a request is a text, such as 'read a file', and not {query!r:.40}")
         parsed = self._lexical.parse(query)
         allowed = None if categories is None else self._within(categories)
         if not parsed.words or not self.size or (allowed is not None and not allowed.any()):

@@ -6,6 +6,7 @@ import json
 import shutil
 from pathlib import Path
 
+import duckdb
 import pandas as pd
 import pytest
 from evidence_support import evidence, many, mixed, trial
@@ -83,16 +84,21 @@ def test_a_study_without_a_trial_leaves_an_empty_file(tmp_path: Path) -> None:
 
 def test_pandas_can_count_with_the_columns_before_and_after_parquet(tmp_path: Path) -> None:
     on = evidence({"a": {**mixed(1, 2), "s002": ("error",)}, "b": many(3, True)})
-    before = table(on)
-    export_trials(on, before, tmp_path / "t.parquet")
-    for frame in (before, pd.read_parquet(tmp_path / "t.parquet")):
-        assert str(frame["first_call_is"].dtype) == "boolean", (
-            "a missing verdict does not make objects of them"
-        )
-        rates = frame.groupby("variant")["first_call_is"].mean()
-        assert (rates["a"], rates["b"]) == (0.5, 1.0), "the trial that is missing is left out"
-        assert frame["cost"].dtype == "float64"
-        assert str(frame["started"].dt.tz) == "UTC"
+    frame, path = table(on), tmp_path / "t.parquet"
+    assert str(frame["first_call_is"].dtype) == "boolean", "a missing verdict does not make objects of them"
+    rates = frame.groupby("variant")["first_call_is"].mean()
+    assert (rates["a"], rates["b"]) == (0.5, 1.0), "the trial that is missing is left out"
+    assert frame["cost"].dtype == "float64" and str(frame["started"].dt.tz) == "UTC"
+    export_trials(on, frame, path)
+    with duckdb.connect() as db:
+        kinds = {name: kind for name, kind, *_ in db.execute(f"DESCRIBE FROM '{path}'").fetchall()}
+        noted = db.execute(f"SELECT value FROM parquet_kv_metadata('{path}') WHERE key = 'pandas'").fetchone()
+    assert (kinds["first_call_is"], kinds["cost"]) == ("BOOLEAN", "DOUBLE")
+    assert kinds["started"] == "TIMESTAMP WITH TIME ZONE"
+    assert noted is not None
+    # What `pandas.read_parquet` goes by; it takes pyarrow, which this package does not bring.
+    told = {each["name"]: each["numpy_type"] for each in json.loads(noted[0])["columns"]}
+    assert told["first_call_is"] == "boolean" and "cost" not in told
 
 
 def test_an_export_is_as_readable_as_the_persons_other_files(tmp_path: Path) -> None:

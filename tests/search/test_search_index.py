@@ -200,6 +200,22 @@ def test_a_request_without_words_finds_nothing(index: Index, asked: str) -> None
     assert index.answer(asked).weak and index.answer(asked).hits == ()
 
 
+def test_an_index_and_its_answers_show_what_they_hold() -> None:
+    made = Index([{"id": "a", "name": "read_file"}, {"id": "b", "name": "send_mail"}])
+    assert repr(made) == "Index(2 records, by words alone)"
+    table = made.answer("send a mail").df
+    assert list(table.columns) == ["id", "score"] and table["id"].tolist() == ["b"]
+    assert made.answer("").df.empty
+
+
+@pytest.mark.parametrize("asked", [5, None, ["read", "a", "file"]])
+def test_a_request_that_is_no_text_is_refused(index: Index, asked: object) -> None:
+    with pytest.raises(TypeError, match="a request is a text"):
+        index.search(asked)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="a request is a text"):
+        index.answer(asked)  # type: ignore[arg-type]
+
+
 def test_a_huge_request_is_answered(index: Index) -> None:
     huge = "please search the web " * 20_000 + "x" * 100_000
     assert "web__search" in _ids(index.search(huge))[:2]
