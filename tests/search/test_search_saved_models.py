@@ -84,12 +84,14 @@ def test_in_the_cache_the_commit_names_the_content(tmp_path: Path, monkeypatch: 
     keys = []
     for commit in COMMITS:
         (held / "snapshots" / commit).mkdir(parents=True)
+        (held / "snapshots" / commit / "config.json").write_text("{}")
         (held / "refs" / "main").write_text(commit)
         keys.append(key_of(name))
         assert folder_of(name) == held / "snapshots" / commit
     assert keys == [f"{name}@{commit[:16]}" for commit in COMMITS]
     (held / "refs" / "main").write_text("../../../../etc")
     assert folder_of(name) is None
+    assert folder_of("sentence-transformers/no such/name/..") is None
 
 
 def test_the_packaged_model_has_one_key_whoever_runs_it() -> None:

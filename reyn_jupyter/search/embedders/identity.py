@@ -51,15 +51,13 @@ def folder_of(model: str) -> Path | None:
     for path in (model, name) if name.startswith(("/", "~", ".")) else (model,):
         if (given := Path(path).expanduser()).is_dir():
             return given
-    from huggingface_hub.constants import HF_HUB_CACHE
+    from huggingface_hub import try_to_load_from_cache
 
-    cached = Path(HF_HUB_CACHE) / f"models--{hub_name(model).replace('/', '--')}"
     try:
-        commit = (cached / "refs" / "main").read_text("utf-8").strip()
-    except (OSError, ValueError):
+        found = [try_to_load_from_cache(hub_name(model), mark) for mark in _MARKS]
+    except (OSError, ValueError):  # no name that a model there could have
         return None
-    folder = cached / "snapshots" / commit
-    return folder if _COMMIT.fullmatch(commit) and folder.is_dir() else None
+    return next((Path(each).parent for each in found if isinstance(each, str)), None)
 
 
 def key_of(model: str) -> str:
