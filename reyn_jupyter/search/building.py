@@ -100,9 +100,8 @@ async def _vectors(embedder: AnyEmbedder, batch: list[Record]) -> dict[str, Floa
     place = 0
     for record, several in zip(batch, texts, strict=True):
         vector = joined(rows[place : place + len(several)])
-        if (
-            np.isfinite(vector).all() and vector.any()
-        ):  # what a model has no numbers for is found by its words
+        # What a model has no numbers for is found by its words.
+        if np.isfinite(vector).all() and vector.any():
             found[record.digest] = vector
         place += len(several)
     return found

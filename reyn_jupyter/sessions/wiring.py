@@ -66,9 +66,8 @@ class Parts:
     conversation: Conversation
     model: Any = None
     spent: Spent = field(default_factory=Spent)
-    unforced: set[str] = field(
-        default_factory=set
-    )  # models whose providers refused a forced choice of a tool
+    # Models whose providers refused a forced choice of a tool.
+    unforced: set[str] = field(default_factory=set)
     ask_person: Callable[[Question], Answer] = ask_by_input
     config: str | Path | Mapping[str, Any] | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)

@@ -221,9 +221,8 @@ def lab(folder: Path) -> Iterator[Lab]:
             try:
                 yield Lab(page)
             finally:
-                with suppress(
-                    Error
-                ):  # when it ended by itself, its measurements are over; others have a new one
+                # When it ended by itself, its measurements are over; others have a new one.
+                with suppress(Error):
                     browser.close()
     finally:
         server.stop()

@@ -207,9 +207,9 @@ def test_a_run_that_is_gone_says_so_and_can_be_tried_again(browser: Browser, tmp
         expect(shown.page.get_by_role("button", name="Try again")).to_be_visible()
 
 
-def test_a_run_that_goes_on_grows_under_the_choice_and_is_stopped_by_the_button(
-    browser: Browser, tmp_path: Path
-) -> None:
+@contextmanager
+def going_on(browser: Browser, root: Path) -> Iterator[tuple[Bare, BackgroundRun, threading.Event]]:
+    """A run that reads a file once the event is set, and then thinks until it is stopped, in its viewer."""
     go_on, never = threading.Event(), asyncio.Event()
 
     async def waits(_request: object) -> object:
@@ -220,10 +220,17 @@ def test_a_run_that_goes_on_grows_under_the_choice_and_is_stopped_by_the_button(
         await never.wait()
         return "never said"
 
-    session = scripted(tmp_path, waits, thinks)
-    background = session.start("read, then think for long")
-    made = snapshot(background, LiveTrace(run=background.run_id, running=True))
-    with bare(browser, session, made) as shown:
+    session = scripted(root, waits, thinks)
+    run = session.start("read, then think for long")
+    with bare(browser, session, snapshot(run, LiveTrace(run=run.run_id, running=True))) as shown:
+        yield shown, run, go_on
+        assert shown.complaints == []
+
+
+def test_a_run_that_goes_on_grows_under_the_choice_and_is_stopped_by_the_button(
+    browser: Browser, tmp_path: Path
+) -> None:
+    with going_on(browser, tmp_path) as (shown, background, go_on):
         page = shown.page
         chosen = page.get_by_role("option", selected=True)
         expect(chosen).to_contain_text("… waiting")
@@ -243,26 +250,12 @@ def test_a_run_that_goes_on_grows_under_the_choice_and_is_stopped_by_the_button(
         expect(page.locator(".r-top").first).to_contain_text("interrupted")
         expect(page.get_by_role("button", name="Stop")).to_have_count(0)
         expect(chosen).to_contain_text("Step 1")
-        assert shown.complaints == []
 
 
 def test_a_run_that_goes_on_is_shown_by_a_kernel_that_is_slower_than_its_events_too(
     browser: Browser, tmp_path: Path
 ) -> None:
-    go_on, never = threading.Event(), asyncio.Event()
-
-    async def waits(_request: object) -> object:
-        await asyncio.to_thread(go_on.wait, 120)
-        return invoke("file__read", path="notes.txt")
-
-    async def thinks(_request: object) -> str:
-        await never.wait()
-        return "never said"
-
-    session = scripted(tmp_path, waits, thinks)
-    background = session.start("read, then think for long")
-    made = snapshot(background, LiveTrace(run=background.run_id, running=True))
-    with bare(browser, session, made) as shown:
+    with going_on(browser, tmp_path) as (shown, background, go_on):
         expect(shown.page.get_by_role("option", selected=True)).to_contain_text("… waiting")
         shown.server.slow = 0.6  # more than what makes it a busy kernel, and more than lies between two looks
         go_on.set()
@@ -275,7 +268,6 @@ def test_a_run_that_goes_on_is_shown_by_a_kernel_that_is_slower_than_its_events_
         shown.server.slow = 0.0
         background.cancel()
         expect(shown.page.locator(".r-top").first).to_contain_text("interrupted")
-        assert shown.complaints == []
 
 
 def consent(shown: Bare) -> Locator:
