@@ -22,11 +22,11 @@ from reyn_jupyter.backends.lines import (
     TooLargeError,
     read_lines,
 )
-from reyn_jupyter.guard.plain_text import visible
 from reyn_jupyter.guard.protected import protects
 from reyn_jupyter.guard.workspace import Workspace, WorkspaceError
 from reyn_jupyter.outputs.content import FileContent, Text
 from reyn_jupyter.runtime.errors import ActionError
+from reyn_jupyter.support.sanitize import printable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -65,7 +65,7 @@ async def in_thread(work: Callable[[Check], T]) -> T:
 
 def shown(name: str) -> str:
     """A file name as one line of valid text, whatever bytes it has."""
-    return visible(name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"), one_line=True)
+    return printable(name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
 
 
 def human(size: int) -> str:

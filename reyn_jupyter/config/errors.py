@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from reyn_jupyter.told import ToldError
+from reyn_jupyter.support.user_errors import UserError
 
 
-class ConfigError(ToldError):
+class ConfigError(UserError):
     """A configuration that cannot be used.
 
     Attributes:

@@ -17,10 +17,10 @@ from reyn_jupyter.evaluation.scenario import Scenario, Source
 from reyn_jupyter.evaluation.suite import SuiteError
 from reyn_jupyter.evaluation.trial import trial_key
 from reyn_jupyter.evaluation.variant import Variant
-from reyn_jupyter.guard.redact import contains_key_shape
 from reyn_jupyter.models.cassette import CassettePlayer, CassetteRecorder
 from reyn_jupyter.models.registry import OFFLINE, resolve_model
 from reyn_jupyter.models.seam import Model, ModelError, Tier
+from reyn_jupyter.support.secrets import contains_key_shape
 
 CassetteMode = Literal["off", "record", "replay"]
 SIMULATOR = "simulator"

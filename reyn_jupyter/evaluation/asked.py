@@ -16,14 +16,14 @@ from pydantic import ValidationError
 
 from reyn_jupyter.config.wording import nearest, problems, shown
 from reyn_jupyter.evaluation.frozen import Frozen
-from reyn_jupyter.told import ToldError
+from reyn_jupyter.support.user_errors import UserError
 
 K = TypeVar("K")
 # What names for held texts are to whoever writes one.
 _PLAIN = {"Identifier": "str", "QualifiedName": "str"}
 
 
-class FieldError(ToldError, ValueError):
+class FieldError(UserError, ValueError):
     """Fields of a scenario or a variant that do not fit.
 
     Attributes:

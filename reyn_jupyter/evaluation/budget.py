@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from reyn_jupyter.evaluation.asked import number, whole
 from reyn_jupyter.evaluation.store_rows import Spent, Use
 from reyn_jupyter.evaluation.trial import Trial
-from reyn_jupyter.told import ToldError
+from reyn_jupyter.support.user_errors import UserError
 
 
-class BudgetError(ToldError, ValueError):
+class BudgetError(UserError, ValueError):
     """A budget that cannot be kept; says why and what to do."""
 
 

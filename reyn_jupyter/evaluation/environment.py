@@ -19,7 +19,6 @@ from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.workspaces import NAME, Scratch, Template, remove
 from reyn_jupyter.guard.approvals import Approvals
 from reyn_jupyter.guard.permissions import Actor, Approve, Policy, Verdict
-from reyn_jupyter.guard.redact import Redactor
 from reyn_jupyter.guard.state import StateFolder
 from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.guard.workspace import Workspace
@@ -36,6 +35,7 @@ from reyn_jupyter.runtime.store import RunStore
 from reyn_jupyter.runtime.usage import Usage
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.sessions.wiring import ENGINE, Parts
+from reyn_jupyter.support.secrets import Redactor
 
 T = TypeVar("T")
 OURS = "reyn_jupyter.categories."  # whose reading handlers are known to write nothing

@@ -20,14 +20,14 @@ from reyn_jupyter.evaluation.suite import Claim
 from reyn_jupyter.evaluation.trial import Trial
 from reyn_jupyter.evaluation.variant import Variant
 from reyn_jupyter.evaluation.verdict import Check, Verdict, not_applicable
-from reyn_jupyter.told import ToldError
+from reyn_jupyter.support.user_errors import UserError
 
 MISSING = ("error", "timeout")
 # Where a variant has trials of several sources, the one that says most about a real model is taken.
 PREFERENCE: tuple[Source, ...] = ("real", "replayed", "offline", "scripted", "simulated")
 
 
-class EvidenceError(ToldError, ValueError):
+class EvidenceError(UserError, ValueError):
     """There is nothing to say about what was asked for; the message says what there is."""
 
 

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING
 from reyn_jupyter.evaluation.bodies import facts_text
 from reyn_jupyter.evaluation.evidence import Evidence
 from reyn_jupyter.outputs.parquet import write_parquet
-from reyn_jupyter.told import ToldError
+from reyn_jupyter.support.user_errors import UserError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 
-class ExportError(ToldError, ValueError):
+class ExportError(UserError, ValueError):
     """A file that cannot be written; says why and what to do."""
 
 

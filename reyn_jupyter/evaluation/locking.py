@@ -15,12 +15,12 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from reyn_jupyter.evaluation.store_file import StoreError
-from reyn_jupyter.told import ToldError
+from reyn_jupyter.support.user_errors import UserError
 
 _LOOKS, _BETWEEN = 10, 0.005  # how often, and with how many seconds between, a holder's number is looked for
 
 
-class StudyBusyError(ToldError, RuntimeError):
+class StudyBusyError(UserError, RuntimeError):
     """Another process, or another `Study` of this one, runs the study."""
 
 

@@ -14,10 +14,10 @@ from collections.abc import Collection, Iterator, Sequence
 from reyn_jupyter.config.wording import nearest, shown
 from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.variant import Variant
-from reyn_jupyter.told import ToldError
+from reyn_jupyter.support.user_errors import UserError
 
 
-class PlanError(ToldError, ValueError):
+class PlanError(UserError, ValueError):
     """What was asked for cannot be run; the message says why and what to do."""
 
 

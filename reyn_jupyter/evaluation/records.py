@@ -16,13 +16,13 @@ from typing import Any
 
 from reyn_jupyter.catalog.checks import schema_fault
 from reyn_jupyter.evaluation.dialects import of_arguments, unusable
-from reyn_jupyter.told import ToldError
+from reyn_jupyter.support.user_errors import UserError
 
 LONGEST_ENTRY = 480  # characters, so that a number still fits behind it
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
-class RecordError(ToldError, ValueError):
+class RecordError(UserError, ValueError):
     """A record that cannot become an action; the message names it, says why, and what it needs."""
 
 

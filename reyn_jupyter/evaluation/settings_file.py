@@ -12,10 +12,10 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-from reyn_jupyter.told import ToldError
+from reyn_jupyter.support.user_errors import UserError
 
 
-class RecommendationError(ToldError, ValueError):
+class RecommendationError(UserError, ValueError):
     """Nothing can be recommended, or what is recommended may not be written; says why and what to do."""
 
 

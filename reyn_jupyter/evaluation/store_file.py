@@ -14,14 +14,14 @@ from pathlib import Path
 
 from reyn_jupyter.evaluation.migrations import VERSION, migrate, version_of
 from reyn_jupyter.outputs.sqlite import connected, log_ahead
-from reyn_jupyter.told import ToldError
+from reyn_jupyter.support.user_errors import UserError
 
 PROGRAM = 0x52E7A1D1  # SQLite's application_id: whose file this is
 _MAGIC = b"SQLite format 3\x00"
 _PATIENCE = 10.0  # seconds that a writer waits for another one
 
 
-class StoreError(ToldError):
+class StoreError(UserError):
     """The study's file cannot serve. The message says why, and what to do."""
 
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from reyn_jupyter.config.wording import nearest, shown
 from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.variant import Variant
-from reyn_jupyter.told import ToldError
+from reyn_jupyter.support.user_errors import UserError
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.catalogs import Catalog
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 STANDARD = "standard"  # the catalog of a scenario that names none: the installed actions
 
 
-class SuiteError(ToldError, ValueError):
+class SuiteError(UserError, ValueError):
     """A suite that cannot be used; the message says which scenario, why, and what to do."""
 
 

@@ -39,7 +39,8 @@ from reyn_jupyter.version import versions
 TIMEOUT = 300.0  # seconds of one trial
 _DECISIVE = (  # what a trial's outcome depends on: rooms, and of this one what runs a trial
     "config", "catalog", "categories", "backends", "search", "runtime", "router", "models", "outputs", "guard",
-    "sessions", "evaluation/simulator", "evaluation/agents.py", "evaluation/answers.py", "evaluation/answering.py",
+    "support", "sessions", "evaluation/simulator", "evaluation/agents.py",
+    "evaluation/answers.py", "evaluation/answering.py",
     "evaluation/catalogs.py", "evaluation/dialects.py", "evaluation/environment.py", "evaluation/facts.py",
     "evaluation/gold_arguments.py", "evaluation/records.py", "evaluation/scenario.py", "evaluation/trial_run.py",
     "evaluation/variant.py", "evaluation/workspaces.py",

@@ -22,7 +22,7 @@ from pathlib import Path, PurePosixPath
 
 from reyn_jupyter.evaluation.trial import FileFact
 from reyn_jupyter.models.seam import canonical
-from reyn_jupyter.told import ToldError
+from reyn_jupyter.support.user_errors import UserError
 
 LARGEST_SHARED = 200_000  # bytes of a template's file that no read action needs to spool
 LARGEST_TEXT = 64 << 10  # bytes of a file's text that a trial keeps
@@ -34,7 +34,7 @@ _STATE = ".reyn"
 _KEPT = "memory"  # of the state folder
 
 
-class TemplateError(ToldError, ValueError):
+class TemplateError(UserError, ValueError):
     """A template that cannot be laid out as files; names the path and what is wrong."""
 
 

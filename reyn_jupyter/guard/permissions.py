@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from reyn_jupyter.config import ActionPattern, PatternError, Settings
-from reyn_jupyter.guard.plain_text import clipped, visible
+from reyn_jupyter.support.sanitize import printable
+from reyn_jupyter.support.text import clip_middle
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -106,7 +107,7 @@ class Policy:
         self, action: str, purity: Purity, effect: Effect | None, actor: Actor, approve: Approve
     ) -> Verdict:
         target = None if effect is None else _target(effect)
-        what = action if target is None else f"{action} on {clipped(visible(target, one_line=True), 120)}"
+        what = action if target is None else f"{action} on {clip_middle(printable(target), 120)}"
         denied = _first(self.deny, action, target, folded=True)
         if denied:
             return Verdict("deny", "policy", f"the rule {denied} denies {what}", denied)
@@ -151,22 +152,20 @@ def suggest_pattern(action: str, effects: Sequence[Effect]) -> str | None:
 def question(action: str, effects: Sequence[Effect], preview: str | None = None) -> str:
     """The question of consent as plain text: the action, its targets, and what would change.
 
-    Every line of the preview stands behind a bar and every control or bidirectional character is shown as its
-    escape, so that no content can pass for the question.
+    Every line of the preview stands behind a bar and every control or bidirectional character is
+    marked, so that no content can pass for the question.
     """
-    lines = [f"{visible(action, one_line=True)} asks for consent to:"]
+    lines = [f"{printable(action)} asks for consent to:"]
     for effect in effects[:MOST_EFFECTS]:
-        kind = visible(effect.kind, one_line=True)
-        lines.append(f"  {kind} {clipped(visible(_target(effect), one_line=True), LONGEST_SHOWN)}")
+        kind = printable(effect.kind)
+        lines.append(f"  {kind} {clip_middle(printable(_target(effect)), LONGEST_SHOWN)}")
     if len(effects) > MOST_EFFECTS:
         lines.append(f"  … and {len(effects) - MOST_EFFECTS} more")
     if not effects:
         lines.append("  run (its effects are not known in advance)")
     if preview:
         shown = preview.split("\n")
-        lines += [
-            f"  │ {clipped(visible(line, one_line=True), LONGEST_SHOWN)}" for line in shown[:MOST_PREVIEW]
-        ]
+        lines += [f"  │ {clip_middle(printable(line), LONGEST_SHOWN)}" for line in shown[:MOST_PREVIEW]]
         if len(shown) > MOST_PREVIEW:
             lines.append(f"  │ … {len(shown) - MOST_PREVIEW} more lines")
     return "\n".join(lines)

@@ -7,7 +7,6 @@ read by status, headers and class names (`raised`), so that neither LiteLLM nor 
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -15,16 +14,13 @@ from reyn_jupyter.models import wordings
 from reyn_jupyter.models.providers import base_override, provider_host, required_key, set_key
 from reyn_jupyter.models.raised import chain, code_of, headers_of, retry_after, said_by, status_of
 from reyn_jupyter.models.seam import ModelError
+from reyn_jupyter.support.secrets import PARTIAL_KEY, Redactor
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_SECRET_NAME = re.compile(r"KEY|TOKEN|SECRET|PASSWORD|CREDENTIAL|AUTH", re.IGNORECASE)
-_KEY_SHAPE = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|hf|pplx|nvapi|AIza|ghp|Bearer|Basic)[-_ ]?[A-Za-z0-9_\-*.=+/]{8,}"
-    r"|\b\w{3,12}\*{3,}\w{0,8}"
-)
 _LONGEST_QUOTE = 300
+_MARK = "‹key›"  # it names no variable: what is said is searched for words like "api_key" afterwards
 _NO_CONNECTION = frozenset({
     "APIConnectionError", "ClientConnectorError", "ClientConnectorDNSError", "ConnectError", "gaierror",
     "ConnectionRefusedError", "ConnectionResetError", "ServerDisconnectedError", "RemoteProtocolError",
@@ -254,8 +250,10 @@ def timed_out(model: str, silence: float | None = None, whole: float | None = No
 
 def clean(text: str, environ: Mapping[str, str], secrets: tuple[str, ...] = ()) -> str:
     """Foreign text fit for a message: secrets and key shapes taken out, on one line, shortened."""
-    values = {value for name, value in environ.items() if _SECRET_NAME.search(name) and len(value) >= 6}
-    for value in sorted({*values, *(secret for secret in secrets if secret)}, key=len, reverse=True):
-        text = text.replace(value, "‹key›")
-    line = " ".join(_KEY_SHAPE.sub("‹key›", text[:10_000]).split())
+    for secret in sorted(filter(None, secrets), key=len, reverse=True):
+        text = text.replace(secret, _MARK)
+    text = text[:10_000]
+    for span in reversed(Redactor(environ).spans(text)):
+        text = f"{text[: span.start]}{_MARK}{text[span.end :]}"
+    line = " ".join(PARTIAL_KEY.sub(_MARK, text).split())
     return line if len(line) <= _LONGEST_QUOTE else line[: _LONGEST_QUOTE - 1] + "…"

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from reyn_jupyter.told import ToldError
+from reyn_jupyter.support.user_errors import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -202,7 +202,7 @@ LASTING: frozenset[ErrorKind] = frozenset(
 )
 
 
-class ModelError(ToldError):
+class ModelError(UserError):
     """A model call that failed, in plain words: what happened, and what to do next.
 
     `retryable` says whether the same call may go through later; `retry_after` (seconds) is the provider's word. The

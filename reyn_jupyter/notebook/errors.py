@@ -1,6 +1,6 @@
 """The errors of `%reyn`: one clear line that ends with what to do next. No hook, no patched traceback.
 
-IPython asks an exception for `_render_traceback_` and shows what it returns in place of the traceback.
+A verb's own line is all that the person wrote, so that no frame of theirs is shown, see `support.user_errors`.
 """
 
 from __future__ import annotations
@@ -10,15 +10,17 @@ from collections.abc import Mapping
 from typing import Any
 
 from reyn_jupyter.notebook.advice import sentence, way_on
-from reyn_jupyter.notebook.render.formatters import environment
-from reyn_jupyter.notebook.render.untrusted import Look, visible
+from reyn_jupyter.notebook.render.untrusted import Look
+from reyn_jupyter.support.sanitize import visible
+from reyn_jupyter.support.secrets import environment_redaction
+from reyn_jupyter.support.user_errors import UserError, sanitize
 
 _LINE = 600
 _LINES = 40  # a message may bring a short diff along
 _TOGETHER = 300  # characters that message and hint may have on one line
 
 
-class ReynError(Exception):
+class ReynError(UserError):
     """What a verb could not do.
 
     Args:
@@ -45,11 +47,11 @@ class ReynError(Exception):
         return cls(sentence(payload), way_on(payload), debug=debug)
 
     def __str__(self) -> str:
-        return _clean(f"{self.message} {self.hint}".strip())
+        return sanitize(f"{self.message} {self.hint}".strip())
 
     def _render_traceback_(self) -> list[str]:
         if self.debug:
-            return [_clean("".join(traceback.format_exception(self)))]
+            return [sanitize("".join(traceback.format_exception(self)))]
         return _shown(self.message, self.hint)
 
 
@@ -67,13 +69,8 @@ class ReynInterrupt(KeyboardInterrupt):
 
 def _shown(message: str, hint: str) -> list[str]:
     """One line where it fits on one, else the hint on its own."""
-    together = _clean(f"{message} {hint}".strip())
+    together = sanitize(f"{message} {hint}".strip())
     if len(together) <= _TOGETHER and "\n" not in together:
         return [together]
     lines = [line for part in (message, hint) if part for line in part.split("\n")]
-    return [visible(line) for line in Look(redact=environment()).lines(lines[:_LINES], _LINE)]
-
-
-def _clean(text: str) -> str:
-    """Without secrets, since an error is saved with the notebook, and without hidden characters."""
-    return visible(environment()(text))
+    return [visible(line) for line in Look(redact=environment_redaction()).lines(lines[:_LINES], _LINE)]

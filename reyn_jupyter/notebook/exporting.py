@@ -85,9 +85,9 @@ def export(path: str | Path, *objects: object, title: str | None = None) -> Card
 def _markdown(file: Path, objects: tuple[object, ...]) -> Card:
     from reyn_jupyter.notebook.render.as_markdown import to_markdown
     from reyn_jupyter.notebook.render.display import view
-    from reyn_jupyter.notebook.render.formatters import environment
+    from reyn_jupyter.support.secrets import environment_redaction
 
-    views = [view(each, redact=environment()) for each in objects]
+    views = [view(each, redact=environment_redaction()) for each in objects]
     content = "\n".join(to_markdown(each) for each in views).encode("utf-8", "replace")
     return _written(file, content, [each.title for each in views])
 
@@ -146,19 +146,19 @@ def _entries(objects: tuple[object, ...]) -> tuple[list[Entry], list[str]]:
     from reyn_jupyter.notebook.render.as_html import to_html
     from reyn_jupyter.notebook.render.as_snapshot import SNAPSHOT_BYTES, to_snapshot
     from reyn_jupyter.notebook.render.display import view
-    from reyn_jupyter.notebook.render.formatters import environment
     from reyn_jupyter.notebook.render.page import Entry
     from reyn_jupyter.notebook.serving.hub import SESSION_ID
     from reyn_jupyter.notebook.serving.lives import live_of
     from reyn_jupyter.notebook.serving.recording import MOST_BYTES, recorded
     from reyn_jupyter.sessions import current
     from reyn_jupyter.sessions.wiring import ENGINE
+    from reyn_jupyter.support.secrets import environment_redaction
 
     entries, shown = [], []
     room = MOST_BYTES
     for each in objects:
         live = live_of(each)
-        made = view(each, redact=environment())
+        made = view(each, redact=environment_redaction())
         answers = ENGINE.run(recorded(current.session(), live, room))
         room -= len(json.dumps(answers, ensure_ascii=False))
         limit = WHOLE_BYTES if live is None else SNAPSHOT_BYTES
@@ -179,7 +179,9 @@ def _named(file: Path) -> str:
 
 def _title(shown: object) -> str:
     """A run is called by its question."""
-    from reyn_jupyter.notebook.render.formatters import environment
     from reyn_jupyter.notebook.render.untrusted import Look
+    from reyn_jupyter.support.secrets import environment_redaction
 
-    return Look(redact=environment()).line(shown.prompt or "", 90) if isinstance(shown, Trace) else ""
+    return (
+        Look(redact=environment_redaction()).line(shown.prompt or "", 90) if isinstance(shown, Trace) else ""
+    )

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.notebook.live import shown_already
 from reyn_jupyter.notebook.render.display import mimebundle
-from reyn_jupyter.notebook.render.formatters import environment
+from reyn_jupyter.support.secrets import environment_redaction
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.progress import Progress, RunSummary
@@ -41,7 +41,7 @@ class StudyCard:
     def _show(self, shown: object) -> None:
         from IPython.display import display
 
-        bundle = mimebundle(shown, redact=environment())
+        bundle = mimebundle(shown, redact=environment_redaction())
         if self._handle is None:
             self._handle = display(bundle, raw=True, display_id=self._id)
         else:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reyn_jupyter.runtime.trace import Call, Trace
+from reyn_jupyter.support.sanitize import printable
 
 WIDTH = 100
 _MARK = re.compile(r"\[redacted:([A-Za-z0-9_.-]+)\]")
@@ -85,7 +86,7 @@ def _inspect(call: Call, names: dict[str, str]) -> str:
 
 def _comment(text: str) -> str:
     line = " ".join(text.split())
-    return "".join(character if character.isprintable() else "?" for character in line[:80])
+    return printable(line[:80])
 
 
 class _Name(str):

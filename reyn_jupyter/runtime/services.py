@@ -15,9 +15,9 @@ from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.catalog.search import SEARCH_LIMIT, Found
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
-from reyn_jupyter.guard.redact import Redactor
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.outputs.content import BlobStore
+from reyn_jupyter.support.secrets import Redactor
 
 T = TypeVar("T")
 Actor = Literal["model", "person", "peer", "workflow"]

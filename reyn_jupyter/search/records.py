@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reyn_jupyter.told import ToldError
+from reyn_jupyter.support.user_errors import UserError
 
 _TEXTS = ("id", "name", "description", "category")
 _KNOWN = frozenset((*_TEXTS, "parameters"))
 
 
-class RecordError(ToldError, ValueError):
+class RecordError(UserError, ValueError):
     """A record cannot be indexed. The message names it, what is wrong, and what is expected."""
 
 

@@ -19,7 +19,6 @@ from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.config import Effective, Settings, load
 from reyn_jupyter.guard.approvals import Approvals
 from reyn_jupyter.guard.permissions import Policy
-from reyn_jupyter.guard.redact import Redactor
 from reyn_jupyter.guard.state import StateFolder
 from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.guard.workspace import Workspace
@@ -38,6 +37,7 @@ from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.runtime.store import RunStore
 from reyn_jupyter.runtime.usage import Usage
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
+from reyn_jupyter.support.secrets import Redactor
 
 ENGINE = Engine()  # one thread and loop a process
 STATE = ".reyn"

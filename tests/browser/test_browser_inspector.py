@@ -17,11 +17,11 @@ from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
 from reyn_jupyter.notebook.render.model import Message, View
-from reyn_jupyter.notebook.render.untrusted import visible
 from reyn_jupyter.notebook.serving.hub import SESSION_ID
 from reyn_jupyter.notebook.serving.protocol import LiveBlob
 from reyn_jupyter.outputs.blob import open_blob
 from reyn_jupyter.outputs.content import FileContent, Structured, Text
+from reyn_jupyter.support.sanitize import visible
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,11 +16,11 @@ from reyn_jupyter.evaluation.simulator import Simulator
 from reyn_jupyter.evaluation.trial import Trial
 from reyn_jupyter.evaluation.trial_run import Bench, TrialPlan
 from reyn_jupyter.evaluation.variant import Variant
-from reyn_jupyter.guard.redact import contains_key_shape
 from reyn_jupyter.models.cassette import CassettePlayer, CassetteRecorder
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.models.seam import Message, ModelError, Request, Response, ToolSet
 from reyn_jupyter.runtime.runlog import encode
+from reyn_jupyter.support.secrets import contains_key_shape
 
 PLAIN = Variant("plain", model="simulator")
 GATED = PLAIN.but("gated", discovery="gate")

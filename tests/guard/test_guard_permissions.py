@@ -191,7 +191,7 @@ def test_no_content_can_pass_for_the_question():
     assert len(lines) == 4 and all(line.startswith("  ") for line in lines[1:])
     assert lines[2].startswith("  │ ") and lines[3].startswith("  │ ")
     assert all(character.isprintable() or character == "\n" for character in text)
-    assert "\\x1b" in text and "\\u202e" in text
+    assert "␛" in text and "⟨U+202E⟩" in text
 
 
 def test_the_question_is_bounded_and_counts_what_it_leaves_out():

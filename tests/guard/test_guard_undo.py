@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from reyn_jupyter.guard import undo
 from reyn_jupyter.guard.diff import unified
-from reyn_jupyter.guard.plain_text import visible
 from reyn_jupyter.guard.undo import RecordedChange, UndoRefusedError
 from reyn_jupyter.guard.workspace import Workspace
 
@@ -172,16 +171,3 @@ def test_a_diff_is_bounded_in_lines_characters_and_work():
     assert "60000 lines become 60000" in text and len(text) < 10_000
     text = unified(b"", b"x" * 1_000_000 + b"\n" + b"y\n" * 500, "x")
     assert len(text) < 10_000 and "(1000001 characters)" in text and "more lines of this diff" in text
-
-
-@given(st.text())
-def test_visible_text_has_nothing_that_acts(text):
-    shown = visible(text)
-    assert all(character.isprintable() or character in "\n\t" for character in shown)
-    assert visible(visible(text, one_line=True)) == visible(text, one_line=True)
-    assert "\n" not in visible(text, one_line=True)
-
-
-def test_visible_text_leaves_ordinary_text_alone():
-    text = "plain, äöü 漢字 🙂 “quoted”"
-    assert visible(text) is text

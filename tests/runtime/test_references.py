@@ -9,7 +9,6 @@ import pytest
 
 from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.config import Settings
-from reyn_jupyter.guard.redact import Redactor
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.outputs.convert import to_content
@@ -17,6 +16,7 @@ from reyn_jupyter.outputs.memory import MemoryBlobStore
 from reyn_jupyter.runtime.errors import ActionError
 from reyn_jupyter.runtime.references import at_pointer, check, open_references
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
+from reyn_jupyter.support.secrets import Redactor
 
 NAMES: dict[str, Any] = {
     "orders": pd.DataFrame({"a": [1]}),

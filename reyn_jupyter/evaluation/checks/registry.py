@@ -21,7 +21,7 @@ from typing import Any, Literal, overload
 from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.trial import Trial
 from reyn_jupyter.evaluation.verdict import Check, Verdict, failed, not_applicable, number, passed
-from reyn_jupyter.told import ToldError
+from reyn_jupyter.support.user_errors import UserError
 
 # What a function may give: a verdict, or a plain answer that stands for one.
 Grade = Callable[[Trial, Scenario], Verdict | bool | float]
@@ -34,7 +34,7 @@ _checks: dict[str, Check] = {}
 CHECKS: Mapping[str, Check] = MappingProxyType(_checks)
 
 
-class UnknownCheckError(ToldError, LookupError):
+class UnknownCheckError(UserError, LookupError):
     """No check has this name; the message says which one is near."""
 
 

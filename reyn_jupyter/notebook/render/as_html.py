@@ -50,7 +50,7 @@ from reyn_jupyter.notebook.render.model import (
     View,
 )
 from reyn_jupyter.notebook.render.style import style
-from reyn_jupyter.notebook.render.untrusted import visible
+from reyn_jupyter.support.sanitize import visible
 
 HTML_BYTES = 32 * 1024
 REPORT_BYTES = 96 * 1024

@@ -33,7 +33,7 @@ from reyn_jupyter.notebook.render.model import (
     Tree,
     View,
 )
-from reyn_jupyter.notebook.render.untrusted import visible
+from reyn_jupyter.support.sanitize import visible
 
 _MARKUP = re.compile(r"([\\`*_{}\[\]<>#|~&!])")
 _DEEPEST = 6

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 from reyn_jupyter.notebook.render.charts import titles_of
 from reyn_jupyter.notebook.render.fit import LEAST, ROOMY, fair, first_whole, named_left_out
 from reyn_jupyter.notebook.render.model import Cell, View, packed
-from reyn_jupyter.notebook.render.untrusted import visible
+from reyn_jupyter.support.sanitize import visible
 
 if TYPE_CHECKING:
     from reyn_jupyter.notebook.serving.protocol import Live

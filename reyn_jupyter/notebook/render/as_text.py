@@ -35,7 +35,7 @@ from reyn_jupyter.notebook.render.model import (
     View,
 )
 from reyn_jupyter.notebook.render.text_charts import intervals_lines
-from reyn_jupyter.notebook.render.untrusted import visible
+from reyn_jupyter.support.sanitize import visible
 
 TEXT_BYTES = 4 * 1024
 REPORT_BYTES = 20 * 1024

@@ -24,7 +24,7 @@ from reyn_jupyter.notebook.render.model import (
     Section,
     Span,
 )
-from reyn_jupyter.notebook.render.untrusted import visible
+from reyn_jupyter.support.sanitize import visible
 
 Anchor = Literal["start", "middle", "end"]
 Axis = tuple[float, float]

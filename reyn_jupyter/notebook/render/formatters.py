@@ -7,15 +7,13 @@ environment are taken out of every display: it is saved with the notebook.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
-from functools import cache
 from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.support.secrets import environment_redaction
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
-
-    from reyn_jupyter.guard.redact import Redactor
 
 TYPES: tuple[tuple[str, str], ...] = (
     *(
@@ -58,7 +56,7 @@ def register(ip: InteractiveShell, redact: Callable[[str], str] | None = None) -
         from reyn_jupyter.notebook.render.as_text import to_text
         from reyn_jupyter.notebook.render.display import view
 
-        made = view(shown, redact=redact or environment())
+        made = view(shown, redact=redact or environment_redaction())
         if not ip.display_formatter.formatters["text/html"].enabled:
             return {"text/plain": to_text(made)}
         from reyn_jupyter.notebook.shown import shown_bundle
@@ -69,7 +67,7 @@ def register(ip: InteractiveShell, redact: Callable[[str], str] | None = None) -
         from reyn_jupyter.notebook.render.as_text import to_text
         from reyn_jupyter.notebook.render.display import view
 
-        printer.text(to_text(view(shown, redact=redact or environment())))
+        printer.text(to_text(view(shown, redact=redact or environment_redaction())))
 
     # Text by itself is for an object inside a list or a dict.
     text_formatter = ip.display_formatter.formatters["text/plain"]
@@ -82,17 +80,3 @@ def register(ip: InteractiveShell, redact: Callable[[str], str] | None = None) -
             # A type that was shown before is kept by its class, and would win over a new entry by name.
             formatter.pop(f"{module}.{name}", None)
             formatter.for_type_by_name(module, name, draw)
-
-
-def environment() -> Callable[[str], str]:
-    """Takes the secrets of the environment, as they are now, out of a text."""
-    redactor = _redactor()
-    redactor.refresh()
-    return redactor.text
-
-
-@cache
-def _redactor() -> Redactor:
-    from reyn_jupyter.guard.redact import Redactor
-
-    return Redactor(os.environ)

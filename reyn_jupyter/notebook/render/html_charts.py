@@ -29,7 +29,7 @@ from reyn_jupyter.notebook.render.charts import (
     words,
 )
 from reyn_jupyter.notebook.render.html_parts import escaped
-from reyn_jupyter.notebook.render.untrusted import visible
+from reyn_jupyter.support.sanitize import visible
 
 
 def intervals_opening(chart: Intervals) -> str:

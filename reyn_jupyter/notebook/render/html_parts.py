@@ -11,7 +11,7 @@ from html import escape
 
 from reyn_jupyter.notebook.render.fit import byte_size, leading
 from reyn_jupyter.notebook.render.model import Badge, Cell, Column, Span, View
-from reyn_jupyter.notebook.render.untrusted import visible
+from reyn_jupyter.support.sanitize import visible
 
 _TAGS = {"strong": "strong", "emphasis": "em", "strike": "s", "code": "code"}
 

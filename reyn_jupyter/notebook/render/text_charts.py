@@ -8,7 +8,7 @@ from __future__ import annotations
 from reyn_jupyter.notebook.render.chart_blocks import Interval, Intervals
 from reyn_jupyter.notebook.render.charts import Axis, beyond, share, words
 from reyn_jupyter.notebook.render.columns import LINE, clip_width, padded, text_width
-from reyn_jupyter.notebook.render.untrusted import visible
+from reyn_jupyter.support.sanitize import visible
 
 TRACK = 40
 _LABEL = 28

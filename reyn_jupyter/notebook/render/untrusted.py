@@ -1,13 +1,11 @@
-"""Untrusted text, made safe to look at.
+"""Untrusted values as short texts.
 
-Invariant: what `visible` returns draws nothing but itself: no control character, no ANSI escape, no bidirectional
-override and no invisible letter passes; each is replaced by a mark that shows it. Applied twice it changes nothing
-more. Values of the person's own classes are named by their type; their methods are never called.
+Invariant: values of the person's own classes are named by their type; their methods are never called. Hidden
+characters are marked where a view is drawn, see `support.sanitize.visible`.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
@@ -16,28 +14,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-# C0 and C1 controls but newline and tab; soft hyphen; bidi marks, embeddings, overrides, isolates; zero-width space,
-# word joiner and other invisible operators; byte-order mark; Hangul fillers; surrogates; interlinear marks; tags.
-# The zero-width joiners stay: emoji and Persian need them, and they reorder nothing.
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
-    "\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
-)
-_CONTROL_PICTURES = 0x2400
 _NUMBERS = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}
 _REDACT_MARGIN = 1024  # characters looked at past a cut, so that no half of a secret is left over
-
-
-def visible(text: str) -> str:
-    """Text with every hidden character shown: ESC as ␛, an override as ⟨U+202E⟩. Newlines and tabs stay."""
-    return _HIDDEN.sub(_shown, text)
-
-
-def _shown(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    if code < 0x20:
-        return chr(_CONTROL_PICTURES + code)
-    return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"
 
 
 def type_name(value: object) -> str:

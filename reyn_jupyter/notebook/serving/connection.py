@@ -16,7 +16,6 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from reyn_jupyter.notebook.render.formatters import environment
 from reyn_jupyter.notebook.render.untrusted import Look
 from reyn_jupyter.notebook.serving.hub import SESSION_ID, Hub
 from reyn_jupyter.notebook.serving.operation import Asked, Message, OperationError
@@ -34,6 +33,7 @@ from reyn_jupyter.notebook.serving.registry import operations
 from reyn_jupyter.runtime.engine import running_loop
 from reyn_jupyter.runtime.pump import Job
 from reyn_jupyter.sessions.wiring import ENGINE
+from reyn_jupyter.support.secrets import environment_redaction
 
 MOST = 64  # requests of one connection under way
 _SAID = 1000  # characters of what went wrong
@@ -177,7 +177,7 @@ class Connection:
         self.send(answer)
 
     async def _answer(self, request: Request) -> Message:
-        look = Look(redact=environment())
+        look = Look(redact=environment_redaction())
         operation = operations().get(request.op)
         if operation is None:
             named = look.line(request.op, 60)

@@ -14,7 +14,6 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.notebook.render.formatters import environment
 from reyn_jupyter.notebook.render.untrusted import Look
 from reyn_jupyter.notebook.serving.protocol import (
     ApprovalAsked,
@@ -29,6 +28,7 @@ from reyn_jupyter.runtime.desk import DESK, OpenQuestion
 from reyn_jupyter.sessions import background, current
 from reyn_jupyter.sessions.face import Session
 from reyn_jupyter.sessions.wiring import ENGINE
+from reyn_jupyter.support.secrets import environment_redaction
 
 if TYPE_CHECKING:
     from reyn_jupyter.notebook.serving.connection import Connection
@@ -128,7 +128,7 @@ def kernel_hub() -> Hub:
 def as_event(waiting: OpenQuestion) -> ApprovalAsked:
     """An open question as the views are told of it. Its text was bounded where it was made."""
     question = waiting.question
-    look = Look(redact=environment())
+    look = Look(redact=environment_redaction())
     return ApprovalAsked(
         id=waiting.id,
         action=look.line(question.action, 300),

@@ -11,7 +11,6 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any
 
-from reyn_jupyter.notebook.render.formatters import environment
 from reyn_jupyter.notebook.render.page import request_key
 from reyn_jupyter.notebook.render.untrusted import Look
 from reyn_jupyter.notebook.serving.operation import Asked, OperationError
@@ -20,6 +19,7 @@ from reyn_jupyter.notebook.serving.recording_blob import of_blob
 from reyn_jupyter.notebook.serving.registry import operations
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.sessions.face import Session
+from reyn_jupyter.support.secrets import environment_redaction
 
 MOST_BYTES = 4_000_000
 
@@ -38,7 +38,7 @@ async def recorded(session: Session, live: Live | None, room: int = MOST_BYTES) 
         requests = of_blob(live)
     else:
         return {}
-    asked = Asked(session, Look(redact=environment()), _quiet, _nobody)
+    asked = Asked(session, Look(redact=environment_redaction()), _quiet, _nobody)
     answers: dict[str, Json] = {}
     size = 0
     answer: Json | None = None

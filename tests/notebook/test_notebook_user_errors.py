@@ -11,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.models.seam import ModelError
-from reyn_jupyter.told import ToldError
+from reyn_jupyter.support.user_errors import UserError
 
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
@@ -49,7 +49,7 @@ def test_what_led_to_it_and_what_libraries_did_between_is_left_out_but_not_lost(
     said = shown(shell, cell, capsys)
     assert "OPENAI_API_KEY" in said and "direct cause" not in said
     assert len(said.splitlines()) < 12
-    with pytest.raises(ToldError) as caught:
+    with pytest.raises(UserError) as caught:
         Study(".")
     assert "store_file.py" in "".join(traceback.format_exception(caught.value))
 
@@ -68,3 +68,29 @@ def test_outside_ipython_it_is_an_ordinary_error() -> None:
         raise ModelError("auth", "There is no key.", "Set it.") from ValueError("why")
     except ModelError as error:
         assert "ValueError: why" in "".join(traceback.format_exception(error))
+
+
+@pytest.mark.parametrize("mode", ["Context", "Verbose"])
+def test_no_secret_and_no_hidden_character_stands_under_the_cell(
+    shell: InteractiveShell,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    mode: str,
+) -> None:
+    monkeypatch.setenv("DEMO_API_KEY", "correct-horse-battery")
+    cell = (
+        "import os\nfrom reyn_jupyter.support.user_errors import UserError\n"
+        "why = ValueError('because of ' + os.environ['DEMO_API_KEY'])\n"
+        "error = UserError('refused ' + os.environ['DEMO_API_KEY'] + ' \\u202eand \\x1b[2Kmore')\n"
+        "error.add_note('noted: ' + os.environ['DEMO_API_KEY'])\n"
+        "raise error from why"
+    )
+    shell.run_line_magic("xmode", mode)
+    try:
+        said = shown(shell, cell, capsys)
+    finally:
+        shell.run_line_magic("xmode", "Context")
+    assert "refused [redacted:DEMO_API_KEY] ⟨U+202E⟩and ␛[2Kmore" in said
+    assert "correct-horse-battery" not in said and "\u202e" not in said and "\x1b[2K" not in said
+    assert ("because of" in said) == (mode == "Verbose")
+    assert "correct-horse-battery" in str(shell.user_ns["error"])

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reyn_jupyter.guard.redact import Redactor, contains_key_shape
+from reyn_jupyter.support.secrets import Redactor, contains_key_shape
 
 SECRET = "p@ss/w0rd+????>>>>~~~~ spaces&äö"
 KEYS = {
