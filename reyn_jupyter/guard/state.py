@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 LARGEST = 1 << 20  # bytes
+NOT_THERE = (0, 0, 0)  # the stamp of a file that does not exist
 
 
 class StateError(Exception):
@@ -73,9 +74,11 @@ class StateFolder:
             raise ValueError(f"{name} is no JSON") from None
 
     def stamp(self, name: str) -> tuple[int, int, int] | None:
-        """A value that moves whenever a file is replaced; None when it is not there."""
+        """Return a value that moves whenever the file is made, replaced or removed; None when that cannot be told."""
         try:
-            status = (self.path / name).lstat()
+            status = os.lstat(os.path.join(self.path, name))  # noqa: PTH118 - asked at every call: no Path is made
+        except FileNotFoundError:
+            return NOT_THERE
         except OSError:
             return None
         return status.st_ino, status.st_mtime_ns, status.st_size

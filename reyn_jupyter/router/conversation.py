@@ -64,6 +64,11 @@ class Turn:
     def call_ids(self) -> frozenset[str]:
         return frozenset(call.id for message in self.messages for call in message.tool_calls)
 
+    @cached_property
+    def shrinkable(self) -> bool:
+        """Whether a tool result of it can still become a stub."""
+        return any(_stub(message) is not message for message in self.messages)
+
 
 @dataclass(frozen=True)
 class _Facts:
@@ -253,15 +258,24 @@ class Conversation:
 
         It goes down to half the budget, oldest first, and leaves the last turn alone.
         """
-        if self.tokens <= budget:
+        facts = self._facts
+        tokens = facts.tokens
+        if tokens <= budget:
             return 0
-        count = 0
+        turns, count = list(self.turns), 0
         for index, turn in enumerate(self.turns[:-1]):
-            if self.tokens <= budget // 2:
+            if tokens <= budget // 2:
                 break
+            if not turn.shrinkable:
+                continue
             messages = tuple(_stub(message) for message in turn.messages)
             count += sum(new is not old for new, old in zip(messages, turn.messages, strict=True))
-            self._put(index, replace(turn, messages=messages))
+            turns[index] = replace(turn, messages=messages)
+            tokens += turns[index].tokens - turn.tokens
+        if count:
+            self.turns = tuple(turns)
+            # Of what is known of the turns, a stub changes the tokens alone.
+            self._known = (self.turns, replace(facts, tokens=tokens))
         self.shrunk += count
         return count
 

@@ -10,7 +10,7 @@ import asyncio
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from typing import Any
 
-from reyn_jupyter.catalog.action import Category, Entry
+from reyn_jupyter.catalog.action import Category, Entry, always
 from reyn_jupyter.catalog.snapshot import CatalogError, CatalogSnapshot
 from reyn_jupyter.runtime.errors import text_of
 
@@ -94,6 +94,8 @@ class LiveCatalog:
 
     def _is_visible(self, category: Category) -> bool | None:
         """None when the category cannot tell."""
+        if category.visible is always:
+            return True
         try:
             return bool(category.visible())
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a category's own code

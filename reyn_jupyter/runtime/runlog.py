@@ -37,13 +37,17 @@ class FileSink:
 
     def write(self, line: bytes) -> None:
         if self._descriptor is None:
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._descriptor = os.open(
-                self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600
-            )
+            try:
+                self._descriptor = self._open()
+            except FileNotFoundError:
+                self.path.parent.mkdir(parents=True, exist_ok=True)
+                self._descriptor = self._open()
         written = os.write(self._descriptor, line)
         if written != len(line):
             raise OSError(f"only {written} of {len(line)} bytes were written to {self.path.name}")
+
+    def _open(self) -> int:
+        return os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def close(self) -> None:
         if self._descriptor is not None:
@@ -51,33 +55,23 @@ class FileSink:
             self._descriptor = None
 
 
-class NoSink:
-    """Keeps nothing beside the events in memory: no line is made for it."""
-
-    def write(self, line: bytes) -> None:
-        pass
-
-    def close(self) -> None:
-        pass
-
-
 class RunLog:
     """The events of one run, in memory and in its sink.
 
     Args:
-        sink: where the lines go.
+        sink: where the lines go; None keeps the events in memory alone.
         listener: gets each event after it was written (the pump, on its way to a live card).
     """
 
-    def __init__(self, sink: Sink, listener: Callable[[Any], None] | None = None) -> None:
+    def __init__(self, sink: Sink | None, listener: Callable[[Any], None] | None = None) -> None:
         self.events: list[Event] = []
         self.problem: str | None = None
-        self._sink: Sink = sink
+        self._sink = sink
         self._listener = listener
 
     def append(self, event: Event) -> None:
         self.events.append(event)
-        if self.problem is None and not isinstance(self._sink, NoSink):
+        if self._sink is not None and self.problem is None:
             try:
                 self._sink.write(encode(event))
             except OSError as error:
@@ -88,7 +82,8 @@ class RunLog:
             self._listener(event)
 
     def close(self) -> None:
-        self._sink.close()
+        if self._sink is not None:
+            self._sink.close()
 
 
 def encode(event: Event) -> bytes:

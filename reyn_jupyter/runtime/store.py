@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.runtime import runlog
 from reyn_jupyter.runtime.events import Event
-from reyn_jupyter.runtime.runlog import FileSink, NoSink, RunLogError, Sink
+from reyn_jupyter.runtime.runlog import FileSink, RunLog, RunLogError
 from reyn_jupyter.runtime.trace import Trace
 
 
@@ -30,12 +30,11 @@ class RunStore:
         self._blobs = blobs
         self._own: dict[str, list[Event] | None] = {}
 
-    def sink(self, run: str) -> Sink:
-        return NoSink() if self._folder is None else FileSink(self._folder / f"{run}.jsonl")
-
-    def track(self, run: str, events: list[Event]) -> None:
-        """Keep a run of this session at hand, also while it goes on or when the disk is full."""
-        self._own[run] = events
+    def open(self, run: str, listener: Callable[[Any], None] | None) -> RunLog:
+        """Open the log of a new run, and keep its events at hand while it goes on or when the disk is full."""
+        log = RunLog(FileSink(self._folder / f"{run}.jsonl") if self._folder is not None else None, listener)
+        self._own[run] = log.events
+        return log
 
     def ended(self, run: str, problem: str | None) -> None:
         """A run of this session is over; where its file has all of it, its events need no memory any more."""

@@ -20,7 +20,6 @@ from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.engine import publisher
 from reyn_jupyter.runtime.events import RunEnded, RunStarted, RunStatus
 from reyn_jupyter.runtime.run import Discovery, RecordedCalls, Run, new_run_id
-from reyn_jupyter.runtime.runlog import RunLog
 from reyn_jupyter.runtime.services import VariablesPolicy
 from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.sessions.options import AskOptions
@@ -36,19 +35,13 @@ def variables_for(parts: Parts, model: Model) -> VariablesPolicy:
     return "head" if model.host is None or is_local(model.host) else "schema"
 
 
-def open_log(parts: Parts, run: str) -> RunLog:
-    log = RunLog(parts.runs.sink(run), publisher())
-    parts.runs.track(run, log.events)
-    return log
-
-
 async def by_hand(parts: Parts, what: str, ask: Callable[[Question], Awaitable[Answer]] | None = None) -> Run:
     """Begin a run of kind "manual": the person's own call, which is consent unless there is an `ask`."""
     parts.redactor.refresh()
     snapshot = await parts.catalog.refresh()
     parts.search.begin(snapshot)
-    run = Run(new_run_id(), "person", RunLog(parts.runs.sink(""), None), snapshot, ask=ask)
-    run.log = open_log(parts, run.id)
+    run_id = new_run_id()
+    run = Run(run_id, "person", parts.runs.open(run_id, publisher()), snapshot, ask=ask)
     run.log.append(
         RunStarted(
             run=run.id,
@@ -120,10 +113,11 @@ async def turn(
     conversation = parts.conversation if conversation is None else conversation
     snapshot = await parts.catalog.refresh()
     parts.search.begin(snapshot)
+    run_id = options.run or new_run_id()
     run = Run(
-        options.run or new_run_id(),
+        run_id,
         "model",
-        RunLog(parts.runs.sink(""), None),
+        parts.runs.open(run_id, publisher()),
         snapshot,
         options.approve,
         discovery=Discovery(),
@@ -131,7 +125,6 @@ async def turn(
         attended=options.attended,
         ask=options.ask,
     )
-    run.log = open_log(parts, run.id)
     try:
         model = find_model(parts, options.model)
     except ModelError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -179,12 +180,10 @@ def _blobs(store: str | BlobStore | None, folder: Path) -> BlobStore | None:
 
 def keep_out_of_git(folder: Path) -> None:
     """Give the state folder a .gitignore of its own, once it exists."""
-    ignore = folder / STATE / ".gitignore"
-    try:
-        if ignore.parent.is_dir() and not ignore.exists():
-            ignore.write_text("*\n", "utf-8")
-    except OSError:
-        return
+    ignore = os.path.join(folder, STATE, ".gitignore")  # noqa: PTH118 - asked at every run: no Path is made
+    if not os.path.exists(ignore):  # noqa: PTH110
+        with suppress(OSError):
+            Path(ignore).write_text("*\n", "utf-8")
 
 
 def _notebook_namespace() -> Mapping[str, Any]:

@@ -158,11 +158,18 @@ class Redactor:
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
         self._named: dict[str, bool] = {}
+        self._held: dict[Any, Any] | None = None
         self._secrets = _Secrets({})
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the environment again; cheap when no secret changed. Call it at the start of a run."""
+        """Read the environment again; cheap when nothing in it changed. Call it at the start of a run."""
+        # `os.environ` decodes each name and value it is asked for; what it holds can be compared as it is.
+        held = getattr(self._environ, "_data", None)
+        if held is not None:
+            if held == self._held:
+                return
+            self._held = dict(held)
         values: dict[str, str] = {}
         for name in self._environ:
             named = self._named.get(name)

@@ -3,19 +3,25 @@
 A turn is one question, one tool call of a tool that returns a constant, and one answer; the model is a Python
 function in all four. Ours runs as people run it: run log on disk, redaction on, permissions, a catalog. Each loop
 runs in a process of its own, so that none pays for another's imports.
+
+Beside it: the way of one warm `%%reyn` cell through the house, in calls from a function of one room into another.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import statistics
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any, ClassVar
 
 TURNS = 120
@@ -24,12 +30,7 @@ PEERS = ("reyn", "pydantic_ai", "smolagents", "langgraph")
 
 
 def main() -> None:
-    rows = {}
-    for name in PEERS:
-        done = subprocess.run(
-            [sys.executable, "-m", __spec__.name, name], capture_output=True, text=True, check=False
-        )
-        rows[name] = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
+    rows = {name: apart(name) for name in PEERS}
     print(f"{'loop':<14}{'ms CPU a turn':>16}{'turn 100 : turn 1':>20}")
     for name, row in rows.items():
         if row is None:
@@ -38,6 +39,18 @@ def main() -> None:
         growth = f"{row['growth']:.2f}" if row["growth"] else "fresh each turn"
         print(f"{name:<14}{row['ms']:>16.3f}{growth:>20}")
     print(f"limit: {LIMIT_MS} ms a turn, turn 100 at most 1.3 × turn 1")
+    if way := apart("way"):
+        print("one warm %%reyn cell, offline model: {calls:,} calls of ours, {files} files".format(**way))
+        print("room switches: {switches}; most: {most}".format(**way))
+
+
+def apart(name: str) -> dict[str, Any] | None:
+    """What a function of this module reports from a process of its own; None where its package is not installed."""
+    done = subprocess.run(
+        [sys.executable, "-m", __spec__.name, name], capture_output=True, text=True, check=False
+    )
+    found: dict[str, Any] | None = json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else None
+    return found
 
 
 def measure(turn: Callable[[], Any]) -> list[float]:
@@ -79,6 +92,52 @@ def reyn() -> None:
         times = measure(lambda: session.ask("say it"))
         assert len(list(Path(folder, ".reyn", "runs").glob("*.jsonl"))) == TURNS
     report(times, conversation=True)
+
+
+def way() -> None:
+    from IPython.core.interactiveshell import InteractiveShell
+    from IPython.utils.capture import capture_output
+
+    import reyn_jupyter
+
+    house = str(Path(reyn_jupyter.__file__).parent) + "/"
+    files: set[str] = set()
+    switches: Counter[str] = Counter()
+    calls, counting = 0, False
+
+    def room(frame: FrameType | None) -> str | None:
+        file = frame.f_code.co_filename if frame is not None else ""
+        return file.removeprefix(house).partition("/")[0] if file.startswith(house) else None
+
+    def count(frame: FrameType, event: str, _: object) -> None:
+        nonlocal calls
+        entered = room(frame) if counting and event == "call" else None
+        if entered is None:
+            return
+        calls += 1
+        files.add(frame.f_code.co_filename)
+        caller = frame.f_back
+        while caller is not None and room(caller) is None:  # through asyncio, functools and the like
+            caller = caller.f_back
+        left = room(caller)
+        if left is not None and left != entered:
+            switches[f"{left} → {entered}"] += 1
+
+    threading.setprofile(count)
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), capture_output():
+        Path("orders.csv").write_text("id,amount\n1,3\n2,5\n3,10\n")
+        shell = InteractiveShell.instance()
+        shell.run_line_magic("load_ext", "reyn_jupyter")
+        for _ in range(5):
+            shell.run_cell_magic("reyn", "-m offline", "how many rows are in orders.csv?")
+        sys.setprofile(count)
+        counting = True
+        shell.run_cell_magic("reyn", "-m offline", "how many rows are in orders.csv?")
+        counting = False
+        sys.setprofile(None)
+    most = ", ".join(f"{pair} {number}" for pair, number in switches.most_common(5))
+    row = {"switches": switches.total(), "calls": calls, "files": len(files), "most": most}
+    print(json.dumps(row))
 
 
 def pydantic_ai() -> None:

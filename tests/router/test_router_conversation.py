@@ -9,7 +9,8 @@ from reyn_jupyter.models.seam import Message, ToolCall
 from reyn_jupyter.router.conversation import Conversation, Shown, Turn
 
 steps = st.lists(
-    st.tuples(st.sampled_from(["add", "insert", "drop", "remember", "cell"]), st.integers(0, 9)), max_size=30
+    st.tuples(st.sampled_from(["add", "insert", "drop", "remember", "cell", "shrink"]), st.integers(0, 9)),
+    max_size=30,
 )
 
 
@@ -18,7 +19,7 @@ def turn(number: int, size: int) -> Turn:
     messages = (
         Message("user", "x" * size * 40),
         Message("assistant", "", (call,)),
-        Message("tool", "y", (), call.id),
+        Message("tool", "y" * 60 * size, (), call.id),
     )
     cell = f"cell-{size}" if size % 3 == 0 else None
     return Turn(f"run-{number}", "x", messages, cell, size == 1, names=("a",) * (size == 2), hinted=size == 4)
@@ -38,6 +39,8 @@ def test_its_totals_are_those_of_its_turns(script: list[tuple[str, int]]) -> Non
         elif what == "remember" and count:
             run = conversation.turns[size % count].run
             conversation.remember(run, (Shown("c", "file", "a.txt", 1),), "host", "schema")
+        elif what == "shrink":
+            conversation.shrink(size * 50)
         turns = conversation.turns
         assert conversation.tokens == sum(each.tokens for each in turns)
         assert conversation.call_ids == {
@@ -46,3 +49,13 @@ def test_its_totals_are_those_of_its_turns(script: list[tuple[str, int]]) -> Non
         assert conversation.listed == any(each.listed for each in turns)
         assert conversation.hint_due == (not any(each.hinted for each in turns))
         assert conversation.names == next((each.names for each in reversed(turns) if each.names), ())
+
+
+def test_a_history_that_cannot_shrink_further_is_left_as_it_is() -> None:
+    conversation = Conversation("c")
+    for number in range(20):
+        conversation.add(turn(number, 8))
+    assert conversation.shrink(10) == 19
+    turns = conversation.turns
+    assert conversation.shrink(10) == 0
+    assert conversation.turns is turns
