@@ -1,12 +1,12 @@
 """The tables of a study's file, version by version.
 
-Invariant: a migration that was released never changes; a new shape of the file is a new entry at the end of
-`MIGRATIONS`, and the file's `user_version` is the number of those that it has been through, each in one transaction.
+Invariant: a migration that was released never changes; a new shape of the file is a new entry at the end of the
+migrations of `FORMAT`.
 """
 
 from __future__ import annotations
 
-import sqlite3
+from reyn_jupyter.support.sqlite import FileFormat
 
 # One row an invocation of `study.run`, its provenance in `data`; `digest` is over that and the id.
 _RUNS = """CREATE TABLE runs (
@@ -35,29 +35,7 @@ _VERDICTS = """CREATE TABLE verdicts (
     trial INTEGER NOT NULL REFERENCES trials (id), "check" TEXT NOT NULL, version INTEGER NOT NULL, kind TEXT NOT NULL,
     value REAL, reason TEXT NOT NULL, evidence TEXT NOT NULL, PRIMARY KEY ("check", trial)) WITHOUT ROWID"""
 
-MIGRATIONS: tuple[tuple[str, ...], ...] = (
-    (_RUNS, _SCENARIOS, _VARIANTS, _TRIALS, _EVENTS, _MESSAGES, _VERDICTS),
+FORMAT = FileFormat(
+    0x52E7A1D1,
+    ((_RUNS, _SCENARIOS, _VARIANTS, _TRIALS, _EVENTS, _MESSAGES, _VERDICTS),),
 )
-VERSION = len(MIGRATIONS)
-
-
-def version_of(db: sqlite3.Connection) -> int:
-    """How many migrations a file has been through."""
-    return int(db.execute("PRAGMA user_version").fetchone()[0])
-
-
-def migrate(db: sqlite3.Connection, program: int) -> None:
-    """Bring a file up to `VERSION`; several processes may try at once. `program` is noted as its owner."""
-    while version_of(db) < VERSION:
-        db.execute("BEGIN IMMEDIATE")
-        try:
-            number = version_of(db)  # another process may have been first
-            if number < VERSION:
-                for statement in MIGRATIONS[number]:
-                    db.execute(statement)
-                db.execute(f"PRAGMA application_id = {program}")
-                db.execute(f"PRAGMA user_version = {number + 1}")
-            db.execute("COMMIT")
-        except BaseException:
-            db.execute("ROLLBACK")
-            raise

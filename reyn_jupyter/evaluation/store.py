@@ -31,6 +31,7 @@ from reyn_jupyter.evaluation.store_rows import (
 from reyn_jupyter.evaluation.variant import Variant
 from reyn_jupyter.evaluation.verdict import Check, Verdict
 from reyn_jupyter.runtime.events import Event
+from reyn_jupyter.support.sqlite import transaction
 
 _PAGE = 500  # rows that a reader takes at a time, so that a writer is never kept waiting long
 _ADD = "INSERT INTO trials VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
@@ -256,14 +257,8 @@ class Store:
     def _writing(self) -> Iterator[sqlite3.Connection]:
         with self._lock:
             try:
-                self._db.execute("BEGIN IMMEDIATE")
-                try:
+                with transaction(self._db):
                     yield self._db
-                    self._db.execute("COMMIT")
-                except BaseException:
-                    with suppress(sqlite3.Error):
-                        self._db.execute("ROLLBACK")
-                    raise
             except sqlite3.Error as error:
                 raise failure(error, self.path) from error
 

@@ -10,13 +10,15 @@ from __future__ import annotations
 import os
 import sqlite3
 import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
-from reyn_jupyter.evaluation.migrations import VERSION, migrate, version_of
-from reyn_jupyter.outputs.sqlite import connected, log_ahead
+from reyn_jupyter.evaluation.migrations import FORMAT
+from reyn_jupyter.support.sqlite import ForeignFileError, NewerFileError, connect, prepare, version_of
 from reyn_jupyter.support.user_errors import UserError
 
-PROGRAM = 0x52E7A1D1  # SQLite's application_id: whose file this is
+_FOREIGN = "{} is a database of another program. Nothing was changed; give another path."
 _MAGIC = b"SQLite format 3\x00"
 _PATIENCE = 10.0  # seconds that a writer waits for another one
 
@@ -36,14 +38,14 @@ def opened(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection:
         StoreError: the file is not a study's, is newer than this version, or cannot be opened.
     """
     if path is None:
-        return _prepared(connected(":memory:", _PATIENCE))
+        return _prepared(connect(":memory:", _PATIENCE))
     if read_only and not path.is_file():
         raise StoreError(
             f"There is no study {path}; look at the path, or make one: Study({path.name!r}, suite=…)"
         )
     try:
         _refuse_foreign(path)
-        return _read_only(path) if read_only else _prepared(connected(str(path), _PATIENCE), path)
+        return _read_only(path) if read_only else _prepared(connect(str(path), _PATIENCE), path)
     except OSError as error:
         raise StoreError(f"{path} cannot be opened: {error.strerror or error}.") from error
     except sqlite3.DatabaseError as error:
@@ -68,17 +70,14 @@ def _refuse_foreign(path: Path) -> None:
     unfinished = (
         owner == 0 and path.with_name(f"{path.name}-journal").exists()
     )  # killed while it was being made
-    if owner != PROGRAM and not unfinished:
-        raise StoreError(f"{path} is a database of another program. Nothing was changed; give another path.")
+    if owner != FORMAT.program and not unfinished:
+        raise StoreError(_FOREIGN.format(path))
 
 
 def _prepared(db: sqlite3.Connection, path: Path | None = None) -> sqlite3.Connection:
     try:
-        _refuse_newer(db, path)
-        # The first tables go in before the write-ahead log is switched on, so that the header names the owner.
-        migrate(db, PROGRAM)
-        log_ahead(db, _PATIENCE)
-        db.execute("PRAGMA foreign_keys = ON")
+        with _refused_as_store_error(path):
+            prepare(db, FORMAT, _PATIENCE)
     except BaseException:
         db.close()
         raise
@@ -89,10 +88,11 @@ def _read_only(path: Path) -> sqlite3.Connection:
     """A connection that cannot write. Where the log beside the file cannot be made, the file is read as it stands."""
     writable = os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-shm").exists()
     mode = "mode=ro" if writable else "immutable=1"
-    db = connected(f"{path.absolute().as_uri()}?{mode}", _PATIENCE, uri=True)
+    db = connect(f"{path.absolute().as_uri()}?{mode}", _PATIENCE, uri=True)
     try:
-        _refuse_newer(db, path)
-        if version_of(db) < VERSION:
+        with _refused_as_store_error(path):
+            version = version_of(db, FORMAT)
+        if version < FORMAT.version:
             raise StoreError(
                 f"{path} is of an older version; open it once with Study({path.name!r}, suite=…)."
             )
@@ -102,13 +102,17 @@ def _read_only(path: Path) -> sqlite3.Connection:
     return db
 
 
-def _refuse_newer(db: sqlite3.Connection, path: Path | None) -> None:
-    version = version_of(db)
-    if version > VERSION:
+@contextmanager
+def _refused_as_store_error(path: Path | None) -> Iterator[None]:
+    try:
+        yield
+    except ForeignFileError:
+        raise StoreError(_FOREIGN.format(path)) from None
+    except NewerFileError as error:
         raise StoreError(
-            f"{path} was written by a newer reyn-jupyter (format {version}; this one reads {VERSION}). "
-            "Nothing was changed; update reyn-jupyter to open it."
-        )
+            f"{path} was written by a newer reyn-jupyter (format {error.version}; this one reads "
+            f"{FORMAT.version}). Nothing was changed; update reyn-jupyter to open it."
+        ) from None
 
 
 def failure(error: sqlite3.Error, path: Path | None) -> StoreError:

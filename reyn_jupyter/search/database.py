@@ -1,27 +1,22 @@
-"""One SQLite file that is ours: opened, recognised, made.
-
-Invariant: a file is used only when it is empty or says that it is ours and of a format known here; a foreign or a newer
-one is never changed.
-"""
+"""The file of the index's vectors: its format, and what to do when it cannot serve."""
 
 from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
 
-from reyn_jupyter.outputs.sqlite import connected, log_ahead
+from reyn_jupyter.support.sqlite import FileFormat, ForeignFileError, NewerFileError, connect, prepare
 
 NAME = "actions.sqlite"
-VERSION = 1
-_PROGRAM = 0x52E7A1D0  # SQLite's application_id: whose file this is
-_PAGE = 16_384  # bytes: ten vectors of 384 numbers to a page, where 4,096 would hold two
 PATIENCE = 5.0  # seconds that a writer waits for another one
-_TABLES = """
-    CREATE TABLE models (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, dimension INTEGER NOT NULL);
-    CREATE TABLE vectors (
+_TABLES = (
+    "CREATE TABLE models (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, dimension INTEGER NOT NULL)",
+    """CREATE TABLE vectors (
         model INTEGER NOT NULL REFERENCES models (id) ON DELETE CASCADE,
-        digest BLOB NOT NULL, vector BLOB NOT NULL, UNIQUE (model, digest));
-"""
+        digest BLOB NOT NULL, vector BLOB NOT NULL, UNIQUE (model, digest))""",
+)
+# Pages of 16,384 bytes hold ten vectors of 384 numbers, where pages of 4,096 would hold two.
+FORMAT = FileFormat(0x52E7A1D0, (_TABLES,), ("page_size = 16384", "auto_vacuum = INCREMENTAL"))
 
 
 class StoreError(Exception):
@@ -32,53 +27,37 @@ class StoreError(Exception):
         self.hint = hint
 
 
-def checked(path: Path) -> sqlite3.Connection:
-    """Open the file, after a look whose it is. Raises StoreError for a foreign or a newer one."""
-    db = connected(str(path), PATIENCE)
+def open_file(path: Path | None) -> sqlite3.Connection:
+    """Open the file, made when it is not there; None keeps it in memory.
+
+    Raises:
+        StoreError: it is another program's, or of a newer version.
+        sqlite3.DatabaseError: it is no database, is locked, or cannot be written.
+    """
+    db = connect(":memory:" if path is None else str(path), PATIENCE)
     try:
-        return set_up(db, path)
+        prepare(db, FORMAT, PATIENCE)
+    except ForeignFileError:
+        db.close()
+        raise StoreError(
+            f"{path} is a database of another program.", "Move it away; the index is then built anew."
+        ) from None
+    except NewerFileError as error:
+        db.close()
+        raise StoreError(
+            f"{path} was written by a newer reyn-jupyter (format {error.version}; this one reads "
+            f"{FORMAT.version}).",
+            f"Update reyn-jupyter, or remove {NAME}; the index is then built anew.",
+        ) from None
     except BaseException:
         db.close()
         raise
-
-
-def read_only(path: Path) -> sqlite3.Connection:
-    """A file in a folder where nothing can be written, the log beside it neither: read as it stands."""
-    return connected(f"{path.absolute().as_uri()}?immutable=1", PATIENCE, uri=True)
-
-
-def set_up(db: sqlite3.Connection, path: Path | None = None) -> sqlite3.Connection:
-    program, version = (
-        db.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")
-    )
-    empty = not db.execute("SELECT 1 FROM sqlite_master").fetchone()
-    if not empty and program != _PROGRAM:
-        raise StoreError(
-            f"{path} is a database of another program.", "Move it away; the index is then built anew."
-        )
-    if version > VERSION:
-        raise StoreError(
-            f"{path} was written by a newer reyn-jupyter (format {version}; this one reads {VERSION}).",
-            f"Update reyn-jupyter, or remove {NAME}; the index is then built anew.",
-        )
-    if empty:
-        db.execute(f"PRAGMA page_size = {_PAGE}")
-        db.execute("PRAGMA auto_vacuum = INCREMENTAL")
-    log_ahead(db, PATIENCE)
-    db.execute("PRAGMA foreign_keys = ON")
-    if empty:
-        _create(db)
     return db
 
 
-def _create(db: sqlite3.Connection) -> None:
-    db.execute("BEGIN IMMEDIATE")
-    if not db.execute("SELECT 1 FROM sqlite_master").fetchone():  # another process may have been first
-        for statement in _TABLES.split(";"):
-            db.execute(statement)
-        db.execute(f"PRAGMA application_id = {_PROGRAM}")
-        db.execute(f"PRAGMA user_version = {VERSION}")
-    db.execute("COMMIT")
+def read_only(path: Path) -> sqlite3.Connection:
+    """Open a file in a folder where nothing can be written, the log beside it neither: it is read as it stands."""
+    return connect(f"{path.absolute().as_uri()}?immutable=1", PATIENCE, uri=True)
 
 
 def way_out(why: str) -> str:

@@ -22,8 +22,8 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reyn_jupyter.outputs.sqlite import connected
-from reyn_jupyter.search.database import NAME, PATIENCE, StoreError, checked, read_only, set_up, way_out
+from reyn_jupyter.search.database import NAME, StoreError, open_file, read_only, way_out
+from reyn_jupyter.support.sqlite import transaction
 
 if TYPE_CHECKING:
     import numpy as np
@@ -222,16 +222,8 @@ class VectorStore:
 
     @contextmanager
     def _writing(self) -> Iterator[sqlite3.Connection]:
-        with self._guarded(), self._lock:
-            db = self._opened()
-            db.execute("BEGIN IMMEDIATE")
-            try:
-                yield db
-                db.execute("COMMIT")
-            except BaseException:
-                with suppress(sqlite3.Error):
-                    db.execute("ROLLBACK")
-                raise
+        with self._guarded(), self._lock, transaction(self._opened()) as db:
+            yield db
 
     @contextmanager
     def _guarded(self) -> Iterator[None]:
@@ -250,18 +242,18 @@ class VectorStore:
         if self._connection is not None:
             return self._connection
         if self.path is None:
-            self._connection = set_up(connected(":memory:", PATIENCE))
+            self._connection = open_file(None)
             return self._connection
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            self._connection = checked(self.path)
+            self._connection = open_file(self.path)
         except (OSError, sqlite3.OperationalError):
             if os.access(self.path.parent, os.W_OK) or not self.path.is_file():
                 raise
             self._connection = read_only(self.path)
         except sqlite3.DatabaseError as error:
             self._set_aside(str(error))
-            self._connection = checked(self.path)
+            self._connection = open_file(self.path)
         return self._connection
 
     def _set_aside(self, why: str) -> None:

@@ -91,11 +91,14 @@ def test_a_killed_runner_leaves_no_lock_behind(running: Any) -> None:
 
 def test_an_unfinished_file_of_a_killed_process_is_taken_over(tmp_path: Path) -> None:
     code = """
-        import os, signal, sqlite3, sys
+        import dataclasses, os, signal, sqlite3, sys
         from pathlib import Path
-        from reyn_jupyter.evaluation import migrations
+        from reyn_jupyter.evaluation import store_file
         from reyn_jupyter.evaluation.store import Store
-        migrations.MIGRATIONS = ((*migrations.MIGRATIONS[0][:3], "SELECT deadly()"),)
+        (tables,) = store_file.FORMAT.migrations
+        store_file.FORMAT = dataclasses.replace(
+            store_file.FORMAT, migrations=((*tables[:3], "SELECT deadly()"),)
+        )
         connect = sqlite3.connect
         def connected(*args, **options):
             db = connect(*args, **options)

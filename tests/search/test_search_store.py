@@ -16,7 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reyn_jupyter.search.database import NAME, VERSION, StoreError
+from reyn_jupyter.search.database import FORMAT, NAME, StoreError
 from reyn_jupyter.search.store import VectorStore
 
 
@@ -188,9 +188,9 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
 def test_a_newer_format_is_refused_and_says_what_to_do(tmp_path: Path) -> None:
     VectorStore(tmp_path).add("model", batch(1))
     other = sqlite3.connect(tmp_path / NAME)
-    other.execute(f"PRAGMA user_version = {VERSION + 1}")
+    other.execute(f"PRAGMA user_version = {FORMAT.version + 1}")
     other.close()
-    with pytest.raises(StoreError, match=f"newer reyn-jupyter .format {VERSION + 1}") as caught:
+    with pytest.raises(StoreError, match=f"newer reyn-jupyter .format {FORMAT.version + 1}") as caught:
         VectorStore(tmp_path).counts()
     assert "Update reyn-jupyter" in caught.value.hint
 
