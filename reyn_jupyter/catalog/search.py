@@ -38,7 +38,7 @@ class Found:
         weak: whether even the best is no clear answer.
         nearest_categories: where to look instead, for a weak one.
         ranking: what ranked them: words alone, or words and meaning.
-        note: what the person should know of how it was ranked.
+        note: what to know of how it was ranked, in words; empty where all went as usual.
     """
 
     hits: tuple[tuple[Action, float], ...]
@@ -50,7 +50,8 @@ class Found:
 
 def search_answer(found: Found, answer_bytes: int = ANSWER_BYTES) -> dict[str, Any]:
     """``{items: [{qualified_name, description, input_schema, score}], total}`` and, for a weak answer,
-    ``weak, nearest_categories, hint``; `note` where the bytes of an answer left hits out.
+    ``weak, nearest_categories, hint``; `note` where something is to be known of how it was ranked, or the bytes of
+    an answer left hits out.
 
     Args:
         answer_bytes: bytes of the whole answer.
@@ -65,13 +66,14 @@ def search_answer(found: Found, answer_bytes: int = ANSWER_BYTES) -> dict[str, A
         after = {"weak": True, "nearest_categories": near, "hint": WEAK if found.hits else NOT_HERE}
     elif not found.hits:
         after["hint"] = NOTHING
+    if found.note:
+        after["note"] = found.note
     faces = ({**triple(action), "score": round(float(score), 4)} for action, score in found.hits)
     room = answer_bytes - encoded_size({**answer, **after}) - _REMARK
     answer["items"], cut = fitting(faces, room)
     if cut:
-        after["note"] = (
-            f"The best {len(answer['items'])} of {len(found.hits)} are shown, to stay within {answer_bytes:,} bytes."
-        )
+        counted = f"The best {len(answer['items'])} of {len(found.hits)} are shown"
+        after["note"] = f"{counted}, to stay within {answer_bytes:,} bytes. {found.note}".rstrip()
     return {**answer, **after}
 
 

@@ -9,9 +9,19 @@ from __future__ import annotations
 NO_SANDBOX = frozenset({"", "noop", "none"})
 
 
-def is_search_available(vectors: int, embedding_class: str | None) -> bool:
-    """Whether search by meaning is offered: a class is in force and at least one action has a vector."""
-    return embedding_class is not None and vectors > 0
+def is_search_available(embedding_class: str | None, vectors: int, *, local: bool = False) -> bool:
+    """Return whether models are offered search by meaning: a class is in force, and its vectors exist or can be made.
+
+    Args:
+        embedding_class: the class in force, None where there is none.
+        vectors: actions on offer that have a vector.
+        local: whether this machine makes missing vectors by itself. They are made by the time a search is answered,
+            so how fast it embeds does not change which tools a model is offered.
+
+    >>> is_search_available("local-mini", 0, local=True), is_search_available("light", 0)
+    (True, False)
+    """
+    return embedding_class is not None and (local or vectors > 0)
 
 
 def is_exec_available(resolved_backend: str | None) -> bool:
@@ -23,23 +33,10 @@ def is_exec_available(resolved_backend: str | None) -> bool:
     return resolved_backend is not None and resolved_backend.strip().lower() not in NO_SANDBOX
 
 
-def search_hint(vectors: int, embedding_class: str | None, state: str = "") -> dict[str, str] | None:
-    """Why search by meaning is hidden and how to get it, for one listing a conversation; None when it is offered.
-
-    Args:
-        vectors: actions on offer that have a vector.
-        embedding_class: the class in force, None where there is none.
-        state: what is known of why, in words.
-    """
-    if is_search_available(vectors, embedding_class):
-        return None
-    why = state or (
-        "no embedding class is in force"
-        if embedding_class is None
-        else f"the index of class '{embedding_class}' holds no action yet"
-    )
+def search_hint(reason: str = "no embedding class is in force") -> dict[str, str]:
+    """Return why search by meaning is hidden and how to get it, for one listing a conversation."""
     return {
-        "reason": f"Search by meaning is off: {why}.",
+        "reason": f"Search by meaning is off: {reason}.",
         "install": "pip install 'reyn-jupyter[local-embed]'",
         "status": "%reyn embeddings status",
     }

@@ -122,7 +122,7 @@ class Recommendation:
         search = (
             "with search_actions on offer"
             if variant.search
-            else "without search_actions, which a session offers once it has an index (search=True tries it)"
+            else "without search_actions, which a session with an embedding model offers (search=True tries it)"
         )
         return f"Tried {search}, and with at most {variant.max_steps} steps a turn; neither is written to reyn.yaml."
 

@@ -131,7 +131,7 @@ class RouterLoop:
 
     async def _steps(self, state: Gathered, history: list[Message], run: Run, budget: Budget) -> None:
         limits = self._services.settings().router.limits
-        await self._decide_search(run)
+        self._decide_search()
         made = self._asking.offer(run)
         system = self._asking.system(run, made.surface)
         nudged, most = False, limits.max_steps
@@ -172,11 +172,11 @@ class RouterLoop:
                 state.messages.append(Message("user", EMPTY_NUDGE))
         await self._close(state, history, system, made, run, budget, limits.max_steps)
 
-    async def _decide_search(self, run: Run) -> None:
-        """Whether actions can be searched, decided once for the whole conversation."""
+    def _decide_search(self) -> None:
+        """Decide, once for the whole conversation, whether actions can be searched."""
         search = self._services.search
         if self._conversation.search is None:
-            self._conversation.search = search is not None and await search.ready(run.snapshot)
+            self._conversation.search = search is not None and search.offered
 
     def _forced(self, state: Gathered, run: Run, made: Offer) -> str | None:
         """The tool that the next reply is to call, until there was a reply; None where the model is free."""

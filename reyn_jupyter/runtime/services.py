@@ -31,15 +31,18 @@ class MainThread(Protocol):
 
 
 class ActionSearch(Protocol):
-    """Finds actions by what they do; whether models may use it, and if not, what a listing says of it."""
+    """Finds actions by what they do."""
 
     @property
-    def offered(self) -> bool: ...
-    @property
-    def hint(self) -> dict[str, str] | None: ...
+    def offered(self) -> bool:
+        """Whether models may search: a matter of settings and of what is installed or built, never of speed."""
 
-    async def ready(self, snapshot: CatalogSnapshot) -> bool:
-        """Whether models may search, after a short wait where that is about to be so."""
+    @property
+    def hint(self) -> dict[str, str] | None:
+        """Why models may not search, for a listing; None when they may."""
+
+    async def ready(self, snapshot: CatalogSnapshot) -> None:
+        """Wait, within bounds, until a search of this snapshot ranks by meaning."""
 
     async def find(
         self,

@@ -259,7 +259,7 @@ class Wrappers:
     def _search_hint(self) -> dict[str, str] | None:
         """Why search is hidden; None when it is offered."""
         search = self._services.search
-        return search.hint if search is not None else search_hint(0, None)
+        return search.hint if search is not None else search_hint()
 
     def _search(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
         search = self._services.search
@@ -283,6 +283,7 @@ class Wrappers:
         limit = min(prepared.get("limit", SEARCH_LIMIT), LARGEST_LIMIT)
 
         async def look() -> Answered:
+            await search.ready(run.snapshot)
             found = await search.find(run.snapshot, query, limit, [part.category.name for part in parts])
             payload = search_answer(found, self._answer_bytes)
             if payload["items"]:

@@ -1,15 +1,18 @@
 """The search of one session's catalog: which actions it covers, what of them has a vector, and who ranks.
 
 Invariants: an answer is about exactly the snapshot that was asked about, hidden categories left out; only the slices
-that moved are read again; no turn waits for a model to be loaded or for a long build, since what has no vector yet is
-found by its words; only local models are used unasked, and a provider only where the person built an index with it.
-Everything that takes long happens in threads, off the engine's loop.
+that moved are read again; whether models may search is decided by the settings and by what is installed or was built,
+never by how fast a machine embeds, so that a request is the same on every machine; no turn waits for the index, and a
+search for a bounded time, since what has no vector yet is found by its words; only local models are used unasked, and a
+provider only where the person built an index with it. Everything that takes long happens in threads, off the engine's
+loop.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Collection, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -20,9 +23,10 @@ from reyn_jupyter.catalog.visibility import is_search_available, search_hint
 from reyn_jupyter.config import Settings
 from reyn_jupyter.models.seam import ModelError
 from reyn_jupyter.search.background import FEW, Todo, Work
-from reyn_jupyter.search.coverage import Covering
+from reyn_jupyter.search.coverage import Coverage, Covering
 from reyn_jupyter.search.database import StoreError
 from reyn_jupyter.search.embedders.classes import Resolved
+from reyn_jupyter.search.embedders.protocol import EmbedderError
 from reyn_jupyter.search.embedders.serving import LocalEmbedder
 from reyn_jupyter.search.in_force import EmbeddingClassError, InForce
 from reyn_jupyter.search.progress import Progress
@@ -34,8 +38,9 @@ if TYPE_CHECKING:
     from reyn_jupyter.search.embedders.hosted import Wait
     from reyn_jupyter.search.index import Index
 
-PATIENCE = 1.5  # seconds that a first turn may wait; a small catalog takes half of that
-_FAILURES = (ModelError, StoreError, RuntimeError, ValueError, OSError, ImportError)
+WAIT = 30.0  # seconds that a search waits for the index: loading torch takes about ten, a small catalog one
+_LONGEST_NOTE = 300  # characters of a note in an answer
+_FAILURES = (EmbedderError, ModelError, StoreError, RuntimeError, ValueError, OSError, ImportError)
 
 
 class ActionEmbeddingIndex:
@@ -94,22 +99,27 @@ class ActionEmbeddingIndex:
 
     @property
     def offered(self) -> bool:
-        """Whether models may search: a class is in force, and at least one action has a vector."""
-        return is_search_available(self.vectors, self.resolved.in_force)
+        """Whether models may search: a local model lies on this machine, or a provider gave some action a vector."""
+        resolved = self.resolved
+        if resolved.kind == "local":
+            return is_search_available(resolved.in_force if resolved.at_hand else None, 0, local=True)
+        return is_search_available(resolved.in_force, self.vectors)
 
     @property
     def hint(self) -> dict[str, str] | None:
         """Why models cannot search, for a listing; None when they can."""
+        if self.offered:
+            return None
         resolved, now = self.resolved, self._covering.now
-        state = resolved.reason
-        if resolved.in_force is not None:
+        reason = resolved.reason
+        if resolved.kind == "local":
+            reason = f"{resolved.model} is not on this machine"
+        elif resolved.kind == "hosted":
             of = f"none of {len(now.records):,} actions" if now is not None else "no action"
-            state = f"{of} has a vector of class '{resolved.in_force}' yet"
-            if self._building is not None:
-                state += f" ({self._building})"
-            elif resolved.kind == "hosted":
-                state += "; %reyn embeddings build asks the provider for them"
-        return search_hint(self.vectors, resolved.in_force, state)
+            reason = f"{of} has a vector of class '{resolved.in_force}' yet"
+            building = f" ({self._building})" if self._building is not None else ""
+            reason += building or "; %reyn embeddings build asks the provider for them"
+        return search_hint(reason)
 
     def state(self) -> IndexState:
         """Where the index stands. Looks at the disk, never at the network."""
@@ -122,6 +132,7 @@ class ActionEmbeddingIndex:
             getattr(embedder, "served_by", None) or (resolved.model or "" if embedder is not None else ""),
             self.vectors,
             len(now.records) if now is not None else 0,
+            self.offered,
             str(path) if path is not None else "memory",
             self._store.size,
             self._building,
@@ -156,9 +167,10 @@ class ActionEmbeddingIndex:
         embedder = self._in_force.embedder
         coverage = self._covering.bring(snapshot, self._in_force.key)
         index = self._covering.index(coverage, embedder, final=self._building is None)
-        meaning, note = coverage.indexed > 0, ""
+        meaning, note = coverage.indexed > 0, self._lack(coverage)
         if meaning:
-            meaning, note = self._embeds(index, query, embedder)
+            meaning, unread = self._embeds(index, query, embedder)
+            note = unread or note
         if coverage.indexed and not meaning:
             index = self._covering.words(coverage, index)
         answer = index.answer(query, limit, categories=categories or None)
@@ -168,19 +180,32 @@ class ActionEmbeddingIndex:
             answer.weak,
             answer.nearest_categories,
             "hybrid" if meaning else "lexical",
-            note,
+            note[:_LONGEST_NOTE],
         )
+
+    def _lack(self, coverage: Coverage) -> str:
+        """Say what of a coverage has no vector yet, where that is about to change or went wrong; empty otherwise."""
+        if self.resolved.in_force is None or not coverage.missing:
+            return ""
+        building = (
+            "the index is still being built" if self._building is not None else self._notes.get("build", "")
+        )
+        if not coverage.vectors:
+            return f"Ranked by words alone: {building or 'no action has a vector yet'}."
+        if not building:
+            return ""
+        return f"{coverage.vectors:,} of {len(coverage.records):,} actions were ranked by meaning, too: {building}."
 
     def _embeds(self, index: Index, query: str, embedder: AnyEmbedder | None) -> tuple[bool, str]:
         """Whether the query has a vector now, and what to say where it has none."""
         if isinstance(embedder, LocalEmbedder) and not embedder.ready:
             embedder.load()
-            return False, "the embedding model is still being loaded"
+            return False, "Ranked by words alone: the embedding model is still being loaded."
         try:
             index.query_vector(query)
         except _FAILURES as error:
             self._notes["query"] = f"a query could not be embedded: {error}"
-            return False, self._notes["query"]
+            return False, f"Ranked by words alone: {self._notes['query']}"
         self._notes.pop("query", None)
         return True, ""
 
@@ -201,15 +226,25 @@ class ActionEmbeddingIndex:
         if self._work is None or not self._work.going_on:
             self._work = Work(self)
 
-    async def ready(self, snapshot: CatalogSnapshot, seconds: float = PATIENCE) -> bool:
-        """Begin, and wait a little where search may soon be on, so that a first turn has it already.
+    async def ready(self, snapshot: CatalogSnapshot, seconds: float = WAIT) -> None:
+        """Begin, and wait until a search of this snapshot ranks by meaning, for some seconds at most.
 
-        It waits for all of a small catalog, and for the first vectors of a large one.
+        It waits for all of a small catalog, for the first vectors of a large one, and for a local model to be loaded.
         """
-        self.begin(snapshot)
-        if self._work is not None:
-            await self._work.wait(seconds)
-        return self.offered
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                self.begin(snapshot)
+                if self._work is not None:
+                    await self._work.wait(self._wanted[0])
+                await self._load()
+
+    async def _load(self) -> None:
+        """Wait until a local model embeds without being loaded first; not where there is nothing to compare with."""
+        embedder = self._in_force.embedder
+        if isinstance(embedder, LocalEmbedder) and self.vectors and not embedder.ready:
+            loading = embedder.load()
+            if loading is not None:
+                await asyncio.wrap_future(loading)
 
     def todo(self, after: int) -> Todo | None:
         """What a build in the background is to do; None where there is nothing new since number `after`."""
@@ -220,8 +255,7 @@ class ActionEmbeddingIndex:
         coverage = self._covering.bring(snapshot, self._in_force.key)
         missing = len(coverage.missing)
         records = {record.digest: record for record in coverage.records} if missing else {}
-        slow = not getattr(embedder, "ready", False) or (missing > FEW and coverage.vectors > 0)
-        return Todo(number, self._store, embedder, records, missing, slow)
+        return Todo(number, self._store, embedder, records, missing, missing > FEW and coverage.vectors > 0)
 
     def prepare(self) -> None:
         """Make the index that the next search would wait for. May take seconds."""

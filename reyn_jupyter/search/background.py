@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import math
 import weakref
-from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -21,19 +21,25 @@ if TYPE_CHECKING:
     from reyn_jupyter.search.building import AnyEmbedder
     from reyn_jupyter.search.records import Record
 
-FEW = 64  # actions without a vector that a first turn may wait for
+FEW = 64  # actions without a vector that a search may wait for
 
 
 @dataclass(frozen=True)
 class Todo:
-    """What a build has to do. `number` is that of the snapshot it covers; `slow` says not to wait for it at all."""
+    """What a build has to do.
+
+    Attributes:
+        number: that of the snapshot it covers.
+        missing: how many of the `records` have no vector.
+        usable: whether enough have one for a search to go ahead meanwhile.
+    """
 
     number: int
     store: VectorStore
     embedder: AnyEmbedder
     records: dict[str, Record]
     missing: int
-    slow: bool
+    usable: bool
 
 
 class Indexed(Protocol):
@@ -60,49 +66,64 @@ class Work:
 
     Args:
         index: held weakly.
-
-    Attributes:
-        seen: set once nobody needs to wait any more: all of a small catalog has vectors, or the first of a large one.
     """
 
     def __init__(self, index: Indexed) -> None:
-        self.seen = asyncio.Event()
+        self._usable = _Usable()
         # Not within the context of whoever began it, which holds the settings of a run, and by them the session.
         self.task = asyncio.get_running_loop().create_task(
-            _catch_up(weakref.ref(index), self.seen), context=contextvars.Context()
+            _catch_up(weakref.ref(index), self._usable), context=contextvars.Context()
         )
 
     @property
     def going_on(self) -> bool:
         return not self.task.done() and self.task.get_loop() is asyncio.get_running_loop()
 
-    async def wait(self, seconds: float) -> None:
-        """Wait until `seen` is set, for some seconds at most."""
+    async def wait(self, number: int) -> None:
+        """Wait until a search of snapshot `number` can go ahead.
+
+        It can when all of a small catalog has vectors, or the first of a large one, or when the build ended.
+        """
         if self.going_on:
-            with suppress(TimeoutError):
-                async with asyncio.timeout(seconds):
-                    await self.seen.wait()
+            await self._usable.wait(number)
 
 
-async def _catch_up(held: weakref.ref[Indexed], seen: asyncio.Event) -> None:
+class _Usable:
+    """The newest snapshot, by its number, that a search need not wait for any more."""
+
+    def __init__(self) -> None:
+        self._number = 0.0
+        self._moved = asyncio.Event()
+
+    def reach(self, number: float) -> None:
+        self._number = max(self._number, number)
+        self._moved.set()
+
+    async def wait(self, number: int) -> None:
+        while self._number < number:
+            self._moved.clear()
+            await self._moved.wait()
+
+
+async def _catch_up(held: weakref.ref[Indexed], usable: _Usable) -> None:
     trouble, number = "", 0
     try:
         while (todo := await _next(held, number)) is not None:
             number = todo.number
-            if todo.slow:
-                seen.set()
+            if todo.usable:
+                usable.reach(number)
             if todo.missing:
-                await _build(held, seen, todo)
-            await _prepare(held, seen)
+                await _build(held, usable, todo)
+            await _prepare(held, usable, number)
     except BusyError as error:
         trouble = str(error)
     except Exception as error:  # noqa: BLE001 - nobody waits for it; the state tells, and search goes on by words
         trouble = f"the index could not be brought up to date: {error}"
     finally:
-        seen.set()
         if (index := held()) is not None:
             index.told(None)
             index.stood(trouble)
+        usable.reach(math.inf)
 
 
 async def _next(held: weakref.ref[Indexed], number: int) -> Todo | None:
@@ -110,15 +131,15 @@ async def _next(held: weakref.ref[Indexed], number: int) -> Todo | None:
     return await asyncio.to_thread(index.todo, number) if index is not None else None
 
 
-async def _prepare(held: weakref.ref[Indexed], seen: asyncio.Event) -> None:
+async def _prepare(held: weakref.ref[Indexed], usable: _Usable, number: int) -> None:
     """Nobody waits for it: who searches meanwhile waits for what is left of it."""
     if (index := held()) is not None:
         index.told(None)
-        seen.set()
+        usable.reach(number)
         await asyncio.to_thread(index.prepare)
 
 
-async def _build(held: weakref.ref[Indexed], seen: asyncio.Event, todo: Todo) -> None:
+async def _build(held: weakref.ref[Indexed], usable: _Usable, todo: Todo) -> None:
     from reyn_jupyter.search.building import build
 
     def tell(progress: Progress) -> None:
@@ -127,7 +148,7 @@ async def _build(held: weakref.ref[Indexed], seen: asyncio.Event, todo: Todo) ->
             raise asyncio.CancelledError
         index.told(progress)
         if progress.done and todo.missing > FEW:
-            seen.set()
+            usable.reach(todo.number)
 
     try:
         await build(todo.store, todo.embedder, todo.records, tell=tell, wait=False)

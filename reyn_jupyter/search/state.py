@@ -23,6 +23,7 @@ class IndexState:
         resolved: the class, or why there is none.
         served_by: who embeds now.
         vectors, actions: how many of the actions on offer have a vector.
+        offered: whether models may search.
         place, size: where the vectors lie ("memory" or a path), and their bytes on disk.
         building: how far a build of this session is; None when there is none.
         holder: another process that builds.
@@ -34,6 +35,7 @@ class IndexState:
     served_by: str = ""
     vectors: int = 0
     actions: int = 0
+    offered: bool = False
     place: str = "memory"
     size: int = 0
     building: Progress | None = None

@@ -30,6 +30,7 @@ T = TypeVar("T")
 Categories = str | Sequence[str] | None
 OnEvent = Callable[[Any], None] | None
 ROOM = 65_536  # bytes of one action that a search shows a person
+SEARCH_WAIT = 1.5  # seconds that a person's search waits for the index; words alone rank after that
 
 
 class AsyncSession:
@@ -87,12 +88,10 @@ class AsyncSession:
                 most = as_count("limit", limit, 10, smallest=1)
             except InvalidListingError as error:
                 return ActionTable(parts.redactor.value(error.payload), (), "search", str(query))
-            await parts.search.ready(snapshot)
+            await parts.search.ready(snapshot, SEARCH_WAIT)
             found = await parts.search.find(snapshot, wanted, most, chosen)
             keep_out_of_git(parts.root)
             payload = {**search_answer(found, most * ROOM), "ranking": found.ranking}
-            if found.note:
-                payload["note"] = found.note
             return ActionTable(payload, action_rows(parts, snapshot, payload), "search", query)
 
         return await _on_engine(work())

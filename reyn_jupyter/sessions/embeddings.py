@@ -112,6 +112,6 @@ def _place(state: IndexState) -> str:
 
 
 def _models(state: IndexState) -> str:
-    if not state.vectors:
+    if not state.offered:
         return "use list_actions; search_actions is hidden until an action has a vector"
     return "are offered search_actions from the start of a conversation on"

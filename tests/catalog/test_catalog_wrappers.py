@@ -88,19 +88,23 @@ def test_two_sets_of_definitions_share_nothing_that_can_be_changed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("vectors", "embedding_class", "available"),
-    [(1, "local-mini", True), (0, "local-mini", False), (1, None, False), (0, None, False)],
+    ("embedding_class", "vectors", "local", "available"),
+    [
+        ("light", 1, False, True),
+        ("light", 0, False, False),
+        ("local-mini", 0, True, True),
+        (None, 1, False, False),
+        (None, 0, True, False),
+    ],
 )
-def test_search_needs_a_class_and_a_vector(
-    vectors: int, embedding_class: str | None, available: bool
+def test_search_needs_a_class_and_a_vector_or_a_machine_that_makes_it(
+    embedding_class: str | None, vectors: int, local: bool, available: bool
 ) -> None:
-    assert is_search_available(vectors, embedding_class) is available
-    assert (search_hint(vectors, embedding_class) is None) is available
+    assert is_search_available(embedding_class, vectors, local=local) is available
 
 
 def test_the_hint_says_why_and_what_to_do() -> None:
-    hint = search_hint(0, None)
-    assert hint is not None
+    hint = search_hint()
     assert list(hint) == ["reason", "install", "status"]
     assert hint["install"] == "pip install 'reyn-jupyter[local-embed]'"
     assert hint["status"] == "%reyn embeddings status"

@@ -153,3 +153,32 @@ def test_keys_are_the_same_in_another_process_and_another_hash_seed(workspace: P
     """
     keys = {child(code, str(workspace), PYTHONHASHSEED=seed).stdout for seed in ("1", "2")}
     assert len(keys) == 1 and len(keys.pop().strip()) == 64
+
+
+def test_keys_do_not_depend_on_how_fast_a_machine_embeds(workspace: Path) -> None:
+    """Search is offered where a model is at hand, and its answer waits for the index that it is made from."""
+    from e2e_support import child
+
+    code = """
+        import sys, time
+        from pathlib import Path
+        from e2e_support import scripted
+        from reyn_jupyter.models.scripted import call
+        from reyn_jupyter.search.embedders.packaged import PackagedMiniLM
+
+        embed = PackagedMiniLM.embed
+
+        def late(self, texts):
+            time.sleep(float(sys.argv[2]))
+            return embed(self, texts)
+
+        PackagedMiniLM.embed = late
+        search = call("search_actions", query="amend part of a document")
+        s, model = scripted(Path(sys.argv[1]), search, "ok", tier="light")
+        s.ask("go")
+        print(*(request.key for request in model.requests), "search_actions" in model.requests[0].tools.names)
+    """
+    said = [child(code, str(workspace), seconds) for seconds in ("0", "1.6")]
+    assert [each.stderr for each in said] == ["", ""]
+    first, second = (each.stdout.split() for each in said)
+    assert first == second and len(first) == 3 and first[-1] == "True"

@@ -15,6 +15,7 @@ from search.action_indexes import ENGINE, LITTLE, LOCAL, built, configured, foun
 from search.embedding_server import EmbeddingServer, Failure
 
 from reyn_jupyter.catalog.action import Entry
+from reyn_jupyter.catalog.search import Found
 from reyn_jupyter.models.seam import ModelError
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.search.database import NAME
@@ -23,32 +24,53 @@ from reyn_jupyter.search.in_force import EmbeddingClassError
 # The background
 
 
-def test_a_first_turn_waits_a_moment_for_a_small_catalog() -> None:
+def test_a_search_waits_for_all_of_a_small_catalog() -> None:
+    index = ActionEmbeddingIndex(LOCAL, None)
+    run(index.ready(LITTLE, 120.0))
+    answer = found(index, LITTLE, "mail")
+    assert (index.vectors, answer.ranking, answer.note) == (len(LITTLE), "hybrid", "")
+
+
+def test_it_waits_for_what_came_while_a_build_was_under_way() -> None:
+    index = ActionEmbeddingIndex(LOCAL, None)
+    later = LITTLE.replace("skill", [Entry("water_plants", "Irrigates the greenhouse.", schema())])
+
+    async def turns() -> Found:
+        await asyncio.gather(index.ready(LITTLE, 120.0), index.ready(later, 120.0))
+        return await index.find(later, "irrigation")
+
+    answer = run(turns())
+    assert (names(answer), answer.ranking, index.vectors) == (["skill__water_plants"], "hybrid", 1)
+
+
+def test_a_search_that_would_wait_too_long_is_answered_by_words_and_says_so() -> None:
     index = ActionEmbeddingIndex(LOCAL, None)
 
-    async def turn() -> bool:
-        await index.ready(LITTLE, 120.0)
-        return index.offered
+    async def turn() -> Found:
+        await index.ready(LITTLE, 0.0)
+        return await index.find(LITTLE, "mail")
 
-    assert run(turn())
+    answer = run(turn())
+    assert index.offered and names(answer)[0] == "skill__post_letter"
+    assert answer.ranking == "lexical" and "Ranked by words alone" in answer.note
+    run(index.clear())
 
 
 def test_it_does_not_wait_for_a_large_one() -> None:
     index = ActionEmbeddingIndex(LOCAL, None)
 
-    async def turn() -> tuple[int, str]:
+    async def turn() -> tuple[int, Found]:
         await index.ready(of_size(300), 60.0)
         early = index.vectors
-        assert index.offered
         answer = await index.find(of_size(300), "report")
         work = index._work
         assert work is not None and work.going_on
         work.task.cancel()
         await asyncio.wait([work.task])
-        return early, answer.ranking
+        return early, answer
 
-    early, _ = run(turn())
-    assert early < 300
+    early, answer = run(turn())
+    assert early < 300 and answer.ranking == "hybrid" and "still being built" in answer.note
 
 
 def test_a_build_ends_with_the_session_that_began_it() -> None:
@@ -57,7 +79,7 @@ def test_a_build_ends_with_the_session_that_began_it() -> None:
         index.begin(of_size(2_000))
         work = index._work
         assert work is not None
-        await work.seen.wait()
+        await work.wait(1)
         del index
         gc.collect()
         await asyncio.wait([work.task], timeout=120)
@@ -163,7 +185,7 @@ def test_a_class_swap_builds_anew_and_drops_the_old_vectors(
     assert len(local._store.counts()) == 1
     index = make()
     assert not index.offered and found(index, LITTLE, "mail").ranking == "lexical"
-    assert local.offered, "until the new index is complete the old one stays"
+    assert local.vectors, "until the new index is complete the old one stays"
     run(index.build(LITTLE))
     assert [key.startswith("litellm:") for key in index._store.counts()] == [True]
 
@@ -190,13 +212,13 @@ def test_a_damaged_index_is_built_afresh_and_says_so(tmp_path: Path) -> None:
     built(folder=tmp_path)._store.close()
     (tmp_path / NAME).write_bytes(os.urandom(50_000))
     index = ActionEmbeddingIndex(LOCAL, tmp_path)
-    assert not index.offered and found(index, LITTLE, "mail").ranking == "lexical"
+    assert not index.vectors and found(index, LITTLE, "mail").ranking == "lexical"
     run(index.build(LITTLE))
-    assert index.offered and found(index, LITTLE, "mail").ranking == "hybrid"
+    assert index.vectors and found(index, LITTLE, "mail").ranking == "hybrid"
     assert any("built afresh" in note for note in index.state().notes)
 
 
-def test_clearing_hides_search_again(tmp_path: Path) -> None:
+def test_after_clearing_words_alone_rank(tmp_path: Path) -> None:
     index = built(folder=tmp_path)
     assert run(index.clear()) == 3
-    assert not index.offered and found(index, LITTLE, "mail").ranking == "lexical"
+    assert not index.vectors and found(index, LITTLE, "mail").ranking == "lexical"

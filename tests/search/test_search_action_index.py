@@ -10,7 +10,7 @@ from catalog.catalog_samples import of_size, published, schema, skill_category
 from hypothesis import given
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
-from search.action_indexes import LITTLE, LOCAL, SPEAKING, WORDS, built, found, names, run
+from search.action_indexes import LITTLE, LOCAL, SPEAKING, WORDS, built, configured, found, names, run
 
 from reyn_jupyter.catalog.action import Category, Entry
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
@@ -78,11 +78,18 @@ def test_any_text_is_a_query(query: str) -> None:
 # Meaning
 
 
-def test_it_is_offered_as_soon_as_an_action_has_a_vector() -> None:
+def test_it_is_offered_before_any_action_has_a_vector_where_a_model_lies_on_this_machine() -> None:
     index = ActionEmbeddingIndex(LOCAL, None)
-    assert not index.offered and index.hint is not None and "local-mini" in index.hint["reason"]
+    assert index.offered and index.vectors == 0 and index.hint is None
     run(index.build(LITTLE))
     assert index.offered and index.vectors == 3 and index.hint is None
+
+
+def test_it_is_hidden_where_the_model_does_not_lie_on_this_machine(tmp_path: Path) -> None:
+    index = ActionEmbeddingIndex(configured("mine", mine=f"sentence-transformers/{tmp_path}/none"), None)
+    assert not index.offered and index.hint is not None
+    run(index.ready(LITTLE, 60.0))
+    assert not index.offered and found(index, LITTLE, "mail").ranking == "lexical"
 
 
 def test_meaning_finds_what_no_word_does() -> None:
@@ -127,7 +134,7 @@ def test_only_what_is_new_is_embedded_and_a_name_that_comes_back_finds_its_vecto
 def test_equal_actions_of_different_sessions_share_their_vectors(tmp_path: Path) -> None:
     built(folder=tmp_path)
     other = ActionEmbeddingIndex(LOCAL, tmp_path)
-    assert other.offered, "an index that was built before is offered at once"
+    assert other.vectors, "an index that was built before serves at once"
     assert found(other, LITTLE, "mail").ranking == "hybrid" and other.vectors == 3
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from support.waiting import PATIENCE
 
 from reyn_jupyter.config import Settings
 from reyn_jupyter.search.embedders.classes import Machine, Resolved, resolve
@@ -158,9 +159,9 @@ def test_a_lot_of_texts_load_it_and_from_then_on_it_serves() -> None:
     light, heavy = Counting(), Counting()
     embedder = serving(light, heavy)
     embedder.expect(MUCH)
-    thread = embedder.load()
-    assert thread is not None
-    thread.join()
+    loading = embedder.load()
+    assert loading is not None
+    loading.result(PATIENCE)
     assert embedder.served_by == "sentence-transformers"
     embedder.embed(["a"])
     assert heavy.asked[-1] == ["a"] and not light.asked
@@ -170,9 +171,9 @@ def test_where_loading_fails_the_packaged_weights_go_on() -> None:
     light = Counting()
     embedder = serving(light, ImportError("no torch"))
     embedder.expect(MUCH)
-    thread = embedder.load()
-    assert thread is not None
-    thread.join()
+    loading = embedder.load()
+    assert loading is not None
+    loading.result(PATIENCE)
     assert embedder.embed(["a"]).shape == (1, 2) and embedder.served_by == "packaged weights"
 
 

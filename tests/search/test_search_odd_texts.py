@@ -99,7 +99,7 @@ def test_a_catalog_of_none_and_of_one() -> None:
         LITTLE.replace("skill", []),
         LITTLE.replace("skill", [Entry("water", "Waters plants.", schema())]),
     )
-    assert run(index.build(none)) == 0 and found(index, none, "water").hits == () and not index.offered
+    assert run(index.build(none)) == 0 and found(index, none, "water").hits == () and not index.vectors
     assert run(index.build(one)) == 1 and names(found(index, one, "irrigate the greenhouse")) in (
         [],
         ["skill__water"],
@@ -117,7 +117,7 @@ def test_the_file_of_a_newer_version_is_left_alone_and_search_goes_on(tmp_path: 
     db.close()
     before = (tmp_path / NAME).read_bytes()
     index = ActionEmbeddingIndex(LOCAL, tmp_path)
-    assert not index.offered and found(index, LITTLE, "mail").ranking == "lexical"
+    assert not index.vectors and found(index, LITTLE, "mail").ranking == "lexical"
     assert any("newer reyn-jupyter" in note and "in memory" in note for note in index.state().notes)
     assert run(index.build(LITTLE)) == 3 and found(index, LITTLE, "mail").ranking == "hybrid"
     assert (tmp_path / NAME).read_bytes() == before
@@ -161,7 +161,7 @@ def test_a_catalog_that_changes_while_it_is_built_ends_with_what_it_is_then(tmp_
     async def turn() -> None:
         index.begin(before)
         assert index._work is not None
-        await index._work.seen.wait()
+        await index._work.wait(1)
         index.begin(after)
         await index._work.task
 

@@ -117,7 +117,7 @@ def test_the_index_of_a_session_is_made_in_the_background_and_not_by_its_first_s
     index = ActionEmbeddingIndex(LOCAL, tmp_path)
 
     async def turn() -> None:
-        assert await index.ready(LITTLE, 60.0)
+        await index.ready(LITTLE, 60.0)
         assert index._work is not None
         await index._work.task
 

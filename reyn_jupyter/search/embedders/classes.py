@@ -69,6 +69,15 @@ class Resolved:
         """The class that search by meaning stands on; None where it is off."""
         return self.name if self.kind in ("local", "hosted") else None
 
+    @property
+    def at_hand(self) -> bool:
+        """Whether the model of a local class lies on this machine."""
+        from reyn_jupyter.search.embedders.identity import is_on_this_machine
+
+        if self.kind != "local" or self.model is None:
+            return False
+        return (self.machine.packaged and self.model == MINI) or is_on_this_machine(self.model)
+
     def embedder(
         self,
         wait: Wait | None = None,

@@ -60,6 +60,12 @@ def folder_of(model: str) -> Path | None:
     return next((Path(each).parent for each in found if isinstance(each, str)), None)
 
 
+def is_on_this_machine(model: str) -> bool:
+    """Return whether a model lies in its folder or in the cache, as far as that shows without loading it."""
+    folder = folder_of(model)
+    return folder is not None and not key_of(model).endswith(f"@{UNKNOWN}")
+
+
 def key_of(model: str) -> str:
     """What the vectors of a model belong to. Takes some milliseconds at first, then a look at the folder.
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ class LocalEmbedder:
         self._light, self._heavy = light, heavy
         self._made: Embedder | None = None
         self._loaded: Embedder | None = None
-        self._loading: threading.Thread | None = None
+        self._loading: Future[None] | None = None
         self._failure: Exception | None = None
         self._lock = threading.RLock()
         self._known: OrderedDict[str, Floats] = OrderedDict()
@@ -73,15 +74,22 @@ class LocalEmbedder:
         if self._heavy is not None and (self._light is None or records >= MUCH):
             self.load()
 
-    def load(self) -> threading.Thread | None:
-        """Begin to load the heavy way in a thread, once; that thread, or None where there is no such way."""
+    def load(self) -> Future[None] | None:
+        """Begin to load the heavy way in a thread, once.
+
+        Returns:
+            Done when it was tried; cannot be cancelled. None where there is no such way.
+        """
         with self._lock:
             if self._heavy is not None and self._loading is None:
-                self._loading = threading.Thread(target=self._load, name="reyn-embedder-load", daemon=True)
-                self._loading.start()
+                self._loading = Future()
+                self._loading.set_running_or_notify_cancel()
+                threading.Thread(
+                    target=self._load, args=(self._loading,), name="reyn-embedder-load", daemon=True
+                ).start()
             return self._loading
 
-    def _load(self) -> None:
+    def _load(self, loading: Future[None]) -> None:
         assert self._heavy is not None
         try:
             made = self._heavy()
@@ -90,6 +98,8 @@ class LocalEmbedder:
             self._failure = error
         else:
             self._loaded = made
+        finally:
+            loading.set_result(None)
 
     def embed(self, texts: Sequence[str]) -> Floats:
         """One row of length 1 for each text. Raises what the model raises that cannot be loaded."""
@@ -115,9 +125,9 @@ class LocalEmbedder:
 
     def _serving(self) -> Embedder:
         if self._loaded is None and self._light is None:
-            thread = self.load()
-            if thread is not None:
-                thread.join()
+            loading = self.load()
+            if loading is not None:
+                loading.result()
             if self._loaded is None and self._failure is not None:
                 raise self._failure
         if self._loaded is not None:
