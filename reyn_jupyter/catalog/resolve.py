@@ -20,7 +20,7 @@ from reyn_jupyter.catalog.unknown import NO_SEPARATOR, UnknownActionError, unkno
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from reyn_jupyter.catalog.action import Action
+    from reyn_jupyter.catalog.action import Action, Arguments, Tool
     from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 
 __all__ = [
@@ -29,6 +29,7 @@ __all__ = [
     "ResolvedAction",
     "ToolRegistry",
     "UnknownActionError",
+    "bind",
     "find",
     "resolve",
 ]
@@ -73,6 +74,23 @@ def resolve(snapshot: CatalogSnapshot, name: ActionName | str, args: Mapping[str
     action = find(snapshot, name)
     entries = snapshot.slices[action.name.category].by_entry
     return snapshot.tables.resolve(action.name, args, entries.keys())
+
+
+def bind(snapshot: CatalogSnapshot, action: Action, args: Mapping[str, object]) -> tuple[Tool, Arguments]:
+    """Return what runs for an action that `find` gave, and the arguments that it gets.
+
+    Args:
+        snapshot: the one that the action is of.
+        args: the caller's arguments, validated with the action's schema (`arguments.prepare`).
+
+    Raises:
+        CatalogError: the category's own transform failed.
+    """
+    rule = snapshot.tables.rule(action.name)
+    if rule is None:
+        raise CatalogError(action.name.category, f"it has no rule for {quoted(action.name.text)}")
+    target = rule.apply(action.name, args)
+    return snapshot.tools[target.target_tool_name], target.target_args
 
 
 def _malformed(snapshot: CatalogSnapshot, text: str) -> UnknownActionError:

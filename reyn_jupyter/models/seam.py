@@ -152,6 +152,11 @@ class Request:
     def key(self) -> str:
         return hashlib.sha256("".join(self.components.values()).encode()).hexdigest()
 
+    def tokens_beside(self, start: int, stop: int) -> int:
+        """Return the estimated tokens of the tools and of all messages but ``messages[start:stop]``."""
+        messages = (*self.messages[:start], *self.messages[stop:])
+        return sum(message.tokens for message in messages) + self.tools.tokens
+
     @property
     def wire(self) -> dict[str, Any]:
         """The request as plain JSON, as a model in another process would get it."""

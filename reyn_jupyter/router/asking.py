@@ -21,7 +21,6 @@ from reyn_jupyter.router.budget import Budget
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.router.replies import readable
 from reyn_jupyter.router.surface import Offer, offer
-from reyn_jupyter.runtime.engine import publisher
 from reyn_jupyter.runtime.events import ModelReplied, ModelRequested, RunStatus
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import Services
@@ -36,14 +35,25 @@ class Delta:
     text: str
 
 
+@dataclass(frozen=True)
+class Reply:
+    """A model's reply: as it came, for what runs (so that a file gets the very bytes), and what is kept of it."""
+
+    raw: Response
+    kept: Response  # redacted
+
+
 @dataclass
-class Gathered:
-    """What a turn has gathered: its messages, how far its requests were logged, how it ends."""
+class TurnState:
+    """What a turn has gathered: its messages, how far its requests were logged, how it ends.
+
+    `base` is the index of its first message in a request, `pending` its tool calls without a result, `answer` redacted.
+    """
 
     messages: list[Message]
     base: int = 1
     step: int = 0
-    pending: tuple[ToolCall, ...] = ()
+    pending: list[ToolCall] = field(default_factory=list)
     logged: int = 0
     status: RunStatus = "ok"
     answer: str = ""
@@ -83,6 +93,9 @@ class Asking:
         self._uses = uses or {}
         self._parameters = parameters or {}
         self._repeat = repeat
+        self._limits = services.settings().router.limits
+        self._retries: list[Retry] = []
+        self._patient = RetryingModel(model, retries=self._limits.retries, on_retry=self._retries.append)
 
     def offer(self, run: Run) -> Offer:
         names = run.discovery.names if self._behaviour.constrain_names else ()
@@ -147,14 +160,14 @@ class Asking:
 
     async def ask(
         self,
-        state: Gathered,
+        state: TurnState,
         messages: Sequence[Message],
         made: Offer,
         choice: str,
         run: Run,
         budget: Budget,
         not_forced: str | None = None,
-    ) -> Response:
+    ) -> Reply:
         """One call of the model, with retries, recorded before it goes out and when it came back.
 
         Args:
@@ -164,25 +177,22 @@ class Asking:
         Raises:
             ModelError: it failed for good.
         """
-        limits = self._services.settings().router.limits
         request = Request(
             self._model.label,
             tuple(messages),
             made.tools,
             choice,
             self._parameters,
-            limits.model_timeout,
+            self._limits.model_timeout,
             self._repeat,
         )
         self._log_request(state, request, made, run, not_forced)
-        publish = publisher()
-        step = state.step
-        on_text = (lambda piece: publish(Delta(step, piece))) if publish else None
+        publish, step = run.log.listener, state.step
+        on_text = (lambda piece: publish(Delta(step, piece))) if publish is not None else None
         began = time.perf_counter()
-        attempts: list[Retry] = []
-        model = RetryingModel(self._model, retries=limits.retries, on_retry=attempts.append)
+        self._retries.clear()
         try:
-            response = readable(await model.complete(request, on_text))
+            response = readable(await self._patient.complete(request, on_text))
         except ModelError as error:
             run.log.append(
                 ModelReplied(
@@ -190,27 +200,28 @@ class Asking:
                     at=time.time(),
                     key=request.key,
                     seconds=time.perf_counter() - began,
-                    retries=len(attempts),
+                    retries=len(self._retries),
                     error=self._services.redactor.text(error.message),
                     error_kind=error.kind,
                 )
             )
             raise
-        shown = self.redacted(response)
-        run.log.append(_replied(step, request, shown, time.perf_counter() - began, len(attempts)))
+        kept = self._redacted(response)
+        run.log.append(_replied(step, request, kept, time.perf_counter() - began, len(self._retries)))
         budget.spend(response)
-        return response
+        return Reply(response, kept)
 
-    def redacted(self, response: Response) -> Response:
-        """What is kept of a reply. What runs is the reply as it came, so that a file gets the very bytes."""
-        redact = self._services.redactor.text
-        calls = tuple(
-            ToolCall(call.id, redact(call.name), redact(call.arguments)) for call in response.tool_calls
-        )
-        return replace(response, text=redact(response.text), tool_calls=calls)
+    def _redacted(self, response: Response) -> Response:
+        calls = response.tool_calls
+        held = (response.text, *(text for call in calls for text in (call.name, call.arguments)))
+        text, *texts = redacted = self._services.redactor.value(held)
+        if redacted is held:
+            return response
+        pairs = zip(calls, texts[::2], texts[1::2], strict=True)
+        return replace(response, text=text, tool_calls=tuple(ToolCall(c.id, n, a) for c, n, a in pairs))
 
     def _log_request(
-        self, state: Gathered, request: Request, made: Offer, run: Run, not_forced: str | None
+        self, state: TurnState, request: Request, made: Offer, run: Run, not_forced: str | None
     ) -> None:
         conversation = self._conversation
         new = list(request.messages[state.base + state.logged :])
@@ -238,11 +249,10 @@ class Asking:
                 tool_specs=specs,
                 tool_choice=request.tool_choice,
                 not_forced=not_forced,
-                parameters=self._services.redactor.value(dict(request.parameters)),
-                estimated_tokens=self._conversation.tokens
-                + sum(message.tokens for message in request.messages[state.base :])
-                + request.messages[0].tokens
-                + request.tools.tokens,
+                parameters=self._services.redactor.value(dict(request.parameters))
+                if self._parameters
+                else {},
+                estimated_tokens=conversation.tokens + request.tokens_beside(1, state.base),
                 repeat=request.repeat,
             )
         )

@@ -149,8 +149,8 @@ class Conversation:
 
     @property
     def call_ids(self) -> frozenset[str]:
-        """The ids of tool calls in it, those of turns that still go on among them."""
-        return self._facts.call_ids | self.reserved
+        """The ids of tool calls in its turns; those of turns that still go on are `reserved`."""
+        return self._facts.call_ids
 
     def messages(self) -> list[Message]:
         return [message for turn in self.turns for message in turn.messages]

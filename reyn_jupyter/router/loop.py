@@ -14,18 +14,19 @@ from typing import Any
 
 from reyn_jupyter.models.seam import Message, Model, ModelError
 from reyn_jupyter.outputs.encoding import clean
-from reyn_jupyter.router.asking import Asking, Gathered
+from reyn_jupyter.router.asking import Asking, TurnState
 from reyn_jupyter.router.behaviour import Behaviour
 from reyn_jupyter.router.budget import Budget
-from reyn_jupyter.router.calls import Calls
 from reyn_jupyter.router.conversation import Conversation, Turn
 from reyn_jupyter.router.surface import Offer
+from reyn_jupyter.router.tool_calls import ToolCalls
 from reyn_jupyter.runtime.errors import text_of
 from reyn_jupyter.runtime.events import ActionFinished, RunEnded
 from reyn_jupyter.runtime.invoke import Invoker
 from reyn_jupyter.runtime.run import LimitReachedError, Run
 from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.runtime.usage import Use
+from reyn_jupyter.runtime.wrappers import Wrappers
 
 EMPTY_NUDGE = "(Your last reply was empty. Answer the question now, or call a tool.)"
 CUT_OFF = "the model's answer was cut off at its output limit (max_tokens, under the model's parameters)"
@@ -73,7 +74,7 @@ class RouterLoop:
         self._asking = Asking(
             services, model, conversation, behaviour, uses=uses, parameters=parameters, repeat=repeat
         )
-        self._calls = Calls(services, invoker, conversation, self._asking, refresh)
+        self._calls = ToolCalls(Wrappers(services, invoker), conversation, refresh)
 
     async def turn(
         self,
@@ -97,7 +98,7 @@ class RouterLoop:
         history = self._conversation.messages()
         run.within_budget = budget.check
         message = Message("user", self._services.redactor.text(clean(text)))
-        state = Gathered([message], base=1 + len(history), notes=list(notes))
+        state = TurnState([message], base=1 + len(history), notes=list(notes))
         try:
             await self._steps(state, history, run, budget)
         except asyncio.CancelledError:
@@ -129,7 +130,7 @@ class RouterLoop:
         run.discovery.gate = self._behaviour.discovery == "gate" and surface == "universal"
         return replace(self._behaviour, surface=surface)
 
-    async def _steps(self, state: Gathered, history: list[Message], run: Run, budget: Budget) -> None:
+    async def _steps(self, state: TurnState, history: list[Message], run: Run, budget: Budget) -> None:
         limits = self._services.settings().router.limits
         self._decide_search()
         made = self._asking.offer(run)
@@ -145,20 +146,20 @@ class RouterLoop:
             choice, not_forced = ("auto", forced) if refused else (forced or "auto", None)
             messages = [system, *history, *state.messages]
             try:
-                response = await self._asking.ask(state, messages, made, choice, run, budget, not_forced)
+                reply = await self._asking.ask(state, messages, made, choice, run, budget, not_forced)
             except ModelError as error:
                 if choice == "auto" or error.kind != "tool_choice":
                     raise
                 self._unforced.add(self._asking.model)  # the next call leaves the choice to the model
                 most += 1  # this one it never got
                 continue
-            if response.tool_calls:
-                await self._calls.run(state, response, made, run, limits.calls_per_completion)
+            if reply.raw.tool_calls:
+                await self._calls.run(state, reply, made.encoder, run, limits.calls_per_completion)
                 if self._behaviour.constrain_names:
                     made = self._asking.offer(run)
-            elif response.text.strip():
-                self._answered(state, response.text)
-                if response.finish_reason == "length":
+            elif reply.raw.text.strip():
+                _set_answer(state, reply.kept.text)
+                if reply.raw.finish_reason == "length":
                     state.notes.append(CUT_OFF)
                 return
             elif nudged:
@@ -178,7 +179,7 @@ class RouterLoop:
         if self._conversation.search is None:
             self._conversation.search = search is not None and search.offered
 
-    def _forced(self, state: Gathered, run: Run, made: Offer) -> str | None:
+    def _forced(self, state: TurnState, run: Run, made: Offer) -> str | None:
         """The tool that the next reply is to call, until there was a reply; None where the model is free."""
         forced = self._behaviour.discovery == "forced" and made.surface == "universal"
         unanswered = len(state.messages) == 1
@@ -186,7 +187,7 @@ class RouterLoop:
 
     async def _close(
         self,
-        state: Gathered,
+        state: TurnState,
         history: list[Message],
         system: Message,
         made: Offer,
@@ -199,22 +200,16 @@ class RouterLoop:
         state.step += 1
         nudge = Message("user", CLOSING_NUDGE.format(limit=limit))
         messages = [system, *history, *state.messages, nudge]
-        response = await self._asking.ask(state, messages, made, "none", run, budget)
+        reply = await self._asking.ask(state, messages, made, "none", run, budget)
         why = "not run: this was the closing call, which has no tools"
-        self._calls.refuse_all(response.tool_calls, run, state.step, why)
+        self._calls.refuse_all(reply.raw.tool_calls, run, state.step, why)
         state.status = "limit"
         state.notes.append(
             f"the limit of {limit} model calls was reached (router.limits.max_steps, or --max-steps)"
         )
-        self._answered(
-            state, response.text.strip() or f"Stopped after {limit} model calls without an answer."
-        )
+        _set_answer(state, reply.kept.text.strip() or f"Stopped after {limit} model calls without an answer.")
 
-    def _answered(self, state: Gathered, answer: str) -> None:
-        state.answer = answer
-        state.messages.append(Message("assistant", self._services.redactor.text(answer)))
-
-    def _interrupted(self, state: Gathered, run: Run) -> None:
+    def _interrupted(self, state: TurnState, run: Run) -> None:
         self._calls.settle(
             state, run, "interrupted by the person before it ran", "Ask before you run it again."
         )
@@ -230,7 +225,7 @@ class RouterLoop:
         state.hint = "The partial run is kept: %reyn trace shows it, %reyn undo restores changed files."
 
     def _end(
-        self, state: Gathered, run: Run, text: str, budget: Budget, cell: str | None, at: int | None
+        self, state: TurnState, run: Run, text: str, budget: Budget, cell: str | None, at: int | None
     ) -> None:
         self._calls.settle(state, run, "not run: the turn ended", "")
         redact = self._services.redactor.text
@@ -259,7 +254,7 @@ class RouterLoop:
                 run=run.id,
                 at=time.time(),
                 status=state.status,
-                answer=redact(state.answer),
+                answer=state.answer,
                 error=redact(state.error) if state.error else None,
                 hint=redact(state.hint) if state.hint else None,
                 notes=(*state.notes, *((run.log.problem,) if run.log.problem else ())),
@@ -267,3 +262,9 @@ class RouterLoop:
             )
         )
         run.log.close()
+
+
+def _set_answer(state: TurnState, answer: str) -> None:
+    """End a turn with an answer, which is redacted."""
+    state.answer = answer
+    state.messages.append(Message("assistant", answer))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from reyn_jupyter.models.seam import Response, ToolCall
@@ -25,26 +25,34 @@ _HEAD = 200  # characters of unreadable arguments that stay
 
 def readable(response: Response) -> Response:
     """The reply with surrogate halves, which a stream can tear apart, joined again or replaced."""
+    texts = (response.text, *(text for call in response.tool_calls for text in (call.name, call.arguments)))
+    if all(map(str.isascii, texts)):
+        return response
     calls = tuple(ToolCall(call.id, clean(call.name), clean(call.arguments)) for call in response.tool_calls)
     return replace(response, text=clean(response.text), tool_calls=calls)
 
 
-def distinct(calls: Sequence[ToolCall], taken: Collection[str]) -> tuple[ToolCall, ...]:
+def distinct(calls: Sequence[ToolCall], *taken: Container[str]) -> tuple[ToolCall, ...]:
     """The calls with ids of their own; `taken` are those of the conversation so far.
 
     >>> [call.id for call in distinct([ToolCall("a", "f", "{}"), ToolCall("a", "f", "{}")], set())]
     ['a', 'a-2']
     """
-    seen = set(taken)
+    own: set[str] = set()
+    seen = (own, *taken)
+
+    def known(identity: str) -> bool:
+        return any(identity in ids for ids in seen)
+
     found = []
     for number, call in enumerate(calls, start=1):
         identity = call.id
-        if not _ID.fullmatch(identity) or identity in seen:
+        if not _ID.fullmatch(identity) or known(identity):
             base = identity if _ID.fullmatch(identity) else "call"
-            while (identity := f"{base}-{number}") in seen:
+            while known(identity := f"{base}-{number}"):
                 number += len(calls)
             call = replace(call, id=identity)
-        seen.add(identity)
+        own.add(identity)
         found.append(call)
     return tuple(found)
 

@@ -43,7 +43,7 @@ class Gate:
         """What the rules alone say."""
         # A person who is asked has not consented by calling.
         actor = "model" if run.ask is not None and run.actor == "person" else run.actor
-        return self._policy().decide(str(action.name), action.purity, effects, actor, run.approve)
+        return self._policy().decide(action.name.text, action.purity, effects, actor, run.approve)
 
     async def settle(
         self,
@@ -58,16 +58,18 @@ class Gate:
         """The last word, the person's where the rules ask; it is recorded."""
         if verdict.decision == "ask":
             verdict = await self._consent(effects, tool, args, context, run)
-        redact = context.services.redactor.text
+        targets, pattern = tuple(map(str, effects)), verdict.pattern or None
+        if targets or pattern:
+            targets, pattern = context.services.redactor.value((targets, pattern))
         run.log.append(
             PermissionDecided(
                 call=call,
                 at=time.time(),
-                name=str(context.name),
-                effects=tuple(redact(str(effect)) for effect in effects),
+                name=context.name.text,
+                effects=targets,
                 decision="allowed" if verdict.decision == "allow" else "denied",
                 by=verdict.by,
-                pattern=redact(verdict.pattern) if verdict.pattern else None,
+                pattern=pattern,
             )
         )
         return verdict
@@ -77,7 +79,7 @@ class Gate:
     ) -> Verdict:
         if not run.attended and run.ask is None:
             return Verdict("deny", "nobody", IN_BACKGROUND)
-        name, redactor = str(context.name), context.services.redactor
+        name, redactor = context.name.text, context.services.redactor
         preview = tool.preview(args, context) if tool.preview else None
         pattern = suggest_pattern(name, effects)
         text = question(name, effects, redactor.masked(preview) if preview else None)

@@ -11,13 +11,13 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any, cast
 
 from reyn_jupyter.catalog.action import Action, Tool
 from reyn_jupyter.catalog.arguments import invalid_arguments, prepare
-from reyn_jupyter.catalog.resolve import UnknownActionError, find, resolve
+from reyn_jupyter.catalog.resolve import bind
 from reyn_jupyter.guard.permissions import Policy, Verdict
 from reyn_jupyter.models.seam import canonical
 from reyn_jupyter.runtime.consent import Answer, Question
@@ -52,6 +52,10 @@ class ActionCall:
     given: Any = None
     flags: tuple[Flag, ...] = ()
     step: int = 0
+
+    def meaning(self, name: str, args: Any = None, flags: tuple[Flag, ...] = ()) -> ActionCall:
+        """Return the call with the action that it means."""
+        return ActionCall(self.id, name, args, self.wrapper, self.given, flags, self.step)
 
 
 @dataclass(frozen=True)
@@ -99,28 +103,31 @@ class Invoker:
         self._enter = enter
         self._delivery = Delivery(services)
 
-    def plan(self, call: ActionCall, run: Run) -> Planned:
-        """Parse, resolve, check visibility and arguments. Changes nothing; never raises."""
-        try:
-            action = find(run.snapshot, call.name)
-        except UnknownActionError as error:
-            return self.answer(call, run, Answered(error.payload, error.problem))
-        prepared = prepare(action.input_schema, call.args, forgive=self._services.settings().router.forgive)
+    def plan(self, call: ActionCall, action: Action, run: Run) -> Planned:
+        """Check the arguments of a call of an action on offer. Changes nothing; never raises.
+
+        Args:
+            call: as it came, with its name resolved to the action.
+            action: of the run's snapshot now.
+        """
+        settings, redactor = self._services.settings(), self._services.redactor
+        prepared = prepare(action.input_schema, call.args, forgive=settings.router.forgive)
         flags = (*call.flags, *cast("tuple[Flag, ...]", prepared.flags))
         if prepared.invalid:
             payload = invalid_arguments(action, prepared.invalid)
             return self.answer(
-                replace(call, flags=flags), run, Answered(payload, "invalid", str(action.name))
+                replace(call, flags=flags), run, Answered(payload, "invalid", action.name.text)
             )
+        given, inner = redactor.value((call.given, prepared.args))
         resolved = ActionResolved(
             call=call.id,
             step=call.step,
             at=time.time(),
             actor=run.actor,
             wrapper=call.wrapper,
-            arguments=self._services.redactor.value(call.given),
-            inner=self._services.redactor.value(prepared.args),
-            name=str(action.name),
+            arguments=given,
+            inner=inner,
+            name=action.name.text,
             target=action.target_tool_name,
             purity=action.purity.value,
             flags=flags,
@@ -129,7 +136,7 @@ class Invoker:
         return Planned(
             lambda: self._execute(resolved, action, prepared.args, run),
             repeatable,
-            canonical([str(action.name), prepared.args]) if repeatable else b"",
+            canonical([action.name.text, prepared.args]) if repeatable else b"",
             lambda first: self._repeat(resolved, first, run),
         )
 
@@ -218,12 +225,12 @@ class Invoker:
     ) -> Outcome:
         began = time.perf_counter()
         run.log.append(resolved)
-        call = ActionCall(resolved.call, str(action.name), args, resolved.wrapper, step=resolved.step)
+        call = ActionCall(resolved.call, action.name.text, args, resolved.wrapper, step=resolved.step)
         reports = Reports()
         task = _task()
         try:
             try:
-                outcome = await self._run(call, action, args, run, reports)
+                outcome = await self._run(call, action, resolved.inner, run, reports)
             except BaseException as error:
                 if _ends(error, task):
                     raise
@@ -235,11 +242,10 @@ class Invoker:
         return outcome
 
     async def _run(
-        self, call: ActionCall, action: Action, args: dict[str, Any], run: Run, reports: Reports
+        self, call: ActionCall, action: Action, recorded_args: Any, run: Run, reports: Reports
     ) -> Outcome:
-        name = str(action.name)
-        target = resolve(run.snapshot, action.name, args)
-        tool, target_args = run.snapshot.tools[target.target_tool_name], dict(target.target_args)
+        name, repeatable = action.name.text, action.purity.repeatable
+        tool, target_args = bind(run.snapshot, action, call.args)
         context = ToolContext(
             self._services,
             action.name,
@@ -250,14 +256,14 @@ class Invoker:
             reports.sources.append,
             lambda change: self._changing(call, change, run),
         )
-        check(target_args, context)
+        references = check(target_args, context)
         effects = tuple(tool.effects(target_args, context))
         verdict = self._gate.judge(action, effects, run)
-        if run.recorded is not None and not run.recorded.runs_again(call.step, action.purity.repeatable):
-            before = run.recorded.take(name, self._services.redactor.value(args))
+        if run.recorded is not None and not run.recorded.runs_again(call.step, repeatable):
+            before = run.recorded.take(name, recorded_args)
             if before is not None:
                 return before
-            if verdict.decision == "allow" and not action.purity.repeatable and run.approve != "all":
+            if verdict.decision == "allow" and not repeatable and run.approve != "all":
                 why = "it is not in the replayed run"
                 verdict = Verdict("deny" if run.approve == "read" else "ask", "replay", why)
         verdict = await self._gate.settle(verdict, call.id, effects, tool, target_args, context, run)
@@ -266,7 +272,7 @@ class Invoker:
         run.within_budget()
         if self._enter is not None:
             tool, context = await self._enter(action, tool, context, run)
-        opened = await open_references(target_args, context)
+        opened = await open_references(target_args, context, references)
         value = await tool.handler(opened, context)
         return self._kept(call, run, await self._delivery.value(name, tool, value, run, reports))
 
@@ -305,10 +311,16 @@ class Invoker:
                 content_kind=outcome.content_kind,
                 size=outcome.size,
                 seconds=time.perf_counter() - began,
-                changes=tuple(self._services.redactor.value(dict(change)) for change in outcome.changes),
-                sources=tuple(self._services.redactor.value(dict(source)) for source in outcome.sources),
+                changes=self._redacted(outcome.changes),
+                sources=self._redacted(outcome.sources),
             )
         )
+
+    def _redacted(self, reported: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+        if not reported:
+            return ()
+        redacted: tuple[dict[str, Any], ...] = self._services.redactor.value(tuple(map(dict, reported)))
+        return redacted
 
 
 def _task() -> asyncio.Task[Any] | None:

@@ -8,7 +8,7 @@ Example: ``{"frame": {"$var": "orders"}, "rates": {"$blob": "0197…", "path": "
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from reyn_jupyter.catalog.references import Reference, claims_reference, find_references
@@ -21,34 +21,42 @@ from reyn_jupyter.runtime.variables import hidden, is_secret
 _SHOWN = 100  # characters of a name that are quoted back
 
 
-def check(args: Mapping[str, Any], context: ToolContext) -> None:
+def check(args: Mapping[str, Any], context: ToolContext) -> list[Reference]:
     """Refuse references to what is not there or may not be named; opens and changes nothing.
 
     Args:
         args: the target tool's arguments, validated.
         context: the call's surroundings; `variables` "off" refuses every variable.
 
+    Returns:
+        The references, for `open_references`.
+
     Raises:
         ActionError: naming the reference, and what can be named instead.
     """
-    for reference in find_references(args):
+    references = find_references(args)
+    for reference in references:
         if reference.kind == "var":
             find_variable(reference.name, context)
         else:
             _check_blob(reference.name, context.services)
+    return references
 
 
-async def open_references(args: dict[str, Any], context: ToolContext) -> dict[str, Any]:
+async def open_references(
+    args: dict[str, Any], context: ToolContext, references: Sequence[Reference] | None = None
+) -> dict[str, Any]:
     """The arguments with every reference replaced by what it names; the same object when there is none.
 
     A variable is the notebook's own object. A stored frame is a DataFrame (Series, array), other stored JSON its
     value, a stored text a `str`, stored bytes `bytes`; with a path, the JSON value there. Each one is reported
-    as used.
+    as used. `references` are those that `check` found; they are looked for when None.
 
     Raises:
         ActionError: something is no longer there, may not be named, or the path leads nowhere.
     """
-    references = find_references(args)
+    if references is None:
+        references = find_references(args)
     if not references:
         return args
     names = {reference.name for reference in references if reference.kind == "var"}

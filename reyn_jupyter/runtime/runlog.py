@@ -66,8 +66,8 @@ class RunLog:
     def __init__(self, sink: Sink | None, listener: Callable[[Any], None] | None = None) -> None:
         self.events: list[Event] = []
         self.problem: str | None = None
+        self.listener = listener
         self._sink = sink
-        self._listener = listener
 
     def append(self, event: Event) -> None:
         self.events.append(event)
@@ -78,8 +78,8 @@ class RunLog:
                 self.problem = (
                     f"the run log could not be written ({error.strerror or error}); it is kept in memory only"
                 )
-        if self._listener is not None:
-            self._listener(event)
+        if self.listener is not None:
+            self.listener(event)
 
     def close(self) -> None:
         if self._sink is not None:

@@ -10,7 +10,6 @@ import difflib
 import json
 import re
 from collections.abc import Callable
-from dataclasses import replace
 from functools import cache
 from typing import Any, cast
 
@@ -47,13 +46,11 @@ class Wrappers:
     Args:
         services: settings, blob store, redactor.
         invoker: the one way to a handler; it records every answer.
-        encoder: decodes function names of direct tools (flat surface, hot list) into qualified names.
     """
 
-    def __init__(self, services: Services, invoker: Invoker, encoder: NameEncoder | None = None) -> None:
+    def __init__(self, services: Services, invoker: Invoker) -> None:
         self._services = services
         self._invoker = invoker
-        self._encoder = encoder
         self._wrappers: dict[str, Callable[[ActionCall, dict[str, Any], Run], Planned]] = {
             "list_actions": self._list,
             "describe_action": self._describe,
@@ -62,21 +59,39 @@ class Wrappers:
             "inspect": self._inspect,
         }
 
-    def plan(self, call_id: str, name: str, arguments: str, run: Run, step: int) -> Planned:
-        """Plan one tool call of a model. Never raises: whatever is wrong is an answer."""
+    def plan(
+        self,
+        call_id: str,
+        name: str,
+        arguments: str,
+        run: Run,
+        step: int,
+        encoder: NameEncoder | None = None,
+    ) -> Planned:
+        """Plan one tool call of a model. Never raises: whatever is wrong is an answer.
+
+        Args:
+            encoder: decodes function names of direct tools (flat surface, hot list) into qualified names.
+        """
         name = name.removeprefix("default_api.")
-        call = ActionCall(call_id, name, None, wrapper=self._shown(name), given=arguments, step=step)
+        wrapper = self._wrappers.get(name)
+        quoted_name = name if wrapper is not None else self._shown(name)
+        given: Any = {}
+        fault = None
         try:
             given = json.loads(arguments) if arguments.strip() else {}
+            if not isinstance(given, dict):
+                fault = f"a JSON object is needed, not {_kind(given)}"
         except (ValueError, RecursionError) as error:
-            return self._malformed(call, run, str(error))
-        if not isinstance(given, dict):
-            return self._malformed(call, run, f"a JSON object is needed, not {_kind(given)}")
-        call = replace(call, given=given)
-        wrapper = self._wrappers.get(name)
+            fault = str(error)
+        if fault is not None:
+            return self._malformed(
+                ActionCall(call_id, name, None, quoted_name, arguments, (), step), run, fault
+            )
+        call = ActionCall(call_id, name, None, quoted_name, given, (), step)
         if wrapper is not None:
             return wrapper(call, given, run)
-        return self._direct(call, given, run)
+        return self._direct(call, given, run, encoder)
 
     def call(self, name: str, given: dict[str, Any], run: Run) -> Planned:
         """Plan one call by hand. What is no JSON in its arguments is recorded by the name of its type."""
@@ -104,16 +119,22 @@ class Wrappers:
         }
         return self._invoker.answer(call, run, Answered(payload, "malformed"))
 
-    def _direct(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
+    def _direct(
+        self, call: ActionCall, given: dict[str, Any], run: Run, encoder: NameEncoder | None
+    ) -> Planned:
         """A tool that is no wrapper: a direct tool, an action's name used as one (salvaged), or a near miss."""
-        decoded = self._encoder.decode(call.name) if self._encoder else None
+        decoded = encoder.decode(call.name) if encoder is not None else None
         if decoded is not None:
-            return self._invoker.plan(replace(call, name=str(decoded), args=given), run)
+            call = call.meaning(decoded.text, given)
+            try:
+                return self._invoker.plan(call, find(run.snapshot, decoded), run)
+            except UnknownActionError as error:
+                return self._invoker.answer(call, run, Answered(error.payload, error.problem))
         meant = self._near_wrapper(call.name)
         if meant is not None:
             payload = {"error": f"There is no tool {call.wrapper!r}.", "hint": f"Did you mean {meant}?"}
             return self._invoker.answer(call, run, Answered(payload, "unknown"))
-        call = replace(call, args=given)
+        call = call.meaning(call.name, given)
         gated = self._gated(call, run)
         if gated is not None:
             return gated
@@ -123,7 +144,7 @@ class Wrappers:
             return self._unknown(call, error, run, salvaged=True)
         wrapped = set(given) == {"args"} and "args" not in action.input_schema.get("properties", {})
         args = given["args"] if wrapped and isinstance(given["args"], dict | str) else given
-        return self._invoker.plan(replace(call, args=args, flags=("salvaged",)), run)
+        return self._invoker.plan(call.meaning(call.name, args, ("salvaged",)), action, run)
 
     def _near_wrapper(self, name: str) -> str | None:
         """The wrapper that a made-up tool name is nearest to: ``listActions``, ``list_action``, ``invoke``."""
@@ -153,7 +174,7 @@ class Wrappers:
             repaired = unambiguous(run.snapshot, call.name)
             if repaired is not None:
                 flags: tuple[Flag, ...] = (*call.flags, *(("salvaged",) if salvaged else ()), "repaired")
-                return self._invoker.plan(replace(call, name=str(repaired.name), flags=flags), run)
+                return self._invoker.plan(call.meaning(repaired.name.text, call.args, flags), repaired, run)
         return self._invoker.answer(call, run, Answered(error.payload, error.problem))
 
     def _invoke(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
@@ -162,29 +183,30 @@ class Wrappers:
         flags = cast("tuple[Flag, ...]", lifted)
         if name in self._wrappers:
             payload = {"error": f"{name} is a tool, not an action.", "hint": f"Call {name} itself."}
-            return self._invoker.answer(replace(call, name=name), run, Answered(payload, "unknown"))
+            return self._invoker.answer(call.meaning(name), run, Answered(payload, "unknown"))
         if not isinstance(name, str) or not name:
             payload = self._usage("invoke_action", "action_name is missing or no string")
             return self._invoker.answer(call, run, Answered(payload, "invalid"))
-        beside = misplaced(given, forgive=forgive)
-        other = [key for key in given if key in LIKE_ARGS]
-        if other and "args" not in given and len(given) == 2:
-            payload = self._usage(
-                "invoke_action", f"the action's arguments go into args, not into {other[0]}"
-            )
-            return self._invoker.answer(replace(call, name=name), run, Answered(payload, "invalid"))
-        if beside:
-            payload = self._usage("invoke_action", "arguments stand beside args") | {"invalid": beside}
-            return self._invoker.answer(replace(call, name=name), run, Answered(payload, "invalid"))
-        call = replace(call, name=name, args=args, flags=flags)
+        if given.keys() != {"action_name", "args"}:
+            beside = misplaced(given, forgive=forgive)
+            other = [key for key in given if key in LIKE_ARGS]
+            if other and "args" not in given and len(given) == 2:
+                payload = self._usage(
+                    "invoke_action", f"the action's arguments go into args, not into {other[0]}"
+                )
+                return self._invoker.answer(call.meaning(name), run, Answered(payload, "invalid"))
+            if beside:
+                payload = self._usage("invoke_action", "arguments stand beside args") | {"invalid": beside}
+                return self._invoker.answer(call.meaning(name), run, Answered(payload, "invalid"))
+        call = call.meaning(name, args, flags)
         gated = self._gated(call, run)
         if gated is not None:
             return gated
         try:
-            self._find(run, name)
+            action = self._find(run, name)
         except UnknownActionError as error:
             return self._unknown(call, error, run)
-        return self._invoker.plan(call, run)
+        return self._invoker.plan(call, action, run)
 
     def _gated(self, call: ActionCall, run: Run) -> Planned | None:
         """Before any listing, the gate answers with the listing that was skipped."""
@@ -240,7 +262,7 @@ class Wrappers:
         if isinstance(checked, Planned):
             return checked
         call, prepared = checked
-        call = replace(call, name=prepared["action_name"])
+        call = call.meaning(prepared["action_name"], None, call.flags)
         gated = self._gated(call, run)
         if gated is not None:
             return gated
@@ -248,8 +270,8 @@ class Wrappers:
             action = self._find(run, call.name)
         except UnknownActionError as error:
             return self._invoker.answer(call, run, Answered(error.payload, error.problem))
-        described = describe_action(run.snapshot, call.name, answer_bytes=self._answer_bytes)
-        return self._invoker.answer(call, run, Answered(described, name=str(action.name)))
+        described = describe_action(run.snapshot, action.name, answer_bytes=self._answer_bytes)
+        return self._invoker.answer(call, run, Answered(described, name=action.name.text))
 
     @property
     def _answer_bytes(self) -> int:
@@ -337,7 +359,9 @@ class Wrappers:
         if forgive and isinstance(category, str) and not category.lstrip().startswith("["):
             given, flags = {**given, "category": [category]}, (*flags, "coerced")
         prepared = prepare(schema, given, forgive=forgive)
-        call = replace(call, flags=tuple(dict.fromkeys((*flags, *cast("tuple[Flag, ...]", prepared.flags)))))
+        if flags or prepared.flags:
+            flags = tuple(dict.fromkeys((*flags, *cast("tuple[Flag, ...]", prepared.flags))))
+            call = call.meaning(call.name, call.args, flags)
         if prepared.invalid:
             payload = {
                 "error": f"Invalid arguments for {call.wrapper}.",

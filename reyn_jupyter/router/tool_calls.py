@@ -1,0 +1,153 @@
+"""The tool calls of a turn, from the model's reply to their results in the history.
+
+Invariants: every call gets exactly one result, and one pair of events, whether it ran, was one too many, or was still
+open when the turn ended; no two calls of a conversation have the same id. Reads of one completion run beside each
+other, equal ones once; a write is a barrier: what stands before it finishes first, and what stands after it waits, is
+planned afterwards, and sees what the write changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from reyn_jupyter.catalog.names import NameEncoder
+from reyn_jupyter.models.seam import Message, ToolCall
+from reyn_jupyter.router.asking import Reply, TurnState
+from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.replies import distinct, sendable
+from reyn_jupyter.runtime.events import ActionFinished
+from reyn_jupyter.runtime.invoke import Planned
+from reyn_jupyter.runtime.run import Outcome, Run
+from reyn_jupyter.runtime.wrappers import Wrappers
+
+
+class ToolCalls:
+    """Runs, or refuses, what the replies of a turn call.
+
+    Args:
+        wrappers: plans each call.
+        conversation: whose ids are taken.
+        refresh: called after an action that may have changed resources.
+    """
+
+    def __init__(
+        self, wrappers: Wrappers, conversation: Conversation, refresh: Callable[[Run], Awaitable[Any]]
+    ) -> None:
+        self._wrappers = wrappers
+        self._conversation = conversation
+        self._refresh = refresh
+        self._ids: set[str] = set()  # of the tool calls of the turn that goes on
+
+    async def run(self, state: TurnState, reply: Reply, encoder: NameEncoder, run: Run, most: int) -> None:
+        """Run the calls of a reply, at most so many; the others are answered as not run.
+
+        Args:
+            encoder: decodes the function names of direct tools.
+            most: calls of one completion that are run.
+        """
+        calls = self._distinct(reply.raw.tool_calls)
+        kept = zip(calls[: most + 1], reply.kept.tool_calls, strict=False)
+        sent = tuple(sendable(ToolCall(call.id, shown.name, shown.arguments)) for call, shown in kept)
+        state.messages.append(Message("assistant", reply.kept.text, sent))
+        state.pending = list(calls[: most + 1])
+        await self._run_all(state, calls[:most], encoder, run)
+        if extra := calls[most:]:
+            state.notes.append(f"{len(extra):,} of {len(calls):,} tool calls in one completion were not run")
+            why = f"{len(extra):,} tool calls were not run: at most {most} in one completion"
+            hint = "Send fewer calls at a time."
+            texts = [self._refuse(call, run, state.step, why, hint) for call in extra]
+            self._settle_one(state, extra[0], texts[0])
+
+    def refuse_all(self, calls: Sequence[ToolCall], run: Run, step: int, why: str) -> None:
+        """Record calls that have no place in the history as not run."""
+        for call in self._distinct(calls):
+            self._refuse(call, run, step, why, "")
+
+    def settle(self, state: TurnState, run: Run, why: str, hint: str) -> None:
+        """Give every call that is still open its result, and its events where it has none yet."""
+        for call in list(state.pending):
+            text = _finished_output(run, call.id)
+            if text is None:
+                text = self._refuse(call, run, state.step, why, hint)
+            self._settle_one(state, call, text)
+
+    def release(self) -> None:
+        """The turn is in the conversation, which knows its ids from there."""
+        self._conversation.reserved -= self._ids
+
+    async def _run_all(
+        self, state: TurnState, calls: Sequence[ToolCall], encoder: NameEncoder, run: Run
+    ) -> None:
+        """Run calls: repeatable ones that stand in one stretch beside each other, all others alone, in order."""
+
+        def plan(call: ToolCall) -> Planned:
+            return self._wrappers.plan(call.id, call.name, call.arguments, run, state.step, encoder)
+
+        stretch: list[tuple[ToolCall, Planned]] = []
+        for call in calls:
+            planned = plan(call)
+            if planned.repeatable:
+                stretch.append((call, planned))
+                continue
+            if stretch:
+                await self._run_stretch(state, stretch)
+                stretch = []
+                planned = plan(call)
+            outcome = await planned.run()
+            await self._refresh(run)
+            self._settle_one(state, call, outcome.text)
+        if stretch:
+            await self._run_stretch(state, stretch)
+
+    async def _run_stretch(self, state: TurnState, stretch: Sequence[tuple[ToolCall, Planned]]) -> None:
+        if len(stretch) == 1:
+            call, planned = stretch[0]
+            self._settle_one(state, call, (await planned.run()).text)
+            return
+        first_of: dict[bytes, asyncio.Task[Outcome]] = {}
+        tasks: list[asyncio.Task[Outcome]] = []
+        for _, planned in stretch:
+            first = first_of.get(planned.key) if planned.key else None
+            if first is not None and planned.repeat is not None:
+                tasks.append(asyncio.create_task(planned.repeat(first)))
+                continue
+            tasks.append(asyncio.create_task(planned.run()))
+            if planned.key:
+                first_of[planned.key] = tasks[-1]
+        try:
+            # A call answers for whatever goes wrong in it, so nothing but a cancellation comes out here.
+            outcomes = await asyncio.gather(*tasks)
+        except BaseException:
+            for task in tasks:
+                task.cancel()
+            await asyncio.wait(tasks)
+            raise
+        for (call, _), outcome in zip(stretch, outcomes, strict=True):
+            self._settle_one(state, call, outcome.text)
+
+    @staticmethod
+    def _settle_one(state: TurnState, call: ToolCall, text: str) -> None:
+        """Put a call's result into the history."""
+        state.messages.append(Message("tool", text, (), call.id))
+        state.pending.remove(call)
+
+    def _distinct(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
+        """The calls with ids that no other call of the conversation has."""
+        own = distinct(calls, self._conversation.call_ids, self._conversation.reserved)
+        ids = {call.id for call in own}
+        self._ids |= ids
+        self._conversation.reserved |= ids
+        return own
+
+    def _refuse(self, call: ToolCall, run: Run, step: int, why: str, hint: str) -> str:
+        """Answer a call that is not run, and record that."""
+        return self._wrappers.refuse(call.id, call.name, call.arguments, run, step, why, hint).text
+
+
+def _finished_output(run: Run, call: str) -> str | None:
+    for event in reversed(run.log.events):
+        if isinstance(event, ActionFinished) and event.call == call:
+            return event.output
+    return None
