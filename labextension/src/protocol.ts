@@ -108,12 +108,20 @@ export interface CatalogAsked {
 export interface CatalogPage {
   revision: string;
   total: number;
-  columns: string[];
+  columns: CatalogColumn[];
   tones: {
     [k: string]: "plain" | "good" | "bad" | "warn" | "info" | "muted";
   };
   categories: CatalogCategory[];
-  rows: string[][];
+  rows: (string | [string, number])[][];
+}
+/**
+ * What the code calls a column (`key`), what people read above it, and whether it is sorted by number.
+ */
+export interface CatalogColumn {
+  key: string;
+  title: string;
+  numeric: boolean;
 }
 export interface CatalogCategory {
   name: string;
@@ -223,7 +231,7 @@ export interface Lines {
 export interface Grid {
   caption: string;
   columns: Column[];
-  rows: (Cell | string)[][];
+  rows: (CellFields | string | [string, number])[][];
   more: string;
   type: "grid";
 }
@@ -240,10 +248,15 @@ export interface Column {
   wide: boolean;
   whole: boolean;
 }
-export interface Cell {
+/**
+ * Any other cell as it travels: what is as usual is left out.
+ */
+export interface CellFields {
   text: string;
-  tone: "plain" | "good" | "bad" | "warn" | "info" | "muted";
-  face: "text" | "code" | "badge";
+  tone?: "plain" | "good" | "bad" | "warn" | "info" | "muted";
+  face?: "text" | "code" | "badge";
+  value?: number;
+  missing?: boolean;
 }
 export interface Tree {
   root: Node;
@@ -471,7 +484,7 @@ export interface ActionAnswer {
   live: LiveBlob | null;
   command: string;
   errors: ArgumentFault[];
-  row: string[];
+  row: (string | [string, number])[];
 }
 /**
  * The inspector of one blob, opened at a selector ("lines:20-50", "path:/a", "slice:0..20") or at its start.

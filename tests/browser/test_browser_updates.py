@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import pandas as pd
 import pytest
 from browser.drawing import Drawing, drawing
 from playwright.sync_api import Browser, expect
-from render_samples import call, every_kind, invoked, running
+from render_samples import call, every_kind, invoked, running, trace
 
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import to_html, view
 from reyn_jupyter.notebook.render.model import Cell, Code, Column, Commands, Fold, Grid, Span, View
-from reyn_jupyter.runtime.results import Result
+from reyn_jupyter.runtime.results import Result, Table
 
 pytestmark = pytest.mark.browser
 
@@ -36,37 +37,60 @@ def table(*columns: tuple[str, list[str]], more: str = "") -> View:
     return View("table", "Rows", blocks=(Grid("", names, rows, more),))
 
 
+HUGE = 9_007_199_254_740_992  # from here on a float does not hold every integer
+
+
 @pytest.mark.parametrize(
-    ("cells", "ascending"),
+    ("column", "values", "ascending"),
     [
-        (["10", "9", "1,200", "-3"], ["-3", "9", "10", "1,200"]),
-        (["1.2 KB", "812 bytes", "3.1 MB", "1 byte"], ["1 byte", "812 bytes", "1.2 KB", "3.1 MB"]),
-        (["2 min 5 s", "1.24 s", "40 ms", "1 h 2 min"], ["40 ms", "1.24 s", "2 min 5 s", "1 h 2 min"]),
-        (["$0.31", "–", "< $0.0001", "$12.00"], ["< $0.0001", "$0.31", "$12.00", "–"]),
-        (["9007199254740993", "9007199254740992", "1"], ["1", "9007199254740992", "9007199254740993"]),
-        (["3 s ago · 2026-01-31 12:00:05 UTC", "2025-01-01"], ["2025-01-01", "3 s ago · 2026-01-31 12:00:05 UTC"]),
-        (["run-10", "run-9", "Run-1"], ["Run-1", "run-9", "run-10"]),
-        (["1.2.10", "1.2.9"], ["1.2.9", "1.2.10"]),
-        (["b", "NaN", "a", ""], ["a", "b", "NaN", ""]),
+        ("n", [10, 9, 1200, -3], ["-3", "9", "10", "1,200"]),
+        ("bytes", [1200, 812, 3_100_000, 1], ["1 byte", "812 bytes", "1.2 KB", "3.1 MB"]),
+        ("seconds", [125, 1.24, 0.04, 3720], ["40 ms", "1.24 s", "2 min 5 s", "1 h 2 min"]),
+        ("cost", [0.31, None, 0.00001, 12], ["< $0.0001", "$0.3100", "$12.00", "–"]),
+        ("n", [HUGE + 1, HUGE, 1], ["1", f"{HUGE:,}", f"{HUGE + 1:,}"]),
+        ("n", [10**400, 3.5, -(10**400)], ["<int of about 401 digits>", "3.5", "<int of about 401 digits>"]),
+        ("at", ["2026-01-31T12:00:05Z", "2025-01-01T00:00:00Z"], ["2025-01-01 00:00:00 UTC", "12:00:05 UTC"]),
+        ("word", ["run-10", "run-9", "Run-1"], ["Run-1", "run-9", "run-10"]),
+        ("word", ["1.2.10", "1.2.9"], ["1.2.9", "1.2.10"]),
+        ("word", ["b", None, "a", ""], ["a", "b", "–", "–"]),
+        ("mixed", ["b", 10, "a", 9], ["9", "10", "a", "b"]),
     ],
-    ids=lambda cells: cells[0],
+    ids=lambda each: each if isinstance(each, str) else "",
 )  # fmt: skip
 def test_a_click_on_a_heading_sorts_by_value_a_second_turns_it_round_and_a_third_restores(
-    page: Drawing, cells: list[str], ascending: list[str]
+    page: Drawing, column: str, values: list[object], ascending: list[str]
 ) -> None:
-    page.show(table(("name", [str(place) for place in range(len(cells))]), ("value", cells)))
-    column = page.page.locator("#host tbody td")
-    heading = page.page.get_by_role("columnheader", name="value")
+    page.show(
+        view(Table("things", tuple({"place": place, column: value} for place, value in enumerate(values))))
+    )
+    cells = page.page.locator("#host tbody td")
+    before = cells.all_inner_texts()
+    heading = page.page.get_by_role("columnheader", name=column)
     expect(heading).to_have_attribute("aria-sort", "none")
     heading.get_by_role("button").click()
-    expect(column).to_have_text(ascending)
+    expect(cells).to_have_text([re.compile(f"{re.escape(text)}$") for text in ascending])
     expect(heading).to_have_attribute("aria-sort", "ascending")
     heading.get_by_role("button").press("Enter")
     assert heading.get_attribute("aria-sort") == "descending"
-    last = [text for text in reversed(ascending) if text not in ("–", "NaN", "")]
-    assert column.all_inner_texts()[: len(last)] == last
+    there = [text for text in ascending if text != "–"]
+    descending = [*reversed(there), *ascending[len(there) :]]
+    expect(cells).to_have_text([re.compile(f"{re.escape(text)}$") for text in descending])
     heading.get_by_role("button").press("Enter")
-    expect(column).to_have_text(cells)
+    assert cells.all_inner_texts() == before
+
+
+def test_a_frame_and_an_answer_in_markdown_sort_by_value_too(page: Drawing) -> None:
+    days = [pd.Timedelta(days=10), pd.Timedelta(days=9), pd.NaT]
+    page.show(view(Result("f", "x", pd.DataFrame({"took": days, "n": [2.0, -11.5, None]}))))
+    page.page.get_by_role("columnheader", name="took").get_by_role("button").click()
+    expect(page.page.locator("#host tbody td:nth-child(2)")).to_have_text(
+        [re.compile("^9 d"), re.compile("^10 d"), "NaT"]
+    )
+    page.page.get_by_role("columnheader", name="n").last.get_by_role("button").click()
+    expect(page.page.locator("#host tbody td:nth-child(3)")).to_have_text(["-11.5", "2.0", "NaN"])
+    page.show(view(trace(answer="| what | price |\n|--|--|\n| a | $1,200 |\n| b | $-3.50 |\n| c | |")))
+    page.page.get_by_role("columnheader", name="price").get_by_role("button").click()
+    expect(page.page.locator("#host td:nth-child(2)")).to_have_text(["$-3.50", "$1,200", ""])
 
 
 def test_sorting_a_table_that_shows_a_part_says_that_it_is_a_part(page: Drawing) -> None:

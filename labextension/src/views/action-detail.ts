@@ -5,6 +5,7 @@
 import type { ActionAnswer, ActionShown } from "../protocol";
 import type { LiveBlob } from "../sources/messages";
 import { RequestError, type Source, type ViewFunction } from "../sources/source";
+import type { ActionRow } from "./action-table";
 import { copy, say } from "./copy";
 import { drawForm, type FormView } from "./form";
 import { fill, h } from "./h";
@@ -24,7 +25,7 @@ export interface Around {
   inspect: ViewFunction<LiveBlob> | undefined;
   close(): void;
   /** The action's row changed. */
-  renewed(row: string[]): void;
+  renewed(row: ActionRow): void;
 }
 
 export function actionDetail(name: string, source: Source, around: Around): Detail {

@@ -3,6 +3,7 @@
 // Invariant: `shown` holds the rows that fit the search, in the order that the table is sorted by; the cursor stays on
 // its action through search, sorting and new rows, as long as that action is shown.
 import type { CatalogPage } from "../protocol";
+import { textOf, valueOf } from "./cells";
 import { fill, h, unique } from "./h";
 import { visible } from "./text";
 import { type VirtualRows, virtualRows } from "./rows";
@@ -10,22 +11,25 @@ import { type VirtualRows, virtualRows } from "./rows";
 const WIDE = 660; // px from which a row is one line with all columns
 const LINE = 30;
 const LINES = 50; // px of a row on two lines
-const FIGURES = 6; // the columns from here on hold figures
-const BADGE = 4;
+const LONG = new Set(["category", "description", "arguments"]); // columns whose texts may be cut short
+
+export type ActionRow = CatalogPage["rows"][number];
 
 export interface ActionTable {
   element: HTMLElement;
   /** What is shown from now on: these rows, in the catalog's order. */
-  load(page: Pick<CatalogPage, "columns" | "tones">, rows: readonly string[][]): void;
+  load(page: Pick<CatalogPage, "columns" | "tones">, rows: readonly ActionRow[]): void;
   /** Narrows to the rows of a category ("" for all) that have every word. */
   search(words: string, category: string): void;
   /** Puts a row in the place of the one of the same name. */
-  renew(row: string[]): void;
+  renew(row: ActionRow): void;
   /** Puts the cursor on the first row, if there is none, and takes the focus. */
   focus(): void;
   /** Opens the row under the cursor, or the first one. */
   open(): void;
   readonly count: number;
+  /** Whether there is an action of this name, shown or not. */
+  has(name: string): boolean;
   dispose(): void;
 }
 
@@ -33,7 +37,9 @@ export interface ActionTable {
 export const fold = (text: string): string => text.toLowerCase().replace(/[-_ ]+/g, " ");
 
 export function actionTable(opened: (name: string) => void): ActionTable {
-  let rows: readonly string[][] = [];
+  let rows: readonly ActionRow[] = [];
+  let columns: CatalogPage["columns"] = [];
+  let places = new Map<string, number>(); // of the columns, by their keys
   let folded: string[] = [];
   let order: number[] = [];
   let shown: number[] = [];
@@ -46,6 +52,8 @@ export function actionTable(opened: (name: string) => void): ActionTable {
   let narrow = false;
   let virtual: VirtualRows | null = null;
 
+  const text = (row: ActionRow, key: string): string => textOf(row[places.get(key) ?? -1]);
+  const nameAt = (row: number): string => text(rows[row]!, "name");
   const prefix = unique("action");
   const body = h("tbody", { role: "rowgroup", onclick: clicked });
   const head = h("tr", { role: "row", "aria-rowindex": 1 });
@@ -78,7 +86,7 @@ export function actionTable(opened: (name: string) => void): ActionTable {
     mark();
   }
 
-  function drawRow(row: string[], place: number): HTMLElement {
+  function drawRow(row: ActionRow, place: number): HTMLElement {
     return h(
       "tr",
       {
@@ -87,14 +95,15 @@ export function actionTable(opened: (name: string) => void): ActionTable {
         "aria-rowindex": place + 2,
         "aria-selected": String(place === at),
       },
-      row.map((text, column) => {
+      columns.map(({ key }, column) => {
+        const text = textOf(row[column]);
         const seen = visible(text);
-        if (!column) return h("th", { role: "rowheader", scope: "row", title: seen }, h("code", {}, seen));
-        const tone = tones[text] ?? "muted";
+        if (key === "name")
+          return h("th", { role: "rowheader", scope: "row", title: seen }, h("code", {}, seen));
         return h(
           "td",
-          { role: "gridcell", title: column < BADGE ? seen : null },
-          column === BADGE ? h(`span.r-badge.r-${tone}`, {}, seen) : seen,
+          { role: "gridcell", title: LONG.has(key) ? seen : null },
+          key === "effect" ? h(`span.r-badge.r-${tones[text] ?? "muted"}`, {}, seen) : seen,
         );
       }),
     );
@@ -111,7 +120,8 @@ export function actionTable(opened: (name: string) => void): ActionTable {
   function narrowed(): void {
     shown = order.filter(
       (row) =>
-        (!category || rows[row]![1] === category) && sought.every((word) => folded[row]!.includes(word)),
+        (!category || text(rows[row]!, "category") === category) &&
+        sought.every((word) => folded[row]!.includes(word)),
     );
     if (sought.length && !sorted) {
       // What a name says comes before what only a description mentions.
@@ -120,7 +130,7 @@ export function actionTable(opened: (name: string) => void): ActionTable {
       const first = new Set(shown.filter(named));
       shown = [...first, ...shown.filter((row) => !first.has(row))];
     }
-    at = cursor ? shown.findIndex((row) => rows[row]![0] === cursor) : -1;
+    at = cursor ? shown.findIndex((row) => nameAt(row) === cursor) : -1;
     table.setAttribute("aria-rowcount", String(shown.length + 1));
     virtual?.count(shown.length);
   }
@@ -130,19 +140,19 @@ export function actionTable(opened: (name: string) => void): ActionTable {
     if (!sorted) return;
     const { column, down } = sorted;
     const sign = down ? -1 : 1;
-    if (column >= FIGURES) {
-      const figures = rows.map((row) => Number(row[column]!.replace(/,/g, "")));
-      // "–" is no number: never used comes after everything, whichever way.
-      const key = figures.map((value) => (Number.isNaN(value) ? Infinity : value * sign));
+    if (columns[column]!.numeric) {
+      // What has no value, such as an action that was never used, comes after everything, whichever way.
+      const values = rows.map((row) => valueOf(row[column]));
+      const key = values.map((value) => (value === null ? Infinity : value * sign));
       order.sort((a, b) => (key[a] === key[b] ? a - b : key[a]! - key[b]!));
     } else {
-      const texts = rows.map((row) => row[column]!.toLowerCase());
+      const texts = rows.map((row) => textOf(row[column]).toLowerCase());
       order.sort((a, b) => (texts[a] === texts[b] ? a - b : texts[a]! < texts[b]! ? -sign : sign));
     }
   }
 
   function sort(column: number): void {
-    const first = column >= FIGURES; // figures begin with the largest
+    const first = columns[column]!.numeric; // figures begin with the largest
     if (sorted?.column !== column) sorted = { column, down: first };
     else sorted = sorted.down === first ? { column, down: !first } : null;
     reorder();
@@ -163,7 +173,7 @@ export function actionTable(opened: (name: string) => void): ActionTable {
   function move(place: number): void {
     if (!shown.length) return;
     at = Math.max(0, Math.min(shown.length - 1, place));
-    cursor = rows[shown[at]!]![0]!;
+    cursor = nameAt(shown[at]!);
     virtual?.reveal(at);
     mark();
   }
@@ -203,15 +213,17 @@ export function actionTable(opened: (name: string) => void): ActionTable {
     load(page, now) {
       rows = now;
       tones = page.tones;
-      folded = rows.map((row) => fold(`${row[0]}\n${row[2]}`));
-      if (head.children.length !== page.columns.length)
+      columns = page.columns;
+      places = new Map(columns.map(({ key }, place) => [key, place]));
+      folded = rows.map((row) => fold(`${text(row, "name")}\n${text(row, "description")}`));
+      if (head.children.length !== columns.length)
         fill(
           head,
-          page.columns.map((name, column) =>
+          columns.map(({ title }, column) =>
             h(
               "th",
               { role: "columnheader", scope: "col" },
-              h("button.r-sort", { type: "button", onclick: () => sort(column) }, visible(name)),
+              h("button.r-sort", { type: "button", onclick: () => sort(column) }, visible(title)),
             ),
           ),
         );
@@ -227,7 +239,7 @@ export function actionTable(opened: (name: string) => void): ActionTable {
       if (at >= 0) virtual?.reveal(at);
     },
     renew(row) {
-      const place = rows.findIndex((each) => each[0] === row[0]);
+      const place = rows.findIndex((each) => text(each, "name") === text(row, "name"));
       if (place < 0) return;
       rows = rows.with(place, row);
       virtual?.refresh();
@@ -237,6 +249,7 @@ export function actionTable(opened: (name: string) => void): ActionTable {
       if (at < 0) move(0);
     },
     open,
+    has: (name) => rows.some((row) => text(row, "name") === name),
     get count() {
       return shown.length;
     },

@@ -15,9 +15,9 @@ type Ask = (args: Operations["catalog.page"]["args"]) => Promise<CatalogPage>;
  */
 export async function catalogPages(
   ask: Ask,
-  take: (page: CatalogPage, rows: string[][], done: boolean) => void,
+  take: (page: CatalogPage, rows: CatalogPage["rows"], done: boolean) => void,
 ): Promise<void> {
-  let rows: string[][] = [];
+  let rows: CatalogPage["rows"] = [];
   let first: CatalogPage | null = null;
   for (let tries = 0; tries < 5;) {
     const page = await ask({ offset: rows.length, limit: PAGE });

@@ -201,7 +201,7 @@ class Explorer {
     }
   }
 
-  private take(page: CatalogPage, rows: string[][], done: boolean): void {
+  private take(page: CatalogPage, rows: CatalogPage["rows"], done: boolean): void {
     if (!this.loaded) fill(this.element, this.root);
     const fresh = this.loaded?.revision !== page.revision;
     this.loaded = page;
@@ -215,7 +215,7 @@ class Explorer {
         "warn",
         `These are the first ${said} of ${figure(page.total)}; %reyn list --filter TEXT finds the others.`,
       );
-    else if (this.opened && !rows.some((row) => row[0] === this.opened))
+    else if (this.opened && !this.table.has(this.opened))
       this.note("warn", `${this.opened} is no longer in the catalog.`);
     else fill(this.notes);
   }

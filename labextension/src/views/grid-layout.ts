@@ -3,6 +3,7 @@
 // Invariant: a place counts what is drawn, a column's position counts what is stored; rows without a column that names
 // them have their number at place 0.
 import type { FrameColumn, FrameRows, Grid } from "../protocol";
+import { unpackCell } from "./cells";
 
 export const HEIGHT = 25; // px of a row; the style sheet has the same
 export const HEAD = 40; // and of the heading
@@ -76,10 +77,9 @@ export class Layout {
 /** The rows that a display holds, as a window: what is shown before the kernel has said anything. */
 export function firstRows(grid: Grid): FrameRows {
   const columns = grid.columns.map((each, position) => ({ ...each, position, dtype: each.detail }));
-  const cells = grid.rows.map((row) => row.map((cell) => (typeof cell === "string" ? cell : cell.text)));
-  const muted = grid.rows.map((row) =>
-    row.flatMap((cell, place) => (typeof cell !== "string" && cell.tone === "muted" ? [place] : [])),
-  );
+  const drawn = grid.rows.map((row) => row.map(unpackCell));
+  const cells = drawn.map((row) => row.map((cell) => cell.text));
+  const muted = drawn.map((row) => row.flatMap((cell, place) => (cell.tone === "muted" ? [place] : [])));
   const labels = columns.some((each) => each.header) ? [] : cells.map((_, row) => String(row));
   const width = columns.filter((each) => !each.header).length;
   return { start: 0, total: cells.length, width, revision: 0, columns, labels, cells, muted };

@@ -21,6 +21,8 @@ from reyn_jupyter.notebook.render.model import (
     Span,
     Tone,
     View,
+    missing_cell,
+    number_cell,
 )
 from reyn_jupyter.notebook.render.problems import hint, names, problem
 from reyn_jupyter.notebook.render.schemas import parameter_grid
@@ -33,16 +35,17 @@ ROWS = 60
 EFFECTS: dict[str, Tone] = {
     "pure": "good", "read": "good", "write": "warn", "network": "warn", "exec": "bad", "unknown": "muted",
 }  # fmt: skip
-COLUMNS = (
-    Column("action", header=True, whole=True),
-    Column("category"),
-    Column("what it does", wide=True),
-    Column("arguments", wide=True),
-    Column("effect"),
-    Column("permission"),
-    Column("uses", right=True),
-    Column("last ms", right=True),
-)
+COLUMNS = {
+    "name": Column("action", header=True, whole=True),
+    "score": Column("score", right=True),  # beside the name: what is left out of a narrow view is at its end
+    "category": Column("category"),
+    "description": Column("what it does", wide=True),
+    "arguments": Column("arguments", wide=True),
+    "effect": Column("effect"),
+    "permission": Column("permission"),
+    "uses": Column("uses", right=True),
+    "last_ms": Column("last ms", right=True),
+}
 
 
 def action_table(table: ActionTable, look: Look) -> View:
@@ -74,42 +77,42 @@ def action_table(table: ActionTable, look: Look) -> View:
 
 
 def _rows(table: ActionTable, look: Look) -> Grid:
-    scored = any(row.get("score") is not None for row in table.rows)
-    # The score stands beside the name: what is left out of a narrow view is at its end.
-    columns: tuple[Column, ...] = (
-        COLUMNS if not scored else (COLUMNS[0], Column("score", right=True), *COLUMNS[1:])
-    )
-    rows = tuple(action_cells(row, look, scored) for row in table.rows[:ROWS])
-    if not any(row.get("uses") for row in table.rows[:ROWS]):
+    shown = table.rows[:ROWS]
+    left_out = set()
+    if not any(row.get("score") is not None for row in table.rows):
+        left_out.add("score")
+    if not any(row.get("uses") for row in shown):
         # Two columns of nothing would only take the width that the descriptions need.
-        shown = [place for place, column in enumerate(columns) if column.name not in ("uses", "last ms")]
-        columns = tuple(columns[place] for place in shown)
-        rows = tuple(tuple(row[place] for place in shown) for row in rows)
+        left_out |= {"uses", "last_ms"}
+    keys = [key for key in COLUMNS if key not in left_out]
+    cells = [action_cells(row, look) for row in shown]
+    columns = tuple(COLUMNS[key] for key in keys)
+    rows = tuple(tuple(each[key] for key in keys) for each in cells)
     left = len(table.rows) - ROWS
     more = f"… {left:,} more; .df holds all of them, %reyn list CATEGORY narrows" if left > 0 else ""
     return Grid("* is a required argument", columns, rows, more)
 
 
-def action_cells(row: Mapping[str, Any], look: Look, scored: bool = False) -> tuple[Cell, ...]:
-    """The cells of one action, in the order of `COLUMNS`; the score, where there are some, after the name."""
+def action_cells(row: Mapping[str, Any], look: Look) -> dict[str, Cell]:
+    """Return the cells of one action by the keys of `COLUMNS`."""
     purity = look.line(row.get("purity") or "unknown", 20)
     permission = look.line(row.get("permission") or "", 40)
     uses, last, score = row.get("uses"), row.get("last_ms"), row.get("score")
-    cells = [
-        Cell(look.line(row.get("qualified_name", "?"), 100), face="code"),
-        Cell(look.line(row.get("category", ""), 40)),
-        Cell(look.line(row.get("description", ""), 160)),
-        Cell(look.line(row.get("arguments", ""), 120), face="code"),
-        Cell(purity, EFFECTS.get(purity, "muted"), "badge"),
-        Cell(permission, "muted" if permission.startswith("den") else "plain"),
-        Cell(f"{uses:,}" if isinstance(uses, int) and uses else "–", "plain" if uses else "muted"),
-        Cell(
-            f"{last:,.1f}" if isinstance(last, int | float) else "–", "plain" if last is not None else "muted"
-        ),
-    ]
-    if scored:
-        cells.insert(1, Cell(f"{score:.2f}" if isinstance(score, int | float) else "–"))
-    return tuple(cells)
+    return {
+        "name": Cell(look.line(row.get("qualified_name", "?"), 100), face="code"),
+        "score": _number(score, ".2f"),
+        "category": Cell(look.line(row.get("category", ""), 40)),
+        "description": Cell(look.line(row.get("description", ""), 160)),
+        "arguments": Cell(look.line(row.get("arguments", ""), 120), face="code"),
+        "effect": Cell(purity, EFFECTS.get(purity, "muted"), "badge"),
+        "permission": Cell(permission, "muted" if permission.startswith("den") else "plain"),
+        "uses": _number(uses or None, ","),
+        "last_ms": _number(last, ",.1f"),
+    }
+
+
+def _number(value: object, form: str) -> Cell:
+    return number_cell(format(value, form), value) if isinstance(value, int | float) else missing_cell()
 
 
 def _facts(table: ActionTable, look: Look) -> list[str]:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.notebook.render.charts import titles_of
 from reyn_jupyter.notebook.render.fit import LEAST, ROOMY, fair, first_whole, named_left_out
-from reyn_jupyter.notebook.render.model import Cell, View, packed
+from reyn_jupyter.notebook.render.model import Cell, View, pack_cell
 from reyn_jupyter.support.sanitize import visible
 
 if TYPE_CHECKING:
@@ -64,13 +64,15 @@ def to_snapshot(view: View, session_id: str, live: Live | None = None, limit: in
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses as dicts, tuples as lists, plain cells as their text alone."""
+    """Dataclasses as dicts, tuples as lists, cells as they travel."""
     if isinstance(value, Cell):
-        value = packed(value)
+        value = pack_cell(value)
     if isinstance(value, str):
         return visible(value)
     if isinstance(value, tuple | list):
         return [plain(each) for each in value]
+    if isinstance(value, dict):
+        return {key: plain(each) for key, each in value.items()}
     if is_dataclass(value):
         return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
     return value

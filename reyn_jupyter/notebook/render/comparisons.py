@@ -21,6 +21,7 @@ from reyn_jupyter.notebook.render.model import (
     Span,
     Tone,
     View,
+    number_cell,
 )
 from reyn_jupyter.notebook.render.study_charts import (
     PERCENT,
@@ -79,14 +80,17 @@ def _counts(found: Comparison, look: Look) -> Grid:
     rows = (("passed in both", difference.both), (f"only {look.line(found.b, 60)}", difference.b_only),
             (f"only {look.line(found.a, 60)}", difference.a_only), ("failed in both", difference.neither))  # fmt: skip
     columns = (Column("pairs of trials", header=True), Column("count", right=True))
-    return Grid("", columns, tuple((Cell(name), Cell(f"{count or 0:,}")) for name, count in rows))
+    return Grid(
+        "", columns, tuple((Cell(name), number_cell(f"{count or 0:,}", count or 0)) for name, count in rows)
+    )
 
 
 def _numbers(found: Comparison, look: Look) -> Grid:
     """The mean of each variant over the pairs."""
     sides = zip((found.a, found.b), (found.difference.a, found.difference.b), found.sources, strict=True)
     rows = tuple(
-        (Cell(look.line(name, 60)), Cell(beside(measured(each), source))) for name, each, source in sides
+        (Cell(look.line(name, 60)), number_cell(beside(measured(each), source), each.estimate))
+        for name, each, source in sides
     )
     return Grid("", (Column("over the pairs", header=True), Column(found.check.title, right=True)), rows)
 

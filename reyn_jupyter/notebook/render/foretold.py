@@ -9,7 +9,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.notebook.render.chart_blocks import Point, Scatter
-from reyn_jupyter.notebook.render.model import Block, Cell, Column, Fold, Grid, Section, Span
+from reyn_jupyter.notebook.render.model import (
+    Block,
+    Cell,
+    Column,
+    Fold,
+    Grid,
+    Section,
+    Span,
+    missing_cell,
+    number_cell,
+)
 from reyn_jupyter.notebook.render.study_charts import PERCENT, beside
 from reyn_jupyter.notebook.render.study_tables import source_column
 
@@ -55,7 +65,8 @@ def _foretold(found: Sequence[Predictability], look: Look) -> list[Block]:
         cells = (there.get(edge) for edge in edges)
         rows.append((
             Cell(look.line(one.variant, 60)), *sources(one.source),
-            *(Cell(f"{100 * each.observed:.0f} % of {each.count:,}") if each else Cell("–", "muted") for each in cells),
+            *(number_cell(f"{100 * each.observed:.0f} % of {each.count:,}", each.observed) if each else missing_cell()
+              for each in cells),
         ))  # fmt: skip
     charts = tuple(_bins(each, look) for each in scored[:_CHARTS])
     aside = f"the first {_CHARTS} variants drawn, all in figures" if len(scored) > _CHARTS else ""
@@ -65,11 +76,16 @@ def _foretold(found: Sequence[Predictability], look: Look) -> list[Block]:
 
 def _cells(found: Predictability) -> tuple[Cell, ...]:
     score = found.score
-    again = Cell(_again(found.again, found.k)) if found.again is not None else Cell("no repeats", "muted")
+    again = missing_cell("no repeats")
+    if found.again is not None:
+        again = number_cell(_again(found.again, found.k), found.again.estimate)
     if score is None:
-        return (again, *(Cell("–", "muted") for _ in range(3)), Cell("none", "muted"))
-    skill = "not defined" if score.skill is None else f"{score.skill:+.2f}".replace("-", "−")
-    return again, Cell(f"{score.sum:.3f}"), Cell(f"{score.mean:.3f}"), Cell(skill), Cell(f"{score.events:,}")
+        return (again, *(missing_cell() for _ in range(3)), missing_cell("none"))
+    skill = Cell("not defined", missing=True)
+    if score.skill is not None:
+        skill = number_cell(f"{score.skill:+.2f}".replace("-", "−"), score.skill)
+    figures = number_cell(f"{score.sum:.3f}", score.sum), number_cell(f"{score.mean:.3f}", score.mean)
+    return again, *figures, skill, number_cell(f"{score.events:,}", score.events)
 
 
 def _again(found: Mean, k: int) -> str:

@@ -9,13 +9,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeGuard
 from uuid import UUID
 
 from reyn_jupyter.notebook.render.figures import count
-from reyn_jupyter.notebook.render.model import Cell, Column, Grid
+from reyn_jupyter.notebook.render.model import Cell, Column, Grid, missing_cell, number_cell
 from reyn_jupyter.notebook.render.untrusted import Look, is_a, type_name
 from reyn_jupyter.outputs.info import BlobInfo
 from reyn_jupyter.outputs.restore import untag
@@ -38,6 +38,7 @@ _HEADING = 40
 _DECIMALS = 4
 _DIGITS = 320
 _SHORT = 10_000_000  # integers below are no secret, and need no look
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LARGE = 1e15  # floats from here on have no decimals worth showing
 
 
@@ -137,7 +138,7 @@ def stored_cells(
         spec: the column's description in the manifest; empty for records that never were a frame.
     """
     inner = spec.get("categories", spec)
-    missing = Cell(_missing_word(str(spec.get("dtype", ""))), "muted")
+    missing = missing_cell(_missing_word(str(spec.get("dtype", ""))))
     time_like = _is_time(inner)
 
     def cell(place: int, value: Any) -> Cell:
@@ -145,9 +146,9 @@ def stored_cells(
         if kind is str and not time_like:
             return Cell(look.line(value, _CELL))
         if kind is float:
-            return Cell(_float(value, max(style.decimals, _decimals(value))))
+            return number_cell(_float(value, max(style.decimals, _decimals(value))), value)
         if kind is int and -_SHORT < value < _SHORT:
-            return Cell(str(value))
+            return number_cell(str(value), value)
         if value is None:
             word = specials.get(place)
             return missing if word is None else _cell(untag({"$number": word}), look)
@@ -155,7 +156,7 @@ def stored_cells(
             return Cell("")
         if kind is str:
             text = value.removesuffix("T00:00:00") if style.dates else value
-            return Cell(look.line(text.replace("T", " ", 1), _CELL))
+            return _moment_cell(look.line(text.replace("T", " ", 1), _CELL), value)
         if "closed" in inner and kind is list and len(value) == 2:
             return Cell(look.line(_interval(value, str(inner["closed"])), _CELL))
         return _cell(untag(value), look)
@@ -273,18 +274,23 @@ def _cell(value: object, look: Look, decimals: int | None = None, dates: bool = 
     value = _native(value)
     missing = _missing(value)
     if missing:
-        return Cell(missing, "muted")
+        return missing_cell(missing)
     if is_a(value, float):
-        return Cell(_float(value, _decimals(value) if decimals is None else decimals))
+        return number_cell(_float(value, _decimals(value) if decimals is None else decimals), value)
     if is_a(value, str):
         return Cell(look.line(value, _CELL))
     if is_a(value, bytes):
-        return Cell(count(bytes.__len__(value), "byte"), "muted")
-    if is_a(value, bool) or is_a(value, int):
+        length = bytes.__len__(value)
+        return number_cell(count(length, "byte"), length, "muted")
+    if is_a(value, bool):
         return Cell(look.text(value, _DIGITS))
+    if is_a(value, int):
+        return number_cell(look.text(value, _DIGITS), int.__int__(value))
     if any(type(value) is kind for kind in _library_types()):
         text = _text_of(value)
-        return Cell(look.line(text[:-9] if dates and text.endswith(" 00:00:00") else text, _CELL))
+        shown = look.line(text[:-9] if dates and text.endswith(" 00:00:00") else text, _CELL)
+        number = _number_of(value)
+        return Cell(shown) if number is None else number_cell(shown, number)
     return Cell(look.compact(value, _CELL))
 
 
@@ -316,6 +322,34 @@ def _library_types() -> tuple[Any, ...]:
         (pandas.Timestamp, pandas.Timedelta, pandas.Period, pandas.Interval) if pandas is not None else ()
     )
     return (date, datetime, time, timedelta, Decimal, UUID, complex, *scalars)
+
+
+def _moment_cell(text: str, iso: str) -> Cell:
+    """The cell of a moment given as ISO text."""
+    try:
+        moment = datetime.fromisoformat(iso)
+    except ValueError:
+        return Cell(text)
+    return number_cell(text, _seconds_since_1970(moment))
+
+
+def _seconds_since_1970(moment: datetime) -> float:
+    """A moment without a time zone counts as one in UTC."""
+    return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH).total_seconds()
+
+
+def _number_of(value: Any) -> float | None:
+    """The number that a value of one of `_library_types` is sorted by; None where there is none, or no float."""
+    try:
+        if _is_moment(value):
+            return _seconds_since_1970(value)
+        if isinstance(value, timedelta):
+            return value.total_seconds()
+        if isinstance(value, date):
+            return _seconds_since_1970(datetime.combine(value, time(), UTC))
+        return float(value) if isinstance(value, Decimal) else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def _text_of(value: object) -> str:

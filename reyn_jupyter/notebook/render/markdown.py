@@ -6,6 +6,7 @@ http(s) links stay links, with the host that they lead to beside them. Other add
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -24,6 +25,7 @@ from reyn_jupyter.notebook.render.model import (
     Quote,
     Rule,
     Span,
+    number_cell,
 )
 
 if TYPE_CHECKING:
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 MARKDOWN_CHARACTERS = 12_000
 _LINK_CHARACTERS = 2_000
 _DEEPEST = 19  # the parser's own limit of nesting is 20
+_NUMBER = re.compile(r"\$?(-?\d[\d,]*(?:\.\d+)?) ?%?")
 _MARKS: dict[str, Mark] = {"strong": "strong", "em": "emphasis", "s": "strike"}
 
 
@@ -140,7 +143,19 @@ def _table(tokens: Iterator[Token]) -> Grid:
                 row = []
             case _:
                 pass
-    return Grid("", tuple(columns), tuple(rows))
+    sorted_cells = [_by_value(cells) for cells in zip(*rows, strict=True)]
+    return Grid("", tuple(columns), tuple(zip(*sorted_cells, strict=True)))
+
+
+def _by_value(cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
+    """The cells of one column, with the values of what is written there if all of it is numbers."""
+    numbers = [_NUMBER.fullmatch(cell.text) for cell in cells]
+    if not all(number or not cell.text for number, cell in zip(numbers, cells, strict=True)):
+        return cells
+    return tuple(
+        number_cell(cell.text, float(number[1].replace(",", ""))) if number else cell
+        for number, cell in zip(numbers, cells, strict=True)
+    )
 
 
 def spans(children: Sequence[Token]) -> tuple[Span, ...]:

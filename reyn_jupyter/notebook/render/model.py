@@ -8,9 +8,11 @@ they show the same words.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from sys import float_info
+from typing import Annotated, Any, Literal, Required
 
 from pydantic import BeforeValidator, PlainSerializer
+from typing_extensions import TypedDict  # pydantic reads the one of `typing` from Python 3.12 on
 
 from reyn_jupyter.notebook.render.chart_blocks import Intervals, Scatter
 from reyn_jupyter.notebook.render.tone import Tone as Tone
@@ -116,21 +118,80 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
+    """One cell of a table, and what its row is sorted by in this column.
+
+    Attributes:
+        text: what stands there.
+        value: the number that the text stands for; see `number_cell`. A cell without one is sorted by its text.
+        missing: there is nothing to show; the row comes last, whichever way the column is sorted.
+    """
+
     text: str
     tone: Tone = "plain"
     face: Face = "text"
+    value: float | None = None
+    missing: bool = False
 
 
-def packed(cell: Cell) -> Cell | str:
-    """A cell as it travels: its text alone where it is plain, which is what most cells of a table are."""
-    return cell.text if (cell.tone, cell.face) == ("plain", "text") else cell
+def number_cell(text: str, value: float, tone: Tone = "plain") -> Cell:
+    """Return a cell that is sorted by a number: bytes, seconds, dollars, a share, a moment in seconds since 1970.
+
+    A value that is no number makes the cell a missing one. What a float cannot hold is as large as a float gets, since
+    JSON has no infinity; cells of the same value are told apart by their texts.
+    """
+    if value != value:
+        return Cell(text, tone, missing=True)
+    try:
+        kept = min(max(float(value), -float_info.max), float_info.max)
+    except OverflowError:
+        kept = float_info.max if value > 0 else -float_info.max
+    return Cell(text, tone, value=kept)
 
 
-def _unpacked(cell: Any) -> Any:
-    return Cell(cell) if isinstance(cell, str) else cell
+def missing_cell(text: str = "–") -> Cell:
+    """Return the cell of a value that is not there."""
+    return Cell(text, "muted", missing=True)
 
 
-PackedCell = Annotated[Cell, PlainSerializer(packed, return_type=Cell | str), BeforeValidator(_unpacked)]
+SortedText = str | tuple[str, float]
+"""A plain cell as it travels: its text, with its value where it has one."""
+
+
+class CellFields(TypedDict, total=False):
+    """Any other cell as it travels: what is as usual is left out."""
+
+    text: Required[str]
+    tone: Tone
+    face: Face
+    value: float
+    missing: bool
+
+
+def pack_cell(cell: Cell) -> CellFields | SortedText:
+    """Return a cell as it travels: in short, since a table has many."""
+    if (cell.tone, cell.face, cell.missing) == ("plain", "text", False):
+        return cell.text if cell.value is None else (cell.text, cell.value)
+    packed = CellFields(text=cell.text)
+    if cell.tone != "plain":
+        packed["tone"] = cell.tone
+    if cell.face != "text":
+        packed["face"] = cell.face
+    if cell.value is not None:
+        packed["value"] = cell.value
+    if cell.missing:
+        packed["missing"] = True
+    return packed
+
+
+def _unpack_cell(cell: Any) -> Any:
+    if isinstance(cell, str):
+        return Cell(cell)
+    return Cell(cell[0], value=cell[1]) if isinstance(cell, list | tuple) else cell
+
+
+PackedCell = Annotated[
+    Cell, PlainSerializer(pack_cell, return_type=CellFields | SortedText), BeforeValidator(_unpack_cell)
+]
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,18 @@ from reyn_jupyter.evaluation.checks.reading import DESCRIBE, LIST, is_gated, is_
 from reyn_jupyter.evaluation.facts import call_facts
 from reyn_jupyter.evaluation.scenario import Scenario
 from reyn_jupyter.evaluation.trial import CallFact, Trial
-from reyn_jupyter.notebook.render.model import Badge, Block, Cell, Column, Fold, Grid, Section, Span, Tone
+from reyn_jupyter.notebook.render.model import (
+    Badge,
+    Block,
+    Cell,
+    Column,
+    Fold,
+    Grid,
+    Section,
+    Span,
+    Tone,
+    number_cell,
+)
 from reyn_jupyter.notebook.render.untrusted import Look
 
 if TYPE_CHECKING:
@@ -108,7 +119,7 @@ def _reasons(marks: tuple[RuleMark, ...], look: Look) -> Grid:
     for key, count in list(times.items())[:_ROWS]:
         mark = first[key]
         text = f"{count:,} × {mark.text}" if count > 1 else mark.text
-        step, why = Cell(str(mark.step)), Cell(look.text(mark.explanation, 200))
+        step, why = number_cell(str(mark.step), mark.step), Cell(look.text(mark.explanation, 200))
         rows.append((step, Cell(text, mark.tone, "badge"), why))
     columns = (Column("step", right=True, header=True), Column("mark"), Column("why", wide=True))
     left = len(times) - len(rows)

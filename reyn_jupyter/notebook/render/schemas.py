@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from reyn_jupyter.notebook.render.model import Block, Cell, Column, Grid, Message, Section
+from reyn_jupyter.notebook.render.model import Block, Cell, Column, Grid, Message, Section, missing_cell
 from reyn_jupyter.notebook.render.untrusted import Look, integer
 
 ROWS = 60
@@ -65,8 +65,8 @@ def _row(
     return (
         Cell(look.line(path, 100), face="code"),
         Cell(look.line(type_label(member, root), 120)),
-        Cell("yes" if required else "–", "plain" if required else "muted"),
-        Cell(default, face="code") if default else Cell("–", "muted"),
+        Cell("yes") if required else missing_cell(),
+        Cell(default, face="code") if default else missing_cell(),
         Cell(look.line(member.get("description") or member.get("title") or "", 300)),
     )
 

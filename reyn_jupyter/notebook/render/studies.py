@@ -28,6 +28,8 @@ from reyn_jupyter.notebook.render.model import (
     Section,
     Span,
     View,
+    missing_cell,
+    number_cell,
 )
 from reyn_jupyter.notebook.render.study_charts import PERCENT, beside, differences, percent, rates
 from reyn_jupyter.notebook.render.study_claims import claims_section
@@ -121,7 +123,7 @@ def _cell(figure: Figure) -> Cell:
     text = said(figure)
     if figure.not_applicable and figure.found is not None:
         text += f" · n/a {figure.not_applicable}"
-    return Cell(text, "muted" if figure.found is None else "plain")
+    return missing_cell(text) if figure.found is None else number_cell(text, figure.found.estimate)
 
 
 def _families(report: Report, look: Look) -> list[Block]:
@@ -141,7 +143,8 @@ def _families(report: Report, look: Look) -> list[Block]:
     for name in tried:
         found = (rates.get(name) for rates in report.families.values())
         cells = (
-            Cell(f"{percent(rate)} of {rate.trials:,}") if rate else Cell("–", "muted") for rate in found
+            number_cell(f"{percent(rate)} of {rate.trials:,}", rate.estimate) if rate else missing_cell()
+            for rate in found
         )
         rows.append((Cell(look.line(name, 60)), *sources(report.evidence.sources[name]), *cells))
     title = (Span(f"{report.figures[tried[0]][primary].check.title}, by family"),)
@@ -157,13 +160,18 @@ def _costs(report: Report, look: Look) -> list[Block]:
         trials = evidence.by_variant[variant]
         tokens = sum(t.prompt_tokens + t.completion_tokens for t in trials) / len(trials)
         known = [t.cost for t in trials if t.cost is not None]
+        cost = sum(known) / len(known) if known else None
+        calls = sum(t.model_calls for t in trials) / len(trials)
+        seconds = sum(t.seconds for t in trials) / len(trials)
         found = report.figures[variant][evidence.primary]
         source = evidence.sources[variant]
+        outcome = Cell(said(found), missing=True)
+        if found.found is not None:
+            outcome = number_cell(said(found), found.found.estimate)
         rows.append((
-            Cell(look.line(variant, 60)), *sources(source), Cell(said(found)), Cell(f"{tokens:,.0f}"),
-            Cell(figures.money(sum(known) / len(known)) if known else "not known"),
-            Cell(f"{sum(t.model_calls for t in trials) / len(trials):.1f}"),
-            Cell(figures.seconds(sum(t.seconds for t in trials) / len(trials))),
+            Cell(look.line(variant, 60)), *sources(source), outcome, number_cell(f"{tokens:,.0f}", tokens),
+            number_cell(figures.money(cost), cost) if cost is not None else Cell("not known", missing=True),
+            number_cell(f"{calls:.1f}", calls), number_cell(figures.seconds(seconds), seconds),
         ))  # fmt: skip
         if found.found is not None and not found.check.numeric:
             text = beside(f"{said(found)} at {tokens:,.0f} tokens", source)

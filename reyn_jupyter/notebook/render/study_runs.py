@@ -27,6 +27,7 @@ from reyn_jupyter.notebook.render.model import (
     Span,
     Tone,
     View,
+    number_cell,
 )
 from reyn_jupyter.notebook.render.study_charts import PERCENT, beside, estimate_rows, legend, measured
 from reyn_jupyter.notebook.render.suites import what_is_right
@@ -171,8 +172,8 @@ def trials_view(trials: TrialTable, look: Look) -> View:
         calls = ", ".join(fact.name or fact.wrapper for fact in trial.calls[:6]) or "none"
         tone: Tone = "plain" if trial.outcome == "ok" else "warn"
         rows.append((
-            Cell(str(place)), Cell(look.line(trial.variant, 60)),
-            Cell(look.line(trial.scenario, 80), face="code"), Cell(str(trial.repeat)),
+            number_cell(str(place), place), Cell(look.line(trial.variant, 60)),
+            Cell(look.line(trial.scenario, 80), face="code"), number_cell(str(trial.repeat), trial.repeat),
             Cell(trial.outcome, tone, "badge"), Cell(trial.source, "plain" if trial.source == "real" else "muted"),
             Cell(look.line(calls, 160)), Cell(look.line(trial.answer or trial.error or "", 120)),
         ))  # fmt: skip

@@ -25,6 +25,7 @@ from reyn_jupyter.notebook.render.model import (
     Section,
     Span,
     View,
+    number_cell,
 )
 
 if TYPE_CHECKING:
@@ -66,7 +67,13 @@ def _families(suite: Suite, look: Look) -> Grid:
     for family in dict.fromkeys(scenario.family for scenario in suite.scenarios):
         own = [scenario for scenario in suite.scenarios if scenario.family == family]
         example = next(iter(own[-1].prompts.values()))
-        rows.append((Cell(look.line(family, 60)), Cell(f"{len(own):,}"), Cell(look.line(example, 160))))
+        rows.append(
+            (
+                Cell(look.line(family, 60)),
+                number_cell(f"{len(own):,}", len(own)),
+                Cell(look.line(example, 160)),
+            )
+        )
     columns = (
         Column("family", header=True),
         Column("scenarios", right=True),
@@ -178,7 +185,13 @@ def catalog_view(catalog: Catalog, look: Look) -> View:
         names = ", ".join(action.name.entry for action in part.actions[:8])
         more = f", … {len(part.actions) - 8:,} more" if len(part.actions) > 8 else ""
         name = Cell(look.line(part.category.name, 80), face="code")
-        rows.append((name, Cell(f"{len(part.actions):,}"), Cell(look.line(names + more, 400))))
+        rows.append(
+            (
+                name,
+                number_cell(f"{len(part.actions):,}", len(part.actions)),
+                Cell(look.line(names + more, 400)),
+            )
+        )
     columns = (
         Column("category", header=True),
         Column("actions", right=True),

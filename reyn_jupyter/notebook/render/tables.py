@@ -22,6 +22,8 @@ from reyn_jupyter.notebook.render.model import (
     Section,
     Tone,
     View,
+    missing_cell,
+    number_cell,
 )
 from reyn_jupyter.notebook.render.stored import KINDS
 from reyn_jupyter.notebook.render.untrusted import Look
@@ -101,32 +103,33 @@ def _column(name: str, values: list[Any], place: int, look: Look) -> Column:
 
 def _cell(name: str, value: object, look: Look) -> Cell:
     if value is None or value == "":
-        return Cell("–", "muted")
+        return missing_cell()
     if isinstance(value, bool):
         state = "yes" if value else "no"
         if name == "ok":
             return Cell("✓ ok" if value else "✗ failed", "good" if value else "bad", "badge")
         return Cell(state, "plain" if value else "muted")
     if isinstance(value, int | float):
-        return Cell(_figure(name, value, look))
+        return number_cell(_figure(name, value, look), value)
     text = look.line(value, 200)
     if name in _IDS:
         return Cell(figures.tail(text), face="code")
     if name == "kind" and text in KINDS:
         return Cell(KINDS[text])
     if name in _TIMES:
-        return Cell(_time(text, look))
+        return _time_cell(text, look)
     if name in _STATE_COLUMNS and text in _STATES:
         return Cell(text, _STATES[text], "badge")
     return Cell(text, face="code" if name in _CODES and " " not in text else "text")
 
 
-def _time(text: str, look: Look) -> str:
+def _time_cell(text: str, look: Look) -> Cell:
     """A time given as ISO text, as every other view gives it."""
     try:
-        return figures.moment(datetime.fromisoformat(text).timestamp(), look.now)
+        epoch = datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError, OSError):
-        return text
+        return Cell(text)
+    return number_cell(figures.moment(epoch, look.now), epoch)
 
 
 def _figure(name: str, value: int | float, look: Look) -> str:

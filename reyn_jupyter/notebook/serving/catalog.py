@@ -1,7 +1,7 @@
 """The operations of the catalog explorer: pages of actions, one action with its form, its line, and a call.
 
-What a person typed travels as texts, so that no digit of a number is lost on the way through a page. A row is a list
-of texts, those that the static table shows, in the order of its columns.
+What a person typed travels as texts, so that no digit of a number is lost on the way through a page. A row holds the
+texts that the static table shows, in the order of the columns, which have names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,16 @@ from reyn_jupyter.catalog.text import encodable
 from reyn_jupyter.guard.permissions import Policy
 from reyn_jupyter.notebook.commands import invoke_command
 from reyn_jupyter.notebook.render.actions import COLUMNS, EFFECTS, action_card, action_cells
-from reyn_jupyter.notebook.render.model import Commands, Fold, Paragraph, Span, Tone, View
+from reyn_jupyter.notebook.render.model import (
+    Cell,
+    Commands,
+    Fold,
+    Paragraph,
+    SortedText,
+    Span,
+    Tone,
+    View,
+)
 from reyn_jupyter.notebook.render.problems import hint
 from reyn_jupyter.notebook.render.stored import result_view
 from reyn_jupyter.notebook.render.untrusted import Look
@@ -34,6 +43,7 @@ from reyn_jupyter.runtime.results import Result
 from reyn_jupyter.sessions.rows import action_row
 
 PAGE = 2_000
+_KEYS = tuple(key for key in COLUMNS if key != "score")  # nothing was searched for
 _TEXT = 2_000_000  # characters in a field
 
 Typed = Annotated[str, Field(max_length=_TEXT)]
@@ -50,15 +60,27 @@ class CatalogCategory(Message):
     sentence: str
 
 
+class CatalogColumn(Message):
+    """What the code calls a column (`key`), what people read above it, and whether it is sorted by number."""
+
+    key: str
+    title: str
+    numeric: bool
+
+
+CatalogRow = tuple[SortedText, ...]
+"""One action; a cell without a value in a numeric column has nothing to show, and comes last."""
+
+
 class CatalogPage(Message):
     """`tones` is the colour of each effect; a page of another `revision` belongs to another catalog."""
 
     revision: str
     total: int
-    columns: tuple[str, ...]
+    columns: tuple[CatalogColumn, ...]
     tones: dict[str, Tone]
     categories: tuple[CatalogCategory, ...]
-    rows: tuple[tuple[str, ...], ...]
+    rows: tuple[CatalogRow, ...]
 
 
 class ActionNamed(Message):
@@ -102,7 +124,7 @@ class ActionAnswer(Message):
     live: LiveBlob | None
     command: str
     errors: tuple[ArgumentFault, ...]
-    row: tuple[str, ...]
+    row: CatalogRow
 
 
 async def page(asked: Asked, arguments: CatalogAsked) -> CatalogPage:
@@ -117,7 +139,9 @@ def _page(asked: Asked, snapshot: CatalogSnapshot, arguments: CatalogAsked) -> C
     return CatalogPage(
         revision=snapshot.hash,
         total=len(snapshot),
-        columns=tuple(column.name for column in COLUMNS),
+        columns=tuple(
+            CatalogColumn(key=key, title=COLUMNS[key].name, numeric=COLUMNS[key].right) for key in _KEYS
+        ),
         tones=EFFECTS,
         categories=tuple(
             CatalogCategory(
@@ -131,11 +155,16 @@ def _page(asked: Asked, snapshot: CatalogSnapshot, arguments: CatalogAsked) -> C
     )
 
 
-def _row(asked: Asked, action: Action, policy: Policy) -> tuple[str, ...]:
-    """The texts of a row; the name is whole and exact, since it is what is asked for next."""
+def _row(asked: Asked, action: Action, policy: Policy) -> CatalogRow:
+    """The cells of a row; the name is whole and exact, since it is what is asked for next."""
     cells = action_cells(action_row(asked.session.parts, action, policy), asked.look)
-    texts = (asked.look.line(action.name.text, 600), *(cell.text for cell in cells[1:]))
-    return tuple(map(encodable, texts))
+    cells["name"] = Cell(asked.look.line(action.name.text, 600))
+    return tuple(_sorted_text(cells[key]) for key in _KEYS)
+
+
+def _sorted_text(cell: Cell) -> SortedText:
+    text = encodable(cell.text)
+    return text if cell.value is None else (text, cell.value)
 
 
 async def action(asked: Asked, arguments: ActionNamed) -> ActionShown:

@@ -28,13 +28,16 @@ _MESSAGES = (
 
 
 class _ForTypes(GenerateJsonSchema):
-    """Without titles of fields, which would each become a type of its own; whatever has a default is always sent."""
+    """Without titles of fields, which would each become a type of its own.
+
+    Whatever has a default is always sent; only a `TypedDict` leaves out what it may.
+    """
 
     def field_title_should_be_set(self, schema: Any) -> bool:
         return False
 
     def field_is_required(self, field: Any, total: bool) -> bool:
-        return True
+        return bool(field.get("required", total)) if field["type"] == "typed-dict-field" else True
 
 
 def schema() -> dict[str, Any]:

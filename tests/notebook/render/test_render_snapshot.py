@@ -34,6 +34,8 @@ from reyn_jupyter.notebook.render.model import (  # fmt: skip
     Span,
     Tree,
     View,
+    missing_cell,
+    number_cell,
 )
 from reyn_jupyter.notebook.serving.protocol import PROTOCOL, LiveBlob, Snapshot
 from reyn_jupyter.runtime.results import Result
@@ -81,10 +83,13 @@ def test_what_is_small_is_whole() -> None:
     assert snapshot(made)["view"] == plain(made)
 
 
-def test_a_cell_without_a_tone_or_a_face_travels_as_its_text() -> None:
-    made = View("x", "x", blocks=(Grid("", (Column("a"), Column("b")), ((Cell("1"), Cell("2", "good")),)),))
-    rows = snapshot(made)["view"]["blocks"][0]["rows"]
-    assert rows == [["1", {"text": "2", "tone": "good", "face": "text"}]]
+def test_a_cell_travels_without_what_is_as_usual() -> None:
+    cells = ((Cell("1"), Cell("2", "good")), (number_cell("3 s", 3), missing_cell()))
+    made = View("x", "x", blocks=(Grid("", (Column("a"), Column("b")), cells),))
+    assert snapshot(made)["view"]["blocks"][0]["rows"] == [
+        ["1", {"text": "2", "tone": "good"}],
+        [["3 s", 3.0], {"text": "–", "tone": "muted", "missing": True}],
+    ]
 
 
 def test_a_table_keeps_as_many_rows_as_its_html() -> None:

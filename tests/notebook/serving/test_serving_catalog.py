@@ -20,6 +20,7 @@ from IPython.core.inputtransformer2 import TransformerManager
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
 from reyn_jupyter.notebook.options import parse
 from reyn_jupyter.notebook.render.actions import action_cells
+from reyn_jupyter.notebook.render.model import Cell
 from reyn_jupyter.notebook.render.untrusted import Look
 from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
@@ -91,6 +92,10 @@ def echo(root: Path, schema: dict[str, Any], **options: Any) -> Any:
     return exploring(root, categories=[category(schema)], **options)
 
 
+def sent(cell: Cell) -> str | list[object]:
+    return cell.text if cell.value is None else [cell.text, cell.value]
+
+
 def text_of(view: object) -> str:
     return json.dumps(view, ensure_ascii=False)
 
@@ -102,8 +107,12 @@ def test_a_page_shows_the_words_of_the_static_table(explorer: Explorer) -> None:
     page = explorer.ask("catalog.page")
     listed = explorer.session.list_actions(limit=100).rows
     look = Look()
-    assert page["rows"] == [[cell.text for cell in action_cells(row, look)] for row in listed]
-    assert page["columns"][0] == "action" and len(page["columns"]) == len(page["rows"][0])
+    columns = page["columns"]
+    keys = [column["key"] for column in columns]
+    shown = [action_cells(row, look) for row in listed]
+    assert page["rows"] == [[sent(cells[key]) for key in keys] for cells in shown]
+    assert columns[0] == {"key": "name", "title": "action", "numeric": False}
+    assert [column["key"] for column in columns if column["numeric"]] == ["uses", "last_ms"]
     assert page["total"] == len(page["rows"]) == len(explorer.session.catalog)
 
 
@@ -360,7 +369,7 @@ def test_a_call_gives_its_result_its_line_and_the_new_row(explorer: Explorer) ->
     answer = call(explorer, "file__read", path="notes.txt")
     assert answer["ok"] and "second line" in text_of(answer["view"])
     assert answer["command"] == "%reyn invoke file__read path=notes.txt"
-    assert answer["row"][0] == "file__read" and answer["row"][6] == "1"
+    assert answer["row"][0] == "file__read" and answer["row"][6] == ["1", 1.0]
     assert answer["row"] in explorer.ask("catalog.page")["rows"]
 
 
