@@ -9,11 +9,9 @@ cancelled.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import hashlib
 import os
 import stat
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +22,7 @@ from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.errors import ActionError
 from reyn_jupyter.runtime.services import FileChange, ToolContext
+from reyn_jupyter.support.locks import release, wait_for_lock
 
 LARGEST = 64 << 20  # bytes of a file whose content is kept before a change
 NOT_KEPT = ""  # in a report: the file was there, and what it held is in no blob
@@ -163,24 +162,12 @@ def _one_at_a_time(tree: Tree) -> Iterator[None]:
     """Hold the workspace's lock, so that no other kernel or thread changes a file between check and change."""
     folder = os.open(tree.workspace.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
-        deadline = time.monotonic() + _LOCK_SECONDS
-        while not _locked(folder):
-            if time.monotonic() > deadline:
-                raise ActionError("another program holds the lock of this workspace", "Try again later.")
-            time.sleep(0.005)
+        # On a file system without locks the check alone has to do.
+        if not wait_for_lock(folder, _LOCK_SECONDS, required=False):
+            raise ActionError("another program holds the lock of this workspace", "Try again later.")
         yield
     finally:
-        os.close(folder)  # gives the lock back
-
-
-def _locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True  # a file system without locks: the check alone has to do
-    return True
+        release(folder)
 
 
 async def _to_the_end(work: Callable[[], None], done: Callable[[], None], *, waits: bool) -> None:

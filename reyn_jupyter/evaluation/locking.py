@@ -6,7 +6,6 @@ behind. The file beside the study only says whose it is, and is taken away with 
 
 from __future__ import annotations
 
-import fcntl
 import os
 import threading
 import time
@@ -15,6 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from reyn_jupyter.evaluation.store_file import StoreError
+from reyn_jupyter.support.locks import open_lock_file, release, try_lock
 from reyn_jupyter.support.user_errors import UserError
 
 _LOOKS, _BETWEEN = 10, 0.005  # how often, and with how many seconds between, a holder's number is looked for
@@ -52,7 +52,7 @@ def running_alone(path: Path | None, here: threading.Lock) -> Iterator[None]:
         finally:
             with suppress(OSError):
                 beside.unlink(missing_ok=True)
-            os.close(descriptor)
+            release(descriptor)
     finally:
         here.release()
 
@@ -60,32 +60,32 @@ def running_alone(path: Path | None, here: threading.Lock) -> Iterator[None]:
 def _held(beside: Path, path: Path) -> int:
     while True:
         try:
-            descriptor = os.open(beside, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            descriptor = open_lock_file(beside)
         except OSError as error:
             raise StoreError(
                 f"{path} cannot be run: the file {beside.name} beside it cannot be made ({error.strerror}). Its "
                 "folder must be one that can be written to; to read the study, use Study.open."
             ) from error
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            owner = _owner(descriptor)
-            os.close(descriptor)
-            raise StudyBusyError(
-                f"{path.name} is being run already, by {owner}. Its trials can be read meanwhile "
-                f"(Study.open); to run it here, wait until that run ends or interrupt it."
-            ) from None
+            held = try_lock(descriptor)
         except OSError as error:
-            os.close(descriptor)
+            release(descriptor)
             raise StoreError(
                 f"{path} cannot be run: its file system has no locks ({error.strerror}). Copy it to a local disk."
             ) from error
+        if not held:
+            owner = _owner(descriptor)
+            release(descriptor)
+            raise StudyBusyError(
+                f"{path.name} is being run already, by {owner}. Its trials can be read meanwhile "
+                f"(Study.open); to run it here, wait until that run ends or interrupt it."
+            )
         if _same(descriptor, beside):
             with suppress(OSError):  # a full disk: the lock holds without a name in it
                 os.ftruncate(descriptor, 0)
                 os.write(descriptor, str(os.getpid()).encode())
             return descriptor
-        os.close(descriptor)  # whoever held it took the file away just now
+        release(descriptor)  # whoever held it took the file away just now
 
 
 def _owner(descriptor: int) -> str:

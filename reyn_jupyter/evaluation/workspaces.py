@@ -7,7 +7,6 @@ the next one that starts.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import os
 import secrets
@@ -22,6 +21,7 @@ from pathlib import Path, PurePosixPath
 
 from reyn_jupyter.evaluation.trial import FileFact
 from reyn_jupyter.models.seam import canonical
+from reyn_jupyter.support.locks import open_lock_file, release, try_lock, wait_for_lock
 from reyn_jupyter.support.user_errors import UserError
 
 LARGEST_SHARED = 200_000  # bytes of a template's file that no read action needs to spool
@@ -67,14 +67,14 @@ def sweep(base: Path) -> int:
     count = 0
     for lock in base.glob(f"*{_LOCK}"):
         with suppress(OSError):
-            descriptor = os.open(lock, os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC)
+            descriptor = open_lock_file(lock, flags=os.O_RDWR)
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                remove(lock.with_suffix(""))
-                lock.unlink()
-                count += 1
+                if try_lock(descriptor):
+                    remove(lock.with_suffix(""))
+                    lock.unlink()
+                    count += 1
             finally:
-                os.close(descriptor)
+                release(descriptor)
     return count
 
 
@@ -101,13 +101,13 @@ def _claimed(base: Path) -> tuple[Path, int]:
     while True:
         path = base / secrets.token_hex(8)
         lock = path.with_name(path.name + _LOCK)
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        descriptor = open_lock_file(lock, flags=os.O_RDWR | os.O_CREAT | os.O_EXCL)
+        wait_for_lock(descriptor)
         # Somebody may have swept the lock between the two calls, before anybody held it.
         if lock.exists() and lock.stat().st_ino == os.fstat(descriptor).st_ino:
             path.mkdir(mode=0o700)
             return path, descriptor
-        os.close(descriptor)
+        release(descriptor)
 
 
 def _dispose(path: Path, lock: int, owner: int) -> None:
@@ -117,7 +117,7 @@ def _dispose(path: Path, lock: int, owner: int) -> None:
     with suppress(OSError):
         path.with_name(path.name + _LOCK).unlink()
     with suppress(OSError):
-        os.close(lock)
+        release(lock)
 
 
 def remove(path: Path) -> None:

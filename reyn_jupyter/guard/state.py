@@ -7,7 +7,6 @@ changed under a lock, so two kernels lose nothing of each other's.
 
 from __future__ import annotations
 
-import fcntl
 import hashlib
 import json
 import os
@@ -17,6 +16,8 @@ import time
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.support.locks import open_lock_file, release, wait_for_lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -133,11 +134,9 @@ class StateFolder:
     @contextmanager
     def _locked(self) -> Iterator[None]:
         self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
-        descriptor = os.open(
-            self.path / ".lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600
-        )
+        descriptor = open_lock_file(self.path / ".lock")
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            wait_for_lock(descriptor)
             yield
         finally:
-            os.close(descriptor)
+            release(descriptor)

@@ -8,7 +8,6 @@ here blocks the loop: a local model embeds in a thread, a provider is awaited.
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
 import os
 import time
@@ -22,6 +21,7 @@ from reyn_jupyter.search.embedders.hosted import HostedEmbedder
 from reyn_jupyter.search.progress import BusyError, Holder, Progress
 from reyn_jupyter.search.store import VectorStore
 from reyn_jupyter.search.views import VIEWS, joined, texts_of
+from reyn_jupyter.support.locks import open_lock_file, release, try_lock, wait_for_lock
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,6 +37,7 @@ LOCK = "actions.lock"
 FIRST_BATCH = 4  # records: as soon as one action has a vector, search is on
 LOCAL_BATCH = 16  # records: about a third of a second on one core, so that an interrupt is heard soon
 HOSTED_BATCH = 21  # records: one request of 64 texts, three a record, so that what was paid for is kept
+_LOOK = 0.02  # seconds within which another one that looks who builds has looked
 _POLL = 0.2  # seconds between two looks at a lock that another process holds
 
 
@@ -112,18 +113,14 @@ def holder(store: VectorStore) -> Holder | None:
     if store.path is None or not (lock := store.path.with_name(LOCK)).is_file():
         return None
     try:
-        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = open_lock_file(lock, flags=os.O_RDONLY)
     except OSError:
         return None
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return _named(lock)
-    except OSError:
-        return None
+        # Another one that only looks holds the lock for an instant.
+        return None if wait_for_lock(descriptor, _LOOK, required=False) else _named(lock)
     finally:
-        os.close(descriptor)
-    return None
+        release(descriptor)
 
 
 @asynccontextmanager
@@ -135,14 +132,15 @@ async def _locked(store: VectorStore, wait: bool, told: Callable[[Holder], None]
     lock = store.path.with_name(LOCK)
     try:
         lock.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        descriptor = open_lock_file(lock)
     except OSError as error:
         raise StoreError(
             f"{lock}: {error.strerror or error}.", "Make the folder .reyn/state of the workspace writable."
         ) from error
     try:
         tries = 0
-        while not _taken(descriptor):
+        # On a file system without locks two builds do the same work, and neither harms the other.
+        while not try_lock(descriptor, required=False):
             if tries == 1:  # the first time it may have been somebody who only looked: see `holder`
                 if not wait:
                     raise BusyError(_named(lock))
@@ -154,19 +152,7 @@ async def _locked(store: VectorStore, wait: bool, told: Callable[[Holder], None]
             os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "since": time.time()}).encode(), 0)
         yield
     finally:
-        os.close(descriptor)  # gives the lock back
-
-
-def _taken(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return (
-            True  # a file system without locks: two builds then do the same work, and neither harms the other
-        )
-    return True
+        release(descriptor)
 
 
 def _named(lock: Path) -> Holder:
