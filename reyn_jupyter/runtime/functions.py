@@ -23,11 +23,13 @@ from typing import Any, TypeVar, overload
 
 from reyn_jupyter.catalog.action import Purity
 from reyn_jupyter.outputs.encoding import clip
-from reyn_jupyter.runtime.docstrings import parse_docstring
 from reyn_jupyter.runtime.signatures import Parameters
 
 LONGEST_NAME = 64  # characters
 _LONGEST_DESCRIPTION = 2000  # bytes
+_MOST_PARENTHESES = (
+    50  # in a line of a docstring: the parser takes a second for 500, and cubically more for more
+)
 _NAME = re.compile(r"[^\W\d][\w.-]*")
 _METHOD = re.compile(r"(?:^|.*\.)(?!<locals>)[^.<>]+\.[^.<>]+")
 _serials = itertools.count(1)
@@ -149,8 +151,8 @@ class FunctionRegister:
         """`action` as a plain call: what was registered comes back."""
         entry = _checked_name(function, name)
         signature = _checked_signature(function, entry)
-        said, notes = parse_docstring(_docstring(function))
-        text = description or said or f"The notebook's function {entry}{_names(signature)}."
+        documented, notes = _parse_docstring(_docstring(function))
+        text = description or documented or f"The notebook's function {entry}{_names(signature)}."
         registered = RegisteredFunction(
             entry,
             function,
@@ -165,6 +167,29 @@ class FunctionRegister:
     def remove(self, name: str) -> None:
         """Take a function out; one that is not here is no error."""
         self._own = {entry: function for entry, function in self._own.items() if entry != name}
+
+
+def _parse_docstring(text: str | None) -> tuple[str, dict[str, str]]:
+    """Return the description in a docstring, and what it says about each parameter, on one line each.
+
+    Google, NumPy, Sphinx and Epydoc forms are read; whatever is in none of them stays description.
+    """
+    from docstring_parser import parse
+
+    text = inspect.cleandoc(text or "")
+    if any(line.count("(") > _MOST_PARENTHESES for line in text.split("\n")):
+        return text, {}
+    try:
+        parsed = parse(text)
+    except Exception:  # noqa: BLE001 - free text, on which the parser raises more than its ParseError
+        return text, {}
+    notes = {
+        name.strip().lstrip("*"): " ".join((each.description or "").split())
+        for each in parsed.params
+        if each.args[0] != "attribute"
+        for name in each.arg_name.split(",")
+    }
+    return (parsed.description or "").strip(), notes
 
 
 def _checked_name(function: Any, name: str | None) -> str:

@@ -209,6 +209,7 @@ def test_types_defaults_and_docstrings_make_the_schema() -> None:
         "Sum.\n\nArgs:\n    a: the first\n    b: the second",
         "Sum.\n\nParameters\n----------\na : int\n    the first\nb : int, optional\n    the second\n",
         "Sum.\n\n:param a: the first\n:param int b: the\n    second\n:returns: it",
+        "Sum.\n\nArgs:\n    a (int): the\n      first\n    *b: the second\n\nAttributes:\n    c: no parameter",
     ],
 )
 def test_google_numpy_and_sphinx_docstrings_are_read(docstring: str) -> None:
@@ -220,6 +221,19 @@ def test_google_numpy_and_sphinx_docstrings_are_read(docstring: str) -> None:
     assert registered.description == "Sum."
     notes = {name: schema["description"] for name, schema in registered.input_schema["properties"].items()}
     assert notes == {"a": "the first", "b": "the second"}
+
+
+@pytest.mark.parametrize(
+    "docstring", ["Sum: of all.\n\n- a: the first\n- b", ":\n  : Sum\nArgs:", "Sum.\n:param"]
+)
+def test_a_docstring_in_no_known_form_is_a_description(docstring: str) -> None:
+    def add(a: int) -> int:
+        return a
+
+    add.__doc__ = docstring
+    registered = FunctionRegister().add(add)
+    assert registered.description.startswith(docstring.partition("\n")[0])
+    assert registered.input_schema["properties"] == {"a": {"type": "integer"}}
 
 
 @pytest.mark.parametrize(
