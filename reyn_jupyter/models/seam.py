@@ -12,6 +12,7 @@ import json
 import re
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from json.encoder import encode_basestring as _json_text
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from reyn_jupyter.support.user_errors import UserError
@@ -54,6 +55,12 @@ class ToolCall:
     name: str
     arguments: str
 
+    @property
+    def canonical(self) -> str:
+        """The wire form as canonical JSON."""
+        function = f'{{"arguments":{_json_text(self.arguments)},"name":{_json_text(self.name)}}}'
+        return f'{{"function":{function},"id":{_json_text(self.id)},"type":"function"}}'
+
 
 @dataclass(frozen=True)
 class Message:
@@ -82,15 +89,26 @@ class Message:
         return wire
 
     @cached_property
+    def canonical(self) -> bytes:
+        """The wire form as canonical JSON, put together by hand: it is made for every message of every turn."""
+        parts = [f'"content":{_json_text(self.content)}', f'"role":"{self.role}"']
+        if self.tool_call_id is not None:
+            parts.append(f'"tool_call_id":{_json_text(self.tool_call_id)}')
+        if self.tool_calls:
+            parts.append(f'"tool_calls":[{",".join([call.canonical for call in self.tool_calls])}]')
+        return f"{{{','.join(parts)}}}".encode("utf-8", "surrogatepass")
+
+    @cached_property
     def digest(self) -> bytes:
         """A hash of the wire form. The ids of stored results, new in every run, count by their place alone."""
-        return hashlib.sha256(BLOB_ID.sub(rb"\1<blob>", canonical(self.wire))).digest()
+        wire = self.canonical
+        return hashlib.sha256(BLOB_ID.sub(rb"\1<blob>", wire) if b"blob" in wire else wire).digest()
 
     @cached_property
     def tokens(self) -> int:
         """Tokens of the message, estimated; made once, so that a long history costs nothing again."""
         if self.tool_calls:
-            return estimate_tokens(canonical(self.wire))
+            return estimate_tokens(self.canonical)
         return estimate_tokens(self.content) + _MESSAGE_TOKENS
 
     @classmethod
@@ -144,7 +162,7 @@ class Request:
             ],
             "tools": _short_hash(self.tools.digest),
             "tool_choice": _short_hash(self.tool_choice.encode()),
-            "parameters": _short_hash(canonical(dict(self.parameters))),
+            "parameters": _short_hash(canonical(dict(self.parameters)) if self.parameters else b"{}"),
             "repeat": _short_hash(str(self.repeat).encode()),
         }
 

@@ -109,13 +109,14 @@ class ToolCalls:
         first_of: dict[bytes, asyncio.Task[Outcome]] = {}
         tasks: list[asyncio.Task[Outcome]] = []
         for _, planned in stretch:
-            first = first_of.get(planned.key) if planned.key else None
+            key = planned.key() if planned.key is not None else None
+            first = first_of.get(key) if key is not None else None
             if first is not None and planned.repeat is not None:
                 tasks.append(asyncio.create_task(planned.repeat(first)))
                 continue
             tasks.append(asyncio.create_task(planned.run()))
-            if planned.key:
-                first_of[planned.key] = tasks[-1]
+            if key is not None:
+                first_of[key] = tasks[-1]
         try:
             # A call answers for whatever goes wrong in it, so nothing but a cancellation comes out here.
             outcomes = await asyncio.gather(*tasks)

@@ -62,12 +62,12 @@ class ActionCall:
 class Planned:
     """A call that is ready to run.
 
-    `repeatable` calls may run beside others; equal `key`s of one round run once, and `repeat` records the others.
+    `repeatable` calls may run beside others; of those with equal keys one runs, and `repeat` records the others.
     """
 
     run: Callable[[], Coroutine[Any, Any, Outcome]]
     repeatable: bool
-    key: bytes = b""
+    key: Callable[[], bytes] | None = None
     repeat: Callable[[Awaitable[Outcome]], Coroutine[Any, Any, Outcome]] | None = None
 
 
@@ -136,7 +136,7 @@ class Invoker:
         return Planned(
             lambda: self._execute(resolved, action, prepared.args, run),
             repeatable,
-            canonical([action.name.text, prepared.args]) if repeatable else b"",
+            (lambda: canonical([action.name.text, prepared.args])) if repeatable else None,
             lambda first: self._repeat(resolved, first, run),
         )
 
