@@ -23,7 +23,8 @@ def test_nothing_is_called_and_nothing_is_recorded(workspace: Path) -> None:
     session = reyn.Session(workspace, model=model)
     card = session.dry("how many?")
     assert not model.requests and not session.runs and not len(session.history)
-    assert card.payload["tools"] == ["list_actions", "describe_action", "invoke_action", "inspect"]
+    tools = ["list_actions", "describe_action", "invoke_action", "search_actions", "inspect"]
+    assert card.payload["tools"] == tools
 
 
 def test_the_estimate_is_that_of_the_request_that_would_go_out(workspace: Path) -> None:
