@@ -8,9 +8,11 @@ twice has two.
 from __future__ import annotations
 
 import math
-from collections import OrderedDict
+import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
+
+from cachetools import LRUCache, cached
 
 from reyn_jupyter.catalog.budget import ANSWER_BYTES, encoded_size, fitting_schema
 from reyn_jupyter.catalog.forgiveness import coerce, put_aliases_right, read_json, whole_numbers
@@ -155,18 +157,9 @@ class _Compiled:
 
 # A memo, not state: what it holds follows from the schema alone. Keyed by identity, since hashing a schema
 # would cost more than most checks; each entry keeps its schema alive, so an identity is never given twice.
-_memo: OrderedDict[int, _Compiled] = OrderedDict()
-
-
+@cached(LRUCache(_REMEMBERED), key=id, lock=threading.Lock())
 def _compiled(schema: Schema) -> _Compiled:
-    known = _memo.get(id(schema))
-    if known is not None:
-        return known
-    compiled = _Compiled(schema, compile_plain(schema))
-    _memo[id(schema)] = compiled
-    while len(_memo) > _REMEMBERED:
-        _memo.popitem(last=False)
-    return compiled
+    return _Compiled(schema, compile_plain(schema))
 
 
 def _beside(wrapper_args: dict[Any, Any]) -> dict[Any, Any]:

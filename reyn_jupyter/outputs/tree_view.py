@@ -8,10 +8,12 @@ stands twice is ambiguous.
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
+
+from cachetools import LRUCache
 
 from reyn_jupyter.outputs import structure
 from reyn_jupyter.outputs.lines import LineIndex
@@ -41,9 +43,7 @@ class Indexes:
     """
 
     def __init__(self, room: int = ROOM) -> None:
-        self._room = room
-        self._used = 0
-        self._kept: OrderedDict[Hashable, tuple[Any, int]] = OrderedDict()
+        self._kept: LRUCache[Hashable, Any] = LRUCache(room, getsizeof=_weight)
         self._lock = threading.Lock()
 
     def get(self, key: Hashable, build: Callable[[], Index]) -> Index:
@@ -51,22 +51,16 @@ class Indexes:
         with self._lock:
             found = self._kept.get(key)
             if found is not None:
-                self._kept.move_to_end(key)
-                return cast("Index", found[0])
+                return cast("Index", found)
         built = build()
-        size = _weight(built)
-        with self._lock:
-            if key not in self._kept and size <= self._room:
-                self._kept[key] = (built, size)
-                self._used += size
-            while self._used > self._room:
-                self._used -= self._kept.popitem(last=False)[1][1]
+        with self._lock, suppress(ValueError):  # one that is larger than all the room is not kept
+            self._kept[key] = built
         return built
 
     @property
     def used(self) -> int:
         """Bytes, roughly."""
-        return self._used
+        return int(self._kept.currsize)
 
 
 def _weight(index: JsonIndex | LineIndex) -> int:

@@ -5,11 +5,12 @@ Invariant: safe from several threads; what is kept is bounded. A row's number is
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from threading import RLock
-from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
+from threading import Lock, RLock
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
+
+from cachetools import LRUCache
 
 from reyn_jupyter.outputs.cells import encode_cells
 from reyn_jupyter.outputs.tabular.columns import ColumnSpec
@@ -57,9 +58,9 @@ class Table:
         self.series = series
         self.rows = rows
         self._lock = RLock()
-        self._orders = _Kept[int, Order](8)
-        self._masks = _Kept[Filter, Any](8)
-        self._results = _Kept[Asked, Any](6)
+        self._orders = _Results[int, Order](8)
+        self._masks = _Results[Filter, Any](8)
+        self._results = _Results[Asked, Any](6)
 
     def matching(self, asked: Asked) -> NDArray[np.int32] | None:
         """The numbers of the rows, in order; None stands for all of them as they are. Raises FilterError."""
@@ -123,20 +124,22 @@ def _size(series: pd.Series) -> int:
     return size + len(series) * sum(map(getsizeof, sample)) // len(sample)
 
 
-class _Kept(Generic[K, V]):
+class _Results(Generic[K, V]):
     """The last few results, by what they are of."""
 
     def __init__(self, most: int) -> None:
-        self._most = most
-        self._held: OrderedDict[K, V] = OrderedDict()
+        self._held: LRUCache[K, V] = LRUCache(most)
+        self._lock = Lock()  # held for a look, not while something is worked out
 
     def get(self, key: K) -> V | None:
-        return self._held.get(key)
+        with self._lock:
+            return self._held.get(key)
 
     def made(self, key: K, make: Any) -> V:
-        if key not in self._held:
-            self._held[key] = make()
-            while len(self._held) > self._most:
-                self._held.popitem(last=False)
-        self._held.move_to_end(key)
-        return self._held[key]
+        """Return the result under a key, made when it is not there."""
+        found = self.get(key)
+        if found is None:
+            found = cast("V", make())
+            with self._lock:
+                self._held[key] = found
+        return found

@@ -8,10 +8,11 @@ that could. What was embedded lately is not embedded again. Who serves is decide
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import TYPE_CHECKING
+
+from cachetools import LRUCache
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,7 +52,7 @@ class LocalEmbedder:
         self._loading: Future[None] | None = None
         self._failure: Exception | None = None
         self._lock = threading.RLock()
-        self._known: OrderedDict[str, Floats] = OrderedDict()
+        self._known: LRUCache[str, Floats] = LRUCache(REMEMBERED)
 
     @property
     def ready(self) -> bool:
@@ -117,8 +118,6 @@ class LocalEmbedder:
             with self._lock:
                 for text in missing[:REMEMBERED]:
                     self._known[text] = held[text]
-                while len(self._known) > REMEMBERED:
-                    self._known.popitem(last=False)
         if not texts:
             return np.empty((0, self.dimension or 0), np.float32)
         return np.stack([held[text] for text in texts])
