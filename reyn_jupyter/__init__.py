@@ -13,17 +13,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from reyn_jupyter.evaluation.budget import Budget
-    from reyn_jupyter.evaluation.catalogs import Catalog
-    from reyn_jupyter.evaluation.scenario import AcceptedCall, Expected, Gold, Scenario
+    from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
+    from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Expected, Gold, Scenario
+    from reyn_jupyter.evaluation.plan.suite import Claim, Suite
+    from reyn_jupyter.evaluation.plan.variant import Variant
+    from reyn_jupyter.evaluation.run.budget import Budget
     from reyn_jupyter.evaluation.study import Study
-    from reyn_jupyter.evaluation.suite import Claim, Suite
-    from reyn_jupyter.evaluation.variant import Variant
-    from reyn_jupyter.notebook.exporting import export
+    from reyn_jupyter.notebook.export import export
     from reyn_jupyter.runtime.functions import action
     from reyn_jupyter.runtime.trace import Trace
     from reyn_jupyter.sessions.current import session
-    from reyn_jupyter.sessions.face import Session
+    from reyn_jupyter.sessions.session import Session
 
 __all__ = [
     "AcceptedCall",
@@ -46,20 +46,20 @@ __all__ = [
 ]
 
 _PUBLIC = {
-    "AcceptedCall": "reyn_jupyter.evaluation.scenario",
-    "Budget": "reyn_jupyter.evaluation.budget",
-    "Catalog": "reyn_jupyter.evaluation.catalogs",
-    "Claim": "reyn_jupyter.evaluation.suite",
-    "Expected": "reyn_jupyter.evaluation.scenario",
-    "Gold": "reyn_jupyter.evaluation.scenario",
-    "Scenario": "reyn_jupyter.evaluation.scenario",
+    "AcceptedCall": "reyn_jupyter.evaluation.plan.scenario",
+    "Budget": "reyn_jupyter.evaluation.run.budget",
+    "Catalog": "reyn_jupyter.evaluation.plan.frozen_catalog",
+    "Claim": "reyn_jupyter.evaluation.plan.suite",
+    "Expected": "reyn_jupyter.evaluation.plan.scenario",
+    "Gold": "reyn_jupyter.evaluation.plan.scenario",
+    "Scenario": "reyn_jupyter.evaluation.plan.scenario",
     "Study": "reyn_jupyter.evaluation.study",
-    "Suite": "reyn_jupyter.evaluation.suite",
-    "Variant": "reyn_jupyter.evaluation.variant",
-    "Session": "reyn_jupyter.sessions.face",
+    "Suite": "reyn_jupyter.evaluation.plan.suite",
+    "Variant": "reyn_jupyter.evaluation.plan.variant",
+    "Session": "reyn_jupyter.sessions.session",
     "Trace": "reyn_jupyter.runtime.trace",
     "action": "reyn_jupyter.runtime.functions",
-    "export": "reyn_jupyter.notebook.exporting",
+    "export": "reyn_jupyter.notebook.export",
     "session": "reyn_jupyter.sessions.current",
 }
 
@@ -78,7 +78,7 @@ def _show_richly() -> None:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is not None:
-        import_module("reyn_jupyter.notebook.render.formatters").register(shell)
+        import_module("reyn_jupyter.notebook.render.ipython_formatters").register(shell)
 
 
 def __dir__() -> list[str]:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reyn_jupyter.evaluation.evidence import Evidence
-from reyn_jupyter.evaluation.scenario import AcceptedCall, Gold, Scenario, Source
-from reyn_jupyter.evaluation.trial import CallFact, Trial
-from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Gold, Scenario, Source
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.results.trial_set import TrialSet
+from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
 
 LISTS = CallFact(step=1, wrapper="list_actions", ok=True, listed=("file__read",))
 READS = CallFact(step=2, wrapper="invoke_action", name="file__read", args={"path": "notes.md"}, ok=True)
@@ -54,7 +54,7 @@ def evidence(
     forecast: float | None = None,
     families: Mapping[str, str] | None = None,
     **fields: Any,
-) -> Evidence:
+) -> TrialSet:
     """Evidence of variants: variant → scenario → one outcome a repeat."""
     trials = [
         trial(name, identity, repeat, lists, source=(sources or {}).get(name, "real"),
@@ -70,7 +70,7 @@ def evidence(
     }
     known = {name: Variant(name, model="gpt-mini") for name in arms}
     given: dict[str, Any] = {"suite": "small", "primary": "first_call_is", "checks": CHECKS, **fields}
-    return Evidence(
+    return TrialSet(
         scenarios=scenarios, variants=known | dict(variants or {}), trials=[*trials, *more], **given
     )
 

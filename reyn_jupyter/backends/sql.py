@@ -83,7 +83,7 @@ def reader_of(path: str) -> str | None:
     )
 
 
-class Query:
+class SqlQuery:
     """A database for one query. Everything but `interrupt` blocks, so it belongs into a worker thread.
 
     Args:

@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from reyn_jupyter.backends.known_types import dtype_text, is_frame_like, is_known_dtype
+from reyn_jupyter.backends.object_summary import dtype_text, is_frame_like, is_known_dtype
 from reyn_jupyter.outputs.convert import type_name
 
 if TYPE_CHECKING:

@@ -14,17 +14,17 @@ from typing import TYPE_CHECKING, Any
 
 from cachetools import LRUCache, cached
 
-from reyn_jupyter.catalog.budget import ANSWER_BYTES, encoded_size, fitting_schema
-from reyn_jupyter.catalog.forgiveness import coerce, put_aliases_right, read_json, whole_numbers
-from reyn_jupyter.catalog.plain import MOST_MESSAGES, Invalid, Plain, compile_plain, shown
+from reyn_jupyter.catalog.argument_repair import coerce, put_aliases_right, read_json, whole_numbers
+from reyn_jupyter.catalog.fast_schema import MOST_MESSAGES, FastSchema, Invalid, compile_plain, shown
 from reyn_jupyter.catalog.references import (
     TooMuchError,
     claims_reference,
     reference_fault,
     walk,
 )
+from reyn_jupyter.catalog.schema_validation import build_validator, messages, unknown_arguments
+from reyn_jupyter.catalog.size_budget import ANSWER_BYTES, encoded_size, fitting_schema
 from reyn_jupyter.catalog.text import clip, quoted
-from reyn_jupyter.catalog.validation import build_validator, messages, unknown_arguments
 
 if TYPE_CHECKING:
     from reyn_jupyter.catalog.action import Action, Schema
@@ -135,7 +135,7 @@ class _Compiled:
     """A schema with its plain part, and its validator once one was needed."""
 
     schema: Schema
-    plain: Plain
+    plain: FastSchema
     _validator: Any = None
 
     @property

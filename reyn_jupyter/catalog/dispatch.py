@@ -1,4 +1,8 @@
-"""Where a call goes: two pure tables, and the registry of what runs.
+"""The answer to an action name that leads nowhere: never a bare exception for the model, always a way on.
+
+Source of the shape `{error, reason, suggestions, hint}`: Universal Action Catalog (FP-0034), error response.
+
+Where a call goes: two pure tables, and the registry of what runs.
 
 Invariant: no I/O, no state, no live call. Operations are found by qualified name, resources by category;
 each rule is a target tool's name and a transform of the arguments. Both tables are derived from the
@@ -7,15 +11,58 @@ categories, never written by hand. Source: Universal Action Catalog (FP-0034), r
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
 
 from reyn_jupyter.catalog.action import Arguments, Category, Tool
 from reyn_jupyter.catalog.names import ActionName, MalformedNameError
 from reyn_jupyter.catalog.ranking import rank
-from reyn_jupyter.catalog.text import quoted
-from reyn_jupyter.catalog.unknown import NO_SEPARATOR, unknown_action
+from reyn_jupyter.catalog.text import clip, quoted
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+NameProblem = Literal["malformed", "unknown", "hidden", "stale", "not_installed"]
+NO_SEPARATOR = "An action name is a category, two underscores and an entry; this text is not of that form."
+
+
+class UnknownActionError(LookupError):
+    """A name that leads to no action now.
+
+    Attributes:
+        problem: malformed, unknown, hidden, stale or not_installed.
+        payload: what the caller reads: error, reason, suggestions, hint.
+    """
+
+    def __init__(self, problem: NameProblem, payload: dict[str, Any]) -> None:
+        super().__init__(payload["error"])
+        self.problem: NameProblem = problem
+        self.payload = payload
+
+
+def unknown_action(
+    name: object,
+    problem: NameProblem,
+    reason: str,
+    suggestions: Sequence[str] = (),
+    category: str | None = None,
+) -> UnknownActionError:
+    """Build the error. `category` is the one to look into, where it is known."""
+    where = f"category={json.dumps([category], ensure_ascii=False)}" if category else "category=[...]"
+    listing = f"list_actions({where})"
+    if suggestions:
+        hint = f"Use one of the suggestions exactly as written, or {listing} to discover the correct name."
+    else:
+        hint = f"Use {listing} to discover the correct name."
+    shown = [clip(suggestion, 600) for suggestion in suggestions]
+    return UnknownActionError(
+        problem,
+        {"error": f"Unknown action {quoted(name)}", "reason": reason, "suggestions": shown, "hint": hint},
+    )
 
 
 class CatalogError(Exception):
@@ -41,7 +88,7 @@ class ResolvedAction:
 
 
 @dataclass(frozen=True)
-class Rule:
+class DispatchRule:
     """One row of a table. `transform` is (entry, arguments) → the target's arguments."""
 
     target_tool_name: str
@@ -108,13 +155,13 @@ class DispatchTables:
         resources: category → rule.
     """
 
-    operations: Mapping[str, Rule]
-    resources: Mapping[str, Rule]
+    operations: Mapping[str, DispatchRule]
+    resources: Mapping[str, DispatchRule]
 
     @classmethod
     def of(cls, categories: Iterable[Category]) -> DispatchTables:
-        operations: dict[str, Rule] = {}
-        resources: dict[str, Rule] = {}
+        operations: dict[str, DispatchRule] = {}
+        resources: dict[str, DispatchRule] = {}
         for category in categories:
             for operation in category.operations:
                 name = ActionName(category.name, operation.entry)
@@ -122,12 +169,14 @@ class DispatchTables:
                     raise CatalogError(
                         category.name, f"its action {quoted(operation.entry)} is declared twice"
                     )
-                operations[name.text] = Rule(operation.tool.name, _without_entry(operation.transform))
+                operations[name.text] = DispatchRule(operation.tool.name, _without_entry(operation.transform))
             if category.resources is not None:
-                resources[category.name] = Rule(category.resources.tool.name, category.resources.transform)
+                resources[category.name] = DispatchRule(
+                    category.resources.tool.name, category.resources.transform
+                )
         return cls(MappingProxyType(operations), MappingProxyType(resources))
 
-    def rule(self, name: ActionName) -> Rule | None:
+    def rule(self, name: ActionName) -> DispatchRule | None:
         """The rule for a name, whether or not a resource of this name lives."""
         return self.operations.get(name.text) or self.resources.get(name.category)
 

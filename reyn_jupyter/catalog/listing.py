@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.catalog.budget import ANSWER_BYTES, encoded_size, shortened
+from reyn_jupyter.catalog.listing_filter import InvalidListingError, as_count, as_filter, select_categories
 from reyn_jupyter.catalog.ranking import nearest
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
-from reyn_jupyter.catalog.selection import InvalidListingError, as_count, as_filter, select_categories
+from reyn_jupyter.catalog.size_budget import ANSWER_BYTES, encoded_size, shortened
 from reyn_jupyter.catalog.suggest import suggest
 from reyn_jupyter.catalog.text import fold, quoted
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from reyn_jupyter.catalog.action import Action
     from reyn_jupyter.catalog.names import ActionName
-    from reyn_jupyter.catalog.snapshot import CatalogSnapshot, Slice
+    from reyn_jupyter.catalog.snapshot import CatalogSnapshot, CategorySlice
 
 LIMIT = 20
 LARGEST_LIMIT = 100
@@ -116,14 +116,14 @@ def _brief(action: Action) -> dict[str, Any]:
     return {"qualified_name": action.name.text, "short_description": action.short_description}
 
 
-def _matching(part: Slice, needle: str) -> list[int]:
+def _matching(part: CategorySlice, needle: str) -> list[int]:
     if "\n" in needle:  # it parts name and description, and stands in neither
         return []
     return [position for position, folded in enumerate(part.folded) if needle in folded]
 
 
 def _window(
-    parts: Sequence[Slice], hits: Sequence[Sequence[int]] | None, offset: int, count: int
+    parts: Sequence[CategorySlice], hits: Sequence[Sequence[int]] | None, offset: int, count: int
 ) -> Iterator[Action]:
     for number, part in enumerate(parts):
         size = len(part) if hits is None else len(hits[number])

@@ -9,13 +9,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.catalog.dispatch import CatalogError, DispatchTables, ResolvedAction, ToolRegistry
+from reyn_jupyter.catalog.dispatch import (
+    NO_SEPARATOR,
+    CatalogError,
+    DispatchTables,
+    ResolvedAction,
+    ToolRegistry,
+    UnknownActionError,
+    unknown_action,
+)
 from reyn_jupyter.catalog.names import LONGEST_NAME, ActionName, MalformedNameError
 from reyn_jupyter.catalog.ranking import nearest
 from reyn_jupyter.catalog.suggest import suggest
 from reyn_jupyter.catalog.taxonomy import REDIRECTS, TAXONOMY
 from reyn_jupyter.catalog.text import clip, quoted
-from reyn_jupyter.catalog.unknown import NO_SEPARATOR, UnknownActionError, unknown_action
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,8 +17,8 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.catalog.action import Action, Category, Entry, Operation, Tool
-from reyn_jupyter.catalog.checks import FaceChecker, check_category, is_visible
 from reyn_jupyter.catalog.dispatch import CatalogError, DispatchTables, ToolRegistry
+from reyn_jupyter.catalog.face_checks import FaceChecker, check_category, is_visible
 from reyn_jupyter.catalog.names import SEPARATOR, ActionName
 from reyn_jupyter.catalog.taxonomy import in_order
 from reyn_jupyter.catalog.text import encodable, fold, quoted
@@ -26,7 +26,7 @@ from reyn_jupyter.catalog.text import encodable, fold, quoted
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["CatalogError", "CatalogSnapshot", "Slice"]
+__all__ = ["CatalogError", "CatalogSnapshot", "CategorySlice"]
 
 # What is derived from a few thousand actions can wait for the first call that needs it; for more it would
 # be felt there (0.3 s at 100,000 actions), so it is made with the rest.
@@ -35,7 +35,7 @@ _RECORD = "\x1e"  # a control character: in no name, and in no short description
 
 
 @dataclass(frozen=True, eq=False)
-class Slice:
+class CategorySlice:
     """One category's part of a snapshot: its actions by name, and what is derived from them."""
 
     category: Category
@@ -43,7 +43,7 @@ class Slice:
     visible: bool
 
     @classmethod
-    def build(cls, category: Category, entries: Sequence[Entry]) -> Slice:
+    def build(cls, category: Category, entries: Sequence[Entry]) -> CategorySlice:
         """Raises CatalogError when the category or one of its entries cannot be used."""
         check_category(category)
         checker = FaceChecker(category.name)
@@ -120,7 +120,7 @@ class CatalogSnapshot:
         (0, {})
     """
 
-    slices: Mapping[str, Slice]
+    slices: Mapping[str, CategorySlice]
     tables: DispatchTables
     tools: ToolRegistry
 
@@ -135,12 +135,12 @@ class CatalogSnapshot:
         Raises:
             CatalogError: naming the first category at fault; the others can be built without it.
         """
-        slices: dict[str, Slice] = {}
+        slices: dict[str, CategorySlice] = {}
         for category in categories:
             check_category(category)
             if category.name in slices:
                 raise CatalogError(category.name, "a category of this name is installed already")
-            slices[category.name] = Slice.build(category, entries.get(category.name, ()))
+            slices[category.name] = CategorySlice.build(category, entries.get(category.name, ()))
         for name in entries:
             if name not in slices:
                 raise CatalogError(name, "it has live entries but is not installed")
@@ -154,7 +154,7 @@ class CatalogSnapshot:
             KeyError: no such category.
             CatalogError: its entries cannot be used.
         """
-        changed = Slice.build(self.slices[category_name].category, entries)
+        changed = CategorySlice.build(self.slices[category_name].category, entries)
         return dataclasses.replace(self, slices=MappingProxyType({**self.slices, category_name: changed}))
 
     def with_tools(self, tools: ToolRegistry) -> CatalogSnapshot:
@@ -164,7 +164,7 @@ class CatalogSnapshot:
         return made
 
     @cached_property
-    def visible(self) -> tuple[Slice, ...]:
+    def visible(self) -> tuple[CategorySlice, ...]:
         """The slices on offer, in the order of qualified names."""
         return tuple(part for part in self.slices.values() if part.visible)
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from reyn_jupyter.catalog.action import Action
-    from reyn_jupyter.catalog.snapshot import CatalogSnapshot, Slice
+    from reyn_jupyter.catalog.snapshot import CatalogSnapshot, CategorySlice
 
 COMPARED_WHOLE = 150  # names of one category that are compared without a shortlist
 _SHORTLIST = 120  # names of a larger category
@@ -64,7 +64,7 @@ def candidates(snapshot: CatalogSnapshot, text: str) -> Iterator[str]:
         yield from part.texts if len(part) <= COMPARED_WHOLE else _shortlist(part, query)
 
 
-def _shortlist(part: Slice, query: str) -> set[str]:
+def _shortlist(part: CategorySlice, query: str) -> set[str]:
     lines, starts = part.joined
     middle = bisect_left(part.texts, query)
     found = set(part.texts[max(0, middle - _NEIGHBOURS) : middle + _NEIGHBOURS])

@@ -11,8 +11,8 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from reyn_jupyter.backends.changes import Changed, change, content
-from reyn_jupyter.backends.makers import (
+from reyn_jupyter.backends.file_changes import Changed, change, content
+from reyn_jupyter.backends.file_edits import (
     Maker,
     deleted,
     edited,
@@ -21,8 +21,8 @@ from reyn_jupyter.backends.makers import (
     make_written,
     written,
 )
-from reyn_jupyter.backends.search_files import Grep, glob, grep
-from reyn_jupyter.backends.tree import Tree, in_thread
+from reyn_jupyter.backends.file_search import GrepQuery, glob, grep
+from reyn_jupyter.backends.file_tree import FileTree, in_thread
 from reyn_jupyter.catalog.action import (
     Arguments,
     Category,
@@ -72,7 +72,7 @@ def parameters(required: Sequence[str], **properties: dict[str, Any]) -> dict[st
 
 def categories(services: Services) -> tuple[Category, ...]:
     """The category `file` over the session's workspace."""
-    tree = Tree(services.workspace)
+    tree = FileTree(services.workspace)
     return (
         Category(
             "file",
@@ -82,7 +82,7 @@ def categories(services: Services) -> tuple[Category, ...]:
     )
 
 
-def _reading(tree: Tree) -> tuple[Operation, ...]:
+def _reading(tree: FileTree) -> tuple[Operation, ...]:
     return (
         Operation(
             "read",
@@ -128,7 +128,7 @@ def _reading(tree: Tree) -> tuple[Operation, ...]:
     )
 
 
-def _changing(tree: Tree) -> tuple[Operation, ...]:
+def _changing(tree: FileTree) -> tuple[Operation, ...]:
     return (
         Operation(
             "write",
@@ -166,14 +166,14 @@ def _changing(tree: Tree) -> tuple[Operation, ...]:
     )
 
 
-def _effects(tree: Tree, kind: str) -> EffectsRule:
+def _effects(tree: FileTree, kind: str) -> EffectsRule:
     def effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
         return (Effect(kind, tree.locate(args.get("path", "."), for_write=kind != "read")),)
 
     return effects
 
 
-def _read(tree: Tree) -> Handler:
+def _read(tree: FileTree) -> Handler:
     spool = tree.workspace.root / ".reyn" / "tmp"
 
     async def read(args: Arguments, context: ToolContext) -> Text | FileContent:
@@ -186,21 +186,21 @@ def _read(tree: Tree) -> Handler:
     return read
 
 
-def _list(tree: Tree) -> Handler:
+def _list(tree: FileTree) -> Handler:
     async def list_folder(args: Arguments, context: ToolContext) -> dict[str, Any]:
         return await in_thread(lambda check: tree.entries(args["path"]))
 
     return list_folder
 
 
-def _glob(tree: Tree) -> Handler:
+def _glob(tree: FileTree) -> Handler:
     async def find(args: Arguments, context: ToolContext) -> dict[str, Any]:
         return await in_thread(partial(glob, tree, args["pattern"], args.get("path", ".")))
 
     return find
 
 
-def _grep(tree: Tree) -> Handler:
+def _grep(tree: FileTree) -> Handler:
     async def search(args: Arguments, context: ToolContext) -> Text:
         path = tree.locate(args.get("path", "."))
         text = await in_thread(partial(grep, tree, as_grep({**args, "path": path}, context)))
@@ -210,16 +210,16 @@ def _grep(tree: Tree) -> Handler:
     return search
 
 
-def as_grep(args: Arguments, context: ToolContext) -> Grep:
+def as_grep(args: Arguments, context: ToolContext) -> GrepQuery:
     """The search that the arguments of a grep action ask for; secrets stay with the person."""
     clean = str if context.actor == "person" else context.services.redactor.text
-    return Grep(**args, clean=clean)
+    return GrepQuery(**args, clean=clean)
 
 
 _Answer = Callable[[Changed, Arguments], dict[str, Any]]
 
 
-def _changer(tree: Tree, verb: str, maker: Maker, answer: _Answer) -> Tool:
+def _changer(tree: FileTree, verb: str, maker: Maker, answer: _Answer) -> Tool:
     """The tool of one kind of change: the same rule makes its preview and the change itself."""
 
     async def handler(args: Arguments, context: ToolContext) -> dict[str, Any]:

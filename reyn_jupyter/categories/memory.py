@@ -11,8 +11,8 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.backends.memory import MemoryStore
-from reyn_jupyter.backends.memory_text import (
+from reyn_jupyter.backends.file_tree import shown
+from reyn_jupyter.backends.memory_store import (
     BODY_BYTES,
     DESCRIPTION_LENGTH,
     LAYERS,
@@ -22,9 +22,9 @@ from reyn_jupyter.backends.memory_text import (
     SLUG_PATTERN,
     Layer,
     Memory,
+    MemoryStore,
     MemoryStoreError,
 )
-from reyn_jupyter.backends.tree import shown
 from reyn_jupyter.catalog.action import (
     Arguments,
     Category,
@@ -37,7 +37,7 @@ from reyn_jupyter.catalog.action import (
     Tool,
 )
 from reyn_jupyter.outputs.content import Text
-from reyn_jupyter.runtime.errors import ActionError
+from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 
 if TYPE_CHECKING:

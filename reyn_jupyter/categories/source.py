@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import reyn_jupyter
-from reyn_jupyter.backends.search_files import grep
-from reyn_jupyter.backends.tree import Tree, in_thread
+from reyn_jupyter.backends.file_search import grep
+from reyn_jupyter.backends.file_tree import FileTree, in_thread
 from reyn_jupyter.catalog.action import Arguments, Category, Operation, Purity, Tool
 from reyn_jupyter.categories.file import (
     CASE_SENSITIVE,
@@ -46,7 +46,7 @@ def _of_package(package: Path) -> tuple[Category, ...]:
     """Nothing here is a session's own, so that all sessions share it."""
     if not package.is_dir():
         return ()
-    tree = Tree(Workspace(package, off_limits=()), _HIDDEN)
+    tree = FileTree(Workspace(package, off_limits=()), _HIDDEN)
     return (
         Category(
             "reyn_source",
@@ -56,7 +56,7 @@ def _of_package(package: Path) -> tuple[Category, ...]:
     )
 
 
-def _operations(tree: Tree) -> tuple[Operation, ...]:
+def _operations(tree: FileTree) -> tuple[Operation, ...]:
     async def read(args: Arguments, context: ToolContext) -> Text | FileContent:
         return await tree.read(_inside(args["path"]), args.get("offset"), args.get("limit"))
 

@@ -12,14 +12,14 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reyn_jupyter.backends.sql import FILE_KINDS, MEMORY, Query, SqlError, check, installed, reader_of
+from reyn_jupyter.backends.sql import FILE_KINDS, MEMORY, SqlError, SqlQuery, check, installed, reader_of
 from reyn_jupyter.backends.sql_frames import NotATableError, holdable
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, Operation, Purity, Tool
 from reyn_jupyter.guard.workspace import WorkspaceError
+from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError, canonical_id
 from reyn_jupyter.outputs.convert import type_name
-from reyn_jupyter.outputs.ids import InvalidBlobIdError, canonical_id
-from reyn_jupyter.runtime.errors import ActionError
-from reyn_jupyter.runtime.references import find_variable, open_blob_value
+from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.reference_resolver import find_variable, open_blob_value
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 from reyn_jupyter.runtime.variables import visible_variables
 
@@ -108,7 +108,7 @@ def _effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
 async def _query(args: Arguments, context: ToolContext, seconds: float, memory: str) -> pd.DataFrame:
     tables, files = await _sources(_named(args.get("sources")), context)
     limit = int(args.get("limit", LIMIT))
-    query = Query(memory)
+    query = SqlQuery(memory)
 
     def work() -> tuple[pd.DataFrame, bool]:
         check(args["sql"])
@@ -141,7 +141,7 @@ async def _query(args: Arguments, context: ToolContext, seconds: float, memory: 
     return frame
 
 
-async def _interruptible(work: Callable[[], T], query: Query) -> T:
+async def _interruptible(work: Callable[[], T], query: SqlQuery) -> T:
     """Run blocking work; when this is cancelled, interrupt the query until the work has ended."""
     task = asyncio.ensure_future(asyncio.to_thread(work))
     try:
@@ -235,7 +235,7 @@ def _checked_path(source: str, context: ToolContext) -> str:
     return path
 
 
-def _add_table(query: Query, alias: str, value: object) -> None:
+def _add_table(query: SqlQuery, alias: str, value: object) -> None:
     try:
         query.add_table(alias, value)
     except NotATableError as error:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import Any
 
-from reyn_jupyter.backends.glimpse import describe, shape, title
+from reyn_jupyter.backends.object_summary import describe, shape, title
 from reyn_jupyter.catalog.action import Arguments, Category, Entry, Purity, Resources, Tool
-from reyn_jupyter.runtime.errors import ActionError
-from reyn_jupyter.runtime.references import find_variable
+from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.reference_resolver import find_variable
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 from reyn_jupyter.runtime.variables import hidden, visible_now, visible_variables
 

@@ -8,11 +8,10 @@ value came from.
 
 from __future__ import annotations
 
+from reyn_jupyter.config.config_error import ConfigError
 from reyn_jupyter.config.effective import Effective
-from reyn_jupyter.config.errors import ConfigError
 from reyn_jupyter.config.key_table import KeyInfo, all_keys
 from reyn_jupyter.config.layers import PROJECT_FILE, load, user_path
-from reyn_jupyter.config.narrowing import HeldBack
 from reyn_jupyter.config.patterns import ActionPattern, PatternError
 from reyn_jupyter.config.settings import (
     ActionRetrieval,
@@ -27,6 +26,7 @@ from reyn_jupyter.config.settings import (
     Sandbox,
     Settings,
 )
+from reyn_jupyter.config.trust_limits import HeldBack
 
 __all__ = [
     "PROJECT_FILE",

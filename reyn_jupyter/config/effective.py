@@ -12,15 +12,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from pydantic import BaseModel
 
 from reyn_jupyter.config import key_table
-from reyn_jupyter.config.checking import validated
-from reyn_jupyter.config.errors import ConfigError
-from reyn_jupyter.config.reading import parse_scalar
+from reyn_jupyter.config.config_error import ConfigError
+from reyn_jupyter.config.key_checks import validated
 from reyn_jupyter.config.settings import Settings
+from reyn_jupyter.config.yaml_document import parse_scalar
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from reyn_jupyter.config.narrowing import HeldBack
+    from reyn_jupyter.config.trust_limits import HeldBack
 
 Origin = Literal["default", "user file", "reyn.yaml", "argument", "session"]
 _ADDING_UP = ("permissions.allow", "permissions.ask", "permissions.deny")

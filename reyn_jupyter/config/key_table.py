@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
-from reyn_jupyter.config.errors import ConfigError
+from reyn_jupyter.config.config_error import ConfigError
 from reyn_jupyter.config.settings import EmbeddingClass, ModelEntry, Settings
 
 _LEAVES = (ModelEntry, EmbeddingClass)

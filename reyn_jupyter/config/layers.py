@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.config import key_table
-from reyn_jupyter.config.checking import valid_leaves, validated
+from reyn_jupyter.config.config_error import ConfigError
 from reyn_jupyter.config.effective import Effective, Layer, Origin, merged
-from reyn_jupyter.config.errors import ConfigError
-from reyn_jupyter.config.narrowing import HeldBack, held_back
-from reyn_jupyter.config.reading import parse, read_bytes
+from reyn_jupyter.config.key_checks import valid_leaves, validated
+from reyn_jupyter.config.trust_limits import HeldBack, held_back
+from reyn_jupyter.config.yaml_document import parse, read_bytes
 
 if TYPE_CHECKING:
     from reyn_jupyter.config.settings import Settings

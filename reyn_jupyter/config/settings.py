@@ -49,14 +49,14 @@ Real = Annotated[float, BeforeValidator(_number)]
 Words = Annotated[tuple[str, ...], BeforeValidator(_several)]
 
 
-class Section(BaseModel):
+class SettingsSection(BaseModel):
     """A part of the settings: frozen, and a key that it does not know is an error."""
 
     # Built on first use: a notebook that only loads the extension does not pay for the validators.
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False, defer_build=True)
 
 
-class ModelEntry(Section):
+class ModelEntry(SettingsSection):
     """One configured model. A bare string in a file stands for `model` alone."""
 
     model: str = Field(min_length=1, max_length=200, description="LiteLLM model string")
@@ -87,7 +87,7 @@ class ModelEntry(Section):
         return value
 
 
-class Models(Section):
+class Models(SettingsSection):
     """The three tiers; None where none is configured."""
 
     light: ModelEntry | None = Field(default=None, description="the model for router_model: light")
@@ -95,7 +95,7 @@ class Models(Section):
     strong: ModelEntry | None = Field(default=None, description="the model for router_model: strong")
 
 
-class EmbeddingClass(Section):
+class EmbeddingClass(SettingsSection):
     """One class of embeddings."""
 
     model: str = Field(min_length=1, max_length=200, description="embedding model string")
@@ -106,7 +106,7 @@ class EmbeddingClass(Section):
         return {"model": value} if isinstance(value, str) else value
 
 
-class Embedding(Section):
+class Embedding(SettingsSection):
     classes: dict[str, EmbeddingClass] = Field(
         default_factory=lambda: {
             name: EmbeddingClass(model=model) for name, model in EMBEDDING_MODELS.items()
@@ -115,7 +115,7 @@ class Embedding(Section):
     )
 
 
-class ActionRetrieval(Section):
+class ActionRetrieval(SettingsSection):
     universal_wrappers_enabled: bool = Field(
         default=True, description="off is the same as router.surface: flat"
     )
@@ -127,7 +127,7 @@ class ActionRetrieval(Section):
     )
 
 
-class Limits(Section):
+class Limits(SettingsSection):
     """Where a turn stops. None is no limit."""
 
     max_steps: Whole = Field(default=8, ge=1, le=1000, description="model calls a turn")
@@ -150,7 +150,7 @@ class Limits(Section):
     )
 
 
-class Router(Section):
+class Router(SettingsSection):
     surface: Literal["universal", "flat", "auto"] | None = Field(
         default=None, description="which tools the model sees"
     )
@@ -180,7 +180,7 @@ class Router(Section):
     limits: Limits = Field(default_factory=Limits)
 
 
-class Sandbox(Section):
+class Sandbox(SettingsSection):
     backend: str = Field(
         default="auto", min_length=1, max_length=40, description="auto takes the strongest that works"
     )
@@ -189,7 +189,7 @@ class Sandbox(Section):
     )
 
 
-class Permissions(Section):
+class Permissions(SettingsSection):
     """Rules by action and target, e.g. ``file__write(data/**)``. Over the layers they add up; deny wins."""
 
     allow: Words = Field(default=(), description="patterns that need no question")
@@ -204,7 +204,7 @@ class Permissions(Section):
         return value
 
 
-class Outputs(Section):
+class Outputs(SettingsSection):
     """How much of a result goes where; the byte figures follow the tool-output design."""
 
     inline_bytes: Whole = Field(
@@ -221,7 +221,7 @@ class Outputs(Section):
 VariablesSetting = Annotated[Literal["off", "schema", "head"] | None, BeforeValidator(_switch)]
 
 
-class Settings(Section):
+class Settings(SettingsSection):
     """Everything that can be configured.
 
     Example:

@@ -1,36 +1,220 @@
-"""`Study`: scenarios tried under variants, with every trial kept in one file.
+"""The awaited face of a study.
+
+Invariant: it runs what `Study.run` runs, and shows it in the same way; it only never blocks the loop that awaits it
+while trials go on.
+
+What a study shows: trials, verdicts, comparisons, a report.
+
+Invariant: all of it follows from the study's file, and nothing here tries anything that is not asked for by name
+(`replay` and `fork` of one trial).
+
+`Study`: scenarios tried under variants, with every trial kept in one file.
 
 Invariant: what a study shows follows from its file; running it again tries what is missing and nothing else.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from reyn_jupyter.evaluation.answers import CassetteMode
-from reyn_jupyter.evaluation.budget import Budget
-from reyn_jupyter.evaluation.concurrency import Concurrency
-from reyn_jupyter.evaluation.executor import AsyncioExecutor, Executor
-from reyn_jupyter.evaluation.ordering import Wish
-from reyn_jupyter.evaluation.plans import PlanError
-from reyn_jupyter.evaluation.progress import RunSummary
-from reyn_jupyter.evaluation.scenario import Scenario
-from reyn_jupyter.evaluation.store import Store
-from reyn_jupyter.evaluation.study_aio import AsyncStudy, OnProgress, only_progress
-from reyn_jupyter.evaluation.study_options import Options, suite_of
-from reyn_jupyter.evaluation.study_parts import StudyParts
-from reyn_jupyter.evaluation.study_plan import StudyPlan, planned
-from reyn_jupyter.evaluation.study_reading import ReadableStudy
-from reyn_jupyter.evaluation.suite import Suite
+from reyn_jupyter.config.wording import shown
+from reyn_jupyter.evaluation.checks import find_check
+from reyn_jupyter.evaluation.checks.grading import grade_stored
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.plan.suite import Suite
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.results.trial_set import TrialSet
+from reyn_jupyter.evaluation.results.trials import TrialActions, TrialTable, TrialView
+from reyn_jupyter.evaluation.run.budget import Budget
+from reyn_jupyter.evaluation.run.concurrency import Concurrency
+from reyn_jupyter.evaluation.run.executor import AsyncioExecutor, Executor
+from reyn_jupyter.evaluation.run.progress import Progress, RunSummary, watcher
+from reyn_jupyter.evaluation.run.run_plan import PlanError, RunOptions
+from reyn_jupyter.evaluation.run.run_state import StopRule
+from reyn_jupyter.evaluation.run.sample_size import StudyPlan, planned
+from reyn_jupyter.evaluation.statistics.arms import Arm
+from reyn_jupyter.evaluation.store.export import export_trials
+from reyn_jupyter.evaluation.store.file import StoreError
+from reyn_jupyter.evaluation.store.integrity import StoreCheck, verify
+from reyn_jupyter.evaluation.store.rows import StudyUsage
+from reyn_jupyter.evaluation.store.store import Store
+from reyn_jupyter.evaluation.store.usage_totals import spent
+from reyn_jupyter.evaluation.study_context import StudyOptions, StudyParts, suite_of
 from reyn_jupyter.evaluation.suites import suite_names
-from reyn_jupyter.evaluation.tally import StopRule
-from reyn_jupyter.evaluation.variant import Variant
-from reyn_jupyter.evaluation.watching import watcher
+from reyn_jupyter.evaluation.trial.model_factory import CassetteMode
 from reyn_jupyter.runtime.engine import publisher
 from reyn_jupyter.runtime.pump import Interrupted
-from reyn_jupyter.sessions.wiring import ENGINE
+from reyn_jupyter.sessions.assembly import ENGINE
+
+if TYPE_CHECKING:
+    from reyn_jupyter.evaluation.results.comparison import Comparison
+    from reyn_jupyter.evaluation.results.recommend import Recommendation
+    from reyn_jupyter.evaluation.results.report import Report
+
+
+OnProgress = Callable[[Progress], None]
+
+
+@dataclass(frozen=True)
+class AsyncStudy:
+    """The awaited face of a study, for code that has a loop of its own."""
+
+    study: Study
+
+    async def run(
+        self, *variants: Variant, on_progress: OnProgress | None = None, **chosen: Any
+    ) -> RunSummary:
+        """As `Study.run`, with the same choices. Progress is heard on the loop that awaits this.
+
+        Raises:
+            asyncio.CancelledError: it was cancelled; the run ended, and what was done is kept.
+            PlanError, BudgetError, StudyBusyError, StoreError: as `Study.run`.
+
+        Example:
+            >>> summary = await study.aio.run(base, best, stop="evalue")   # doctest: +SKIP
+        """
+        unknown = chosen.keys() - _CHOICES
+        if unknown:
+            raise PlanError(
+                f"run has no option {', '.join(sorted(unknown))}; it has {', '.join(sorted(_CHOICES))}."
+            )
+        wish = RunOptions(**chosen)
+        watching = watcher() if on_progress is None else None
+        hear = only_progress(on_progress or watching)
+        ended: list[RunSummary] = []
+
+        async def noted() -> RunSummary:
+            ended.append(await self.study.running(variants, wish))
+            return ended[0]
+
+        try:
+            return await ENGINE.awaited(noted(), hear)
+        finally:
+            if watching is not None and ended:  # a cancelled run has its summary too
+                watching.finish(ended[0])
+
+
+_CHOICES = frozenset(each.name for each in fields(RunOptions))
+
+
+def only_progress(listener: OnProgress | None) -> Callable[[Any], None] | None:
+    """A listener for all that is published meanwhile, the events of each trial among it."""
+    if listener is None:
+        return None
+    if not callable(listener):
+        raise PlanError(f"on_progress={shown(listener)}: give a function of the progress, such as print.")
+
+    def hear(event: Any) -> None:
+        if isinstance(event, Progress):
+            listener(event)
+
+    return hear
+
+
+class ReadableStudy:
+    """The reading half of `Study`."""
+
+    parts: StudyParts
+
+    def __repr__(self) -> str:
+        path = self.parts.store.path
+        place = str(path) if path else None
+        try:
+            return (
+                f"Study({place!r}, suite={self.parts.subject().name!r}, trials={len(self.evidence.trials)})"
+            )
+        except StoreError:  # closed, or its file is gone: still an object that can be looked at
+            return f"Study({place!r}, closed)"
+
+    @property
+    def suite(self) -> Suite | None:
+        """The scenarios, catalogs and suggested variants; None in a study that is open for reading."""
+        return self.parts.suite
+
+    @property
+    def moved(self) -> tuple[str, ...]:
+        """What is different from the last run of this file (suite, catalogs, code), a sentence each."""
+        return self.parts.moved()
+
+    @property
+    def spent(self) -> StudyUsage:
+        """What all trials of the file have used: trials, calls, tokens, dollars, and what of that belongs to none that
+        came to its end (`unfinished`)."""
+        return spent(self.parts.store)
+
+    @property
+    def evidence(self) -> TrialSet:
+        """The trials that count, sorted into arms; what reports and comparisons are made from."""
+        return self.parts.gathered().evidence
+
+    @property
+    def trials(self) -> TrialTable:
+        """The trials that count."""
+        evidence = self.evidence
+        return TrialTable(evidence, tuple(evidence.trials), self._hands)
+
+    @property
+    def _hands(self) -> TrialActions:
+        return TrialActions(self.parts.events, self._replay, self._fork)
+
+    def _replay(self, view: TrialView) -> TrialView:
+        self.parts.prepare()  # here, where nothing waits for the engine
+        return ENGINE.run(self.parts.replay(view, self._hands))
+
+    def _fork(self, view: TrialView, variant: Variant) -> TrialView:
+        order = self.parts.order((variant,), RunOptions(repeats=1, retry=True))
+        return ENGINE.run(self.parts.fork(view, order, self._hands))
+
+    def verdicts(self, check: str | None = None) -> dict[str, Arm]:
+        """Variant → scenario → repeat → value of a check, for `evaluation.statistics`. Raises UnknownCheckError."""
+        evidence = self.evidence
+        name = evidence.check(check or evidence.primary).name
+        return {variant: evidence.arm(variant, name) for variant in evidence.tried}
+
+    def grade(self, check: str) -> int:
+        """Grade the stored trials by a check, without a model; how many verdicts were made. Those that its present
+        version gave stay. Raises UnknownCheckError."""
+        return grade_stored(self.parts.store, find_check(check))
+
+    def regrade(self) -> int:
+        """Grade all stored trials again, by every check of the suite; how many verdicts were made."""
+        checks = self.parts.subject().checks
+        return sum(grade_stored(self.parts.store, find_check(name), again=True) for name in checks)
+
+    def verify(self) -> StoreCheck:
+        """Read the whole file and prove that nothing in it is missing or doubled."""
+        return verify(self.parts.store)
+
+    def compare(self, a: str | Variant, b: str | Variant, check: str | None = None) -> Comparison:
+        """Two variants under a check, the one that was named in advance if None; differences are b − a.
+
+        Raises:
+            EvidenceError: there is nothing to compare, or a variant was tried with other settings.
+            UnknownCheckError: there is no such check.
+        """
+        from reyn_jupyter.evaluation.results.comparison import compare
+
+        evidence = self.evidence
+        return compare(evidence, evidence.name_of(a), evidence.name_of(b), check)
+
+    def report(self) -> Report:
+        """Everything that the study found."""
+        from reyn_jupyter.evaluation.results.report import report
+
+        return report(self.evidence)
+
+    def recommend(self, model: str | None = None, check: str | None = None) -> Recommendation:
+        """Settings for a model, from its trials; see `evaluation.recommend`. Raises RecommendationError."""
+        from reyn_jupyter.evaluation.results.recommend import recommend
+
+        return recommend(self.evidence, model, check)
+
+    def export(self, path: str | Path) -> Path:
+        """Write the trials to a ``.parquet`` or ``.jsonl`` file. Raises ExportError."""
+        return export_trials(self.evidence, self.trials.df, Path(path).expanduser())
 
 
 class Study(ReadableStudy):
@@ -81,7 +265,7 @@ class Study(ReadableStudy):
         concurrency: Concurrency | None = None,
         budget: Budget | None = None,
     ) -> None:
-        options = Options(
+        options = StudyOptions(
             models=models or {}, cassette=cassette, cassette_path=cassette_path, config=config, root=root, seed=seed,
             timeout=timeout, workers=workers, executor=executor or AsyncioExecutor(),
             concurrency=concurrency or Concurrency(), budget=budget or Budget(),
@@ -102,7 +286,7 @@ class Study(ReadableStudy):
             StoreError: there is no such file, or it is not a study's.
         """
         study = cls.__new__(cls)
-        study.parts = StudyParts(Store(_path(path), read_only=True), None, Options())
+        study.parts = StudyParts(Store(_path(path), read_only=True), None, StudyOptions())
         study.aio = AsyncStudy(study)
         return study
 
@@ -176,7 +360,7 @@ class Study(ReadableStudy):
             StudyBusyError: another process runs the study.
             StoreError: the file cannot serve.
         """
-        wish = Wish(
+        wish = RunOptions(
             repeats=repeats, n=n, families=families, stop=stop, check=check, alpha=alpha, retry=retry, budget=budget,
         )  # fmt: skip
         watching = watcher() if on_progress is None else None
@@ -191,7 +375,7 @@ class Study(ReadableStudy):
             watching.finish(summary)
         return summary
 
-    async def running(self, variants: Sequence[Variant], wish: Wish) -> RunSummary:
+    async def running(self, variants: Sequence[Variant], wish: RunOptions) -> RunSummary:
         """Run what is wished for on the engine; progress is published to whoever listens there."""
         return await self.parts.run(variants, wish, publisher())
 

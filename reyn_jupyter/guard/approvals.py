@@ -14,7 +14,7 @@ from reyn_jupyter.config import ActionPattern, PatternError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from reyn_jupyter.guard.state import StateFolder
+    from reyn_jupyter.guard.state_folder import StateFolder
 
 FILE = "approvals.json"
 
@@ -32,7 +32,7 @@ class Approvals:
 
     Example:
         >>> import pathlib, tempfile
-        >>> from reyn_jupyter.guard.state import StateFolder
+        >>> from reyn_jupyter.guard.state_folder import StateFolder
         >>> approvals = Approvals(StateFolder(".", pathlib.Path(tempfile.mkdtemp())))
         >>> approvals.add("file__write(data/out.csv)")
         >>> approvals.list()

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from reyn_jupyter.catalog.action import Effect, Purity
 
-__all__ = ["ActionPattern", "PatternError", "Policy", "Verdict", "question", "suggest_pattern"]
+__all__ = ["ActionPattern", "PatternError", "PermissionVerdict", "Policy", "question", "suggest_pattern"]
 
 Approve = Literal["ask", "read", "all"]
 Actor = Literal["model", "person", "peer", "workflow"]
@@ -34,7 +34,7 @@ _WORST = {"allow": 0, "ask": 1, "deny": 2}
 
 
 @dataclass(frozen=True)
-class Verdict:
+class PermissionVerdict:
     """The gate's word on a call.
 
     Attributes:
@@ -87,7 +87,7 @@ class Policy:
         effects: Sequence[Effect],
         actor: Actor = "model",
         approve: Approve = "ask",
-    ) -> Verdict:
+    ) -> PermissionVerdict:
         """Whether a call may run.
 
         Args:
@@ -105,30 +105,32 @@ class Policy:
 
     def _decide_one(
         self, action: str, purity: Purity, effect: Effect | None, actor: Actor, approve: Approve
-    ) -> Verdict:
+    ) -> PermissionVerdict:
         target = None if effect is None else _target(effect)
         what = action if target is None else f"{action} on {clip_middle(printable(target), 120)}"
         denied = _first(self.deny, action, target, folded=True)
         if denied:
-            return Verdict("deny", "policy", f"the rule {denied} denies {what}", denied)
+            return PermissionVerdict("deny", "policy", f"the rule {denied} denies {what}", denied)
         if actor == "person":
-            return Verdict("allow", "person", "the person called it")
+            return PermissionVerdict("allow", "person", "the person called it")
         if approve == "all":
-            return Verdict("allow", "approve", "this run approves whatever is not denied")
+            return PermissionVerdict("allow", "approve", "this run approves whatever is not denied")
         if approved := _first(self.approved, action, target):
-            return Verdict("allow", "person", "the person said always", approved)
+            return PermissionVerdict("allow", "person", "the person said always", approved)
         asked = _first(self.ask, action, target, folded=True)
         if asked is None:
             if allowed := _first(self.allow, action, target):
-                return Verdict("allow", "policy", f"the rule {allowed} allows it", allowed)
+                return PermissionVerdict("allow", "policy", f"the rule {allowed} allows it", allowed)
             if action.startswith("function__"):
-                return Verdict("allow", "person", "the person registered this function")
+                return PermissionVerdict("allow", "person", "the person registered this function")
             if effect.kind == "read" if effect else purity.repeatable:
-                return Verdict("allow", "purity", "it only reads inside the workspace")
+                return PermissionVerdict("allow", "purity", "it only reads inside the workspace")
         by = "policy" if asked else "default"
         if approve == "read":
-            return Verdict("deny", "approve", f"{what} needs consent, and this run only reads", asked)
-        return Verdict("ask", by, f"{what} needs consent", asked)
+            return PermissionVerdict(
+                "deny", "approve", f"{what} needs consent, and this run only reads", asked
+            )
+        return PermissionVerdict("ask", by, f"{what} needs consent", asked)
 
 
 def suggest_pattern(action: str, effects: Sequence[Effect]) -> str | None:

@@ -11,10 +11,10 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.config import PROJECT_FILE, ConfigError
-from reyn_jupyter.config.reading import read_bytes
+from reyn_jupyter.config.yaml_document import read_bytes
 
 if TYPE_CHECKING:
-    from reyn_jupyter.guard.state import StateFolder
+    from reyn_jupyter.guard.state_folder import StateFolder
 
 FILE = "trust.json"
 

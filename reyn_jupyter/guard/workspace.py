@@ -1,4 +1,13 @@
-"""Paths inside the workspace, and nothing else.
+"""What a workspace asks of a path before and while it is used, and how it says no.
+
+Invariant: a refusal names the path as the caller wrote it, bounded, and tells what to do; nothing here opens a file.
+
+Which workspace files no action may touch.
+
+Invariant: the answer depends on the path alone, and on nothing that a file system may treat as equal:
+letter case, Unicode form, invisible characters, trailing dots and spaces, a stream name behind a colon.
+
+Paths inside the workspace, and nothing else.
 
 Invariant: whatever is opened, replaced or removed here lies under the root when the system call happens,
 not only when the path was checked. A path is first resolved (symlinks and all) and judged; then the file is
@@ -10,28 +19,168 @@ writing replaces the name and leaves the other one as it was.
 from __future__ import annotations
 
 import os
+import re
 import secrets
 import stat
+import unicodedata
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from reyn_jupyter.config import user_path
-from reyn_jupyter.guard.path_checks import (
-    WorkspaceError,
-    as_prefix,
-    check_kind,
-    checked,
-    mode_to_keep,
-    need_regular,
-    plainly,
-    shown,
-)
-from reyn_jupyter.guard.protected import protects
-from reyn_jupyter.guard.state import state_base
+from reyn_jupyter.guard.state_folder import state_base
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+
+
+LONGEST_NAME = 255  # bytes of one component
+LONGEST_PATH = 4096  # bytes
+
+
+class WorkspaceError(Exception):
+    """A path that may not be used, or a file that could not be; the message says why and what to do."""
+
+
+def as_prefix(folder: str) -> str:
+    """How every path below a folder begins."""
+    return folder if folder.endswith("/") else folder + "/"
+
+
+def check_kind(real: str, status: os.stat_result | None, text: str, for_write: bool) -> None:
+    """That there is nothing at a path, a file, or for reading a folder; `status` where it is known. Raises
+    WorkspaceError."""
+    try:
+        mode = (os.lstat(real) if status is None else status).st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise WorkspaceError(f"{shown(text)} cannot be used: {error.strerror}") from None
+    if stat.S_ISDIR(mode):
+        if for_write:
+            raise WorkspaceError(f"{shown(text)} is a folder; name a file in it")
+    elif not stat.S_ISREG(mode):
+        raise WorkspaceError(f"{shown(text)} is no regular file (a device, pipe, socket or circular link)")
+
+
+def checked(path: str | Path) -> str:
+    """The path as text, if any file could have it. Raises WorkspaceError."""
+    text = os.fspath(path)
+    if not isinstance(text, str):
+        raise WorkspaceError("a path must be text")
+    if not text.strip():
+        raise WorkspaceError('the path is empty; "." is the workspace itself')
+    if "\0" in text:
+        raise WorkspaceError("the path holds a NUL character, which no file name can")
+    try:
+        encoded = os.fsencode(text)
+    except UnicodeEncodeError:
+        raise WorkspaceError(f"{shown(text)} holds characters that no file name can") from None
+    parts = text.replace("\\", "/").split("/")
+    if len(encoded) >= LONGEST_PATH or any(len(os.fsencode(part)) > LONGEST_NAME for part in parts):
+        raise WorkspaceError(f"{shown(text)} is too long: {LONGEST_NAME} bytes a name, {LONGEST_PATH} in all")
+    if ".." in parts:
+        raise WorkspaceError(f"{shown(text)} climbs with '..'; name the file from the workspace root")
+    if parts[0].startswith("~"):
+        raise WorkspaceError(f"{shown(text)}: '~' is not expanded; name the file from the workspace root")
+    return text
+
+
+def shown(text: str) -> str:
+    """A path in a message: quoted and bounded."""
+    return repr(text if len(text) <= 120 else text[:119] + "…")
+
+
+def need_regular(status: os.stat_result, name: str) -> None:
+    """That a file is a regular one. Raises WorkspaceError."""
+    if stat.S_ISDIR(status.st_mode):
+        raise WorkspaceError(f"{shown(name)} is a folder; name a file in it")
+    if not stat.S_ISREG(status.st_mode):
+        raise WorkspaceError(f"{shown(name)} is no regular file (a device, pipe or socket)")
+
+
+def mode_to_keep(last: str, folder: int, name: str) -> int | None:
+    """The permission bits of the file that is to be replaced; None for a new one. Raises WorkspaceError.
+
+    Args:
+        last: its name in the open `folder`.
+        name: what messages call it.
+    """
+    try:
+        status = os.stat(last, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    need_regular(status, name)
+    if not status.st_mode & 0o222:
+        raise WorkspaceError(f"{shown(name)} is read-only; make it writable first (chmod u+w)")
+    return stat.S_IMODE(status.st_mode) & 0o777
+
+
+@contextmanager
+def plainly(name: str) -> Iterator[None]:
+    """The operating system's refusals, in words."""
+    try:
+        yield
+    except FileNotFoundError:
+        raise WorkspaceError(f"{shown(name)} does not exist") from None
+    except NotADirectoryError:
+        raise WorkspaceError(
+            f"{shown(name)}: a part of this path is a file or a link, not a folder"
+        ) from None
+    except OSError as error:
+        raise WorkspaceError(f"{shown(name)} cannot be used: {error.strerror or error}") from None
+
+
+STATE_FOLDER = ".reyn"
+_SECRET_FOLDERS = frozenset({STATE_FOLDER, ".ssh", ".gnupg", ".aws", ".azure", ".gcloud", ".kube"})
+_SECRET_FILES = (
+    ".env*", "*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk",
+    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc*", "_netrc", ".npmrc", ".yarnrc.yml",
+    ".pypirc", ".pgpass", ".my.cnf", ".git-credentials", ".htpasswd", ".dockercfg", "credentials",
+    "credentials.json", "credentials.db", "client_secret*.json", "service-account*.json",
+    "service_account*.json", "application_default_credentials.json", "secrets.toml", "secrets.json",
+    "secrets.yaml", "secrets.yml",
+)  # fmt: skip
+_EXAMPLES = (".env.example", ".env.sample", ".env.template", ".env.dist")
+_SECRET_PATHS = ((".git", "config"), (".git", "credentials"), (".docker", "config.json"))
+_SECRET = re.compile(
+    "|".join(f"(?:{re.escape(glob).replace(chr(92) + '*', '.*')})" for glob in _SECRET_FILES), re.DOTALL
+)
+
+
+def protects(parts: Sequence[str], *, for_write: bool = False) -> str | None:
+    """Why the file at these path components is off limits, or None when it is not.
+
+    Writing anywhere in ``.git`` is refused too: a hook or a configuration there runs commands.
+
+    >>> protects(("config", ".ENV"))
+    'it is named like a file that holds secrets'
+    >>> protects((".env.example",)) is None
+    True
+    """
+    names = tuple(_plain(part) for part in parts)
+    for name in names:
+        if name == STATE_FOLDER:
+            return f"{STATE_FOLDER}/ is the session's own state"
+        if name in _SECRET_FOLDERS:
+            return "it lies in a folder for secrets"
+        if _SECRET.fullmatch(name) and name not in _EXAMPLES:
+            return "it is named like a file that holds secrets"
+    for path in _SECRET_PATHS:
+        if any(names[at : at + len(path)] == path for at in range(len(names))):
+            return "it is a file that may hold credentials"
+    if for_write and ".git" in names:
+        return "what lies in .git can run commands"
+    return None
+
+
+def _plain(name: str) -> str:
+    if name.isascii() and ":" not in name:
+        return name.lower().rstrip(". ")
+    folded = unicodedata.normalize("NFKC", name).casefold()
+    visible = "".join(character for character in folded if unicodedata.category(character) != "Cf")
+    return visible.partition(":")[0].rstrip(". ")
+
 
 __all__ = ["Workspace", "WorkspaceError"]
 

@@ -22,15 +22,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, get_args
 
-from reyn_jupyter.models.recording import (
-    MODEL_EVENTS,
-    KeyDetector,
-    read_events,
-    reply_of,
-)
-from reyn_jupyter.models.seam import Model, ModelError, Request, Response, Tier
+from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier
+from reyn_jupyter.models.cassette_file import MODEL_EVENTS, KeyDetector, Tape, read_events, reply_of
 from reyn_jupyter.models.stored_ids import contents, in_order, renamed, stored_in
-from reyn_jupyter.models.tape import Tape
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -11,7 +11,7 @@ import threading
 from contextlib import suppress
 from typing import Any
 
-from reyn_jupyter.models.seam import ModelError
+from reyn_jupyter.models.base import ModelError
 
 # What LiteLLM reads on import or on first use: without these it asks GitHub for prices and headers, and in an
 # interactive process reads `.env` in the working folder, by which a cloned workspace could redirect requests.

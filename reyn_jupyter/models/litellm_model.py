@@ -5,29 +5,37 @@ cancelled. Whatever LiteLLM raises leaves here as a `ModelError` in plain words,
 
 A call may be silent for `Request.timeout` seconds, before the first chunk and between two; the whole call may
 take ten times that. Retries are not made here: `retry.RetryingModel` does.
+
+Whether LiteLLM knows where a model's calls would go, asked without one.
+
+Invariant: nothing here touches the network. A provider that LiteLLM lists is taken at its word, since asking further
+signs in to some of them.
 """
 
 from __future__ import annotations
 
 import asyncio
 import copy
+import difflib
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
-from reyn_jupyter.models import failures, litellm_loader, litellm_offline, preflight
+from reyn_jupyter.models import litellm_loader, litellm_offline, provider_errors
+from reyn_jupyter.models.base import ModelError, Request, Response, Tier
 from reyn_jupyter.models.litellm_answer import IncomingAnswer, NotStreamed
 from reyn_jupyter.models.providers import (
+    PROVIDERS,
     base_override,
     provider_host,
     provider_name,
     required_key,
     set_key,
 )
-from reyn_jupyter.models.seam import ModelError, Request, Response, Tier
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+
 
 # A parameter of these names would change what is asked, where it goes or who hears of it.
 _RESERVED = frozenset({
@@ -109,7 +117,7 @@ class LiteLLMModel:
         """
         self._demand_key()
         base = self._api_base or base_override(self._model, self._environ)
-        problem = preflight.unknown_provider(self._registered(litellm_loader.load()), self._model, base)
+        problem = unknown_provider(self._registered(litellm_loader.load()), self._model, base)
         if problem is not None:
             raise problem
 
@@ -149,7 +157,7 @@ class LiteLLMModel:
         if variable is None or set_key(self._model, self._environ) is not None:
             return
         if self._api_base is None and base_override(self._model, self._environ) is None:
-            raise failures.missing_key(self._model, variable)
+            raise provider_errors.missing_key(self._model, variable)
 
     async def _call(self, litellm: Any, request: Request, incoming: IncomingAnswer, manner: Manner) -> None:
         stream: Any = None
@@ -174,7 +182,7 @@ class LiteLLMModel:
             raise _SimplerError("whole") from None
         except TimeoutError:
             whole = request.timeout * _TOTAL_FACTOR if clock() >= end else None
-            failure = failures.timed_out(self._model, request.timeout, whole)
+            failure = provider_errors.timed_out(self._model, request.timeout, whole)
         except Exception as error:
             if error is incoming.listener_error:
                 raise
@@ -228,7 +236,7 @@ class LiteLLMModel:
         return "no-key" if own_address else None
 
     def _explained(self, error: Exception, *, streaming: bool) -> ModelError:
-        return failures.explain(
+        return provider_errors.explain(
             error,
             self._model,
             self._api_base,
@@ -277,3 +285,39 @@ async def _close(stream: Any) -> None:
     with suppress(Exception):
         async with asyncio.timeout(_CLOSING_SECONDS):
             await stream.aclose()
+
+
+_LONGEST = 200
+
+
+def unknown_provider(litellm: Any, model: str, api_base: str | None) -> ModelError | None:
+    """What any call would fail with where LiteLLM cannot tell the provider of a model; None where it can.
+
+    Args:
+        litellm: the module, as `litellm_loader.load` gives it.
+        model: a LiteLLM model string.
+        api_base: an address of one's own.
+    """
+    providers = [str(getattr(each, "value", each)) for each in litellm.provider_list]
+    prefix, slash, rest = model.partition("/")
+    if slash and prefix in providers:
+        return None
+    try:
+        litellm.get_llm_provider(model, api_base=api_base)
+    except litellm.BadRequestError:
+        said = f"LiteLLM knows no provider of {model!r}, so no call could be made."
+        return ModelError(
+            "configuration", said, _way_on(litellm, providers, model, prefix if slash else "", rest)
+        )
+    return None
+
+
+def _way_on(litellm: Any, providers: list[str], model: str, prefix: str, rest: str) -> str:
+    short = model[:_LONGEST]
+    near = [
+        f"{each}/{rest[:_LONGEST]}"
+        for names in (PROVIDERS, providers)
+        for each in difflib.get_close_matches(prefix.casefold(), names, 1, 0.75)
+    ] or difflib.get_close_matches(short, litellm.model_cost, 1, 0.75)
+    meant = f"Did you mean {near[0]}? " if near else ""
+    return f"{meant}A model is named with its provider, as openai/gpt-4o-mini or ollama_chat/llama3.2."

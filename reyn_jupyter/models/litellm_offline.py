@@ -8,7 +8,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.models.seam import Message, Model, Request, Response, ToolSet
+from reyn_jupyter.models.base import Message, Model, Request, Response, ToolSet
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterable, Mapping

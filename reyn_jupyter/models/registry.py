@@ -9,9 +9,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, get_args
 
+from reyn_jupyter.models.base import Model, ModelError, Tier
 from reyn_jupyter.models.litellm_model import LiteLLMModel
 from reyn_jupyter.models.providers import is_local, key_status, provider_host, required_key
-from reyn_jupyter.models.seam import Model, ModelError, Tier
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

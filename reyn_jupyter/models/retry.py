@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from reyn_jupyter.models.seam import Model, ModelError, Request, Response, Tier
+from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

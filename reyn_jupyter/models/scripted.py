@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reyn_jupyter.models.seam import ModelError, Request, Response, Tier, ToolCall, Usage, estimate_tokens
+from reyn_jupyter.models.base import ModelError, Request, Response, Tier, ToolCall, Usage, estimate_tokens
 
 Step = (
     str

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from reyn_jupyter.models.seam import Response, ToolCall
+from reyn_jupyter.models.base import Response, ToolCall
 
 _STORED = re.compile(r"\[blob:([0-9a-f-]{36})\]")
 

@@ -63,7 +63,7 @@ def _mentioned(current: str) -> Found | None:
     mention = MENTION.search(current)
     if mention is None:
         return None
-    from reyn_jupyter.notebook.complete import action_names
+    from reyn_jupyter.notebook.completers import action_names
 
     names = _starting(action_names(_session()), mention.group(1))
     return mention.group(0), [f"@{name}" for name in names]
@@ -120,7 +120,7 @@ def _takes_value(model: Any, field: str) -> bool:
 
 def _values(verb: Verb, field: str, loose: list[str], value: str) -> list[str]:
     """What an option may take; of several with commas between them the last is completed."""
-    from reyn_jupyter.notebook import complete as shared
+    from reyn_jupyter.notebook import completers as shared
     from reyn_jupyter.notebook.options import choices
 
     if field in verb.values:

@@ -11,10 +11,10 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.evaluation.watching import watch_with
+from reyn_jupyter.evaluation.run.progress import watch_with
 
 if TYPE_CHECKING:
-    from reyn_jupyter.evaluation.watching import Watcher
+    from reyn_jupyter.evaluation.run.progress import ProgressListener
 
 ATTRIBUTE = "_reyn_jupyter"
 TARGET = "reyn.v1"  # of comms; the protocol names it too, but loading imports nothing of it
@@ -23,7 +23,7 @@ _QUESTION = re.compile(r"^(\s*(?:[A-Za-z_][\w.]*\s*=\s*)?)%reyn[ \t]+(ask[ \t].*
 
 
 @dataclass
-class State:
+class ShellState:
     """What a loaded extension remembers for one shell."""
 
     debug: bool = False
@@ -31,16 +31,16 @@ class State:
     matcher: Any = None
 
 
-def state(shell: Any) -> State:
+def state(shell: Any) -> ShellState:
     """The shell's state; made when the extension is loaded."""
-    found: State = getattr(shell, ATTRIBUTE)
+    found: ShellState = getattr(shell, ATTRIBUTE)
     return found
 
 
 def load(shell: Any) -> None:
     """Register with a shell; again is harmless."""
     unload(shell)
-    setattr(shell, ATTRIBUTE, State())
+    setattr(shell, ATTRIBUTE, ShellState())
     shell.register_magic_function(_line_and_cell(shell), magic_kind="line_cell", magic_name="reyn")
     shell.events.register("pre_run_cell", _new_cell)
     shell.events.register("post_run_cell", _cell_ran)
@@ -55,7 +55,7 @@ def load(shell: Any) -> None:
 
 def unload(shell: Any) -> None:
     """Take out what `load` put in. Objects that are already there keep their displays."""
-    found: State | None = getattr(shell, ATTRIBUTE, None)
+    found: ShellState | None = getattr(shell, ATTRIBUTE, None)
     if found is None:
         return
     for kind in ("line", "cell"):
@@ -113,7 +113,7 @@ def _line_and_cell(shell: Any) -> Any:
 
 
 def _new_cell(info: Any = None) -> None:
-    live = sys.modules.get("reyn_jupyter.notebook.live")
+    live = sys.modules.get("reyn_jupyter.notebook.updating_display")
     if live is not None:
         live.forget_shown()
 
@@ -130,35 +130,30 @@ def _comms(shell: Any) -> Any:
 
 
 def _comm_opened(comm: Any, message: Any) -> None:
-    from reyn_jupyter.notebook.serving.comm import opened
+    from reyn_jupyter.notebook.serving.transport import opened
 
     opened(comm, message)
 
 
 def _displays(shell: Any) -> None:
-    from reyn_jupyter.notebook.render.formatters import register
+    from reyn_jupyter.notebook.render.ipython_formatters import display_by_name, register
+    from reyn_jupyter.notebook.render.registry import DISPLAYABLES
 
     register(shell)
-    formatter = shell.display_formatter.ipython_display_formatter
-    for module, name in (
-        ("reyn_jupyter.runtime.trace", "Trace"),
-        ("reyn_jupyter.runtime.results", "Card"),
-        ("reyn_jupyter.sessions.background", "BackgroundRun"),
-        ("reyn_jupyter.evaluation.progress", "RunSummary"),
-    ):
-        formatter.pop(f"{module}.{name}", None)
-        formatter.for_type_by_name(module, name, _silent_once)
+    for kind in DISPLAYABLES:
+        if kind.updates:
+            display_by_name(shell.display_formatter.ipython_display_formatter, kind, _silent_once)
 
 
 def _silent_once(shown: object) -> None:
-    live = sys.modules.get("reyn_jupyter.notebook.live")
+    live = sys.modules.get("reyn_jupyter.notebook.updating_display")
     if live is None:
         raise NotImplementedError  # IPython's word for: show it in the ordinary way
     live.silent_once(shown)
 
 
-def _card(shell: Any) -> Watcher | None:
-    from reyn_jupyter.notebook.studying import card_for
+def _card(shell: Any) -> ProgressListener | None:
+    from reyn_jupyter.notebook.updating_display import card_for
 
     return card_for(shell)
 

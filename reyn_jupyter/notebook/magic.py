@@ -8,19 +8,19 @@ import traceback
 from typing import Any
 
 from reyn_jupyter.config import ConfigError, PatternError
-from reyn_jupyter.guard.state import StateError
-from reyn_jupyter.guard.undo import UndoRefusedError
-from reyn_jupyter.models.seam import ModelError
+from reyn_jupyter.guard.file_restore import UndoRefusedError
+from reyn_jupyter.guard.state_folder import StateError
+from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.notebook import extension, verbs
 from reyn_jupyter.notebook.errors import ReynError, ReynInterrupt
 from reyn_jupyter.notebook.options import Options, parse, parse_leading
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.pump import Interrupted
-from reyn_jupyter.runtime.results import ActionCard, ActionTable, Inspection, Result
+from reyn_jupyter.runtime.result_objects import ActionCard, ActionTable, Inspection, Result
+from reyn_jupyter.runtime.run_store import RunNotFoundError
 from reyn_jupyter.runtime.runlog import RunLogError
 from reyn_jupyter.runtime.script import ScriptError
-from reyn_jupyter.runtime.store import RunNotFoundError
-from reyn_jupyter.sessions.restoring import NothingToUndoError
+from reyn_jupyter.sessions.undo import NothingToUndoError
 
 # Errors whose own words are for the person; any other one is named by its type.
 PLAIN = (

@@ -8,7 +8,7 @@ from typing import Any
 
 from reyn_jupyter.notebook.options import Options
 from reyn_jupyter.sessions.current import session
-from reyn_jupyter.sessions.face import Session
+from reyn_jupyter.sessions.session import Session
 
 Completes = Callable[[Session, list[str], str], list[str]]
 

@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary
 import anywidget
 import traitlets
 
-from reyn_jupyter.notebook import front_end
+from reyn_jupyter.notebook import assets
 from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import kernel_hub
 from reyn_jupyter.runtime.engine import running_loop
@@ -47,7 +47,7 @@ class LiveWidget(anywidget.AnyWidget):
     _resting = False
 
     def __init__(self, snapshot: dict[str, Any]) -> None:
-        module, style = front_end.read("widget")
+        module, style = assets.read("widget")
         # One text in memory for all of them.
         super().__init__(_esm=sys.intern(module), _css=sys.intern(style), snapshot=snapshot)
         self._connection = self._connected()

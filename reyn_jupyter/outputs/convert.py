@@ -38,7 +38,7 @@ _JSON_START = re.compile(r"[ \t\r\n]*[\[{]")
 _name_of_type = type.__dict__["__name__"].__get__
 
 
-class TooLargeError(Exception):
+class ValueTooLargeError(Exception):
     """The value is larger than the caller wants to convert on its own thread."""
 
 
@@ -89,7 +89,7 @@ def to_content(value: object, *, budget: int | None = None) -> Content:
         if issubclass(kind, Structured):
             return _structured(cast("Structured", value), budget)
         return _content(value, budget)
-    except TooLargeError:
+    except ValueTooLargeError:
         raise
     except Exception:  # noqa: BLE001 - a hostile value may raise anything at all
         return Text(type_name(value))
@@ -114,7 +114,7 @@ def _content(value: object, budget: int | None) -> Content:
         from reyn_jupyter.outputs import frames
 
         if budget is not None and frames.cells(value) > budget:
-            raise TooLargeError
+            raise ValueTooLargeError
         return frames.to_structured(value)
     converted = _Walk(budget).convert(value, 0)
     if isinstance(converted, str):
@@ -127,7 +127,7 @@ def _content(value: object, budget: int | None) -> Content:
 def _from_text(text: str, budget: int | None) -> Content:
     is_json = _JSON_START.match(text) is not None
     if budget is not None and len(text) > (20 if is_json else 200) * budget:
-        raise TooLargeError
+        raise ValueTooLargeError
     if not is_json:
         return Text(text)
     try:
@@ -184,7 +184,7 @@ class _Walk:
             return self._object(value, value.items(), len(value), depth)
         try:
             return self._other(value, kind, depth)
-        except TooLargeError:
+        except ValueTooLargeError:
             raise
         except Exception:  # noqa: BLE001 - a hostile value may raise anything at all
             return type_name(value)
@@ -198,7 +198,7 @@ class _Walk:
 
     def _spent(self, label: str) -> str:
         if self.strict:
-            raise TooLargeError
+            raise ValueTooLargeError
         return label
 
     def _enter(self, owner: object, size: int, label: str, depth: int) -> str | None:

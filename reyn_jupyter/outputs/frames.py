@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from reyn_jupyter.outputs.cells import describe, encode_cells, note_specials
+from reyn_jupyter.outputs.column_codec import describe, encode_cells, note_specials
 from reyn_jupyter.outputs.content import JsonValue, Structured
 from reyn_jupyter.outputs.convert import Namer, to_json, type_name
 from reyn_jupyter.outputs.encoding import compact

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from reyn_jupyter.outputs.blobs.byte_source import ByteSource
 from reyn_jupyter.outputs.encoding import boundary
 from reyn_jupyter.outputs.selectors import SelectorError
-from reyn_jupyter.outputs.sources import ByteSource
 
 LINE_BYTES = 400  # longer lines are shown around the match
 AROUND = 120

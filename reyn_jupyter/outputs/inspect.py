@@ -7,6 +7,11 @@ comes next. Where the cap cuts inside a line or a value, that next selector is `
 Example::
 
     await inspect(store, "0197f9a2-…", "lines:51-100")
+
+The pieces that answers of `inspect` are made of: lines, elements, values, keys, each with what is left.
+
+Invariant: each piece keeps to its cap in bytes, shows as many whole lines or elements as fit, and ends with one line
+that says what is left and which selector comes next. What does not even fit once is cut, and ``bytes:`` comes next.
 """
 
 from __future__ import annotations
@@ -16,27 +21,34 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
+from reyn_jupyter.outputs.blobs.manifest import BlobInfo, headline
+from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore, borrowed
+from reyn_jupyter.outputs.blobs.reader import BlobView
 from reyn_jupyter.outputs.content import BlobStore, BlobStoreError
 from reyn_jupyter.outputs.encoding import clip, one_line
 from reyn_jupyter.outputs.grep import grep
-from reyn_jupyter.outputs.info import BlobInfo
-from reyn_jupyter.outputs.local import LocalBlobStore, borrowed
-from reyn_jupyter.outputs.paging import TRAILER, elements_from, left, lines_from, overview, value_at
+from reyn_jupyter.outputs.json_index import (
+    JsonIndex,
+    Member,
+    elements,
+    find_member,
+    index_json,
+    label_at,
+    members,
+)
 from reyn_jupyter.outputs.policy import DEFAULT_POLICY
 from reyn_jupyter.outputs.selectors import (
-    Bytes,
-    Grep,
-    Key,
-    LastLines,
-    Lines,
-    Pointer,
+    BytesSelector,
+    GrepSelector,
+    KeySelector,
+    LastLinesSelector,
+    LinesSelector,
+    PointerSelector,
     Selector,
     SelectorError,
-    Slice,
+    SliceSelector,
     parse_selector,
 )
-from reyn_jupyter.outputs.structure import JsonIndex, elements, find_member, index_json, members
-from reyn_jupyter.outputs.view import BlobView
 
 DIRECT_BYTES = 1 << 16  # smaller blobs are read on the caller's thread
 KEYS_SHOWN = 800  # bytes of key names in an error
@@ -67,7 +79,7 @@ async def inspect(
     local, wanted = await borrowed(store, blob_id)
     info = local.describe(wanted)
     parsed = _parsed(selector, info)
-    if info.size <= DIRECT_BYTES and not isinstance(parsed, Grep):
+    if info.size <= DIRECT_BYTES and not isinstance(parsed, GrepSelector):
         return _answer(local, info, parsed, cap, mask)
     return await asyncio.to_thread(_answer, local, info, parsed, cap, mask)
 
@@ -109,12 +121,12 @@ def _answer(
     return clip(answer, cap)
 
 
-def _select_lines(view: BlobView, selector: Lines, cap: int) -> str:
+def _select_lines(view: BlobView, selector: LinesSelector, cap: int) -> str:
     _needs_lines(view)
     return lines_from(view, selector.first - 1, selector.last, cap)
 
 
-def _select_last_lines(view: BlobView, selector: LastLines, cap: int) -> str:
+def _select_last_lines(view: BlobView, selector: LastLinesSelector, cap: int) -> str:
     _needs_lines(view)
     count = view.lines.count
     return lines_from(view, max(0, count - selector.number), count, cap)
@@ -125,13 +137,13 @@ def _needs_lines(view: BlobView) -> None:
         raise _wrong_kind(view, "lines:")
 
 
-def _select_slice(view: BlobView, selector: Slice, cap: int) -> str:
+def _select_slice(view: BlobView, selector: SliceSelector, cap: int) -> str:
     if not view.info.is_json or view.json.kind != "json_array":
         raise _wrong_kind(view, "slice:")
     return elements_from(view, selector.start, selector.stop, cap)
 
 
-def _select_key(view: BlobView, selector: Key, cap: int) -> str:
+def _select_key(view: BlobView, selector: KeySelector, cap: int) -> str:
     if not view.info.is_json or view.json.kind != "json_object":
         raise _wrong_kind(view, "key:")
     member = find_member(view.source, view.json, selector.key)
@@ -154,7 +166,7 @@ def _no_key(view: BlobView, index: JsonIndex, key: str, place: str = "") -> Sele
     return SelectorError(f"no key {clip(key, 200)!r}{place}; keys: {known}", "Give one of these keys.")
 
 
-def _select_pointer(view: BlobView, selector: Pointer, cap: int) -> str:
+def _select_pointer(view: BlobView, selector: PointerSelector, cap: int) -> str:
     if not view.info.is_json:
         raise _wrong_kind(view, "path:")
     index, walked = view.json, ""
@@ -186,7 +198,7 @@ def _step(view: BlobView, index: JsonIndex, token: str, walked: str) -> tuple[in
     )
 
 
-def _select_bytes(view: BlobView, selector: Bytes, cap: int) -> str:
+def _select_bytes(view: BlobView, selector: BytesSelector, cap: int) -> str:
     size = view.info.size
     if selector.start >= size and selector.start:
         return f"no byte {selector.start}: the blob has {size} bytes"
@@ -196,7 +208,7 @@ def _select_bytes(view: BlobView, selector: Bytes, cap: int) -> str:
     return f"{text}\n{left(size - reached, 'bytes', f'bytes:{reached}..{reached + max(asked, 1)}')}"
 
 
-def _select_grep(view: BlobView, selector: Grep, cap: int) -> str:
+def _select_grep(view: BlobView, selector: GrepSelector, cap: int) -> str:
     lines: list[str] = []
     room, last = cap - TRAILER, 0
     for match in grep(view.source, selector.pattern):
@@ -236,11 +248,154 @@ _RIGHT = {
     "json_value": "bytes:0..8192",
 }
 _SELECT: dict[type, Callable[[BlobView, Any, int], str]] = {
-    Lines: _select_lines,
-    LastLines: _select_last_lines,
-    Slice: _select_slice,
-    Key: _select_key,
-    Pointer: _select_pointer,
-    Bytes: _select_bytes,
-    Grep: _select_grep,
+    LinesSelector: _select_lines,
+    LastLinesSelector: _select_last_lines,
+    SliceSelector: _select_slice,
+    KeySelector: _select_key,
+    PointerSelector: _select_pointer,
+    BytesSelector: _select_bytes,
+    GrepSelector: _select_grep,
 }
+
+
+LEADING_LINES, LEADING_ELEMENTS, LEADING_VALUES = 50, 5, 3
+TRAILER = 192  # bytes kept for the last line
+
+
+def overview(view: BlobView, cap: int) -> str:
+    """Kind and size, then the leading part: 50 lines, 5 elements, or all keys with types and the first 3 values."""
+    info = view.info
+    if info.is_json:
+        described = headline(view.json.kind, view.json.count, info.frame)
+    else:
+        described = headline(info.kind, view.lines.count)
+    header = f"{described} | {info.size} bytes"
+    room = cap - len(header.encode()) - 1
+    if not info.is_json:
+        leading = lines_from(view, 0, LEADING_LINES, room)
+    elif view.json.kind == "json_object":
+        leading = _leading_keys(view, view.json, room)
+    elif view.json.kind == "json_array":
+        leading = _leading_elements(view, room)
+    else:
+        leading = value_at(view, view.json.start, view.json.end, room)
+    return f"{header}\n{leading}"
+
+
+def left(number: int, unit: str, following: str = "") -> str:
+    """The last line of an answer.
+
+    >>> left(150, "lines", "lines:51-100")
+    '150 lines left · next: lines:51-100'
+    """
+    return f"{number} {unit} left" + (f" · next: {following}" if number and following else "")
+
+
+def _cut(view: BlobView, position: int, cap: int) -> str:
+    """The last line where the cap cut inside a line or value: the bytes from there on."""
+    return left(view.info.size - position, "bytes", f"bytes:{position}..{position + cap - TRAILER}")
+
+
+def lines_from(view: BlobView, first: int, stop: int | None, cap: int) -> str:
+    """Lines ``first … stop-1`` (0-based); None stands for the end. The next page is as long as the one asked for."""
+    count = view.lines.count
+    if first >= count:
+        return f"no line {first + 1}: the text has {count} lines"
+    shown, lines, position = view.read_lines(
+        first, count if stop is None else min(stop, count), cap - TRAILER
+    )
+    if not lines:
+        return f"{shown}\n{_cut(view, position, cap)}"
+    following = first + lines
+    end = "" if stop is None else str(following + stop - first)
+    return f"{shown}\n{left(count - following, 'lines', f'lines:{following + 1}-{end}')}"
+
+
+def _fitting(view: BlobView, first: int, stop: int, room: int) -> tuple[list[str], int]:
+    """Elements as text while they fit; when not even the first does, its beginning, and where it was cut (else -1)."""
+    shown: list[str] = []
+    for start, end in elements(view.source, view.json, first, stop):
+        text, reached = view.written(start, end, room)
+        if reached < end:
+            return (shown, -1) if shown else ([text], reached)
+        shown.append(text)
+        room -= len(text.encode()) + 1
+    return shown, -1
+
+
+def _leading_elements(view: BlobView, cap: int) -> str:
+    shown, cut = _fitting(view, 0, LEADING_ELEMENTS, cap - TRAILER)
+    if cut >= 0:
+        return f"{shown[0]}\n{_cut(view, cut, cap)}"
+    following = len(shown)
+    remaining = left(
+        view.json.count - following, "entries", f"slice:{following}..{following + LEADING_ELEMENTS}"
+    )
+    return "\n".join([*shown, remaining])
+
+
+def elements_from(view: BlobView, first: int, stop: int | None, cap: int) -> str:
+    """Elements ``first … stop-1`` as one array; None stands for the end. Pages follow as for lines."""
+    count = view.json.count
+    shown, cut = _fitting(view, first, count if stop is None else stop, cap - TRAILER - 2)
+    if cut >= 0:
+        return f"[{shown[0]}\n{_cut(view, cut, cap)}"
+    if first >= count and first:
+        return f"[]\nno element {first}: the array has {count} entries"
+    following = first + len(shown)
+    end = "" if stop is None else str(following + max(1, stop - first))
+    return f"[{','.join(shown)}]\n{left(count - following, 'entries', f'slice:{following}..{end}')}"
+
+
+def value_at(view: BlobView, start: int, end: int, cap: int) -> str:
+    """One value, whole when it fits; else its beginning and the bytes that come next."""
+    text, reached = view.written(start, end, cap)
+    if reached >= end:
+        return text
+    text, reached = view.written(start, end, cap - TRAILER)
+    following = f"bytes:{reached}..{min(end, reached + cap - TRAILER)}"
+    return f"{text}\n{left(end - reached, 'bytes of this value', following)}"
+
+
+def _leading_keys(view: BlobView, index: JsonIndex, cap: int) -> str:
+    """All keys with their types, as many as fit into half of the room, then the first values."""
+    lines = ["── keys ──"]
+    first: list[Member] = []
+    room = (cap - TRAILER) // 2
+    for number, member in enumerate(members(view.source, index)):
+        line = f"{_name(member)}: {label_at(view.source, member.start, member.end, member.inner)}"
+        room -= len(line.encode()) + 1
+        if room < 0:
+            following = f"bytes:{member.start}..{member.start + cap // 2}"
+            lines.append(f"… {index.count - number} keys omitted · next: {following}")
+            break
+        lines.append(line)
+        if len(first) <= LEADING_VALUES:
+            first.append(member)
+    lines.append("── values ──")
+    return "\n".join([*lines, *_leading_values(view, index, first, cap - len("\n".join(lines).encode()) - 1)])
+
+
+def _leading_values(view: BlobView, index: JsonIndex, first: list[Member], cap: int) -> list[str]:
+    lines: list[str] = []
+    room = cap - TRAILER
+    for number, member in enumerate(first[:LEADING_VALUES]):
+        name = f"{_name(member)}: "
+        text, reached = view.written(member.start, member.end, max(0, room - len(name.encode())))
+        lines.append(name + text)
+        room -= len(lines[-1].encode()) + 1
+        if reached < member.end:
+            following = f"bytes:{reached}..{member.end}"
+            cut = left(member.end - reached, "bytes of this value", following)
+            return [*lines, f"{left(index.count - number - 1, 'values')}, {cut}"]
+    following = _key_selector(first[LEADING_VALUES]) if len(first) > LEADING_VALUES else ""
+    return [*lines, left(max(0, index.count - LEADING_VALUES), "values", following)]
+
+
+def _name(member: Member) -> str:
+    return clip(one_line(member.key), 200)
+
+
+def _key_selector(member: Member) -> str:
+    plain = len(member.key.encode("utf-8", "replace")) <= 100 and one_line(member.key) == member.key
+    return f"key:{member.key}" if plain else f"bytes:{member.start}..{member.end}"

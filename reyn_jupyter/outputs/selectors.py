@@ -43,7 +43,7 @@ class SelectorError(ValueError):
 
 
 @dataclass(frozen=True)
-class Lines:
+class LinesSelector:
     """Lines `first` to `last` (1-based, included); `last` None means to the end."""
 
     first: int
@@ -51,12 +51,12 @@ class Lines:
 
 
 @dataclass(frozen=True)
-class LastLines:
+class LastLinesSelector:
     number: int
 
 
 @dataclass(frozen=True)
-class Slice:
+class SliceSelector:
     """Elements `start` to before `stop` (0-based); `stop` None means to the end."""
 
     start: int
@@ -64,27 +64,35 @@ class Slice:
 
 
 @dataclass(frozen=True)
-class Key:
+class KeySelector:
     key: str
 
 
 @dataclass(frozen=True)
-class Pointer:
+class PointerSelector:
     tokens: tuple[str, ...]
 
 
 @dataclass(frozen=True)
-class Bytes:
+class BytesSelector:
     start: int
     stop: int | None
 
 
 @dataclass(frozen=True)
-class Grep:
+class GrepSelector:
     pattern: str
 
 
-Selector = Lines | LastLines | Slice | Key | Pointer | Bytes | Grep
+Selector = (
+    LinesSelector
+    | LastLinesSelector
+    | SliceSelector
+    | KeySelector
+    | PointerSelector
+    | BytesSelector
+    | GrepSelector
+)
 
 
 def parse_selector(text: str) -> Selector:
@@ -115,7 +123,7 @@ def _lines(rest: str) -> Selector:
     if last := _LAST.fullmatch(rest):
         if int(last[1]) == 0:
             raise _wrong("lines", rest, "give at least one line, e.g. lines:-20")
-        return LastLines(int(last[1]))
+        return LastLinesSelector(int(last[1]))
     found = _LINES.fullmatch(rest)
     if not found:
         raise _wrong("lines", rest, "write lines:20-50, lines:20- or lines:-20")
@@ -124,7 +132,7 @@ def _lines(rest: str) -> Selector:
         raise _wrong("lines", rest, "lines are counted from 1")
     if stop is not None and stop < first:
         raise _wrong("lines", rest, "the end lies before the start")
-    return Lines(first, stop)
+    return LinesSelector(first, stop)
 
 
 def _range(name: str, rest: str) -> tuple[int, int | None]:
@@ -140,7 +148,7 @@ def _range(name: str, rest: str) -> tuple[int, int | None]:
 def _key(rest: str) -> Selector:
     if not rest:
         raise _wrong("key", rest, "name a key, e.g. key:results (path:/ is the empty key)")
-    return Key(rest)
+    return KeySelector(rest)
 
 
 def _pointer(rest: str) -> Selector:
@@ -148,20 +156,22 @@ def _pointer(rest: str) -> Selector:
         raise _wrong("path", rest, "a JSON Pointer begins with /, e.g. path:/a/0/b")
     if _ESCAPE.search(rest):
         raise _wrong("path", rest, "write ~0 for ~ and ~1 for / inside a name")
-    return Pointer(tuple(token.replace("~1", "/").replace("~0", "~") for token in rest.split("/")[1:]))
+    return PointerSelector(
+        tuple(token.replace("~1", "/").replace("~0", "~") for token in rest.split("/")[1:])
+    )
 
 
 def _grep(rest: str) -> Selector:
     if not rest:
         raise _wrong("grep", rest, "give a regular expression, e.g. grep:error")
-    return Grep(rest)
+    return GrepSelector(rest)
 
 
 _READERS: dict[str, Callable[[str], Selector]] = {
     "lines": _lines,
-    "slice": lambda rest: Slice(*_range("slice", rest)),
+    "slice": lambda rest: SliceSelector(*_range("slice", rest)),
     "key": _key,
     "path": _pointer,
-    "bytes": lambda rest: Bytes(*_range("bytes", rest)),
+    "bytes": lambda rest: BytesSelector(*_range("bytes", rest)),
     "grep": _grep,
 }

@@ -13,11 +13,11 @@ from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, Literal
 
+from reyn_jupyter.outputs.blobs.manifest import headline
 from reyn_jupyter.outputs.content import FileContent, Structured, Text
 from reyn_jupyter.outputs.convert import label_of
 from reyn_jupyter.outputs.encoding import ELLIPSIS, clean, clip, compact, one_line
-from reyn_jupyter.outputs.info import headline
-from reyn_jupyter.outputs.lines import (
+from reyn_jupyter.outputs.line_index import (
     LineIndex,
     count_lines,
     file_lines,
@@ -38,7 +38,7 @@ def as_it_is(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Part:
+class SummarySection:
     """One section: its title and lines. Of "keys" whole lines are dropped (`total` counts them), others are clipped."""
 
     title: str
@@ -56,7 +56,7 @@ class Sketch:
     """A summary before it is cut: the header and the sections."""
 
     header: str
-    parts: tuple[Part, ...] = ()
+    parts: tuple[SummarySection, ...] = ()
 
 
 def sketch_text(text: str, policy: OutputPolicy) -> Sketch:
@@ -67,7 +67,9 @@ def sketch_text(text: str, policy: OutputPolicy) -> Sketch:
 
 
 def _sketch_lines(header: str, head: Sequence[str], tail: Sequence[str]) -> Sketch:
-    parts = [Part(title, tuple(lines)) for title, lines in (("head", head), ("tail", tail)) if lines]
+    parts = [
+        SummarySection(title, tuple(lines)) for title, lines in (("head", head), ("tail", tail)) if lines
+    ]
     return Sketch(header, tuple(parts))
 
 
@@ -79,15 +81,15 @@ def sketch_value(value: Any, frame: dict[str, Any] | None = None) -> Sketch:
         )
         return Sketch(headline("json_object", len(value)), _keys("keys", lines, len(value)))
     if isinstance(value, str | int | float | None):
-        return Sketch("json_value", (Part("head", (written(value),)),))
+        return Sketch("json_value", (SummarySection("head", (written(value),)),))
     head = tuple(written(element) for element in value[:HEAD_ELEMENTS])
     schema, total = _schema(value[0] if len(value) else None, frame, empty=not len(value))
-    parts = _keys("schema", schema, total) + ((Part("head", head),) if head else ())
+    parts = _keys("schema", schema, total) + ((SummarySection("head", head),) if head else ())
     return Sketch(headline("json_array", len(value), frame), parts)
 
 
-def _keys(title: str, lines: tuple[str, ...], total: int) -> tuple[Part, ...]:
-    return (Part(title, lines, "keys", total),) if lines else ()
+def _keys(title: str, lines: tuple[str, ...], total: int) -> tuple[SummarySection, ...]:
+    return (SummarySection(title, lines, "keys", total),) if lines else ()
 
 
 def _schema(first: Any, frame: dict[str, Any] | None, *, empty: bool) -> tuple[tuple[str, ...], int]:
@@ -114,8 +116,8 @@ def written(value: Any) -> str:
 
 def sketch_file(content: FileContent, policy: OutputPolicy, mask: Mask = as_it_is) -> Sketch:
     """The sketch of a handed-over file, read in parts. Raises OSError."""
-    from reyn_jupyter.outputs.sources import FileSource, MaskedSource
-    from reyn_jupyter.outputs.structure import NotJsonError, index_json
+    from reyn_jupyter.outputs.blobs.byte_source import FileSource, MaskedSource
+    from reyn_jupyter.outputs.json_index import NotJsonError, index_json
 
     source = FileSource(content.path)
     shown = MaskedSource(source, mask)
@@ -145,7 +147,7 @@ def _sketch_source(source: Any, index: LineIndex, policy: OutputPolicy) -> Sketc
 
 
 def _sketch_index(source: Any, index: Any) -> Sketch:
-    from reyn_jupyter.outputs.structure import elements, label_at, members, parse_at
+    from reyn_jupyter.outputs.json_index import elements, label_at, members, parse_at
 
     if index.kind == "json_object":
         shown = islice(members(source, index), _NAMES_SEEN)
@@ -188,7 +190,7 @@ def _size(text: str) -> int:
     return len(text.encode("utf-8", "replace"))
 
 
-def _fit(parts: Sequence[Part], room: int) -> list[list[str]]:
+def _fit(parts: Sequence[SummarySection], room: int) -> list[list[str]]:
     """The lines of every part that fit: keys and lines share the room, each leaving what it does not need."""
     keys = [part for part in parts if part.rule == "keys"]
     lines = [part for part in parts if part.rule == "lines"]
@@ -203,7 +205,7 @@ def _fit(parts: Sequence[Part], room: int) -> list[list[str]]:
     ]
 
 
-def _whole_lines(part: Part, room: int) -> list[str]:
+def _whole_lines(part: SummarySection, room: int) -> list[str]:
     """As many lines as fit, and one that says how many keys are left out."""
     shown: list[str] = []
     for number, line in enumerate(part.lines):

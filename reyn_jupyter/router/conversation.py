@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from reyn_jupyter.models.seam import Message, ToolSet
+from reyn_jupyter.models.base import Message, ToolSet
 from reyn_jupyter.outputs.encoding import clip
 
 STUB_AFTER = 200  # bytes: shorter results stay as they are
@@ -23,7 +23,7 @@ NOT_SHOWN = '{"note":"left out: it holds a variable\'s content, which this model
 
 
 @dataclass(frozen=True)
-class Shown:
+class Disclosure:
     """Something of the person's that a turn put before the model: by which call ("" for the prompt itself).
 
     `described` is whether it is a variable's own description, or a look into one, which `variables` bounds.
@@ -52,7 +52,7 @@ class Turn:
     status: str = "ok"
     names: tuple[str, ...] = ()
     hinted: bool = False
-    shown: tuple[Shown, ...] = ()
+    shown: tuple[Disclosure, ...] = ()
     host: str | None = None
     variables: str = "head"
 
@@ -166,7 +166,7 @@ class Conversation:
         else:
             self.turns = (*self.turns[:at], turn, *self.turns[at:])
 
-    def remember(self, run: str, shown: tuple[Shown, ...], host: str | None, variables: str) -> None:
+    def remember(self, run: str, shown: tuple[Disclosure, ...], host: str | None, variables: str) -> None:
         """Keep with a turn what of the person's it showed, to which host, and how much of variables was allowed."""
         for index in reversed(range(len(self.turns))):
             turn = self.turns[index]
@@ -198,11 +198,11 @@ class Conversation:
             self._put(index, replace(turn, messages=messages, variables=variables))
         return count
 
-    def resent(self, host: str | None) -> list[Shown]:
+    def resent(self, host: str | None) -> list[Disclosure]:
         """What of the person's earlier turns this host gets for the first time, with the history."""
         if host is None:
             return []
-        found: list[Shown] = []
+        found: list[Disclosure] = []
         for index, turn in enumerate(self.turns):
             if turn.host == host or not turn.shown:
                 continue

@@ -12,20 +12,20 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reyn_jupyter.models.seam import Message, Model, ModelError
+from reyn_jupyter.models.base import Message, Model, ModelError
 from reyn_jupyter.outputs.encoding import clean
-from reyn_jupyter.router.asking import Asking, TurnState
-from reyn_jupyter.router.behaviour import Behaviour
-from reyn_jupyter.router.budget import Budget
 from reyn_jupyter.router.conversation import Conversation, Turn
+from reyn_jupyter.router.model_call import Asking, TurnState
+from reyn_jupyter.router.router_options import Behaviour
 from reyn_jupyter.router.surface import Offer
 from reyn_jupyter.router.tool_calls import ToolCalls
-from reyn_jupyter.runtime.errors import text_of
+from reyn_jupyter.router.turn_budget import TurnBudget
+from reyn_jupyter.runtime.action_error import text_of
+from reyn_jupyter.runtime.action_usage import ActionUse
 from reyn_jupyter.runtime.events import ActionFinished, RunEnded
 from reyn_jupyter.runtime.invoke import Invoker
 from reyn_jupyter.runtime.run import LimitReachedError, Run
 from reyn_jupyter.runtime.services import Services
-from reyn_jupyter.runtime.usage import Use
 from reyn_jupyter.runtime.wrappers import Wrappers
 
 EMPTY_NUDGE = "(Your last reply was empty. Answer the question now, or call a tool.)"
@@ -62,7 +62,7 @@ class RouterLoop:
         behaviour: Behaviour,
         *,
         refresh: Callable[[Run], Any],
-        uses: dict[str, Use] | None = None,
+        uses: dict[str, ActionUse] | None = None,
         parameters: dict[str, Any] | None = None,
         repeat: int = 0,
         unforced: set[str] | None = None,
@@ -80,7 +80,7 @@ class RouterLoop:
         self,
         text: str,
         run: Run,
-        budget: Budget,
+        budget: TurnBudget,
         *,
         cell: str | None = None,
         at: int | None = None,
@@ -130,7 +130,7 @@ class RouterLoop:
         run.discovery.gate = self._behaviour.discovery == "gate" and surface == "universal"
         return replace(self._behaviour, surface=surface)
 
-    async def _steps(self, state: TurnState, history: list[Message], run: Run, budget: Budget) -> None:
+    async def _steps(self, state: TurnState, history: list[Message], run: Run, budget: TurnBudget) -> None:
         limits = self._services.settings().router.limits
         self._decide_search()
         made = self._asking.offer(run)
@@ -192,7 +192,7 @@ class RouterLoop:
         system: Message,
         made: Offer,
         run: Run,
-        budget: Budget,
+        budget: TurnBudget,
         limit: int,
     ) -> None:
         """The step limit: one closing call without tools sums up what was done."""
@@ -225,7 +225,7 @@ class RouterLoop:
         state.hint = "The partial run is kept: %reyn trace shows it, %reyn undo restores changed files."
 
     def _end(
-        self, state: TurnState, run: Run, text: str, budget: Budget, cell: str | None, at: int | None
+        self, state: TurnState, run: Run, text: str, budget: TurnBudget, cell: str | None, at: int | None
     ) -> None:
         self._calls.settle(state, run, "not run: the turn ended", "")
         redact = self._services.redactor.text

@@ -11,8 +11,8 @@ import re
 
 from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
-from reyn_jupyter.router.behaviour import Behaviour
 from reyn_jupyter.router.mandates import sentences
+from reyn_jupyter.router.router_options import Behaviour
 
 _DATE = re.compile(r" Date: (\d{4}-\d{2}-\d{2})\. Paths are relative")
 IDENTITY = """# Identity

@@ -15,9 +15,9 @@ from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.names import NameEncoder
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
-from reyn_jupyter.models.seam import ToolSet
-from reyn_jupyter.router.behaviour import Behaviour
-from reyn_jupyter.runtime.usage import Use
+from reyn_jupyter.models.base import ToolSet
+from reyn_jupyter.router.router_options import Behaviour
+from reyn_jupyter.runtime.action_usage import ActionUse
 
 DAY = 86_400.0
 
@@ -72,7 +72,7 @@ def offer(
     inspect: bool,
     search: bool,
     flat_tokens: int,
-    uses: Mapping[str, Use] | None = None,
+    uses: Mapping[str, ActionUse] | None = None,
     decided: Literal["universal", "flat"] | None = None,
     constrain: Sequence[str] | None = None,
 ) -> Offer:
@@ -109,7 +109,7 @@ def offer(
 
 
 def hot_list(
-    snapshot: CatalogSnapshot, uses: Mapping[str, Use], count: int, now: float | None = None
+    snapshot: CatalogSnapshot, uses: Mapping[str, ActionUse], count: int, now: float | None = None
 ) -> list[Action]:
     """The `count` hottest visible actions: score = uses × (1 + 1 / (1 + age in days)); seeded with fixed reads.
 

@@ -13,12 +13,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from reyn_jupyter.catalog.names import NameEncoder
-from reyn_jupyter.models.seam import Message, ToolCall
-from reyn_jupyter.router.asking import Reply, TurnState
+from reyn_jupyter.models.base import Message, ToolCall
 from reyn_jupyter.router.conversation import Conversation
-from reyn_jupyter.router.replies import distinct, sendable
+from reyn_jupyter.router.model_call import Reply, TurnState
+from reyn_jupyter.router.normalize_reply import distinct, sendable
 from reyn_jupyter.runtime.events import ActionFinished
-from reyn_jupyter.runtime.invoke import Planned
+from reyn_jupyter.runtime.invoke import PlannedCall
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.wrappers import Wrappers
 
@@ -82,10 +82,10 @@ class ToolCalls:
     ) -> None:
         """Run calls: repeatable ones that stand in one stretch beside each other, all others alone, in order."""
 
-        def plan(call: ToolCall) -> Planned:
+        def plan(call: ToolCall) -> PlannedCall:
             return self._wrappers.plan(call.id, call.name, call.arguments, run, state.step, encoder)
 
-        stretch: list[tuple[ToolCall, Planned]] = []
+        stretch: list[tuple[ToolCall, PlannedCall]] = []
         for call in calls:
             planned = plan(call)
             if planned.repeatable:
@@ -101,7 +101,7 @@ class ToolCalls:
         if stretch:
             await self._run_stretch(state, stretch)
 
-    async def _run_stretch(self, state: TurnState, stretch: Sequence[tuple[ToolCall, Planned]]) -> None:
+    async def _run_stretch(self, state: TurnState, stretch: Sequence[tuple[ToolCall, PlannedCall]]) -> None:
         if len(stretch) == 1:
             call, planned = stretch[0]
             self._settle_one(state, call, (await planned.run()).text)

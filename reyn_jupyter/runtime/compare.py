@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
-from reyn_jupyter.models.seam import BLOB_ID, canonical
+from reyn_jupyter.models.base import BLOB_ID, canonical
 from reyn_jupyter.runtime.trace import Call, Trace
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ Sameness = Literal["same", "other arguments", "other result", "only in a", "only
 
 
 @dataclass(frozen=True)
-class Pair:
+class CallPair:
     """A call of each run that belong together, or one that stands alone."""
 
     a: Call | None
@@ -56,7 +56,7 @@ class RunDiff:
 
     a: Trace
     b: Trace
-    pairs: tuple[Pair, ...]
+    pairs: tuple[CallPair, ...]
 
     def __repr__(self) -> str:
         differing = sum(row["same"] != "same" for row in self.rows)
@@ -119,19 +119,19 @@ def text_of(text: str | bytes) -> bytes:
     return BLOB_ID.sub(rb"\1<blob>", raw)
 
 
-def _aligned(left: Sequence[Call], right: Sequence[Call]) -> Iterator[Pair]:
+def _aligned(left: Sequence[Call], right: Sequence[Call]) -> Iterator[CallPair]:
     keys = [[(call.label, arguments_of(call)) for call in calls] for calls in (left, right)]
     for equal, a, b in _stretches(keys[0], keys[1]):
         if equal:
-            yield from map(Pair, left[a], right[b])
+            yield from map(CallPair, left[a], right[b])
             continue
         labels = [[call.label for call in calls] for calls in (left[a], right[b])]
         for same, c, d in _stretches(labels[0], labels[1]):
             if same:
-                yield from map(Pair, left[a][c], right[b][d])
+                yield from map(CallPair, left[a][c], right[b][d])
             else:
-                yield from (Pair(call, None) for call in left[a][c])
-                yield from (Pair(None, call) for call in right[b][d])
+                yield from (CallPair(call, None) for call in left[a][c])
+                yield from (CallPair(None, call) for call in right[b][d])
 
 
 def _stretches(left: Sequence[Any], right: Sequence[Any]) -> Iterator[tuple[bool, slice, slice]]:
@@ -149,7 +149,7 @@ def _stretches(left: Sequence[Any], right: Sequence[Any]) -> Iterator[tuple[bool
         yield tag == "equal", slice(head + a, head + b), slice(head + c, head + d)
 
 
-def _row(pair: Pair) -> dict[str, Any]:
+def _row(pair: CallPair) -> dict[str, Any]:
     shown = pair.a or pair.b
     assert shown is not None
     return {

@@ -1,9 +1,22 @@
-"""Asking the person. Nobody there to ask is an answer of its own, and it means no."""
+"""Asking the person. Nobody there to ask is an answer of its own, and it means no.
+
+Questions about consent that no cell waits for: those of background runs and of calls from a panel.
+
+Invariants: a question is settled once, by the first answer; it ends with the call that asks; nobody there to show it
+means no. It may be asked on the engine and answered from any thread.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import sys
-from dataclasses import dataclass
+import threading
+import time
+import uuid
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 Answer = Literal["once", "always", "deny", "nobody", "unanswered"]
@@ -67,3 +80,136 @@ def _somebody_there() -> bool:
 def _kernel() -> Any:
     shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
     return getattr(shell, "kernel", None)
+
+
+OPEN = 600.0  # seconds that a question stays open
+ARRIVING = 3.0  # seconds after a run's start in which a front end may still connect
+_LOOK = 0.05  # seconds between two looks whether one has
+GIVEN = ("once", "always", "deny")
+
+
+class UnknownQuestionError(LookupError):
+    """No open question has this id: it was answered, or its run has ended."""
+
+
+@dataclass(frozen=True)
+class OpenQuestion:
+    """A question that waits. `at` is when it was asked, in seconds since the epoch."""
+
+    id: str
+    question: Question
+    at: float
+    settled: Future[Answer] = field(default_factory=Future, repr=False, compare=False)
+
+
+Listener = Callable[[OpenQuestion, bool], None]
+
+
+class ApprovalQueue:
+    """Where such questions lie until they are answered.
+
+    Example:
+        >>> desk = Desk()
+        >>> [open_question.question.action for open_question in desk.pending()]
+        []
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: dict[str, OpenQuestion] = {}
+        self._listeners: dict[Listener, Callable[[], bool]] = {}
+
+    def listen(self, listener: Listener, shows: Callable[[], bool] = lambda: False) -> None:
+        """Tell `listener` of each question that is asked (False) and settled (True), on the engine.
+
+        Args:
+            shows: whether it can put a question before a person now.
+        """
+        self._listeners[listener] = shows
+
+    def forget(self, listener: Listener) -> None:
+        self._listeners.pop(listener, None)
+
+    def pending(self, run: str | None = None) -> tuple[OpenQuestion, ...]:
+        """The open questions, oldest first; those of one run when it is given."""
+        with self._lock:
+            return tuple(each for each in self._open.values() if run in (None, each.question.run))
+
+    async def ask(self, question: Question, *, since: float = 0.0, waits: bool = False) -> Answer:
+        """Put a question, and wait for its answer.
+
+        Args:
+            since: when the run began (seconds since the epoch): a front end may be on its way to it.
+            waits: it stays open though no front end shows it, for code that calls `answer`.
+
+        Returns:
+            The answer; "nobody" where no one can see the question, "unanswered" after ten minutes.
+        """
+        asked = OpenQuestion(uuid.uuid4().hex[:12], question, time.time())
+        with self._lock:
+            self._open[asked.id] = asked
+        self._tell(asked, False)
+        try:
+            return await self._answered(asked, since + ARRIVING, waits)
+        finally:
+            with self._lock:
+                self._open.pop(asked.id, None)
+            self._tell(asked, True)
+
+    def answer(self, wanted: str, answer: Answer) -> OpenQuestion:
+        """Settle a question, named by any unique beginning of its id.
+
+        Raises:
+            UnknownQuestionError: it is not open, or more than one is meant.
+            ValueError: the answer is none, or is "always" where no pattern was offered.
+        """
+        if answer not in GIVEN:
+            raise ValueError(f"{answer!r} is no answer: say {', '.join(GIVEN)}")
+        with self._lock:
+            found = [each for each in self._open.values() if wanted and each.id.startswith(wanted)]
+            if len(found) != 1:
+                raise UnknownQuestionError(_unknown(wanted, len(found), len(self._open)))
+            if answer == "always" and found[0].question.pattern is None:
+                raise ValueError(
+                    f"no one pattern stands for what {found[0].question.action} would do: say once or deny"
+                )
+            del self._open[found[0].id]
+        try:
+            found[0].settled.set_result(answer)
+        except InvalidStateError:  # its run has ended just now
+            raise UnknownQuestionError(_unknown(wanted, 0, len(self._open))) from None
+        return found[0]
+
+    async def _answered(self, asked: OpenQuestion, arriving: float, waits: bool) -> Answer:
+        waiting = asyncio.wrap_future(asked.settled)
+        try:
+            while not (waits or self._shown()):
+                if time.time() >= arriving or not front_end_there():
+                    return "nobody"
+                if (await asyncio.wait([waiting], timeout=_LOOK))[0]:
+                    break
+            async with asyncio.timeout(OPEN):
+                return await waiting
+        except TimeoutError:
+            return "unanswered"
+        finally:
+            waiting.cancel()
+
+    def _shown(self) -> bool:
+        return any(shows() for shows in list(self._listeners.values()))
+
+    def _tell(self, asked: OpenQuestion, settled: bool) -> None:
+        for listener in list(self._listeners):
+            with suppress(Exception):  # who looks must not decide what happens to the run
+                listener(asked, settled)
+
+
+def _unknown(wanted: str, found: int, there: int) -> str:
+    if found:
+        return f"{found} open questions begin with {wanted[:40]!r}; give more of the id"
+    return (
+        f"no open question has the id {wanted[:40]!r}: it was answered, or its run has ended ({there} open)"
+    )
+
+
+DESK = ApprovalQueue()  # one a process, as there is one person before it

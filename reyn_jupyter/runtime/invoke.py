@@ -3,8 +3,8 @@
 Invariant: the model, a person, a peer, a workflow and a direct tool all come through `Invoker`, and each call goes
 through the same gates in the same order: parse → resolve → visible → decode and validate arguments → effects →
 permission → budget → references → handler → outputs → run log. `plan` does what needs no waiting and changes nothing;
-`Planned.run` does the rest. Every call leaves one `ActionResolved` and one `ActionFinished`, whatever happens: nothing
-but a cancellation of the call's own task is ever raised from here.
+`PlannedCall.run` does the rest. Every call leaves one `ActionResolved` and one `ActionFinished`, whatever happens:
+nothing but a cancellation of the call's own task is ever raised from here.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ from typing import Any, cast
 from reyn_jupyter.catalog.action import Action, Tool
 from reyn_jupyter.catalog.arguments import invalid_arguments, prepare
 from reyn_jupyter.catalog.resolve import bind
-from reyn_jupyter.guard.permissions import Policy, Verdict
-from reyn_jupyter.models.seam import canonical
+from reyn_jupyter.guard.permissions import PermissionVerdict, Policy
+from reyn_jupyter.models.base import canonical
+from reyn_jupyter.runtime.action_error import text_of
 from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.delivery import Delivery, Reports, written
-from reyn_jupyter.runtime.errors import text_of
 from reyn_jupyter.runtime.events import (
     ActionFinished,
     ActionResolved,
@@ -31,8 +30,9 @@ from reyn_jupyter.runtime.events import (
     Flag,
     Problem,
 )
-from reyn_jupyter.runtime.gate import Gate
-from reyn_jupyter.runtime.references import check, open_references
+from reyn_jupyter.runtime.outcomes import Delivery, Reports, written
+from reyn_jupyter.runtime.permission_gate import Gate
+from reyn_jupyter.runtime.reference_resolver import check, open_references
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.services import FileChange, Services, Source, ToolContext
 
@@ -59,7 +59,7 @@ class ActionCall:
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedCall:
     """A call that is ready to run.
 
     `repeatable` calls may run beside others; of those with equal keys one runs, and `repeat` records the others.
@@ -72,7 +72,7 @@ class Planned:
 
 
 @dataclass(frozen=True)
-class Answered:
+class ImmediateAnswer:
     """A call that needs no handler: a catalog error, or a wrapper's own answer, and whose content it carries."""
 
     payload: dict[str, Any] | str
@@ -103,7 +103,7 @@ class Invoker:
         self._enter = enter
         self._delivery = Delivery(services)
 
-    def plan(self, call: ActionCall, action: Action, run: Run) -> Planned:
+    def plan(self, call: ActionCall, action: Action, run: Run) -> PlannedCall:
         """Check the arguments of a call of an action on offer. Changes nothing; never raises.
 
         Args:
@@ -116,7 +116,7 @@ class Invoker:
         if prepared.invalid:
             payload = invalid_arguments(action, prepared.invalid)
             return self.answer(
-                replace(call, flags=flags), run, Answered(payload, "invalid", action.name.text)
+                replace(call, flags=flags), run, ImmediateAnswer(payload, "invalid", action.name.text)
             )
         given, inner = redactor.value((call.given, prepared.args))
         resolved = ActionResolved(
@@ -133,22 +133,24 @@ class Invoker:
             flags=flags,
         )
         repeatable = action.purity.repeatable
-        return Planned(
+        return PlannedCall(
             lambda: self._execute(resolved, action, prepared.args, run),
             repeatable,
             (lambda: canonical([action.name.text, prepared.args])) if repeatable else None,
             lambda first: self._repeat(resolved, first, run),
         )
 
-    def answer(self, call: ActionCall, run: Run, answered: Answered) -> Planned:
+    def answer(self, call: ActionCall, run: Run, answered: ImmediateAnswer) -> PlannedCall:
         """A call answered from the catalog itself, recorded like any other."""
 
         async def record() -> Outcome:
             return self.record(call, run, answered)
 
-        return Planned(record, True)
+        return PlannedCall(record, True)
 
-    def answering(self, call: ActionCall, run: Run, look: Callable[[], Awaitable[Answered]]) -> Planned:
+    def answering(
+        self, call: ActionCall, run: Run, look: Callable[[], Awaitable[ImmediateAnswer]]
+    ) -> PlannedCall:
         """A call answered by a wrapper that has to wait for its answer (`inspect`)."""
 
         async def record() -> Outcome:
@@ -161,12 +163,12 @@ class Invoker:
                 raise
             except Exception as error:  # noqa: BLE001 - a store may fail in ways of its own
                 why = f"{call.wrapper} failed: {type(error).__name__}: {text_of(error)}"
-                answered = Answered({"error": why, "hint": "Go on without it."})
+                answered = ImmediateAnswer({"error": why, "hint": "Go on without it."})
             return self._answer(call, run, answered, began)
 
-        return Planned(record, True)
+        return PlannedCall(record, True)
 
-    def record(self, call: ActionCall, run: Run, answered: Answered) -> Outcome:
+    def record(self, call: ActionCall, run: Run, answered: ImmediateAnswer) -> Outcome:
         """Answer a call now, and leave its two events."""
         began = time.perf_counter()
         self._resolved(call, run, answered.name, answered.problem)
@@ -187,7 +189,7 @@ class Invoker:
             )
         )
 
-    def _answer(self, call: ActionCall, run: Run, answered: Answered, began: float) -> Outcome:
+    def _answer(self, call: ActionCall, run: Run, answered: ImmediateAnswer, began: float) -> Outcome:
         payload: Any = answered.payload
         if isinstance(payload, dict):
             payload = self._delivery.bounded(payload)
@@ -265,7 +267,7 @@ class Invoker:
                 return before
             if verdict.decision == "allow" and not repeatable and run.approve != "all":
                 why = "it is not in the replayed run"
-                verdict = Verdict("deny" if run.approve == "read" else "ask", "replay", why)
+                verdict = PermissionVerdict("deny" if run.approve == "read" else "ask", "replay", why)
         verdict = await self._gate.settle(verdict, call.id, effects, tool, target_args, context, run)
         if verdict.decision != "allow":
             return self._delivery.denied(name, effects, verdict)

@@ -18,7 +18,7 @@ from typing import Any
 
 from reyn_jupyter.catalog.references import HOW_TO_REFER
 from reyn_jupyter.catalog.text import clip
-from reyn_jupyter.runtime.errors import ActionError
+from reyn_jupyter.runtime.action_error import ActionError
 
 _LONGEST_NOTE = 500  # bytes of what is said about one parameter
 

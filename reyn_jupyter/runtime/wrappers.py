@@ -15,23 +15,22 @@ from typing import Any, cast
 
 from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.arguments import lift, misplaced, prepare
-from reyn_jupyter.catalog.gate import nearest_category
 from reyn_jupyter.catalog.listing import LARGEST_LIMIT, describe_action, list_actions
+from reyn_jupyter.catalog.listing_filter import InvalidListingError, select_categories
 from reyn_jupyter.catalog.names import NameEncoder
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
-from reyn_jupyter.catalog.search import SEARCH_LIMIT, as_query, search_answer
-from reyn_jupyter.catalog.selection import InvalidListingError, select_categories
+from reyn_jupyter.catalog.search_results import SEARCH_LIMIT, as_query, search_answer
 from reyn_jupyter.catalog.suggest import unambiguous
-from reyn_jupyter.catalog.visibility import search_hint
+from reyn_jupyter.catalog.visibility import nearest_category, search_hint
 from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
+from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStoreError
 from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.outputs.encoding import clean
-from reyn_jupyter.outputs.ids import InvalidBlobIdError
 from reyn_jupyter.outputs.inspect import inspect
 from reyn_jupyter.outputs.selectors import SelectorError
 from reyn_jupyter.runtime.events import Flag, Problem
-from reyn_jupyter.runtime.invoke import ActionCall, Answered, Invoker, Planned
+from reyn_jupyter.runtime.invoke import ActionCall, ImmediateAnswer, Invoker, PlannedCall
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.services import Services, Source
 
@@ -51,7 +50,7 @@ class Wrappers:
     def __init__(self, services: Services, invoker: Invoker) -> None:
         self._services = services
         self._invoker = invoker
-        self._wrappers: dict[str, Callable[[ActionCall, dict[str, Any], Run], Planned]] = {
+        self._wrappers: dict[str, Callable[[ActionCall, dict[str, Any], Run], PlannedCall]] = {
             "list_actions": self._list,
             "describe_action": self._describe,
             "invoke_action": self._invoke,
@@ -67,7 +66,7 @@ class Wrappers:
         run: Run,
         step: int,
         encoder: NameEncoder | None = None,
-    ) -> Planned:
+    ) -> PlannedCall:
         """Plan one tool call of a model. Never raises: whatever is wrong is an answer.
 
         Args:
@@ -93,7 +92,7 @@ class Wrappers:
             return wrapper(call, given, run)
         return self._direct(call, given, run, encoder)
 
-    def call(self, name: str, given: dict[str, Any], run: Run) -> Planned:
+    def call(self, name: str, given: dict[str, Any], run: Run) -> PlannedCall:
         """Plan one call by hand. What is no JSON in its arguments is recorded by the name of its type."""
         call = ActionCall("1", name, None, wrapper=name, given=to_json(given), step=1)
         return self._wrappers[name](call, given, run)
@@ -104,24 +103,24 @@ class Wrappers:
         """Answer a call that is not run, and record it."""
         given = self._shown(arguments)
         call = ActionCall(call_id, name, None, wrapper=self._shown(name), given=given, step=step)
-        return self._invoker.record(call, run, Answered({"error": why, "hint": hint}))
+        return self._invoker.record(call, run, ImmediateAnswer({"error": why, "hint": hint}))
 
     def _shown(self, text: str) -> str:
         """The head of what a model made up; a secret is taken out before it can be cut in two."""
         return self._services.redactor.text(clean(text))[:HEAD]
 
-    def _malformed(self, call: ActionCall, run: Run, why: str) -> Planned:
+    def _malformed(self, call: ActionCall, run: Run, why: str) -> PlannedCall:
         raw = str(call.given)
         payload = {
             "error": f"The arguments of {call.wrapper!r} are not valid JSON: {why[:HEAD]}",
             "received": self._shown(raw) + ("…" if len(raw) > HEAD else ""),
             "hint": "Send the call again with one JSON object as its arguments.",
         }
-        return self._invoker.answer(call, run, Answered(payload, "malformed"))
+        return self._invoker.answer(call, run, ImmediateAnswer(payload, "malformed"))
 
     def _direct(
         self, call: ActionCall, given: dict[str, Any], run: Run, encoder: NameEncoder | None
-    ) -> Planned:
+    ) -> PlannedCall:
         """A tool that is no wrapper: a direct tool, an action's name used as one (salvaged), or a near miss."""
         decoded = encoder.decode(call.name) if encoder is not None else None
         if decoded is not None:
@@ -129,11 +128,11 @@ class Wrappers:
             try:
                 return self._invoker.plan(call, find(run.snapshot, decoded), run)
             except UnknownActionError as error:
-                return self._invoker.answer(call, run, Answered(error.payload, error.problem))
+                return self._invoker.answer(call, run, ImmediateAnswer(error.payload, error.problem))
         meant = self._near_wrapper(call.name)
         if meant is not None:
             payload = {"error": f"There is no tool {call.wrapper!r}.", "hint": f"Did you mean {meant}?"}
-            return self._invoker.answer(call, run, Answered(payload, "unknown"))
+            return self._invoker.answer(call, run, ImmediateAnswer(payload, "unknown"))
         call = call.meaning(call.name, given)
         gated = self._gated(call, run)
         if gated is not None:
@@ -168,25 +167,25 @@ class Wrappers:
 
     def _unknown(
         self, call: ActionCall, error: UnknownActionError, run: Run, *, salvaged: bool = False
-    ) -> Planned:
+    ) -> PlannedCall:
         settings = self._services.settings().router
         if settings.repair and run.actor == "model":
             repaired = unambiguous(run.snapshot, call.name)
             if repaired is not None:
                 flags: tuple[Flag, ...] = (*call.flags, *(("salvaged",) if salvaged else ()), "repaired")
                 return self._invoker.plan(call.meaning(repaired.name.text, call.args, flags), repaired, run)
-        return self._invoker.answer(call, run, Answered(error.payload, error.problem))
+        return self._invoker.answer(call, run, ImmediateAnswer(error.payload, error.problem))
 
-    def _invoke(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
+    def _invoke(self, call: ActionCall, given: dict[str, Any], run: Run) -> PlannedCall:
         forgive = self._services.settings().router.forgive
         name, args, lifted = lift(given, forgive=forgive)
         flags = cast("tuple[Flag, ...]", lifted)
         if name in self._wrappers:
             payload = {"error": f"{name} is a tool, not an action.", "hint": f"Call {name} itself."}
-            return self._invoker.answer(call.meaning(name), run, Answered(payload, "unknown"))
+            return self._invoker.answer(call.meaning(name), run, ImmediateAnswer(payload, "unknown"))
         if not isinstance(name, str) or not name:
             payload = self._usage("invoke_action", "action_name is missing or no string")
-            return self._invoker.answer(call, run, Answered(payload, "invalid"))
+            return self._invoker.answer(call, run, ImmediateAnswer(payload, "invalid"))
         if given.keys() != {"action_name", "args"}:
             beside = misplaced(given, forgive=forgive)
             other = [key for key in given if key in LIKE_ARGS]
@@ -194,10 +193,10 @@ class Wrappers:
                 payload = self._usage(
                     "invoke_action", f"the action's arguments go into args, not into {other[0]}"
                 )
-                return self._invoker.answer(call.meaning(name), run, Answered(payload, "invalid"))
+                return self._invoker.answer(call.meaning(name), run, ImmediateAnswer(payload, "invalid"))
             if beside:
                 payload = self._usage("invoke_action", "arguments stand beside args") | {"invalid": beside}
-                return self._invoker.answer(call.meaning(name), run, Answered(payload, "invalid"))
+                return self._invoker.answer(call.meaning(name), run, ImmediateAnswer(payload, "invalid"))
         call = call.meaning(name, args, flags)
         gated = self._gated(call, run)
         if gated is not None:
@@ -208,7 +207,7 @@ class Wrappers:
             return self._unknown(call, error, run)
         return self._invoker.plan(call, action, run)
 
-    def _gated(self, call: ActionCall, run: Run) -> Planned | None:
+    def _gated(self, call: ActionCall, run: Run) -> PlannedCall | None:
         """Before any listing, the gate answers with the listing that was skipped."""
         if not run.discovery.gate or run.discovery.listed or run.actor != "model":
             return None
@@ -224,11 +223,11 @@ class Wrappers:
             ),
         }
         self._listed(run, payload)
-        return self._invoker.answer(call, run, Answered(payload, "gated"))
+        return self._invoker.answer(call, run, ImmediateAnswer(payload, "gated"))
 
-    def _list(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
+    def _list(self, call: ActionCall, given: dict[str, Any], run: Run) -> PlannedCall:
         checked = self._checked(call, given, run)
-        if isinstance(checked, Planned):
+        if isinstance(checked, PlannedCall):
             return checked
         call, prepared = checked
         hint = None
@@ -246,20 +245,20 @@ class Wrappers:
         )
         if "error" in payload:
             return self._invoker.answer(
-                call, run, Answered(payload, "stale" if payload.get("redirects") else "invalid")
+                call, run, ImmediateAnswer(payload, "stale" if payload.get("redirects") else "invalid")
             )
         self._listed(run, payload)
         run.discovery.hint_due = False
-        return self._invoker.answer(call, run, Answered(payload))
+        return self._invoker.answer(call, run, ImmediateAnswer(payload))
 
     @staticmethod
     def _listed(run: Run, payload: dict[str, Any]) -> None:
         run.discovery.listed = True
         run.discovery.names = tuple(item["qualified_name"] for item in payload.get("items", ()))
 
-    def _describe(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
+    def _describe(self, call: ActionCall, given: dict[str, Any], run: Run) -> PlannedCall:
         checked = self._checked(call, given, run)
-        if isinstance(checked, Planned):
+        if isinstance(checked, PlannedCall):
             return checked
         call, prepared = checked
         call = call.meaning(prepared["action_name"], None, call.flags)
@@ -269,9 +268,9 @@ class Wrappers:
         try:
             action = self._find(run, call.name)
         except UnknownActionError as error:
-            return self._invoker.answer(call, run, Answered(error.payload, error.problem))
+            return self._invoker.answer(call, run, ImmediateAnswer(error.payload, error.problem))
         described = describe_action(run.snapshot, action.name, answer_bytes=self._answer_bytes)
-        return self._invoker.answer(call, run, Answered(described, name=action.name.text))
+        return self._invoker.answer(call, run, ImmediateAnswer(described, name=action.name.text))
 
     @property
     def _answer_bytes(self) -> int:
@@ -283,7 +282,7 @@ class Wrappers:
         search = self._services.search
         return search.hint if search is not None else search_hint()
 
-    def _search(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
+    def _search(self, call: ActionCall, given: dict[str, Any], run: Run) -> PlannedCall:
         search = self._services.search
         if search is None or not search.offered:
             payload = {
@@ -291,9 +290,9 @@ class Wrappers:
                 "hint": "Use list_actions, narrowed with category=[…] and filter.",
                 "search": self._search_hint,
             }
-            return self._invoker.answer(call, run, Answered(payload, "hidden"))
+            return self._invoker.answer(call, run, ImmediateAnswer(payload, "hidden"))
         checked = self._checked(call, given, run)
-        if isinstance(checked, Planned):
+        if isinstance(checked, PlannedCall):
             return checked
         call, prepared = checked
         try:
@@ -301,29 +300,29 @@ class Wrappers:
             query = as_query(prepared["query"])
         except InvalidListingError as error:
             problem: Problem = "stale" if error.payload.get("redirects") else "invalid"
-            return self._invoker.answer(call, run, Answered(error.payload, problem))
+            return self._invoker.answer(call, run, ImmediateAnswer(error.payload, problem))
         limit = min(prepared.get("limit", SEARCH_LIMIT), LARGEST_LIMIT)
 
-        async def look() -> Answered:
+        async def look() -> ImmediateAnswer:
             await search.ready(run.snapshot)
             found = await search.find(run.snapshot, query, limit, [part.category.name for part in parts])
             payload = search_answer(found, self._answer_bytes)
             if payload["items"]:
                 self._listed(run, payload)
-            return Answered(payload)
+            return ImmediateAnswer(payload)
 
         return self._invoker.answering(call, run, look)
 
-    def _inspect(self, call: ActionCall, given: dict[str, Any], run: Run) -> Planned:
+    def _inspect(self, call: ActionCall, given: dict[str, Any], run: Run) -> PlannedCall:
         checked = self._checked(call, given, run)
-        if isinstance(checked, Planned):
+        if isinstance(checked, PlannedCall):
             return checked
         call, prepared = checked
 
-        async def look() -> Answered:
+        async def look() -> ImmediateAnswer:
             payload = await self.look(prepared)
             seen = (Source("blob", str(prepared["blob_id"])),) if isinstance(payload, str) else ()
-            return Answered(payload, sources=seen)
+            return ImmediateAnswer(payload, sources=seen)
 
         return self._invoker.answering(call, run, look)
 
@@ -350,7 +349,7 @@ class Wrappers:
 
     def _checked(
         self, call: ActionCall, given: dict[str, Any], run: Run
-    ) -> tuple[ActionCall, dict[str, Any]] | Planned:
+    ) -> tuple[ActionCall, dict[str, Any]] | PlannedCall:
         """A wrapper's own arguments, forgiven and validated like an action's; what was forgiven is recorded."""
         schema = _schemas()[call.wrapper]
         forgive = self._services.settings().router.forgive
@@ -369,7 +368,7 @@ class Wrappers:
                 "input_schema": schema,
                 "hint": "Correct the arguments named in invalid and send the call again.",
             }
-            return self._invoker.answer(call, run, Answered(payload, "invalid"))
+            return self._invoker.answer(call, run, ImmediateAnswer(payload, "invalid"))
         return call, dict(prepared.args)
 
     @staticmethod

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from typing import Any
 
-    from reyn_jupyter.search.embedders.protocol import Embedder
+    from reyn_jupyter.search.action_records import Record
+    from reyn_jupyter.search.embedders.embedder import Embedder
     from reyn_jupyter.search.index import Index
-    from reyn_jupyter.search.records import Record
 
 __all__ = ["build"]
 
@@ -38,9 +38,9 @@ def build(records: Iterable[Record | Mapping[str, Any]], embedder: Embedder | No
     """
     import numpy as np
 
+    from reyn_jupyter.search.action_records import records_of
+    from reyn_jupyter.search.embedding_texts import joined, texts_of
     from reyn_jupyter.search.index import Index
-    from reyn_jupyter.search.records import records_of
-    from reyn_jupyter.search.views import joined, texts_of
 
     given = records_of(records)
     serving = embedder if embedder is not None else _local()
@@ -55,8 +55,8 @@ def build(records: Iterable[Record | Mapping[str, Any]], embedder: Embedder | No
 
 def _local() -> Embedder:
     from reyn_jupyter.config import Settings
-    from reyn_jupyter.search.embedders.classes import resolve
-    from reyn_jupyter.search.embedders.protocol import EmbedderError
+    from reyn_jupyter.search.embedders.embedder import EmbedderError
+    from reyn_jupyter.search.embedders.embedding_classes import resolve
 
     found = resolve(Settings(), {})
     serving = found.embedder()

@@ -17,30 +17,30 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.catalog.names import ActionName
-from reyn_jupyter.catalog.search import Found
+from reyn_jupyter.catalog.search_results import Found
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.catalog.visibility import is_search_available, search_hint
 from reyn_jupyter.config import Settings
-from reyn_jupyter.models.seam import ModelError
-from reyn_jupyter.search.background import FEW, Todo, Work
+from reyn_jupyter.models.base import ModelError
+from reyn_jupyter.search.active_class import EmbeddingClassError, InForce
+from reyn_jupyter.search.build_progress import BuildProgress
 from reyn_jupyter.search.coverage import Coverage, Covering
-from reyn_jupyter.search.database import StoreError
-from reyn_jupyter.search.embedders.classes import Resolved
-from reyn_jupyter.search.embedders.protocol import EmbedderError
-from reyn_jupyter.search.embedders.serving import LocalEmbedder
-from reyn_jupyter.search.in_force import EmbeddingClassError, InForce
-from reyn_jupyter.search.progress import Progress
-from reyn_jupyter.search.state import IndexState
-from reyn_jupyter.search.store import VectorStore
+from reyn_jupyter.search.database import IndexStoreError
+from reyn_jupyter.search.embedders.embedder import EmbedderError
+from reyn_jupyter.search.embedders.embedding_classes import Resolved
+from reyn_jupyter.search.embedders.local import LocalEmbedder
+from reyn_jupyter.search.index_state import IndexState
+from reyn_jupyter.search.index_updates import FEW, Todo, Work
+from reyn_jupyter.search.vector_store import VectorStore
 
 if TYPE_CHECKING:
-    from reyn_jupyter.search.building import AnyEmbedder
     from reyn_jupyter.search.embedders.hosted import Wait
     from reyn_jupyter.search.index import Index
+    from reyn_jupyter.search.index_builder import AnyEmbedder
 
 WAIT = 30.0  # seconds that a search waits for the index: loading torch takes about ten, a small catalog one
 _LONGEST_NOTE = 300  # characters of a note in an answer
-_FAILURES = (EmbedderError, ModelError, StoreError, RuntimeError, ValueError, OSError, ImportError)
+_FAILURES = (EmbedderError, ModelError, IndexStoreError, RuntimeError, ValueError, OSError, ImportError)
 
 
 class ActionEmbeddingIndex:
@@ -74,7 +74,7 @@ class ActionEmbeddingIndex:
         self._wanted: tuple[int, CatalogSnapshot | None] = (0, None)  # the newest snapshot, by number
         self._work: Work | None = None
         self._before = 0  # vectors when the build under way began
-        self._building: Progress | None = None
+        self._building: BuildProgress | None = None
         self._notes: dict[str, str] = {}
 
     # What is in force
@@ -94,7 +94,7 @@ class ActionEmbeddingIndex:
             return now.vectors
         try:
             return int(self._store.dimension(key) is not None)
-        except StoreError:
+        except IndexStoreError:
             return 0
 
     @property
@@ -123,7 +123,7 @@ class ActionEmbeddingIndex:
 
     def state(self) -> IndexState:
         """Where the index stands. Looks at the disk, never at the network."""
-        from reyn_jupyter.search.building import holder
+        from reyn_jupyter.search.index_builder import holder
 
         resolved, embedder = self._in_force.both
         now, path = self._covering.now, self._store.path
@@ -266,7 +266,7 @@ class ActionEmbeddingIndex:
         if coverage.vectors:
             self._covering.index(coverage, self._in_force.embedder)
 
-    def told(self, progress: Progress | None) -> None:
+    def told(self, progress: BuildProgress | None) -> None:
         """A batch was stored; None: the build is over."""
         if progress is None or self._building is None:
             self._before = self.vectors
@@ -278,7 +278,7 @@ class ActionEmbeddingIndex:
         self._notes["build"] = trouble
 
     async def build(
-        self, snapshot: CatalogSnapshot, tell: Callable[[Progress], None] = lambda progress: None
+        self, snapshot: CatalogSnapshot, tell: Callable[[BuildProgress], None] = lambda progress: None
     ) -> int:
         """Give every action of a snapshot a vector, whoever has to be asked for it; how many got one.
 
@@ -287,7 +287,7 @@ class ActionEmbeddingIndex:
             StoreError: a provider's vectors could not be kept.
             ModelError: the provider failed; what it gave before is kept.
         """
-        from reyn_jupyter.search.building import build
+        from reyn_jupyter.search.index_builder import build
 
         self._in_force.renew()
         resolved, embedder = self._in_force.both
@@ -296,13 +296,13 @@ class ActionEmbeddingIndex:
         coverage = await asyncio.to_thread(self._covering.bring, snapshot, self._in_force.key)
         records = {record.digest: record for record in coverage.records}
 
-        def told(progress: Progress) -> None:
+        def told(progress: BuildProgress) -> None:
             self.told(progress)
             tell(progress)
 
         try:
             return await build(self._store, embedder, records, tell=told)
-        except StoreError as error:
+        except IndexStoreError as error:
             if resolved.kind == "hosted":
                 raise
             return await build(self.in_memory(error), embedder, records, tell=told)
@@ -310,7 +310,7 @@ class ActionEmbeddingIndex:
             self.told(None)
             await self.look(snapshot)
 
-    def in_memory(self, error: StoreError) -> VectorStore:
+    def in_memory(self, error: IndexStoreError) -> VectorStore:
         """Go on without a disk that cannot serve: vectors of a local model cost nothing but time."""
         self._notes["store"] = f"{error} {error.hint}".strip()
         if not self._store.note:  # a damaged file was set aside, and a new one takes its place

@@ -14,16 +14,16 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.catalog.snapshot import CatalogSnapshot, Slice
-from reyn_jupyter.search.database import StoreError
-from reyn_jupyter.search.records import Record
-from reyn_jupyter.search.store import VectorStore
+from reyn_jupyter.catalog.snapshot import CatalogSnapshot, CategorySlice
+from reyn_jupyter.search.action_records import Record
+from reyn_jupyter.search.database import IndexStoreError
+from reyn_jupyter.search.vector_store import VectorStore
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from reyn_jupyter.search.embedders.protocol import Embedder
+    from reyn_jupyter.search.embedders.embedder import Embedder
     from reyn_jupyter.search.index import Index
 
     Floats = NDArray[np.float32]
@@ -66,12 +66,14 @@ class Covering:
         trouble: hears of a store that cannot be read; what it held then counts as missing.
     """
 
-    def __init__(self, store: Callable[[], VectorStore], trouble: Callable[[StoreError], object]) -> None:
+    def __init__(
+        self, store: Callable[[], VectorStore], trouble: Callable[[IndexStoreError], object]
+    ) -> None:
         self.now: Coverage | None = None
         self._store = store
         self._trouble = trouble
         self._lock = threading.RLock()
-        self._slices: dict[str, tuple[Slice, tuple[Record, ...]]] = {}
+        self._slices: dict[str, tuple[CategorySlice, tuple[Record, ...]]] = {}
         self._matrix: tuple[str, dict[str, int], Floats] | None = None
         self._index: tuple[Embedder | None, Index] | None = None
         self._stale = False
@@ -132,7 +134,7 @@ class Covering:
             return coverage.words
 
     def _records(self, snapshot: CatalogSnapshot) -> tuple[Record, ...]:
-        found: dict[str, tuple[Slice, tuple[Record, ...]]] = {}
+        found: dict[str, tuple[CategorySlice, tuple[Record, ...]]] = {}
         for part in snapshot.visible:
             name = part.category.name
             held = self._slices.get(name)
@@ -143,7 +145,7 @@ class Covering:
     def _known(self, key: str, digests: Iterable[str]) -> set[str]:
         try:
             return self._store().known(key, digests)
-        except StoreError as error:
+        except IndexStoreError as error:
             self._trouble(error)
             return set()
 
@@ -167,7 +169,7 @@ class Covering:
             for start in range(0, len(again), CHUNK):
                 chunk = again[start : start + CHUNK]
                 made[[row for row, _ in chunk]] = made[[first for _, first in chunk]]
-        except StoreError as error:
+        except IndexStoreError as error:
             self._trouble(error)
             there.clear()
         # A file that broke was set aside, and another process may have cleared it.
@@ -218,7 +220,7 @@ def _same(left: CatalogSnapshot, right: CatalogSnapshot) -> bool:
     )
 
 
-def _records_of(part: Slice) -> tuple[Record, ...]:
+def _records_of(part: CategorySlice) -> tuple[Record, ...]:
     category = part.category.name
     return tuple(
         Record(action.name.text, action.name.text, action.description, action.input_schema, category)

@@ -19,7 +19,7 @@ _TABLES = (
 FORMAT = FileFormat(0x52E7A1D0, (_TABLES,), ("page_size = 16384", "auto_vacuum = INCREMENTAL"))
 
 
-class StoreError(Exception):
+class IndexStoreError(Exception):
     """The file cannot serve. The message says why; `hint` what to do."""
 
     def __init__(self, message: str, hint: str = "") -> None:
@@ -39,12 +39,12 @@ def open_file(path: Path | None) -> sqlite3.Connection:
         prepare(db, FORMAT, PATIENCE)
     except ForeignFileError:
         db.close()
-        raise StoreError(
+        raise IndexStoreError(
             f"{path} is a database of another program.", "Move it away; the index is then built anew."
         ) from None
     except NewerFileError as error:
         db.close()
-        raise StoreError(
+        raise IndexStoreError(
             f"{path} was written by a newer reyn-jupyter (format {error.version}; this one reads "
             f"{FORMAT.version}).",
             f"Update reyn-jupyter, or remove {NAME}; the index is then built anew.",

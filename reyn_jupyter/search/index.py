@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from reyn_jupyter.catalog.text import encodable
-from reyn_jupyter.search import decision, ranking
+from reyn_jupyter.search import confidence as decision
+from reyn_jupyter.search import dense_ranking
+from reyn_jupyter.search.action_records import Record, RecordError, records_of
+from reyn_jupyter.search.analysis import Read
+from reyn_jupyter.search.exact_names import Names
 from reyn_jupyter.search.lexical import LONGEST_QUERY, LexicalIndex, Parsed
-from reyn_jupyter.search.names import Names
-from reyn_jupyter.search.reading import Read
-from reyn_jupyter.search.records import Record, RecordError, records_of
 from reyn_jupyter.search.vocabulary import Vocabulary
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     import pandas as pd
     from numpy.typing import NDArray
 
-    from reyn_jupyter.search.embedders.protocol import Embedder
+    from reyn_jupyter.search.embedders.embedder import Embedder
 
     Floats = NDArray[np.float32]
 
@@ -42,7 +43,7 @@ _CATEGORIES = 3
 
 
 @dataclass(frozen=True)
-class Answer:
+class SearchAnswer:
     """What a search found.
 
     Attributes:
@@ -70,7 +71,7 @@ class _Scored(NamedTuple):
     parsed: Parsed
     scores: Floats  # -inf for what must not be found
     asked: Floats | None  # the request's vector
-    dense: ranking.DenseLeg | None
+    dense: dense_ranking.DenseLeg | None
     allowed: NDArray[np.bool_] | None  # None for all
     worded: bool  # an allowed record holds a word of the request
 
@@ -119,7 +120,7 @@ class Index:
                 "NaN where a record has none yet."
             )
         self.records, self.embedder = records, embedder
-        self._dense = ranking.DenseLeg(vectors) if vectors is not None and len(records) else None
+        self._dense = dense_ranking.DenseLeg(vectors) if vectors is not None and len(records) else None
         if before is not None and _are_the_same(records, before.records):
             self._lexical, self._names, self._places = before._lexical, before._names, before._places
             self._order, self._categories = before._order, before._categories
@@ -200,36 +201,42 @@ class Index:
         scored = self._scores(query, categories)
         if scored is None or limit <= 0:
             return []
-        return self._hits(query, scored, limit, ranking.best(scored.scores, limit + _BEYOND, self._order))
+        return self._hits(
+            query, scored, limit, dense_ranking.best(scored.scores, limit + _BEYOND, self._order)
+        )
 
-    def answer(self, query: str, limit: int = 10, *, categories: Collection[str] | None = None) -> Answer:
+    def answer(
+        self, query: str, limit: int = 10, *, categories: Collection[str] | None = None
+    ) -> SearchAnswer:
         """A search that also says whether anything found is likely to be an answer.
 
         Of a weak ranking the hits are kept as long as some word was found, so that a reader can judge.
         """
         scored = self._scores(query, categories)
         if scored is None:
-            return Answer((), True, 0.0)
-        pool = ranking.best(scored.scores, max(0, limit) + _BEYOND, self._order)
+            return SearchAnswer((), True, 0.0)
+        pool = dense_ranking.best(scored.scores, max(0, limit) + _BEYOND, self._order)
         hits = tuple(self._hits(query, scored, limit, pool)) if limit > 0 else ()
         if hits and hits[0][1] >= _NAMED_FROM:
-            return Answer(hits, False, 1.0)
+            return SearchAnswer(hits, False, 1.0)
         ranked = pool[: decision.LOOKED_AT]
         if not ranked:
-            return Answer((), True, 0.0)
+            return SearchAnswer((), True, 0.0)
         model = decision.WORDS_ONLY if scored.dense is None else decision.BOTH_LEGS
         confidence = model.confidence(self._features(scored, ranked))
         weak = confidence < model.threshold
         nearest = self._nearest(ranked, scored.scores) if weak else ()
-        return Answer(hits if scored.worded or not weak else (), weak, confidence, nearest)
+        return SearchAnswer(hits if scored.worded or not weak else (), weak, confidence, nearest)
 
-    def features(self, query: str, *, categories: Collection[str] | None = None) -> decision.Features | None:
+    def features(
+        self, query: str, *, categories: Collection[str] | None = None
+    ) -> decision.RankingFeatures | None:
         """What the decision reads about a request; None where nothing is found. For fitting its constants."""
         scored = self._scores(query, categories)
-        ranked = [] if scored is None else ranking.best(scored.scores, decision.LOOKED_AT, self._order)
+        ranked = [] if scored is None else dense_ranking.best(scored.scores, decision.LOOKED_AT, self._order)
         return self._features(scored, ranked) if scored is not None and ranked else None
 
-    def _features(self, scored: _Scored, ranked: Sequence[int]) -> decision.Features:
+    def _features(self, scored: _Scored, ranked: Sequence[int]) -> decision.RankingFeatures:
         return decision.features(
             ranked, self.records, scored.scores, scored.parsed, self._lexical, scored.dense
         )
@@ -246,7 +253,7 @@ class Index:
         dense = None if self.lexical_only else self._dense
         asked = None if dense is None else self.query_vector(query)
         centred = None if dense is None or asked is None else dense.similarities(asked)
-        scores = ranking.fused(lexical, parsed.mass, centred, whole=dense is None or dense.whole)
+        scores = dense_ranking.fused(lexical, parsed.mass, centred, whole=dense is None or dense.whole)
         if allowed is not None:
             lexical[~allowed] = 0
             scores[~allowed] = -np.inf
@@ -263,7 +270,7 @@ class Index:
 
     def _hits(self, query: str, scored: _Scored, limit: int, pool: Sequence[int]) -> list[tuple[str, float]]:
         highest = decision.scale(scored.parsed)
-        shown = ranking.without_copies(
+        shown = dense_ranking.without_copies(
             pool,
             lambda score: 0.959 * _unit(score / highest),
             scored.scores,

@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reyn_jupyter.search import common_words
-from reyn_jupyter.search.reading import FIELDS
+from reyn_jupyter.search import term_weights
+from reyn_jupyter.search.analysis import FIELDS
 from reyn_jupyter.search.spelling import Spelling
 from reyn_jupyter.search.tokens import LONGEST_STEMMED, STOP_WORDS, pieces, runs, stem, tokens_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reyn_jupyter.search.reading import Read
+    from reyn_jupyter.search.analysis import Read
     from reyn_jupyter.search.vocabulary import Vocabulary
 
 K1 = 2.0  # how soon more occurrences of a word stop to count
@@ -110,7 +110,7 @@ class LexicalIndex:
         mass, telling = 0.0, 0.0
         for token in said[:MOST_WORDS]:
             number = self._number(token)
-            tells = 0.0 if token.isdigit() else common_words.tells(token)
+            tells = 0.0 if token.isdigit() else term_weights.tells(token)
             telling += tells
             if number is not None:
                 told[number] = max(told.get(number, 0.0), tells)
@@ -142,7 +142,7 @@ class LexicalIndex:
     def echo(self, parsed: Parsed, text: str) -> float:
         """The share of what the beginning of a text tells that a request holds, in [0, 1]."""
         words = {token for run in runs(text[:LONGEST_ECHO]) for token in self.vocabulary.tokens_of(run)}
-        tells = {self.vocabulary.numbers.get(word): common_words.tells(word) for word in words - STOPPED}
+        tells = {self.vocabulary.numbers.get(word): term_weights.tells(word) for word in words - STOPPED}
         found = sum(min(told, tells.get(number, 0.0)) for number, told in parsed.told.items())
         return found / sum(tells.values()) if tells else 0.0
 

@@ -18,7 +18,7 @@ from reyn_jupyter.search.tokens import compound, runs, tokens_of
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reyn_jupyter.search.records import Record
+    from reyn_jupyter.search.action_records import Record
 
     Numbers = NDArray[np.int32]
 
@@ -116,7 +116,7 @@ def _cleaned(texts: Sequence[str]) -> list[str]:
 def names_of(record: Record) -> tuple[str, ...]:
     """What a record may be called: its name, the same without what qualifies it, and qualified by its category.
 
-    >>> from reyn_jupyter.search.records import Record
+    >>> from reyn_jupyter.search.action_records import Record
     >>> names_of(Record("1", "mcp__git.commit", category="tools"))
     ('mcp__git.commit', 'git.commit', 'commit', 'tools__mcp__git.commit')
     """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reyn_jupyter.sessions.face import Session
+from reyn_jupyter.sessions.session import Session
 
 _current: list[Session] = []
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reyn_jupyter.runtime.engine import publisher
-from reyn_jupyter.runtime.results import Card
-from reyn_jupyter.search.progress import Progress
-from reyn_jupyter.search.state import IndexState
-from reyn_jupyter.sessions.wiring import Parts, keep_out_of_git
+from reyn_jupyter.runtime.result_objects import Card
+from reyn_jupyter.search.build_progress import BuildProgress
+from reyn_jupyter.search.index_state import IndexState
+from reyn_jupyter.sessions.assembly import Parts, keep_out_of_git
 
 BUILD = "%reyn embeddings build"
 TRY = '%reyn search "group and count rows"'
@@ -28,7 +28,7 @@ async def build(parts: Parts) -> Card:
         EmbeddingClassError, StoreError, ModelError: as `ActionEmbeddingIndex.build`.
     """
     snapshot = await parts.catalog.refresh()
-    tell: Callable[[Progress], None] = publisher() or (lambda progress: None)
+    tell: Callable[[BuildProgress], None] = publisher() or (lambda progress: None)
     added = await parts.search.build(snapshot, tell)
     keep_out_of_git(parts.root)
     made = card(parts.search.state(), f"Built: {added:,} new vectors" if added else "Nothing was missing")

@@ -6,18 +6,18 @@ from datetime import UTC, datetime
 from typing import Any
 
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.models.base import Model, ModelError, estimate_tokens
 from reyn_jupyter.models.providers import key_status, provider_host, required_key
-from reyn_jupyter.models.seam import Model, ModelError, estimate_tokens
-from reyn_jupyter.outputs.blob import Blob
-from reyn_jupyter.outputs.local import is_local
+from reyn_jupyter.outputs.blobs.blob import Blob
+from reyn_jupyter.outputs.blobs.random_access import is_local
 from reyn_jupyter.router import prompt as prompts
-from reyn_jupyter.router.behaviour import Behaviour
+from reyn_jupyter.router.router_options import Behaviour
 from reyn_jupyter.router.surface import flat_tools, universal_tools
-from reyn_jupyter.runtime.desk import DESK
-from reyn_jupyter.runtime.results import Card, Table
+from reyn_jupyter.runtime.consent import DESK
+from reyn_jupyter.runtime.result_objects import Card, Table
 from reyn_jupyter.runtime.trace import Trace
-from reyn_jupyter.sessions.turns import find_model
-from reyn_jupyter.sessions.wiring import Parts
+from reyn_jupyter.sessions.assembly import Parts
+from reyn_jupyter.sessions.runs import find_model
 
 TIERS = ("light", "standard", "strong")
 

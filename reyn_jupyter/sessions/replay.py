@@ -10,15 +10,15 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from reyn_jupyter.models.seam import Model, ModelError, Request, Response, Tier, ToolCall, Usage
+from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier, ToolCall, Usage
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.runtime.events import ModelReplied
-from reyn_jupyter.runtime.recorded import RecordedCalls
+from reyn_jupyter.runtime.replayed_calls import ReplayedCalls
 from reyn_jupyter.runtime.run import new_run_id
 from reyn_jupyter.runtime.trace import Trace
-from reyn_jupyter.sessions import turns
-from reyn_jupyter.sessions.options import AskOptions
-from reyn_jupyter.sessions.wiring import Parts
+from reyn_jupyter.sessions import runs
+from reyn_jupyter.sessions.assembly import Parts
+from reyn_jupyter.sessions.turn_options import TurnOptions
 
 HOT = "action_retrieval.hot_list_n"
 
@@ -74,17 +74,17 @@ async def replay(
     live_from = from_step if from_step is not None else 1 if model is not None else None
     live = None
     if live_from is not None:
-        live = turns.find_model(parts, model) if model is not None else _own_model(parts, trace)
+        live = runs.find_model(parts, model) if model is not None else _own_model(parts, trace)
     stand_in = live if live_from == 1 and live is not None else ReplayedModel(trace, live_from, live)
-    recorded = RecordedCalls(trace.events, live_from)
+    recorded = ReplayedCalls(trace.events, live_from)
     settings = trace.started.settings
-    options = AskOptions(
+    options = TurnOptions(
         model=stand_in,
         approve=approve,  # type: ignore[arg-type]
         kind="replay",
         keys=_keys(settings) if model is None else {"router.surface": settings.get("surface")},
     )
-    return await turns.turn(
+    return await runs.turn(
         parts,
         trace.prompt,
         options,
@@ -107,7 +107,7 @@ def _own_model(parts: Parts, trace: Trace) -> Model:
     """
     for name in (None, "light", "standard", "strong", trace.model):
         with suppress(ModelError):
-            model = turns.find_model(parts, name)
+            model = runs.find_model(parts, name)
             if (model.label, model.host) == (trace.model, trace.started.host):
                 return model
     where = f" at {trace.started.host}" if trace.started.host else ""

@@ -15,14 +15,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reyn_jupyter.search.records import Record
+from reyn_jupyter.search.action_records import Record
 from tests.benchmarks._retrieval_sets import LabelledSet, Remembering, Request, indexed, load, without
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from reyn_jupyter.search.decision import Features
-    from reyn_jupyter.search.index import Answer, Index
+    from reyn_jupyter.search.confidence import RankingFeatures
+    from reyn_jupyter.search.index import Index, SearchAnswer
 
 SIZES, ADDED, DRAWS = (10, 20, 40, 80, 160), (10, 30, 80), 6
 WHOLE, DEFAULT = 5.0, 3.0  # what a whole catalog, and the default one, weighs against a kind of drawn ones
@@ -48,11 +48,11 @@ class Group:
     asked: str
     requests: tuple[Request, ...]
 
-    def features(self) -> list[Features]:
+    def features(self) -> list[RankingFeatures]:
         found = (self._asked(request).features(request.text) for request in self.requests)
         return [each for each in found if each is not None]
 
-    def answers(self) -> list[Answer]:
+    def answers(self) -> list[SearchAnswer]:
         return [self._asked(request).answer(request.text) for request in self.requests]
 
     def _asked(self, request: Request) -> Index:

@@ -15,13 +15,13 @@ from tests.benchmarks._retrieval_sets import REPORTED, LabelledSet, Remembering,
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from reyn_jupyter.search.index import Answer
-    from reyn_jupyter.search.records import Record
+    from reyn_jupyter.search.action_records import Record
+    from reyn_jupyter.search.index import SearchAnswer
 
 AREAS = {OTHER: 0.88, REMOVED: 0.75}  # goals of whole catalogs
 LOSSES = (0.05, 0.10, 0.20)
 
-Found = dict[str, dict[str, list["Answer"]]]  # by kind of catalog, then by what was asked
+Found = dict[str, dict[str, list["SearchAnswer"]]]  # by kind of catalog, then by what was asked
 
 
 def decisions(
@@ -51,7 +51,7 @@ def decisions(
 
 
 def _whole(sets: Sequence[LabelledSet], found: Found, half: int) -> None:
-    every: dict[str, list[Answer]] = {}
+    every: dict[str, list[SearchAnswer]] = {}
     means: dict[str, list[float]] = {}
     for own, other in (sets, sets[::-1]):
         by = found[f"{own.name}, whole"]
@@ -69,7 +69,7 @@ def _whole(sets: Sequence[LabelledSet], found: Found, half: int) -> None:
     print("  mean of both sets: AUC " + " and ".join(f"{np.mean(each):.3f}" for each in means.values()))
 
 
-def _told(name: str, here: Sequence[Answer], asked: str, answers: Sequence[Answer]) -> float:
+def _told(name: str, here: Sequence[SearchAnswer], asked: str, answers: Sequence[SearchAnswer]) -> float:
     """Print, and return, the area under the curve of answerable requests against others."""
     above, below = _sure(here), _sure(answers)
     area = _auc(above, below)
@@ -78,7 +78,7 @@ def _told(name: str, here: Sequence[Answer], asked: str, answers: Sequence[Answe
     return area
 
 
-def _read(here: Sequence[Answer], found: Mapping[str, Answer], read: Mapping[str, str]) -> None:
+def _read(here: Sequence[SearchAnswer], found: Mapping[str, SearchAnswer], read: Mapping[str, str]) -> None:
     """Print how many of the requests that count as unanswerable have an answer, and the area without those."""
     known = {request: verdict for request, verdict in read.items() if request in found}
     if not known:
@@ -92,11 +92,11 @@ def _read(here: Sequence[Answer], found: Mapping[str, Answer], read: Mapping[str
     )
 
 
-def _sure(answers: Sequence[Answer]) -> np.ndarray:
+def _sure(answers: Sequence[SearchAnswer]) -> np.ndarray:
     return np.array([answer.confidence for answer in answers])
 
 
-def _weak(answers: Sequence[Answer]) -> float:
+def _weak(answers: Sequence[SearchAnswer]) -> float:
     return float(np.mean([answer.weak for answer in answers]))
 
 

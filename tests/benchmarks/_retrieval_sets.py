@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reyn_jupyter.search import views
+from reyn_jupyter.search import embedding_texts
+from reyn_jupyter.search.action_records import Record
 from reyn_jupyter.search.embedders.packaged import PackagedMiniLM, weights_folder
-from reyn_jupyter.search.records import Record
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -109,11 +109,13 @@ class Remembering:
 
     def vectors(self, records: Sequence[Record]) -> np.ndarray:
         """The one vector of each record, as an index holds them, shape (len(records), 384)."""
-        keys = [(record.digest, views.WEIGHTS) for record in records]  # the weights are among what is tuned
+        keys = [
+            (record.digest, embedding_texts.WEIGHTS) for record in records
+        ]  # the weights are among what is tuned
         fresh = {key: record for key, record in zip(keys, records, strict=True) if key not in self._made}
-        self.embed([text for record in fresh.values() for text in views.texts_of(record)])
+        self.embed([text for record in fresh.values() for text in embedding_texts.texts_of(record)])
         for key, record in fresh.items():
-            self._made[key] = views.joined(self.embed(views.texts_of(record)))
+            self._made[key] = embedding_texts.joined(self.embed(embedding_texts.texts_of(record)))
         return np.array([self._made[key] for key in keys], np.float32).reshape(len(keys), self.dimension)
 
     def keep(self) -> None:

@@ -1,4 +1,4 @@
-"""Fits the constants of `search/decision.py` on the tuning halves, and shows what the others do, each by itself."""
+"""Fits the constants of `search/confidence.py` on the tuning halves, and shows what the others do, each by itself."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reyn_jupyter.search import lexical, ranking, views
-from reyn_jupyter.search.decision import Model
+from reyn_jupyter.search import dense_ranking, embedding_texts, lexical
+from reyn_jupyter.search.confidence import ConfidenceModel
 from tests.benchmarks._retrieval_catalogs import HERE, default_set, groups
 from tests.benchmarks._retrieval_sets import TUNING, LabelledSet, Remembering, indexed, ndcg
 
@@ -24,22 +24,22 @@ HALF = 2  # every so many records keep their vector where what stands in for one
 SMALL = 60  # records up to which a catalog counts as small here
 Tried = tuple[ModuleType, str, tuple[Any, ...]]
 SWEPT: tuple[Tried, ...] = (
-    (ranking, "LEXICAL_WEIGHT", (0.03, 0.04, 0.045, 0.05, 0.06)),
-    (ranking, "CENTRED_FROM", (0, 10, 40)),
-    (ranking, "COPY", (0.7, 0.8, 0.9)),
-    (ranking, "COPY_PENALTY", (0.0, 0.05, 0.1, 0.2)),
+    (dense_ranking, "LEXICAL_WEIGHT", (0.03, 0.04, 0.045, 0.05, 0.06)),
+    (dense_ranking, "CENTRED_FROM", (0, 10, 40)),
+    (dense_ranking, "COPY", (0.7, 0.8, 0.9)),
+    (dense_ranking, "COPY_PENALTY", (0.0, 0.05, 0.1, 0.2)),
     (lexical, "K1", (1.2, 2.0, 3.0)),
     (lexical, "FIELD_WEIGHTS", tuple(np.array([name, 1.0, 1.0, 1.0]) for name in (1.0, 2.0, 3.0, 5.0))),
     (lexical, "FIELD_LENGTHS", tuple(np.array([each / 3, each, each, each]) for each in (0.1, 0.3, 0.7))),
     (
-        views,
+        embedding_texts,
         "WEIGHTS",
         ((0.5, 1.0, 0.3), (0.0, 1.0, 0.0), (0.25, 1.0, 0.3), (1.0, 1.0, 0.3), (0.5, 1.0, 0.6)),
     ),
 )
 STOOD_IN: tuple[Tried, ...] = (
-    (ranking, "GUESSED", (1.0, 1.5, 2.0, 3.0)),
-    (ranking, "MOST_GUESSED", (0.6, 0.8, 1.0)),
+    (dense_ranking, "GUESSED", (1.0, 1.5, 2.0, 3.0)),
+    (dense_ranking, "MOST_GUESSED", (0.6, 0.8, 1.0)),
 )
 
 
@@ -90,7 +90,7 @@ def decisions(sets: Sequence[LabelledSet], embedder: Remembering) -> None:
         print(f"{name} = Model({model.constant:.4g}, ({shown}), {model.threshold:.4g})", flush=True)
 
 
-def fit(sets: Sequence[LabelledSet], embedder: Remembering, *, words: bool) -> Model:
+def fit(sets: Sequence[LabelledSet], embedder: Remembering, *, words: bool) -> ConfidenceModel:
     """A model from scratch. Every kind of catalog weighs what it is given, its answerable requests half of that."""
     found = [
         (group, group.features()) for group in groups(sets, default_set(), embedder, TUNING, words=words)
@@ -112,10 +112,10 @@ def fit(sets: Sequence[LabelledSet], embedder: Remembering, *, words: bool) -> M
     order = np.argsort(sure[right])
     lost = np.cumsum(share[right][order]) / share[right].sum()
     threshold = float(sure[right][order][np.searchsorted(lost, LOSS)])
-    return Model(model.constant, model.weights, threshold)
+    return ConfidenceModel(model.constant, model.weights, threshold)
 
 
-def _logistic(rows: np.ndarray, labels: np.ndarray, shares: np.ndarray) -> Model:
+def _logistic(rows: np.ndarray, labels: np.ndarray, shares: np.ndarray) -> ConfidenceModel:
     """Ridge logistic regression by Newton's method, over standardised features."""
     centre, spread = rows.mean(0), np.maximum(rows.std(0), 1e-9)
     x = np.column_stack([np.ones(len(rows)), (rows - centre) / spread])
@@ -128,4 +128,4 @@ def _logistic(rows: np.ndarray, labels: np.ndarray, shares: np.ndarray) -> Model
         curvature = (x.T * (shares * p * (1 - p))) @ x + np.diag(penalty + 1e-12)
         beta = beta + np.linalg.solve(curvature, gradient)
     slopes = beta[1:] / spread
-    return Model(float(beta[0] - slopes @ centre), tuple(float(each) for each in slopes), 0.5)
+    return ConfidenceModel(float(beta[0] - slopes @ centre), tuple(float(each) for each in slopes), 0.5)

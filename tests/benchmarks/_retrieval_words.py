@@ -1,4 +1,4 @@
-"""How common words are among the actions of both sets: what `search/common_words.py` holds.
+"""How common words are among the actions of both sets: what `search/term_weights.py` holds.
 
     python -m tests.benchmarks._retrieval_words --write
 
@@ -15,7 +15,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.search import common_words
+from reyn_jupyter.search import term_weights
 from reyn_jupyter.search.lexical import STOPPED
 from reyn_jupyter.search.tokens import runs, tokens_of
 from reyn_jupyter.search.vocabulary import parameter_texts
@@ -24,7 +24,7 @@ from tests.benchmarks._retrieval_sets import NAMES, load
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from reyn_jupyter.search.records import Record
+    from reyn_jupyter.search.action_records import Record
 
 KEPT = 400  # words: with 1,600 the decision is no better
 WIDTH = 96
@@ -62,7 +62,7 @@ def main() -> None:
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     new = written(counted(record for name in NAMES for record in load(name).records))
-    path = Path(common_words.__file__)
+    path = Path(term_weights.__file__)
     if options.write:
         path.write_text(re.sub(r"(?s)\nCOMMON = \{.*?\}\n", f"\n{new}\n", path.read_text("utf-8")), "utf-8")
     else:

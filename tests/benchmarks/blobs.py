@@ -17,12 +17,12 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reyn_jupyter.outputs.blobs.byte_source import FileSource
+from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
 from reyn_jupyter.outputs.content import FileContent, Structured, Text
-from reyn_jupyter.outputs.deliver import deliver
-from reyn_jupyter.outputs.files import FsBlobStore
-from reyn_jupyter.outputs.lines import file_lines
-from reyn_jupyter.outputs.sources import FileSource
-from reyn_jupyter.outputs.structure import index_json
+from reyn_jupyter.outputs.delivery import deliver
+from reyn_jupyter.outputs.json_index import index_json
+from reyn_jupyter.outputs.line_index import file_lines
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +35,7 @@ GIGABYTE = 1_000_000_000
 _LOOK = """
 import asyncio, resource, sys, time
 import numpy  # the kernel has it as soon as pandas is used
-from reyn_jupyter.outputs.files import FsBlobStore
+from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
 from reyn_jupyter.outputs.inspect import inspect
 
 def used():

@@ -17,11 +17,9 @@ from typing import Any
 import numpy as np
 from scipy import special, stats
 
-from reyn_jupyter.evaluation.statistics.evalue import stop
-from reyn_jupyter.evaluation.statistics.limits import bootstrap_t, rate_limits, spread, tango_limits
-from reyn_jupyter.evaluation.statistics.paired import mcnemar
-from reyn_jupyter.evaluation.statistics.sequences import betting_limits
-from reyn_jupyter.evaluation.statistics.signflip import sign_flip_counts
+from reyn_jupyter.evaluation.statistics.confidence_sequence import betting_limits, stop
+from reyn_jupyter.evaluation.statistics.intervals import bootstrap_t, rate_limits, spread, tango_limits
+from reyn_jupyter.evaluation.statistics.paired import mcnemar, sign_flip_counts
 
 LEVEL, BAND = 0.95, (0.94, 0.97)
 TABLES = 100_000

@@ -17,10 +17,10 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from reyn_jupyter.catalog.action import Category, Entry, Purity, Resources, Tool
-from reyn_jupyter.notebook.render.display import view
+from reyn_jupyter.notebook.render.registry import view
 from reyn_jupyter.notebook.serving.hub import SESSION_ID
 from reyn_jupyter.notebook.serving.protocol import LiveCatalog, Snapshot
-from reyn_jupyter.sessions.face import Session
+from reyn_jupyter.sessions.session import Session
 from tests.browser.browser_support import CHROMIUM, FLAGS, bare
 
 ACTIONS = 10_000

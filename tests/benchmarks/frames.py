@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
 from reyn_jupyter.notebook.serving.registry import operations
-from reyn_jupyter.outputs.files import FsBlobStore
+from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
 from reyn_jupyter.outputs.frames import to_structured
-from reyn_jupyter.sessions.face import Session
+from reyn_jupyter.sessions.session import Session
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,9 +14,9 @@ import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
+from reyn_jupyter.models.base import Message, Request, ToolSet
 from reyn_jupyter.models.litellm_loader import load
 from reyn_jupyter.models.litellm_model import LiteLLMModel
-from reyn_jupyter.models.seam import Message, Request, ToolSet
 from tests.support.openai_server import Answer, Call, OpenAIServer
 
 if TYPE_CHECKING:

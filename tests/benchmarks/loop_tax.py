@@ -71,8 +71,8 @@ def report(times: list[float], *, conversation: bool) -> None:
 def reyn() -> None:
     import reyn_jupyter as reyn
     from reyn_jupyter.catalog.action import Category, Operation, Purity, Tool
+    from reyn_jupyter.models.base import Response, Usage
     from reyn_jupyter.models.scripted import ScriptedModel, call
-    from reyn_jupyter.models.seam import Response, Usage
 
     async def handler(args: dict[str, Any], context: Any) -> str:
         return "hello"

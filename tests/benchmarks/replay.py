@@ -11,14 +11,14 @@ import asyncio
 import time
 from collections.abc import Callable
 
-from reyn_jupyter.evaluation.answering import replayed
-from reyn_jupyter.evaluation.catalogs import Catalog
-from reyn_jupyter.evaluation.scenario import Scenario
-from reyn_jupyter.evaluation.suite import Suite
-from reyn_jupyter.evaluation.trial_run import Bench
-from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.plan.suite import Suite
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.trial.runner import TrialRunner
+from reyn_jupyter.evaluation.trial.trial_model import replayed
+from reyn_jupyter.models.base import Model, Tier
 from reyn_jupyter.models.scripted import ScriptedModel, Step, call
-from reyn_jupyter.models.seam import Model, Tier
 
 BLOCKS, TRIALS, WARM = 10, 100, 20
 LIMIT = 300  # trials a second and core
@@ -46,7 +46,7 @@ class Scripted:
         return ScriptedModel(*self._steps)
 
 
-async def block(bench: Bench, count: int, instead: Callable[[], Model | None]) -> float:
+async def block(bench: TrialRunner, count: int, instead: Callable[[], Model | None]) -> float:
     """CPU seconds of a trial."""
     variant, scenario = Variant("plain", model="scripted"), bench.suite.scenarios[0]
     began = time.process_time()
@@ -62,7 +62,7 @@ async def measure(steps: tuple[Step, ...]) -> dict[str, float]:
     suite = Suite(
         name="one", title="One", primary="calls", scenarios=(task,), catalogs={"standard": Catalog.standard}
     )
-    with Bench(suite, models={"scripted": Scripted(steps)}) as bench:
+    with TrialRunner(suite, models={"scripted": Scripted(steps)}) as bench:
         _, events = await bench.run(bench.plan(task, Variant("plain", model="scripted"), 0))
         ways: dict[str, Callable[[], Model | None]] = {
             "scripted": lambda: None,

@@ -37,7 +37,7 @@ from tests.benchmarks._retrieval_sets import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from reyn_jupyter.search.records import Record
+    from reyn_jupyter.search.action_records import Record
 
 GOALS = {"bfcl": 0.83, "metatool": 0.73}
 RANKS = 60  # the constant of reciprocal rank fusion: Cormack, Clarke and Büttcher (2009)

@@ -19,9 +19,9 @@ import tempfile
 import time
 from pathlib import Path
 
+from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.evaluation.suites import load_suite
-from reyn_jupyter.evaluation.variant import Variant
 
 SUITE = "mandates"
 SIZES, WORKERS = (1_000, 10_000), 2

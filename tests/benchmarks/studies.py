@@ -7,16 +7,16 @@ import tempfile
 import time
 from pathlib import Path
 
-from reyn_jupyter.evaluation.catalogs import Catalog
 from reyn_jupyter.evaluation.checks import find_check
-from reyn_jupyter.evaluation.grading import grade_stored
-from reyn_jupyter.evaluation.scenario import AcceptedCall, Gold, Scenario
-from reyn_jupyter.evaluation.store import Store
-from reyn_jupyter.evaluation.store_rows import Entry
-from reyn_jupyter.evaluation.suite import Suite
-from reyn_jupyter.evaluation.trial import Trial
-from reyn_jupyter.evaluation.trial_run import Bench
-from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.evaluation.checks.grading import grade_stored
+from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
+from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Gold, Scenario
+from reyn_jupyter.evaluation.plan.suite import Suite
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.store.rows import TrialEntry
+from reyn_jupyter.evaluation.store.store import Store
+from reyn_jupyter.evaluation.trial.runner import TrialRunner
+from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.runtime.events import Event
 
@@ -47,7 +47,7 @@ def one_trial(scenarios: tuple[Scenario, ...]) -> tuple[Trial, tuple[Event, ...]
         scenarios=scenarios,
         catalogs={"standard": Catalog.standard},
     )
-    with Bench(suite, models={"scripted": ScriptedModel(*SCRIPT)}) as bench:
+    with TrialRunner(suite, models={"scripted": ScriptedModel(*SCRIPT)}) as bench:
         return asyncio.run(bench.run(bench.plan(scenarios[0], VARIANT, 0)))
 
 
@@ -63,7 +63,7 @@ def main() -> None:
             what = scenarios[number % len(scenarios)]
             made = trial.model_copy(update={"key": f"{number:064x}", "scenario": what.id})
             verdicts = {check.name: (check.version, check.grade(made, what)) for check in checks}
-            store.add("run", Entry(made, events, what, VARIANT, "catalog", verdicts))
+            store.add("run", TrialEntry(made, events, what, VARIANT, "catalog", verdicts))
         print(f"store a trial, graded by {len(checks)} checks: {_each(began):.2f} ms CPU")
         began = time.process_time()
         sum(1 for _ in store.trials())

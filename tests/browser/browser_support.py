@@ -25,7 +25,7 @@ from playwright.sync_api import Browser, Page
 import reyn_jupyter
 from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
-from reyn_jupyter.sessions.face import Session
+from reyn_jupyter.sessions.session import Session
 
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = [

@@ -17,9 +17,8 @@ from playwright.sync_api import Browser, expect
 from reyn_jupyter import Session, Variant
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.notebook.render import to_html, view
-from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
-from reyn_jupyter.notebook.render.chart_blocks import Intervals, Scatter
-from reyn_jupyter.notebook.render.model import View
+from reyn_jupyter.notebook.render.blocks import Intervals, Scatter, View
+from reyn_jupyter.notebook.render.snapshot import to_snapshot
 
 pytestmark = pytest.mark.browser
 

@@ -12,8 +12,8 @@ from browser.browser_support import bare
 from playwright.sync_api import Browser, Page, expect
 
 from reyn_jupyter import Session
-from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
-from reyn_jupyter.notebook.render.model import Message, View
+from reyn_jupyter.notebook.render.blocks import Message, View
+from reyn_jupyter.notebook.render.snapshot import to_snapshot
 from reyn_jupyter.notebook.serving.hub import SESSION_ID
 from reyn_jupyter.notebook.serving.protocol import LiveBlob
 from reyn_jupyter.outputs.content import Structured, Text

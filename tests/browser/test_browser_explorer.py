@@ -13,10 +13,10 @@ from browser.browser_support import Bare, bare
 from playwright.sync_api import Browser, Page, expect
 
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
-from reyn_jupyter.notebook.render.display import view
+from reyn_jupyter.notebook.render.registry import view
 from reyn_jupyter.notebook.serving.hub import SESSION_ID
 from reyn_jupyter.notebook.serving.protocol import CatalogChanged, Happened, LiveCatalog, Snapshot
-from reyn_jupyter.sessions.face import Session
+from reyn_jupyter.sessions.session import Session
 
 AXE = Path(__file__).parents[2] / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
 SCHEMA: dict[str, Any] = {

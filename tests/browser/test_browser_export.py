@@ -17,16 +17,16 @@ from render_samples import HOSTILE, every_kind
 import reyn_jupyter
 from reyn_jupyter import Session
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.notebook import front_end
+from reyn_jupyter.notebook import assets
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import parse
 from reyn_jupyter.notebook.render import to_html, view
-from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
-from reyn_jupyter.notebook.render.page import Entry, to_page
+from reyn_jupyter.notebook.render.page import PageEntry, to_page
+from reyn_jupyter.notebook.render.snapshot import to_snapshot
 from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.notebook.verbs.export import VERB, ExportOptions
 from reyn_jupyter.outputs.content import Structured
-from reyn_jupyter.runtime.results import Card
+from reyn_jupyter.runtime.result_objects import Card
 from reyn_jupyter.sessions import current
 
 pytestmark = pytest.mark.browser
@@ -58,7 +58,7 @@ def opened(browser: Browser, path: Path, script: bool = True) -> Iterator[Opened
 @pytest.fixture(autouse=True)
 def built(monkeypatch: pytest.MonkeyPatch) -> None:
     """The renderer that the other browser tests use."""
-    monkeypatch.setattr(front_end, "STATIC", STATIC)
+    monkeypatch.setattr(assets, "STATIC", STATIC)
 
 
 @pytest.fixture
@@ -131,7 +131,7 @@ def test_nothing_hostile_ends_its_place_in_a_page(browser: Browser, tmp_path: Pa
         for name, each in every_kind(text).items()
     ]
     entries = [
-        Entry(to_snapshot(each, "s"), to_html(each), {"x": {"text": each.title}})
+        PageEntry(to_snapshot(each, "s"), to_html(each), {"x": {"text": each.title}})
         for each in made[:: 3 if script else 1]
     ]
     path = tmp_path / "hostile.html"

@@ -18,7 +18,7 @@ from render_samples import HOSTILE
 from reyn_jupyter.notebook.serving.hub import SESSION_ID
 from reyn_jupyter.outputs.content import Structured
 from reyn_jupyter.outputs.frames import to_structured
-from reyn_jupyter.sessions.face import Session
+from reyn_jupyter.sessions.session import Session
 
 pytestmark = pytest.mark.browser
 AXE = Path(__file__).parents[2] / "labextension" / "node_modules" / "axe-core" / "axe.min.js"

@@ -19,7 +19,7 @@ from support.waiting import until
 
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import view
-from reyn_jupyter.notebook.render.model import Message, View
+from reyn_jupyter.notebook.render.blocks import Message, View
 from reyn_jupyter.notebook.serving.hub import SESSION_ID
 from reyn_jupyter.notebook.serving.protocol import (
     ApprovalAsked,

@@ -11,8 +11,8 @@ from playwright.sync_api import expect
 from render_samples import HOSTILE, every_kind
 
 from reyn_jupyter.notebook.render import view
-from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
-from reyn_jupyter.notebook.render.display import MIME, kind_of
+from reyn_jupyter.notebook.render.mime import mime_type
+from reyn_jupyter.notebook.render.snapshot import to_snapshot
 
 pytestmark = pytest.mark.browser
 
@@ -44,7 +44,7 @@ def test_nothing_hostile_in_a_saved_notebook_becomes_markup(lab: LabPage) -> Non
     cells = []
     for name, each in every_kind(TEXT).items():
         made = view(each, tail=TEXT if name == "live" else None)
-        cells.append(displayed(to_snapshot(made, TEXT), MIME.format(kind_of(each, made))))
+        cells.append(displayed(to_snapshot(made, TEXT), mime_type(each)))
     lab.show(lab.server.write(cells))
     for index in range(len(cells)):
         lab.script("await panel.content.scrollToItem(given)", index)
@@ -111,7 +111,7 @@ def test_a_saved_display_of_another_protocol_version_still_shows(lab: LabPage, p
     shown = every_kind("words")["list"]
     made = view(shown)
     snapshot = {**to_snapshot(made, "s"), "protocol": protocol}
-    lab.show(lab.server.write([displayed(snapshot, MIME.format(kind_of(shown, made)))]))
+    lab.show(lab.server.write([displayed(snapshot, mime_type(shown))]))
     expect(lab.output(0)).to_contain_text("words")
     newer = lab.output(0).get_by_text("newer reyn-jupyter")
     expect(newer).to_have_count(1 if protocol > 1 else 0)

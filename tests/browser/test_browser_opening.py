@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, expect
 
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import view
-from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
+from reyn_jupyter.notebook.render.snapshot import to_snapshot
 from reyn_jupyter.notebook.serving.hub import SESSION_ID
 from reyn_jupyter.notebook.serving.protocol import Live, LiveBlob, LiveCatalog, LiveDiff, LiveTrace
 from reyn_jupyter.outputs.content import Structured, Text

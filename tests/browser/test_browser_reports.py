@@ -16,14 +16,14 @@ from study_samples import nine
 
 import reyn_jupyter
 from reyn_jupyter import Session
-from reyn_jupyter.evaluation.progress import Progress
-from reyn_jupyter.evaluation.report import Report
-from reyn_jupyter.evaluation.report import report as report_of
+from reyn_jupyter.evaluation.results.report import Report
+from reyn_jupyter.evaluation.results.report import report as report_of
+from reyn_jupyter.evaluation.run.progress import Progress
 from reyn_jupyter.evaluation.statistics.rates import rate
-from reyn_jupyter.notebook import front_end
+from reyn_jupyter.notebook import assets
 from reyn_jupyter.notebook.render import view
-from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
-from reyn_jupyter.notebook.render.model import Fold, Section
+from reyn_jupyter.notebook.render.blocks import Fold, Section
+from reyn_jupyter.notebook.render.snapshot import to_snapshot
 
 pytestmark = pytest.mark.browser
 
@@ -109,7 +109,7 @@ def test_failed_trials_stand_side_by_side_under_what_was_asked(page: Drawing) ->
 def test_an_exported_report_is_whole_without_a_kernel(
     browser: Browser, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: bool
 ) -> None:
-    monkeypatch.setattr(front_end, "STATIC", STATIC)
+    monkeypatch.setattr(assets, "STATIC", STATIC)
     reyn_jupyter.export(tmp_path / "report.html", report())
     with opened(browser, tmp_path / "report.html", script) as shown:
         text = shown.page.locator("main").inner_text()

@@ -14,12 +14,12 @@ from render_samples import every_kind
 
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import view
-from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
-from reyn_jupyter.notebook.render.model import Commands, Message, View
+from reyn_jupyter.notebook.render.blocks import Commands, Message, View
+from reyn_jupyter.notebook.render.snapshot import to_snapshot
 from reyn_jupyter.notebook.serving.hub import SESSION_ID
+from reyn_jupyter.notebook.serving.prefetch import recorded
 from reyn_jupyter.notebook.serving.protocol import LiveBlob, LiveTrace
-from reyn_jupyter.notebook.serving.recording import recorded
-from reyn_jupyter.sessions.wiring import ENGINE
+from reyn_jupyter.sessions.assembly import ENGINE
 
 pytestmark = pytest.mark.browser
 

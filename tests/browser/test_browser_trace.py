@@ -24,7 +24,7 @@ from reyn_jupyter.notebook.serving.protocol import (
     RunChanged,
 )
 from reyn_jupyter.runtime.trace import Trace
-from reyn_jupyter.sessions.background import BackgroundRun
+from reyn_jupyter.sessions.background_run import BackgroundRun
 
 pytestmark = pytest.mark.browser
 

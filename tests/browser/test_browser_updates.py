@@ -13,8 +13,8 @@ from render_samples import call, every_kind, invoked, running, trace
 
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import to_html, view
-from reyn_jupyter.notebook.render.model import Cell, Code, Column, Commands, Fold, Grid, Span, View
-from reyn_jupyter.runtime.results import Result, Table
+from reyn_jupyter.notebook.render.blocks import Cell, Code, Column, Commands, Fold, Grid, Span, View
+from reyn_jupyter.runtime.result_objects import Result, Table
 
 pytestmark = pytest.mark.browser
 

@@ -16,8 +16,8 @@ from render_samples import HOSTILE, every_kind
 
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import to_html, view
-from reyn_jupyter.notebook.render.model import View
-from reyn_jupyter.runtime.results import Result
+from reyn_jupyter.notebook.render.blocks import View
+from reyn_jupyter.runtime.result_objects import Result
 from reyn_jupyter.support.sanitize import visible
 
 pytestmark = pytest.mark.browser

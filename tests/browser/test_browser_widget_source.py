@@ -12,8 +12,8 @@ from browser.browser_support import STATIC
 from playwright.sync_api import Browser, Locator, Page, expect
 
 import reyn_jupyter as reyn
-from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
-from reyn_jupyter.notebook.render.display import view
+from reyn_jupyter.notebook.render.registry import view
+from reyn_jupyter.notebook.render.snapshot import to_snapshot
 from reyn_jupyter.notebook.serving.protocol import LiveCatalog
 
 pytestmark = pytest.mark.browser

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reyn_jupyter.catalog.arguments import Prepared, invalid_arguments, lift, misplaced, prepare
-from reyn_jupyter.catalog.budget import encoded_size
 from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.catalog.references import Reference, find_references
+from reyn_jupyter.catalog.size_budget import encoded_size
 
 READ = schema("path", offset=WHOLE, limit=WHOLE)
 EVERY = schema(

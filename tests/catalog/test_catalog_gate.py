@@ -7,7 +7,7 @@ from catalog_samples import published
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reyn_jupyter.catalog.gate import nearest_category
+from reyn_jupyter.catalog.visibility import nearest_category
 
 SNAPSHOT = published()
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from reyn_jupyter.catalog.plain import compile_plain
+from reyn_jupyter.catalog.fast_schema import compile_plain
 
 REMARKS = {"description": "A parameter.", "default": 5, "format": "date"}
 NUMBER = st.fixed_dictionaries(
@@ -84,7 +84,7 @@ def test_what_is_unusual_is_left_to_the_library() -> None:
 def test_ordinary_calls_never_load_the_library() -> None:
     code = """
 import sys
-from reyn_jupyter.catalog import arguments, listing, resolve, search, snapshot, suggest, wrapper_specs
+from reyn_jupyter.catalog import arguments, listing, resolve, search_results, snapshot, suggest, wrapper_specs
 texts = {"type": "array", "items": {"type": "string"}}
 schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": texts}}
 assert not arguments.prepare(schema, {"a": "5", "b": '["x"]'}).invalid

@@ -53,7 +53,7 @@ def test_a_pattern_beyond_linear_time_is_left_to_the_handler() -> None:
 def test_the_first_validation_builds_no_grammar_for_addresses_and_loses_no_format() -> None:
     program = (
         "import sys\n"
-        "from reyn_jupyter.catalog.validation import build_validator\n"
+        "from reyn_jupyter.catalog.schema_validation import build_validator\n"
         "build_validator({'type': 'object', 'properties': {'a': {'type': 'string', 'pattern': '^x+$'}}})\n"
         "assert 'jsonschema' in sys.modules and 'rfc3987_syntax' not in sys.modules\n"
         "import jsonschema\n"

@@ -17,7 +17,7 @@ from support.waiting import awaited
 
 from reyn_jupyter.catalog.action import Effect
 from reyn_jupyter.outputs.content import FileContent, Text
-from reyn_jupyter.runtime.errors import ActionError
+from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Source
 
 

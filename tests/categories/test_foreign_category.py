@@ -17,8 +17,8 @@ from reyn_jupyter.catalog.taxonomy import TAXONOMY
 from reyn_jupyter.config import Settings
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.notebook import completion
-from reyn_jupyter.router.behaviour import Behaviour
 from reyn_jupyter.router.prompt import static_prompt
+from reyn_jupyter.router.router_options import Behaviour
 from reyn_jupyter.runtime.consent import Question
 from reyn_jupyter.sessions import current
 

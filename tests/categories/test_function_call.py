@@ -20,8 +20,8 @@ from typing_extensions import TypeAliasType
 
 from reyn_jupyter.catalog.action import Purity
 from reyn_jupyter.categories.function import categories
+from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.engine import Engine
-from reyn_jupyter.runtime.errors import ActionError
 from reyn_jupyter.runtime.functions import FunctionRegister, RegistrationError
 
 

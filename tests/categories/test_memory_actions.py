@@ -14,12 +14,11 @@ from file_support import SECRET, Actions, build_services
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reyn_jupyter.backends.memory import MemoryStore
-from reyn_jupyter.backends.memory_text import Memory, MemoryStoreError
+from reyn_jupyter.backends.memory_store import Memory, MemoryStore, MemoryStoreError
 from reyn_jupyter.catalog.action import Effect, Entry, Resources
 from reyn_jupyter.categories.memory import categories
 from reyn_jupyter.outputs.content import Text
-from reyn_jupyter.runtime.errors import ActionError
+from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Source
 
 STYLE = {

@@ -10,7 +10,7 @@ from file_support import Actions, build_services
 import reyn_jupyter
 from reyn_jupyter.categories.source import categories
 from reyn_jupyter.outputs.content import Text
-from reyn_jupyter.runtime.errors import ActionError
+from reyn_jupyter.runtime.action_error import ActionError
 
 PACKAGE = Path(reyn_jupyter.__file__ or "").parent
 

@@ -18,7 +18,7 @@ from notebook_support import Hostile, InvalidArgumentsError, Notebook
 
 from reyn_jupyter.backends.sql_frames import as_table
 from reyn_jupyter.categories.table import categories
-from reyn_jupyter.runtime.errors import ActionError
+from reyn_jupyter.runtime.action_error import ActionError
 
 ORDERS = "region,value\nnorth,1\nsouth,2\nnorth,3\n"
 
@@ -288,10 +288,10 @@ async def test_the_persons_frame_is_never_changed(notebook: Notebook) -> None:
 async def test_a_file_swapped_for_a_link_after_it_was_opened_is_still_the_file(tmp_path: Path) -> None:
     from contextlib import closing
 
-    from reyn_jupyter.backends.sql import Query
+    from reyn_jupyter.backends.sql import SqlQuery
 
     (tmp_path / "a.csv").write_text("x\n1\n")
-    with (tmp_path / "a.csv").open("rb") as file, closing(Query()) as query:
+    with (tmp_path / "a.csv").open("rb") as file, closing(SqlQuery()) as query:
         (tmp_path / "a.csv").unlink()
         (tmp_path / "a.csv").symlink_to("/etc/passwd")
         query.add_file("t", "a.csv", file)

@@ -14,8 +14,8 @@ from notebook_support import SECRET, Hostile, InvalidArgumentsError, Notebook
 
 from reyn_jupyter.categories.variable import categories
 from reyn_jupyter.config import Settings
-from reyn_jupyter.runtime.errors import ActionError
-from reyn_jupyter.runtime.results import Card
+from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.result_objects import Card
 from reyn_jupyter.runtime.variables import visible_now
 
 
@@ -304,7 +304,7 @@ def test_without_pandas_in_the_process_nothing_imports_it(tmp_path: Path) -> Non
     import subprocess
 
     code = (
-        "import sys; from reyn_jupyter.backends.glimpse import describe, title, shape\n"
+        "import sys; from reyn_jupyter.backends.object_summary import describe, title, shape\n"
         "values = [1, 'x', [1], {'a': 1}, object(), None]\n"
         "[(title(v), shape(v), describe(v, 5, head=True)) for v in values]\n"
         "assert not {'pandas', 'numpy', 'duckdb'} & set(sys.modules), 'imported'"

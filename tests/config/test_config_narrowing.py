@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reyn_jupyter.config import Settings, all_keys, load
-from reyn_jupyter.config.narrowing import held_back
+from reyn_jupyter.config.trust_limits import held_back
 
 SAMPLES = {
     "bool": st.booleans(),

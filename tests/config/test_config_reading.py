@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reyn_jupyter.config import ConfigError
-from reyn_jupyter.config.reading import parse, parse_scalar, read_bytes
+from reyn_jupyter.config.yaml_document import parse, parse_scalar, read_bytes
 
 
 def refusal(text: str | bytes) -> ConfigError:

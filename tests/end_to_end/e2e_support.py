@@ -12,8 +12,8 @@ from typing import Any
 
 import reyn_jupyter as reyn
 from reyn_jupyter.catalog.action import Category, Operation, Purity, Tool
+from reyn_jupyter.models.base import Message, ToolCall
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.models.seam import Message, ToolCall
 from reyn_jupyter.runtime.events import ActionFinished, ActionResolved
 from reyn_jupyter.runtime.trace import Trace
 

@@ -11,9 +11,9 @@ import pytest
 from e2e_support import invoke, paired, scripted
 
 import reyn_jupyter as reyn
+from reyn_jupyter.models.base import Request
 from reyn_jupyter.models.cassette import CassettePlayer, export
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.models.seam import Request
 from reyn_jupyter.support.secrets import contains_key_shape
 
 

@@ -15,7 +15,7 @@ import pytest
 from e2e_support import child, history_is_valid, invoke, paired, scripted
 
 import reyn_jupyter as reyn
-from reyn_jupyter.outputs.files import FsBlobStore
+from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
 
 BEFORE = "first line\nsecond line\nthird line\n"
 DIES = """

@@ -14,7 +14,7 @@ from e2e_support import category, child, history_is_valid, invoke, paired, resul
 import reyn_jupyter as reyn
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
 from reyn_jupyter.models.scripted import call, raw_call
-from reyn_jupyter.runtime.errors import ActionError
+from reyn_jupyter.runtime.action_error import ActionError
 
 
 class WordlessError(Exception):
@@ -250,7 +250,7 @@ def test_a_category_that_fails_in_every_way_takes_no_other_with_it(workspace: Pa
 def test_a_category_that_hangs_is_left_out_after_its_time(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from reyn_jupyter.runtime import live
+    from reyn_jupyter.runtime import catalog_cache
 
     async def entries() -> Any:
         await asyncio.sleep(60)
@@ -258,7 +258,7 @@ def test_a_category_that_hangs_is_left_out_after_its_time(
     async def fine(args: Any, context: Any) -> str:
         return "fine"
 
-    monkeypatch.setattr(live, "SECONDS", 0.1)
+    monkeypatch.setattr(catalog_cache, "SECONDS", 0.1)
     hangs = Category(
         "slow", "x", resources=Resources(Tool("t", fine, Purity.READ), lambda e, a: a, "look", entries)
     )

@@ -15,7 +15,7 @@ from support.openai_server import CONTEXT_TOO_LONG, Answer, Call, Failure, OpenA
 from support.waiting import PATIENCE, until
 
 import reyn_jupyter as reyn
-from reyn_jupyter.models.seam import Message
+from reyn_jupyter.models.base import Message
 
 KEY = "sk-proj-0123456789abcdefghijklmnop"
 READ = Call("invoke_action", {"action_name": "file__read", "args": {"path": "notes.txt"}})

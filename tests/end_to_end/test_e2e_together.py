@@ -14,8 +14,8 @@ from support.waiting import PATIENCE, awaited, until
 
 import reyn_jupyter as reyn
 from reyn_jupyter.catalog.action import Purity
+from reyn_jupyter.models.base import Request, Response, ToolCall, Usage
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.models.seam import Request, Response, ToolCall, Usage
 
 hanging = threading.Event()
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reyn_jupyter.evaluation.catalogs import Catalog
-from reyn_jupyter.evaluation.scenario import AcceptedCall, Expected, Gold, Scenario
-from reyn_jupyter.evaluation.suite import Suite
-from reyn_jupyter.evaluation.trial import Trial
-from reyn_jupyter.evaluation.trial_run import Bench
-from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
+from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Expected, Gold, Scenario
+from reyn_jupyter.evaluation.plan.suite import Suite
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.trial.runner import TrialRunner
+from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.models.scripted import ScriptedModel, Step, call
 from reyn_jupyter.runtime.events import Event
-from reyn_jupyter.sessions import wiring
+from reyn_jupyter.sessions import assembly
 
-ENGINE = wiring.ENGINE
+ENGINE = assembly.ENGINE
 READ = (
     call("list_actions", category=["file"]),
     call("invoke_action", action_name="file__read", args={"path": "notes.md"}),
@@ -86,13 +86,13 @@ def suite(*scenarios: Scenario, **fields: Any) -> Suite:
     return Suite(**{**chosen, **fields})
 
 
-def bench(*scenarios: Scenario, models: Mapping[str, Any] | None = None, **options: Any) -> Bench:
+def bench(*scenarios: Scenario, models: Mapping[str, Any] | None = None, **options: Any) -> TrialRunner:
     """A bench whose model "scripted" reads the file, unless other models are given."""
-    return Bench(suite(*scenarios), models=models or {"scripted": Scripts(*READ)}, **options)
+    return TrialRunner(suite(*scenarios), models=models or {"scripted": Scripts(*READ)}, **options)
 
 
 def run(
-    on: Bench, what: Scenario | None = None, variant: Variant | None = None, repeat: int = 0
+    on: TrialRunner, what: Scenario | None = None, variant: Variant | None = None, repeat: int = 0
 ) -> tuple[Trial, tuple[Event, ...]]:
     """Run one trial on the engine."""
     chosen = variant or Variant("plain", model="scripted")

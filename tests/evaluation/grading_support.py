@@ -7,9 +7,9 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 
 from reyn_jupyter.evaluation.checks import find_check
-from reyn_jupyter.evaluation.scenario import AcceptedCall, Expected, Gold, Scenario
-from reyn_jupyter.evaluation.trial import CallFact, FileFact, Outcome, Trial
-from reyn_jupyter.evaluation.verdict import Verdict
+from reyn_jupyter.evaluation.checks.verdict import Verdict
+from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Expected, Gold, Scenario
+from reyn_jupyter.evaluation.trial.trial import CallFact, FileFact, Outcome, Trial
 from reyn_jupyter.runtime.events import Flag, Problem
 
 READ = "file__read"

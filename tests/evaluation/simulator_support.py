@@ -9,10 +9,10 @@ from typing import Any
 from evaluation_support import bench, run, scenario
 from scipy.stats import binomtest
 
-from reyn_jupyter.evaluation.simulator import Simulator
-from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.evaluation.models.simulator import Simulator
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.models.base import Message, Request, ToolCall
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.models.seam import Message, Request, ToolCall
 
 BASE = Variant("base", model="asked")
 MANDATED = {

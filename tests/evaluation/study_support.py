@@ -16,10 +16,10 @@ from typing import Any
 
 from evaluation_support import READ, Scripts, scenario, suite
 
-from reyn_jupyter.evaluation.scenario import Scenario
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.plan.suite import Suite
+from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.study import Study
-from reyn_jupyter.evaluation.suite import Suite
-from reyn_jupyter.evaluation.variant import Variant
 from reyn_jupyter.models.scripted import ScriptedModel, Step, call
 
 HERE = Path(__file__).parent

@@ -11,10 +11,10 @@ from evaluation_support import READ, Scripts
 from study_support import BASE, BEST, study
 from support.openai_server import Answer, Failure, OpenAIServer
 
-from reyn_jupyter.evaluation.concurrency import Concurrency
+from reyn_jupyter.evaluation.run.concurrency import Concurrency
+from reyn_jupyter.models.base import ErrorKind, ModelError, Response, Usage
 from reyn_jupyter.models.litellm_model import LiteLLMModel
 from reyn_jupyter.models.scripted import ScriptedModel
-from reyn_jupyter.models.seam import ErrorKind, ModelError, Response, Usage
 
 WIDE = Concurrency(start=8, most=8, most_local=8)
 GONE = BASE.but("gone", model="absent")

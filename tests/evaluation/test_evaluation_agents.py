@@ -10,14 +10,14 @@ from evaluation_support import ENGINE, run, scenario, suite, writing
 from grading_support import accepts, grade, needs, unanswerable
 
 from reyn_jupyter.catalog.names import ActionName, NameEncoder
-from reyn_jupyter.evaluation.agents import MANNERS, Manner, NullAgent, Oracle, function_name
-from reyn_jupyter.evaluation.catalogs import Catalog
 from reyn_jupyter.evaluation.checks import CHECKS
-from reyn_jupyter.evaluation.scenario import Expected, Gold, Scenario
-from reyn_jupyter.evaluation.trial import Trial
-from reyn_jupyter.evaluation.trial_run import Bench
-from reyn_jupyter.evaluation.variant import Variant
-from reyn_jupyter.models.seam import Message, Model, ModelError, Request, ToolCall, ToolSet
+from reyn_jupyter.evaluation.models.baselines import MANNERS, Manner, NullAgent, Oracle, function_name
+from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
+from reyn_jupyter.evaluation.plan.scenario import Expected, Gold, Scenario
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.trial.runner import TrialRunner
+from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.models.base import Message, Model, ModelError, Request, ToolCall, ToolSet
 from reyn_jupyter.router.surface import flat_tools
 
 BASE = Variant("universal", model="oracle")
@@ -90,7 +90,7 @@ TASKS = {
 def bench() -> Any:
     models = {"oracle": Oracle(), **{manner: NullAgent(manner) for manner in MANNERS}}
     named = [task.model_copy(update={"id": f"task-{number}"}) for number, task in enumerate(TASKS.values())]
-    made = Bench(suite(*named), models=models)
+    made = TrialRunner(suite(*named), models=models)
     yield made
     made.close()
 
@@ -101,7 +101,7 @@ def verdicts(tried: Trial, task: Scenario) -> dict[str, str]:
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=lambda variant: variant.name)
 @pytest.mark.parametrize("task", TASKS)
-def test_the_oracle_passes_every_check_that_applies(bench: Bench, task: str, variant: Variant) -> None:
+def test_the_oracle_passes_every_check_that_applies(bench: TrialRunner, task: str, variant: Variant) -> None:
     tried, _ = run(bench, TASKS[task], variant)
     found = verdicts(tried, TASKS[task])
     assert tried.source == "scripted"
@@ -109,7 +109,7 @@ def test_the_oracle_passes_every_check_that_applies(bench: Bench, task: str, var
     assert "fail" not in found.values(), (found, tried.calls)
 
 
-def test_the_oracle_recovers_from_the_planned_error(bench: Bench) -> None:
+def test_the_oracle_recovers_from_the_planned_error(bench: TrialRunner) -> None:
     task = TASKS["editing after an error"]
     tried, _ = run(bench, task, BASE)
     assert [call.ok for call in tried.calls if call.name == "file__edit"] == [False, True]
@@ -125,7 +125,7 @@ def test_the_oracle_finds_names_that_are_no_function_names(surface: str) -> None
         needs(accepts(str(name), exact=True, n=(3,), unit=("mi",)), id=f"s-{number}", catalog="records")
         for number, name in enumerate(names)
     ]
-    made = Bench(suite(*tasks, catalogs={"records": records}), models={"oracle": Oracle()})
+    made = TrialRunner(suite(*tasks, catalogs={"records": records}), models={"oracle": Oracle()})
     for task in tasks:
         tried, _ = run(made, task, BASE.but("surface", surface=surface))
         assert grade("chain", tried, task).kind == "pass", tried.calls
@@ -148,7 +148,9 @@ def test_every_name_of_a_flat_surface_is_found_in_its_tools() -> None:
 @pytest.mark.parametrize("manner", MANNERS)
 @pytest.mark.parametrize("surface", ["universal", "flat"])
 @pytest.mark.parametrize("discovery", ["prompt", "gate", "forced"])
-def test_the_null_agent_does_no_task(bench: Bench, manner: Manner, surface: str, discovery: str) -> None:
+def test_the_null_agent_does_no_task(
+    bench: TrialRunner, manner: Manner, surface: str, discovery: str
+) -> None:
     variant = Variant("null", model=manner, surface=surface, discovery=discovery)
     for name, task in TASKS.items():
         tried, _ = run(bench, task, variant)
@@ -170,7 +172,7 @@ def test_a_null_agent_may_list_first_or_refuse_and_that_is_all() -> None:
         "guesses": {"malformed_name", "hidden_name", "stale_name"},
     }
     tasks = [scenario(), unanswerable(id="none", workspace={"a": "b"})]
-    made = Bench(suite(*tasks), models={manner: NullAgent(manner) for manner in MANNERS})
+    made = TrialRunner(suite(*tasks), models={manner: NullAgent(manner) for manner in MANNERS})
     for manner in MANNERS:
         passes = set()
         for task in tasks:

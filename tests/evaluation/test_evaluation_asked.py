@@ -15,12 +15,12 @@ from evaluation_support import scenario
 from study_support import BASE, BEST, ByVariant, small, study
 
 import reyn_jupyter as reyn
-from reyn_jupyter.evaluation.asked import FieldError
-from reyn_jupyter.evaluation.budget import BudgetError
-from reyn_jupyter.evaluation.evidence import EvidenceError
-from reyn_jupyter.evaluation.plans import PlanError
-from reyn_jupyter.evaluation.store_file import StoreError
-from reyn_jupyter.evaluation.suite import SuiteError
+from reyn_jupyter.evaluation.plan.suite import SuiteError
+from reyn_jupyter.evaluation.plan.validation import FieldError
+from reyn_jupyter.evaluation.results.trial_set import EvidenceError
+from reyn_jupyter.evaluation.run.budget import BudgetError
+from reyn_jupyter.evaluation.run.run_plan import PlanError
+from reyn_jupyter.evaluation.store.file import StoreError
 
 PROMPTS = {"natural": "Hi"}
 

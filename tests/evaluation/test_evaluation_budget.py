@@ -11,12 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from study_support import BASE, BEST, study
 
-from reyn_jupyter.evaluation.budget import Budget, BudgetError, Ledger
-from reyn_jupyter.evaluation.concurrency import Concurrency
-from reyn_jupyter.evaluation.store_rows import Spent
-from reyn_jupyter.evaluation.trial import Trial
+from reyn_jupyter.evaluation.run.budget import Budget, BudgetError, Ledger
+from reyn_jupyter.evaluation.run.concurrency import Concurrency
+from reyn_jupyter.evaluation.store.rows import StudyUsage
+from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.models.base import Response, Usage
 from reyn_jupyter.models.scripted import ScriptedModel
-from reyn_jupyter.models.seam import Response, Usage
 
 
 def trial(calls: int, tokens: int = 0, cost: float | None = 0.0) -> Trial:
@@ -104,7 +104,7 @@ def test_what_is_spent_never_exceeds_the_limit_by_more_than_trials_exceed_the_de
     calls: list[int], limit: int, at_a_time: int
 ) -> None:
     async def play() -> None:
-        ledger = Ledger(Budget(calls=limit), Spent(), {})
+        ledger = Ledger(Budget(calls=limit), StudyUsage(), {})
         slots = asyncio.Semaphore(at_a_time)
         started = 0
 

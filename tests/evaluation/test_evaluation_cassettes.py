@@ -12,13 +12,13 @@ from typing import Any
 import pytest
 from evaluation_support import ENGINE, READ, Scripts, bench, run, scenario
 
-from reyn_jupyter.evaluation.simulator import Simulator
-from reyn_jupyter.evaluation.trial import Trial
-from reyn_jupyter.evaluation.trial_run import Bench, TrialPlan
-from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.evaluation.models.simulator import Simulator
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.trial.runner import TrialPlan, TrialRunner
+from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.models.base import Message, ModelError, Request, Response, ToolSet
 from reyn_jupyter.models.cassette import CassettePlayer, CassetteRecorder
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.models.seam import Message, ModelError, Request, Response, ToolSet
 from reyn_jupyter.runtime.runlog import encode
 from reyn_jupyter.support.secrets import contains_key_shape
 
@@ -38,7 +38,7 @@ class _Unreachable:
         raise AssertionError("a replay called a model")
 
 
-async def _at_once(on: Bench, plans: list[TrialPlan]) -> list[Trial]:
+async def _at_once(on: TrialRunner, plans: list[TrialPlan]) -> list[Trial]:
     return [trial for trial, _ in await asyncio.gather(*(on.run(plan) for plan in plans))]
 
 

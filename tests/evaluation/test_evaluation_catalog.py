@@ -14,12 +14,11 @@ from hypothesis import strategies as st
 import reyn_jupyter as reyn
 from reyn_jupyter.catalog.arguments import prepare
 from reyn_jupyter.catalog.names import ActionName, NameEncoder
-from reyn_jupyter.catalog.validation import build_validator
-from reyn_jupyter.evaluation.catalogs import Catalog
-from reyn_jupyter.evaluation.dialects import normalised
-from reyn_jupyter.evaluation.records import RecordError
-from reyn_jupyter.evaluation.trial_run import Bench
-from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.catalog.schema_validation import build_validator
+from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
+from reyn_jupyter.evaluation.plan.tool_records import ToolRecordError, normalised
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.trial.runner import TrialRunner
 from reyn_jupyter.models.scripted import call
 from reyn_jupyter.runtime.functions import functions
 
@@ -199,7 +198,7 @@ def test_schemas_of_other_drafts_take_and_refuse_what_they_say(
     ],
 )
 def test_a_record_that_cannot_be_used_is_named(records: Any, said: str) -> None:
-    with pytest.raises(RecordError) as error:
+    with pytest.raises(ToolRecordError) as error:
         Catalog.from_records(records)
     assert said in str(error.value)
 
@@ -210,7 +209,7 @@ def test_a_recording_handler_answers_with_what_it_received() -> None:
         scenario(catalog="tools", workspace={}),
         catalogs={"tools": lambda: Catalog.from_records([WEATHER])},
     )
-    with Bench(made, models={"scripted": Scripts(*script)}) as on:
+    with TrialRunner(made, models={"scripted": Scripts(*script)}) as on:
         trial, _ = run(on)
     (made_call,) = trial.calls
     assert (made_call.name, made_call.ok, made_call.args) == ("tool__weather.get", True, {"city": "Oslo"})
@@ -254,7 +253,9 @@ def test_a_session_gives_its_own_actions_with_recording_handlers(tmp_path: Path)
     assert "function__count_rows" in names(catalog)
     assert "file__read" in names(catalog)
     script = call("invoke_action", action_name="function__count_rows", args={"limit": 3}), "Three."
-    with Bench(suite(catalogs={"standard": lambda: catalog}), models={"scripted": Scripts(*script)}) as on:
+    with TrialRunner(
+        suite(catalogs={"standard": lambda: catalog}), models={"scripted": Scripts(*script)}
+    ) as on:
         trial, _ = run(on)
     assert trial.calls[0].ok and trial.calls[0].name == "function__count_rows"
     assert called == []

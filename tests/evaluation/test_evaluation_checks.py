@@ -25,9 +25,9 @@ from hypothesis import HealthCheck, given, settings
 
 import reyn_jupyter
 from reyn_jupyter.evaluation.checks import CHECKS, UnknownCheckError, check, find_check, forget
-from reyn_jupyter.evaluation.scenario import Scenario
-from reyn_jupyter.evaluation.trial import CallFact, Trial
-from reyn_jupyter.evaluation.verdict import Verdict, failed, number, passed
+from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, number, passed
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
 
 READS_A = needs(accepts(path=("a.md",)))
 RIGHT = invoked(2, args={"path": "a.md"})

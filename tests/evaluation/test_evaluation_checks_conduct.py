@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from grading_support import READ, accepts, grade, invoked, listed, needs, scenario, trial, unanswerable
 
-from reyn_jupyter.evaluation.checks.wording import says
-from reyn_jupyter.evaluation.scenario import Expected
-from reyn_jupyter.evaluation.trial import CallFact, FileFact
+from reyn_jupyter.evaluation.checks.text_match import says
+from reyn_jupyter.evaluation.plan.scenario import Expected
+from reyn_jupyter.evaluation.trial.trial import CallFact, FileFact
 
 READS_A = needs(accepts(path=("a.md",)))
 RIGHT = invoked(2, args={"path": "a.md"})

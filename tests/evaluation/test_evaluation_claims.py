@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 from evidence_support import evidence, many, mixed
 
-from reyn_jupyter.evaluation.claims import find_claims
-from reyn_jupyter.evaluation.suite import Claim
+from reyn_jupyter.evaluation.plan.suite import Claim
+from reyn_jupyter.evaluation.results.findings import find_claims
 
 LISTED = Claim(id="listed", sentence="Unknown work is listed first.", family="", check="first_call_is",
                variant="base", passed=16, trials=16, benchmark=0.5)  # fmt: skip

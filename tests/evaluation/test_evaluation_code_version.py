@@ -7,15 +7,15 @@ import shutil
 import sys
 from pathlib import Path
 
-from reyn_jupyter.evaluation import trial_run
+from reyn_jupyter.evaluation.trial import code_version
 
 
 def test_the_version_of_the_code_moves_with_whatever_a_trial_depends_on(tmp_path: Path) -> None:
-    package = Path(trial_run.__file__).parents[1]
+    package = Path(code_version.__file__).parents[2]
     copy = shutil.copytree(package, tmp_path / "package", ignore=lambda folder, names: [
         name for name in names if not (Path(folder, name).is_dir() or name.endswith(".py"))
     ])  # fmt: skip
-    spec = importlib.util.spec_from_file_location("copied", copy / "evaluation" / "trial_run.py")
+    spec = importlib.util.spec_from_file_location("copied", copy / "evaluation" / "trial" / "code_version.py")
     assert spec is not None and spec.loader is not None
     copied = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = copied  # its dataclasses look for it there
@@ -34,8 +34,8 @@ def test_the_version_of_the_code_moves_with_whatever_a_trial_depends_on(tmp_path
     for name in (
         "config/settings.py",
         "router/loop.py",
-        "evaluation/variant.py",
-        "evaluation/gold_arguments.py",
+        "evaluation/plan/variant.py",
+        "evaluation/plan/call_matching.py",
     ):
         assert moved(name), name
-    assert not moved("evaluation/report.py") and not moved("notebook/magic.py")
+    assert not moved("evaluation/results/report.py") and not moved("notebook/magic.py")

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from study_support import BASE, BEST, ByVariant, study
 
 from reyn_jupyter.evaluation.checks.registry import UnknownCheckError
-from reyn_jupyter.evaluation.comparison import adjust, compare
-from reyn_jupyter.evaluation.evidence import EvidenceError
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.results.comparison import adjust, compare
+from reyn_jupyter.evaluation.results.trial_set import EvidenceError
 from reyn_jupyter.evaluation.statistics.multiple import benjamini_hochberg, closed_e
 from reyn_jupyter.evaluation.statistics.power import pairs_needed, plan
-from reyn_jupyter.evaluation.variant import Variant
 
 VARIANTS = {
     "base": Variant("base", model="gpt-mini"),

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reyn_jupyter.evaluation.concurrency import Concurrency, ProviderClosedError
-from reyn_jupyter.models.seam import ModelError
+from reyn_jupyter.evaluation.run.concurrency import Concurrency, ProviderClosedError
+from reyn_jupyter.models.base import ModelError
 
 HOST = "api.example.com"
 

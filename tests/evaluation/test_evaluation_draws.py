@@ -14,8 +14,8 @@ from simulator_support import (
     opening,
 )
 
-from reyn_jupyter.evaluation.simulator import Simulator
-from reyn_jupyter.evaluation.simulator.latent import Latent, implied_correlation
+from reyn_jupyter.evaluation.models.simulator import Simulator
+from reyn_jupyter.evaluation.models.simulator.copula import Latent, implied_correlation
 from reyn_jupyter.evaluation.statistics.clusters import icc
 
 

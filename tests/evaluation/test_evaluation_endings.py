@@ -13,13 +13,13 @@ import pytest
 from evaluation_support import READ
 from study_support import BASE, BEST, BLIND, ByVariant, Holding, study
 
-from reyn_jupyter.evaluation import trial_run
-from reyn_jupyter.evaluation.concurrency import Concurrency
-from reyn_jupyter.evaluation.locking import StudyBusyError, running_alone
-from reyn_jupyter.evaluation.progress import Progress
-from reyn_jupyter.evaluation.store_file import StoreError
+from reyn_jupyter.evaluation.run.concurrency import Concurrency
+from reyn_jupyter.evaluation.run.lock import StudyBusyError, running_alone
+from reyn_jupyter.evaluation.run.progress import Progress
+from reyn_jupyter.evaluation.store.file import StoreError
+from reyn_jupyter.evaluation.trial import runner
+from reyn_jupyter.models.base import ModelError, Response, Usage
 from reyn_jupyter.models.scripted import ScriptedModel
-from reyn_jupyter.models.seam import ModelError, Response, Usage
 
 
 class Nth(ScriptedModel):
@@ -180,14 +180,14 @@ def test_a_study_in_memory_is_run_by_one_thread_at_a_time() -> None:
 
 def test_threads_that_ask_for_the_bench_at_once_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
-    bench = trial_run.Bench
+    bench = runner.TrialRunner
 
     def slow(*args: Any, **options: Any) -> Any:
         time.sleep(0.1)  # the others come meanwhile
         made.append(bench(*args, **options))
         return made[-1]
 
-    monkeypatch.setattr("reyn_jupyter.evaluation.study_parts.Bench", slow)
+    monkeypatch.setattr("reyn_jupyter.evaluation.study_context.TrialRunner", slow)
     of = study(None, 2)
     threads = [threading.Thread(target=lambda: of.moved) for _ in range(8)]
     for thread in threads:

@@ -11,7 +11,7 @@ import pytest
 from study_support import BASE, study
 from support.waiting import awaited
 
-from reyn_jupyter.evaluation.executor import AsyncioExecutor
+from reyn_jupyter.evaluation.run.executor import AsyncioExecutor
 
 
 async def test_every_plan_is_run_once_and_no_more_than_the_window_are_taken_ahead() -> None:

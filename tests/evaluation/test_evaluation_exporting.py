@@ -12,14 +12,14 @@ import pytest
 from evidence_support import evidence, many, mixed, trial
 from study_support import BASE, READ, study
 
-from reyn_jupyter.evaluation.exporting import ExportError, export_trials
-from reyn_jupyter.evaluation.trials import Hands, TrialTable
+from reyn_jupyter.evaluation.results.trials import TrialActions, TrialTable
+from reyn_jupyter.evaluation.store.export import ExportError, export_trials
 
 HOSTILE = "=cmd|'/C calc'!A0\n<script>x</script>\u202e\x00🦊"
 
 
 def table(on: object) -> pd.DataFrame:
-    return TrialTable(on, tuple(on.trials), Hands(None, None, None)).df  # type: ignore[attr-defined,arg-type]
+    return TrialTable(on, tuple(on.trials), TrialActions(None, None, None)).df  # type: ignore[attr-defined,arg-type]
 
 
 def test_lines_hold_facts_provenance_and_verdicts_and_a_missing_trial_has_none(tmp_path: Path) -> None:

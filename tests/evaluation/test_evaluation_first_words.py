@@ -8,8 +8,8 @@ import pytest
 from study_support import BASE, scenarios, study
 
 import reyn_jupyter as reyn
-from reyn_jupyter.evaluation.evidence import EvidenceError
-from reyn_jupyter.evaluation.suite import SuiteError
+from reyn_jupyter.evaluation.plan.suite import SuiteError
+from reyn_jupyter.evaluation.results.trial_set import EvidenceError
 from reyn_jupyter.evaluation.suites import check_suite
 
 OWN = reyn.Catalog.from_records([{"name": "close_issue", "description": "Close it."}])

@@ -13,12 +13,12 @@ import pytest
 from evaluation_support import READ, Scripts
 from study_support import BASE, ByVariant, Holding, child, study
 
-from reyn_jupyter.evaluation.budget import Budget
-from reyn_jupyter.evaluation.concurrency import Concurrency
-from reyn_jupyter.evaluation.ordering import Wish
-from reyn_jupyter.evaluation.progress import Progress, RunSummary
+from reyn_jupyter.evaluation.run.budget import Budget
+from reyn_jupyter.evaluation.run.concurrency import Concurrency
+from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
+from reyn_jupyter.evaluation.run.run_plan import RunOptions
+from reyn_jupyter.models.base import Response, Usage
 from reyn_jupyter.models.scripted import ScriptedModel
-from reyn_jupyter.models.seam import Response, Usage
 
 FOUR = Concurrency(start=4, most=4, most_local=4)
 
@@ -52,7 +52,7 @@ def test_an_interrupt_while_true_rates_are_worked_out_starts_nothing_and_gives_t
         await asyncio.sleep(600)
         return {}
 
-    monkeypatch.setattr("reyn_jupyter.evaluation.study_parts.truths_of", endless)
+    monkeypatch.setattr("reyn_jupyter.evaluation.study_context.truths_of", endless)
     model = ScriptedModel(otherwise="Done.", delay=delay)
     made = study(None, 3, models={"scripted": model})
     summary = made.run(BASE)
@@ -98,7 +98,7 @@ def test_an_interrupt_after_the_last_trial_gives_the_summary_too(monkeypatch: py
         over.wait(600)
         return ()
 
-    monkeypatch.setattr("reyn_jupyter.evaluation.study_parts.changed_meanwhile", slow)
+    monkeypatch.setattr("reyn_jupyter.evaluation.study_context.changed_meanwhile", slow)
     summary = study(None, 2, models={"scripted": Scripts(*READ)}).run(BASE)
     over.set()
     assert (summary.ended, summary.done) == ("complete", 4)
@@ -110,7 +110,7 @@ def test_nothing_starts_once_a_run_was_told_to_stop() -> None:
     begun: list[int] = []
 
     async def cancelled() -> RunSummary:
-        run = asyncio.ensure_future(made.parts.run((BASE,), Wish(), None))
+        run = asyncio.ensure_future(made.parts.run((BASE,), RunOptions(), None))
 
         async def hook(request: Any) -> None:
             if model.asked.total() == 9:

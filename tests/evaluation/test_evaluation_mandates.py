@@ -9,15 +9,15 @@ import pytest
 from evaluation_support import Scripts, run
 
 from reyn_jupyter.catalog.names import WRAPPERS
-from reyn_jupyter.evaluation.agents import Oracle
 from reyn_jupyter.evaluation.checks import find_check
-from reyn_jupyter.evaluation.checks.wording import missing_words
-from reyn_jupyter.evaluation.scenario import Scenario
-from reyn_jupyter.evaluation.suite import Suite
+from reyn_jupyter.evaluation.checks.text_match import missing_words
+from reyn_jupyter.evaluation.checks.verdict import Verdict
+from reyn_jupyter.evaluation.models.baselines import Oracle
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.plan.suite import Suite
+from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.suites import load_suite
-from reyn_jupyter.evaluation.trial_run import Bench
-from reyn_jupyter.evaluation.variant import Variant
-from reyn_jupyter.evaluation.verdict import Verdict
+from reyn_jupyter.evaluation.trial.runner import TrialRunner
 from reyn_jupyter.models.scripted import call
 from reyn_jupyter.runtime.events import ActionFinished
 
@@ -189,7 +189,7 @@ def test_a_claim_compares_variants_that_differ_in_one_thing(mandates: Suite) -> 
 def test_every_hand_written_scenario_is_solved_by_its_gold_and_its_facts_can_be_found(
     mandates: Suite,
 ) -> None:
-    bench = Bench(mandates, models={"oracle": Oracle()})
+    bench = TrialRunner(mandates, models={"oracle": Oracle()})
     try:
         for scenario in mandates.scenarios:
             trial, events = run(bench, scenario, Variant("oracle", model="oracle", max_steps=12))
@@ -204,7 +204,7 @@ def test_every_hand_written_scenario_is_solved_by_its_gold_and_its_facts_can_be_
 
 def test_a_planned_error_comes_once_to_whoever_takes_the_planned_way(mandates: Suite) -> None:
     planned = [scenario for scenario in of_family(mandates, "recover") if scenario.setup_error]
-    bench = Bench(mandates, models={"oracle": Oracle()})
+    bench = TrialRunner(mandates, models={"oracle": Oracle()})
     verdicts = Counter(recovered(bench, scenario) for scenario in planned)
     bench.close()
     assert len(planned) == 18
@@ -212,7 +212,7 @@ def test_a_planned_error_comes_once_to_whoever_takes_the_planned_way(mandates: S
     assert verdicts == {"pass": 14, "na": 4}
 
 
-def recovered(bench: Bench, scenario: Scenario) -> str:
+def recovered(bench: TrialRunner, scenario: Scenario) -> str:
     trial, _ = run(bench, scenario, Variant("oracle", model="oracle"))
     return find_check("recovered_after_error").grade(trial, scenario).kind
 
@@ -239,7 +239,7 @@ def test_a_rewrite_that_loses_a_part_nobody_named_is_not_done(mandates: Suite) -
 def done(suite: Suite, identity: str, name: str, args: dict[str, Any], answer: str) -> Verdict:
     steps = call("list_actions"), call("invoke_action", action_name=name, args=args), answer
     scenario = suite.scenario(identity)
-    with Bench(suite, models={"other": Scripts(*steps)}) as bench:
+    with TrialRunner(suite, models={"other": Scripts(*steps)}) as bench:
         trial, _ = run(bench, scenario, Variant("other", model="other"))
     return find_check("task_done").grade(trial, scenario)
 
@@ -253,7 +253,7 @@ def test_every_other_request_to_recover_from_holds_the_mistake_itself(mandates: 
 def test_who_takes_the_request_at_its_word_meets_an_error(mandates: Suite, identity: str) -> None:
     name, args = STUMBLES[identity]
     literal = Scripts(call("invoke_action", action_name=name, args=args), "I gave up.")
-    bench = Bench(mandates, models={"literal": literal})
+    bench = TrialRunner(mandates, models={"literal": literal})
     try:
         trial, _ = run(bench, mandates.scenario(identity), Variant("literal", model="literal"))
     finally:

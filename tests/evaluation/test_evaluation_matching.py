@@ -10,9 +10,16 @@ from grading_support import ARGUMENTS, NUMBERS, READ, SCALARS, TEXTS, VALUES, ac
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from reyn_jupyter.evaluation.gold_arguments import gold_arguments, written_out
-from reyn_jupyter.evaluation.matching import fault, maximum_matching, serve, standard_text, value_matches
-from reyn_jupyter.evaluation.scenario import Gold, Scenario
+from reyn_jupyter.evaluation.plan.call_matching import (
+    fault,
+    gold_arguments,
+    maximum_matching,
+    serve,
+    standard_text,
+    value_matches,
+    written_out,
+)
+from reyn_jupyter.evaluation.plan.scenario import Gold, Scenario
 from reyn_jupyter.evaluation.suites import load_suite
 
 ANY = Scenario(id="s", family="f", prompts={"natural": "Hi"})

@@ -13,10 +13,10 @@ import pytest
 from evaluation_support import bench, run, scenario
 
 from reyn_jupyter.evaluation.checks import CHECKS
-from reyn_jupyter.evaluation.practice import BEHAVIOURS, Manners, PracticeServer, serve
-from reyn_jupyter.evaluation.simulator import BehaviourTable, Simulator
-from reyn_jupyter.evaluation.trial import Trial
-from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.evaluation.models.fake_provider import BEHAVIOURS, FakeProvider, ProviderSettings, serve
+from reyn_jupyter.evaluation.models.simulator import BehaviourTable, Simulator
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.models import litellm_loader
 from reyn_jupyter.models.providers import is_local
 
@@ -27,13 +27,13 @@ TASK = scenario(prompts={"natural": "Read notes.md."})
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[PracticeServer]:
+def server() -> Iterator[FakeProvider]:
     litellm_loader.load()  # seconds that no trial's limit should have to hold
-    with serve(manners=Manners(weak=WEAK, slow=20.0, changes_after=3)) as listening:
+    with serve(manners=ProviderSettings(weak=WEAK, slow=20.0, changes_after=3)) as listening:
         yield listening
 
 
-def tried(server: PracticeServer, name: str, config: Any = None, repeat: int = 0, **fields: Any) -> Trial:
+def tried(server: FakeProvider, name: str, config: Any = None, repeat: int = 0, **fields: Any) -> Trial:
     """One trial of one of the server's models."""
     on = bench(TASK, models={name: server.model(name)}, config=config or LIMITS, timeout=60)
     try:
@@ -46,7 +46,7 @@ def verdicts(trial: Trial, *checks: str) -> dict[str, str]:
     return {name: CHECKS[name].grade(trial, TASK).kind for name in checks}
 
 
-def test_a_weak_model_goes_the_whole_way_over_http(server: PracticeServer) -> None:
+def test_a_weak_model_goes_the_whole_way_over_http(server: FakeProvider) -> None:
     trial = tried(server, "weak")
 
     assert (trial.outcome, trial.error) == ("ok", None)
@@ -60,7 +60,7 @@ def test_a_weak_model_goes_the_whole_way_over_http(server: PracticeServer) -> No
     assert trial.fingerprints == ("fp_practice_1",)
 
 
-def test_what_a_practice_model_says_is_marked_as_simulated(server: PracticeServer) -> None:
+def test_what_a_practice_model_says_is_marked_as_simulated(server: FakeProvider) -> None:
     trial, model = tried(server, "refuses"), server.model("refuses")
 
     assert trial.source == "simulated"
@@ -68,7 +68,7 @@ def test_what_a_practice_model_says_is_marked_as_simulated(server: PracticeServe
 
 
 def test_each_practice_model_is_a_provider_so_that_one_that_fails_slows_no_other(
-    server: PracticeServer,
+    server: FakeProvider,
 ) -> None:
     on = bench(models={name: server.model(name) for name in server.models})
     providers = {on.provider(Variant(name, model=name)) for name in server.models}
@@ -76,7 +76,7 @@ def test_each_practice_model_is_a_provider_so_that_one_that_fails_slows_no_other
     assert len(providers) == len(server.models) and all(map(is_local, providers))
 
 
-def test_a_refusal_is_an_answer_that_fails(server: PracticeServer) -> None:
+def test_a_refusal_is_an_answer_that_fails(server: FakeProvider) -> None:
     trial = tried(server, "refuses")
 
     assert trial.outcome == "ok" and not trial.calls
@@ -88,7 +88,7 @@ def test_a_refusal_is_an_answer_that_fails(server: PracticeServer) -> None:
     }
 
 
-def test_listing_for_ever_ends_at_the_limit(server: PracticeServer) -> None:
+def test_listing_for_ever_ends_at_the_limit(server: FakeProvider) -> None:
     trial = tried(server, "loops")
 
     assert trial.outcome == "limit" and trial.model_calls <= 5
@@ -96,7 +96,7 @@ def test_listing_for_ever_ends_at_the_limit(server: PracticeServer) -> None:
     assert verdicts(trial, "first_call_is", "task_done") == {"first_call_is": "pass", "task_done": "fail"}
 
 
-def test_saying_nothing_at_all_is_no_crash_and_no_success(server: PracticeServer) -> None:
+def test_saying_nothing_at_all_is_no_crash_and_no_success(server: FakeProvider) -> None:
     trial = tried(server, "silent")
 
     assert trial.answer == "" and not trial.calls and "nothing" in str(trial.error)
@@ -104,7 +104,7 @@ def test_saying_nothing_at_all_is_no_crash_and_no_success(server: PracticeServer
     assert verdicts(trial, "task_done", "first_call_is") == {"task_done": "fail", "first_call_is": "fail"}
 
 
-def test_arguments_that_are_no_json_are_malformed_and_never_an_invocation(server: PracticeServer) -> None:
+def test_arguments_that_are_no_json_are_malformed_and_never_an_invocation(server: FakeProvider) -> None:
     trial = tried(server, "malformed")
 
     asked = trial.calls[:4]
@@ -113,7 +113,7 @@ def test_arguments_that_are_no_json_are_malformed_and_never_an_invocation(server
     assert verdicts(trial, "task_done", "right_action") == {"task_done": "fail", "right_action": "fail"}
 
 
-def test_guessed_names_are_told_apart(server: PracticeServer) -> None:
+def test_guessed_names_are_told_apart(server: FakeProvider) -> None:
     trial = tried(server, "guesses")
 
     assert trial.outcome == "ok"
@@ -133,20 +133,20 @@ def test_guessed_names_are_told_apart(server: PracticeServer) -> None:
     }
 
 
-def test_the_gate_stops_a_guesser_at_its_first_guess(server: PracticeServer) -> None:
+def test_the_gate_stops_a_guesser_at_its_first_guess(server: FakeProvider) -> None:
     trial = tried(server, "guesses", discovery="gate")
 
     assert trial.calls[0].problem == "gated" and "file__read" in trial.calls[0].listed
 
 
-def test_a_model_that_is_too_slow_is_missing(server: PracticeServer) -> None:
+def test_a_model_that_is_too_slow_is_missing(server: FakeProvider) -> None:
     trial = tried(server, "slow", HASTY)
 
     assert trial.outcome == "error" and "0.3 s" in str(trial.error)
     assert trial.seconds < 15
 
 
-def test_a_trial_that_takes_too_long_is_a_timeout(server: PracticeServer) -> None:
+def test_a_trial_that_takes_too_long_is_a_timeout(server: FakeProvider) -> None:
     on = bench(TASK, models={"slow": server.model("slow")}, config=LIMITS, timeout=0.4)
     trial, _ = run(on, variant=Variant("slow", model="slow"))
     on.close()
@@ -154,7 +154,7 @@ def test_a_trial_that_takes_too_long_is_a_timeout(server: PracticeServer) -> Non
     assert trial.outcome == "timeout" and trial.seconds < 15
 
 
-def test_a_busy_provider_is_waited_for(server: PracticeServer) -> None:
+def test_a_busy_provider_is_waited_for(server: FakeProvider) -> None:
     trial = tried(server, "busy")
 
     assert trial.outcome == "ok" and "hello" in trial.answer
@@ -162,7 +162,7 @@ def test_a_busy_provider_is_waited_for(server: PracticeServer) -> None:
 
 
 def test_a_busy_provider_without_patience_is_missing_and_says_when_to_come_back(
-    server: PracticeServer,
+    server: FakeProvider,
 ) -> None:
     heard: list[tuple[str, Any]] = []
     on = bench(
@@ -185,7 +185,7 @@ def test_a_busy_provider_without_patience_is_missing_and_says_when_to_come_back(
     [("failing", "500"), ("truncated", "before it was finished"), ("mistyped", "not a chat completion")],
 )
 def test_a_broken_provider_is_missing_and_never_a_failure_of_the_model(
-    server: PracticeServer, name: str, told: str
+    server: FakeProvider, name: str, told: str
 ) -> None:
     trial = tried(server, name)
 
@@ -193,7 +193,7 @@ def test_a_broken_provider_is_missing_and_never_a_failure_of_the_model(
     assert not trial.calls and trial.answer == ""
 
 
-def test_a_model_that_changes_in_the_middle_is_seen(server: PracticeServer) -> None:
+def test_a_model_that_changes_in_the_middle_is_seen(server: FakeProvider) -> None:
     fingerprints = [tried(server, "changing", repeat=repeat).fingerprints for repeat in range(2)]
 
     assert fingerprints[0] == ("fp_practice_1",)
@@ -202,7 +202,9 @@ def test_a_model_that_changes_in_the_middle_is_seen(server: PracticeServer) -> N
 
 def test_equal_requests_are_samples_of_their_own() -> None:
     with serve(
-        manners=Manners(weak=Simulator(table=BehaviourTable(lists_first_unasked=0.5, answers_at_once=0)))
+        manners=ProviderSettings(
+            weak=Simulator(table=BehaviourTable(lists_first_unasked=0.5, answers_at_once=0))
+        )
     ) as half:
         first = [tried(half, "weak").calls[0].wrapper for _ in range(12)]
     assert set(first) == {"list_actions", "invoke_action"}
@@ -211,7 +213,7 @@ def test_equal_requests_are_samples_of_their_own() -> None:
 # -- the server itself ------------------------------------------------------------------------------------------------
 
 
-def post(server: PracticeServer, body: bytes) -> tuple[int, dict[str, str], bytes]:
+def post(server: FakeProvider, body: bytes) -> tuple[int, dict[str, str], bytes]:
     request = urllib.request.Request(
         f"{server.url}/chat/completions", body, {"Content-Type": "application/json"}
     )
@@ -227,11 +229,11 @@ def asking(model: str, **fields: Any) -> bytes:
     return json.dumps({"model": model, "messages": [{"role": "user", "content": "Hello"}], **fields}).encode()
 
 
-def test_it_listens_on_this_machine_alone(server: PracticeServer) -> None:
+def test_it_listens_on_this_machine_alone(server: FakeProvider) -> None:
     assert server.url.startswith("http://127.0.0.1:")
 
 
-def test_whole_and_streamed_answers_say_the_same(server: PracticeServer) -> None:
+def test_whole_and_streamed_answers_say_the_same(server: FakeProvider) -> None:
     _, whole_headers, whole = post(server, asking("refuses"))
     _, headers, streamed = post(
         server, asking("refuses", stream=True, stream_options={"include_usage": True})
@@ -265,7 +267,7 @@ def test_whole_and_streamed_answers_say_the_same(server: PracticeServer) -> None
     ],
 )
 def test_what_cannot_be_answered_is_refused_in_the_providers_shape(
-    server: PracticeServer, body: bytes, status: int, told: str
+    server: FakeProvider, body: bytes, status: int, told: str
 ) -> None:
     code, headers, answer = post(server, body)
 
@@ -275,7 +277,7 @@ def test_what_cannot_be_answered_is_refused_in_the_providers_shape(
 
 @pytest.mark.parametrize("length", ["-1", "many", "9" * 5_000, str(1 << 40)])
 def test_a_request_of_no_length_that_can_be_read_is_refused_at_once(
-    server: PracticeServer, length: str
+    server: FakeProvider, length: str
 ) -> None:
     connection = HTTPConnection(server.url.split("/")[2], timeout=60)
     connection.putrequest("POST", "/v1/chat/completions")
@@ -286,7 +288,7 @@ def test_a_request_of_no_length_that_can_be_read_is_refused_at_once(
     connection.close()
 
 
-def test_a_model_that_it_does_not_have_is_refused_with_those_that_it_has(server: PracticeServer) -> None:
+def test_a_model_that_it_does_not_have_is_refused_with_those_that_it_has(server: FakeProvider) -> None:
     with pytest.raises(ValueError, match=r"no model 'strong'; it has weak, refuses"):
         server.model("strong")
     assert server.models == tuple(BEHAVIOURS)

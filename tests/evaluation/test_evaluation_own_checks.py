@@ -11,9 +11,9 @@ from grading_support import accepts, grade, invoked, listed, needs, trial
 from study_support import BASE, BEST, small, study
 
 from reyn_jupyter.evaluation.checks import CHECKS, UnknownCheckError, check, find_check, forget, is_broken
-from reyn_jupyter.evaluation.evidence import EvidenceError
+from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, passed
+from reyn_jupyter.evaluation.results.trial_set import EvidenceError
 from reyn_jupyter.evaluation.study import Study
-from reyn_jupyter.evaluation.verdict import Verdict, failed, passed
 
 
 @pytest.fixture(autouse=True)

@@ -11,10 +11,10 @@ from evaluation_support import READ, Scripts
 from study_support import BASE, BEST, ByVariant, small
 
 import reyn_jupyter as reyn
-from reyn_jupyter.evaluation import practice
-from reyn_jupyter.evaluation.settings_file import RecommendationError
+from reyn_jupyter.evaluation.models import fake_provider
+from reyn_jupyter.evaluation.plan.suite import SuiteError
+from reyn_jupyter.evaluation.results.settings_file import RecommendationError
 from reyn_jupyter.evaluation.statistics.rates import Rate
-from reyn_jupyter.evaluation.suite import SuiteError
 from reyn_jupyter.models.scripted import ScriptedModel
 
 TOOLS = {
@@ -111,7 +111,7 @@ def test_the_offline_model_is_measured_as_it_is_and_marked() -> None:
 def test_a_provider_that_misbehaves_over_http_is_measured_through_the_same_face(tmp_path: Path) -> None:
     weak, broken = reyn.Variant("weak", model="weak"), reyn.Variant("failing", model="failing")
     with (
-        practice.serve() as server,
+        fake_provider.serve() as server,
         reyn.Study(
             tmp_path / "p.sqlite", small(2), models={name: server.model(name) for name in ("weak", "failing")},
             timeout=30,

@@ -10,14 +10,14 @@ from evidence_support import evidence, many, mixed
 from study_support import small
 
 from reyn_jupyter.config import load
-from reyn_jupyter.config.errors import ConfigError
+from reyn_jupyter.config.config_error import ConfigError
 from reyn_jupyter.evaluation.checks.registry import UnknownCheckError
-from reyn_jupyter.evaluation.evidence import Evidence
-from reyn_jupyter.evaluation.recommend import MARGIN, recommend
-from reyn_jupyter.evaluation.settings_file import RecommendationError
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.results.recommend import MARGIN, recommend
+from reyn_jupyter.evaluation.results.settings_file import RecommendationError
+from reyn_jupyter.evaluation.results.trial_set import TrialSet
 from reyn_jupyter.evaluation.study import Study
-from reyn_jupyter.evaluation.variant import Variant
-from reyn_jupyter.guard.state import StateFolder
+from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.models.scripted import ScriptedModel
 
@@ -26,7 +26,7 @@ PLAIN = Variant("plain", model="gpt-mini")
 CHECKS = ("first_call_is",)
 
 
-def clear(**fields: Any) -> Evidence:
+def clear(**fields: Any) -> TrialSet:
     """Evidence on which the gate is clearly better."""
     arms = {"plain": mixed(8, 40), "gate": mixed(36, 40)}
     return evidence(arms, variants={"gate": GATE, "plain": PLAIN}, checks=CHECKS, **fields)

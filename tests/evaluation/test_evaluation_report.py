@@ -6,9 +6,9 @@ import pytest
 from evidence_support import evidence, many, mixed, trial
 from study_support import BASE, BEST, ByVariant, study
 
-from reyn_jupyter.evaluation.evidence import EvidenceError
-from reyn_jupyter.evaluation.failures import FAILURES
-from reyn_jupyter.evaluation.report import report, said
+from reyn_jupyter.evaluation.results.failure_examples import FAILURES
+from reyn_jupyter.evaluation.results.report import report, said
+from reyn_jupyter.evaluation.results.trial_set import EvidenceError
 from reyn_jupyter.evaluation.statistics.rates import Rate
 
 

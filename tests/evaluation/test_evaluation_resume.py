@@ -13,7 +13,7 @@ import pytest
 from study_support import BASE, child, started, study
 from support.waiting import until
 
-from reyn_jupyter.evaluation.locking import StudyBusyError
+from reyn_jupyter.evaluation.run.lock import StudyBusyError
 
 KILLS = Path(__file__).parents[1] / "soak" / "kills.py"
 SLOW = """
@@ -93,8 +93,8 @@ def test_an_unfinished_file_of_a_killed_process_is_taken_over(tmp_path: Path) ->
     code = """
         import dataclasses, os, signal, sqlite3, sys
         from pathlib import Path
-        from reyn_jupyter.evaluation import store_file
-        from reyn_jupyter.evaluation.store import Store
+        from reyn_jupyter.evaluation.store import file as store_file
+        from reyn_jupyter.evaluation.store.store import Store
         (tables,) = store_file.FORMAT.migrations
         store_file.FORMAT = dataclasses.replace(
             store_file.FORMAT, migrations=((*tables[:3], "SELECT deadly()"),)

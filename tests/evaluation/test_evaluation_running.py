@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 from study_support import BASE, BEST, BLIND, ByVariant, Holding, scenarios, small, study
 from support.waiting import awaited
 
-from reyn_jupyter.evaluation.catalogs import Catalog
-from reyn_jupyter.evaluation.concurrency import Concurrency
-from reyn_jupyter.evaluation.locking import StudyBusyError, running_alone
-from reyn_jupyter.evaluation.plans import PlanError, ordered, selected
-from reyn_jupyter.evaluation.progress import Progress
-from reyn_jupyter.evaluation.store_file import StoreError
-from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.run.concurrency import Concurrency
+from reyn_jupyter.evaluation.run.lock import StudyBusyError, running_alone
+from reyn_jupyter.evaluation.run.progress import Progress
+from reyn_jupyter.evaluation.run.run_plan import PlanError, ordered, selected
+from reyn_jupyter.evaluation.store.file import StoreError
+from reyn_jupyter.models.base import ModelError, Response, Usage
 from reyn_jupyter.models.scripted import ScriptedModel
-from reyn_jupyter.models.seam import ModelError, Response, Usage
 
 MODELS = {"scripted": ByVariant()}
 ONE_BY_ONE = Concurrency(start=1, most=1, most_local=1)
@@ -318,7 +318,7 @@ def test_trials_of_other_code_stay_and_are_not_pooled(
 ) -> None:
     path = tmp_path / "a.sqlite"
     study(path, 2).run(BASE)
-    for module in ("trial_run", "study_parts"):
+    for module in ("trial.runner", "study_context"):
         monkeypatch.setattr(f"reyn_jupyter.evaluation.{module}.code_version", lambda: "0.0+next")
     other = study(path, 2)
     assert len(other.trials) == 0 and any("The code changed" in said for said in other.moved)

@@ -21,12 +21,13 @@ from simulator_support import (
 )
 
 from reyn_jupyter.evaluation.checks import CHECKS
-from reyn_jupyter.evaluation.practice import BEHAVIOURS
-from reyn_jupyter.evaluation.scenario import AcceptedCall, Gold
-from reyn_jupyter.evaluation.simulator import BehaviourTable, Simulator, true_rates
+from reyn_jupyter.evaluation.models.fake_provider import BEHAVIOURS
+from reyn_jupyter.evaluation.models.simulator import BehaviourTable, Simulator
+from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Gold
+from reyn_jupyter.evaluation.results.true_rates import true_rates
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.evaluation.suites import load_suite
-from reyn_jupyter.evaluation.trial_run import Bench
+from reyn_jupyter.evaluation.trial.runner import TrialRunner
 
 # -- what the loop does -----------------------------------------------------------------------------------------------
 
@@ -66,7 +67,7 @@ def test_guessed_names_are_malformed_unknown_or_right_as_the_table_says() -> Non
 
 def test_every_scenario_of_the_suite_comes_to_an_end() -> None:
     suite = load_suite("mandates")
-    wide = Bench(suite, models={"asked": Simulator()})
+    wide = TrialRunner(suite, models={"asked": Simulator()})
     variants = [variant.but(name, model="asked") for name, variant in suite.variants.items()]
     for place, each in enumerate(suite.scenarios[::7]):
         trial, _ = run(wide, each, variants[place % len(variants)], place % 2)

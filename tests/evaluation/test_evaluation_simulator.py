@@ -24,10 +24,10 @@ from simulator_support import (
     requests_of,
 )
 
-from reyn_jupyter.evaluation.simulator import BehaviourTable, Simulator
-from reyn_jupyter.evaluation.simulator.features import features
+from reyn_jupyter.evaluation.models.simulator import BehaviourTable, Simulator
+from reyn_jupyter.evaluation.models.simulator.features import features
+from reyn_jupyter.models.base import Message
 from reyn_jupyter.models.scripted import call
-from reyn_jupyter.models.seam import Message
 from reyn_jupyter.runtime.events import ModelReplied
 
 # -- rates ----------------------------------------------------------------------------------------------------------
@@ -143,8 +143,8 @@ def test_a_variant_under_another_name_gets_the_same_answers() -> None:
 def test_it_is_a_function_of_the_requests_json_in_another_process() -> None:
     program = (
         "import json, sys\n"
-        "from reyn_jupyter.evaluation.practice.wire import request_of\n"
-        "from reyn_jupyter.evaluation.simulator import Simulator\n"
+        "from reyn_jupyter.evaluation.models.fake_provider.handler import request_of\n"
+        "from reyn_jupyter.evaluation.models.simulator import Simulator\n"
         "for line in sys.stdin:\n"
         "    given = json.loads(line)\n"
         "    answer = Simulator(seed=3).answer(request_of(given['body'], given['repeat']))\n"

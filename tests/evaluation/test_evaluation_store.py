@@ -14,13 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from study_support import BASE, child, study
 
-from reyn_jupyter.evaluation.bodies import packed, unpacked
 from reyn_jupyter.evaluation.checks import find_check
-from reyn_jupyter.evaluation.store import Store
-from reyn_jupyter.evaluation.store_file import DiskFullError, StoreError
-from reyn_jupyter.evaluation.store_rows import Entry
-from reyn_jupyter.evaluation.trial import Trial
-from reyn_jupyter.evaluation.verifying import verify
+from reyn_jupyter.evaluation.store.event_codec import packed, unpacked
+from reyn_jupyter.evaluation.store.file import DiskFullError, StoreError
+from reyn_jupyter.evaluation.store.integrity import verify
+from reyn_jupyter.evaluation.store.rows import TrialEntry
+from reyn_jupyter.evaluation.store.store import Store
+from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.runtime.events import ActionFinished, Event, ModelRequested, RunEnded, RunStarted
 
 
@@ -30,11 +30,11 @@ def tried() -> tuple[Trial, tuple[Event, ...]]:
         return run(made, variant=BASE)
 
 
-def entry(tried: tuple[Trial, tuple[Event, ...]], ground: str = "catalog") -> Entry:
+def entry(tried: tuple[Trial, tuple[Event, ...]], ground: str = "catalog") -> TrialEntry:
     trial, events = tried
     check = find_check("first_call_is")
     verdicts = {check.name: (check.version, check.grade(trial, scenario()))}
-    return Entry(trial, events, scenario(), BASE, ground, verdicts)
+    return TrialEntry(trial, events, scenario(), BASE, ground, verdicts)
 
 
 def filled(path: Path | None, tried: tuple[Trial, tuple[Event, ...]]) -> Store:
@@ -171,7 +171,7 @@ def test_an_empty_file_becomes_a_study(tmp_path: Path) -> None:
 READS = """
     import os, sys
     from pathlib import Path
-    from reyn_jupyter.evaluation.store import Store
+    from reyn_jupyter.evaluation.store.store import Store
 
     list(Store(None).trials())                    # everything is imported before the rights are given up
     Path.cwd().as_uri()

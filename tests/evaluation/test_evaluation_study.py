@@ -13,16 +13,16 @@ from study_support import BASE, BEST, BLIND, ByVariant, small, study
 
 from reyn_jupyter.evaluation.checks import registry
 from reyn_jupyter.evaluation.checks.registry import check, find_check
-from reyn_jupyter.evaluation.exporting import ExportError
-from reyn_jupyter.evaluation.plans import PlanError
-from reyn_jupyter.evaluation.scenario import Scenario
+from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, passed
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.plan.suite import SuiteError
+from reyn_jupyter.evaluation.run.run_plan import PlanError
+from reyn_jupyter.evaluation.run.sample_size import planned
 from reyn_jupyter.evaluation.statistics.rates import rate, wilson
-from reyn_jupyter.evaluation.store_file import StoreError
+from reyn_jupyter.evaluation.store.export import ExportError
+from reyn_jupyter.evaluation.store.file import StoreError
 from reyn_jupyter.evaluation.study import Study
-from reyn_jupyter.evaluation.study_plan import planned
-from reyn_jupyter.evaluation.suite import SuiteError
-from reyn_jupyter.evaluation.trial import Trial
-from reyn_jupyter.evaluation.verdict import Verdict, failed, passed
+from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.models.scripted import ScriptedModel, raw_call
 
 

@@ -9,13 +9,13 @@ from dataclasses import replace
 import pytest
 from evaluation_support import run
 
-from reyn_jupyter.evaluation.agents import MANNERS, NullAgent, Oracle
 from reyn_jupyter.evaluation.checks import CHECKS
-from reyn_jupyter.evaluation.scenario import Scenario
+from reyn_jupyter.evaluation.models.baselines import MANNERS, NullAgent, Oracle
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.suites import load_suite, suite_names
-from reyn_jupyter.evaluation.trial import Trial
-from reyn_jupyter.evaluation.trial_run import Bench
-from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.evaluation.trial.runner import TrialRunner
+from reyn_jupyter.evaluation.trial.trial import Trial
 
 SOLVED, UNSOLVED = 24, 6  # scenarios of each suite that are tried
 # A null agent that lists for ever lists first; no other one passes a suite's primary check on more than its half.
@@ -44,19 +44,19 @@ def sampled(scenarios: tuple[Scenario, ...], count: int) -> list[Scenario]:
 
 
 @pytest.fixture(scope="module", params=suite_names())
-def bench(request: pytest.FixtureRequest) -> Iterator[Bench]:
+def bench(request: pytest.FixtureRequest) -> Iterator[TrialRunner]:
     suite = load_suite(request.param)
     tried = sampled(suite.scenarios, SOLVED)
     needed = {name: suite.catalogs[name] for name in {one.catalog for one in tried}}
     distinct = tuple({one.id: one for one in tried}.values())
     models = {"oracle": Oracle(), **{manner: NullAgent(manner) for manner in MANNERS}}
-    made = Bench(replace(suite, scenarios=distinct, catalogs=needed), models=models)
+    made = TrialRunner(replace(suite, scenarios=distinct, catalogs=needed), models=models)
     yield made
     made.close()
 
 
 @pytest.mark.parametrize("surface", ["universal", "flat"])
-def test_the_oracle_solves_the_suite(bench: Bench, surface: str) -> None:
+def test_the_oracle_solves_the_suite(bench: TrialRunner, surface: str) -> None:
     primary = []
     for task in bench.suite.scenarios:  # those that were sampled
         tried, _ = run(bench, task, Variant("oracle", model="oracle", surface=surface))
@@ -69,7 +69,7 @@ def test_the_oracle_solves_the_suite(bench: Bench, surface: str) -> None:
 
 
 @pytest.mark.parametrize("manner", MANNERS)
-def test_the_null_agent_does_not_solve_the_suite(bench: Bench, manner: str) -> None:
+def test_the_null_agent_does_not_solve_the_suite(bench: TrialRunner, manner: str) -> None:
     tasks = sampled(bench.suite.scenarios, UNSOLVED)
     primary = []
     for task in tasks:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reyn_jupyter.evaluation.suites import SuiteError, load_suite
-from reyn_jupyter.evaluation.suites.reading import LARGEST
+from reyn_jupyter.evaluation.suites.suite_document import LARGEST
 
 SUITE = """\
 name: own

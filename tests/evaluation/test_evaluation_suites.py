@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from reyn_jupyter.evaluation.scenario import Scenario
-from reyn_jupyter.evaluation.suite import Suite
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.plan.suite import Suite
 from reyn_jupyter.evaluation.suites import check_suite, describe_suites, load_suite, suite_names
 from reyn_jupyter.evaluation.suites.generate import generate
 

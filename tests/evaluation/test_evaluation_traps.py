@@ -9,16 +9,16 @@ import pytest
 from evaluation_support import Scripts, bench, run, scenario, suite
 from grading_support import accepts, grade, invoked, listed, needs, trial, unanswerable
 
-from reyn_jupyter.evaluation.catalogs import Catalog
 from reyn_jupyter.evaluation.checks import CHECKS
-from reyn_jupyter.evaluation.scenario import Expected
+from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
+from reyn_jupyter.evaluation.plan.scenario import Expected
+from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.statistics.paired import difference
-from reyn_jupyter.evaluation.trial import FileFact
-from reyn_jupyter.evaluation.trial_run import Bench
-from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.evaluation.trial.runner import TrialRunner
+from reyn_jupyter.evaluation.trial.trial import FileFact
+from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.models.cassette import CassettePlayer, CassetteRecorder
 from reyn_jupyter.models.scripted import ScriptedModel, call, raw_call
-from reyn_jupyter.models.seam import ModelError
 from reyn_jupyter.runtime.events import ModelRequested
 
 PLAIN = Variant("plain", model="scripted")
@@ -37,7 +37,7 @@ def forecast_tool() -> Catalog:
 def test_tau2_a_call_that_omits_its_arguments_does_not_match(args: dict[str, Any]) -> None:
     task = needs(accepts("tool__forecast", city=("Rome",), days=(3,)), catalog="tools")
     script = (call("list_actions"), call("invoke_action", action_name="tool__forecast", args=args), "Done.")
-    made = Bench(suite(task, catalogs={"tools": forecast_tool}), models={"scripted": Scripts(*script)})
+    made = TrialRunner(suite(task, catalogs={"tools": forecast_tool}), models={"scripted": Scripts(*script)})
     tried, _ = run(made, task, PLAIN)
     assert tried.calls[-1].ok, "the tool itself takes the call"
     assert grade("right_action", tried, task).kind == "pass"

@@ -13,16 +13,16 @@ from evaluation_support import ENGINE, READ, WRITE, Scripts, bench, run, scenari
 
 from reyn_jupyter.catalog.action import Category, Effect, Operation, Purity, Tool
 from reyn_jupyter.config import ConfigError, Settings
-from reyn_jupyter.evaluation.answering import replayed, source_of
-from reyn_jupyter.evaluation.catalogs import Catalog
-from reyn_jupyter.evaluation.scenario import Scenario
-from reyn_jupyter.evaluation.suite import SuiteError
-from reyn_jupyter.evaluation.trial import Trial, trial_key
-from reyn_jupyter.evaluation.trial_run import Bench
-from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.plan.suite import SuiteError
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.trial.runner import TrialRunner
+from reyn_jupyter.evaluation.trial.trial import Trial, trial_key
+from reyn_jupyter.evaluation.trial.trial_model import replayed, source_of
+from reyn_jupyter.models.base import ModelError, Request, Response, Usage
 from reyn_jupyter.models.offline import OfflineModel
 from reyn_jupyter.models.scripted import ScriptedModel, call, raw_call
-from reyn_jupyter.models.seam import ModelError, Request, Response, Usage
 from reyn_jupyter.runtime.events import ActionFinished, ModelRequested, RunStarted
 
 PLAIN = Variant("plain", model="scripted")
@@ -181,7 +181,7 @@ def test_nothing_outside_is_reached_unless_the_catalog_says_so(
     catalog, ran = reaching_out(purity, kind)
     allowed = Catalog(catalog.fixed, outside=outside)
     made = suite(scenario(catalog="web"), catalogs={"web": lambda: allowed})
-    with Bench(made, models={"scripted": Scripts(invoke("web__fetch"), "Done.")}) as on:
+    with TrialRunner(made, models={"scripted": Scripts(invoke("web__fetch"), "Done.")}) as on:
         trial, _ = run(on)
     assert trial.calls[0].ok is outside and bool(ran) is outside
     assert outside or "Denied" in str(trial.calls[0].error)
@@ -254,7 +254,7 @@ def test_an_interrupted_trial_never_happened() -> None:
         await asyncio.sleep(600)
         return "never"
 
-    async def interrupted(on: Bench) -> None:
+    async def interrupted(on: TrialRunner) -> None:
         began.append(asyncio.Event())
         task = asyncio.ensure_future(on.run(on.plan(on.suite.scenarios[0], PLAIN, 0)))
         await began[0].wait()

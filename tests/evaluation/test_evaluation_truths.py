@@ -10,13 +10,14 @@ from evaluation_support import suite
 from simulator_support import BASE, MANDATED
 from study_support import scenarios, small
 
-from reyn_jupyter.evaluation import truths
-from reyn_jupyter.evaluation.scenario import Scenario
-from reyn_jupyter.evaluation.simulator import BehaviourTable, Simulator, true_rates
+from reyn_jupyter.evaluation.checks.verdict import Check, Verdict, number
+from reyn_jupyter.evaluation.models.simulator import BehaviourTable, Simulator
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.plan.suite import Suite
+from reyn_jupyter.evaluation.results import true_rates as truths
+from reyn_jupyter.evaluation.results.true_rates import true_rates
 from reyn_jupyter.evaluation.study import Study
-from reyn_jupyter.evaluation.suite import Suite
-from reyn_jupyter.evaluation.trial import Trial
-from reyn_jupyter.evaluation.verdict import Check, Verdict, number
+from reyn_jupyter.evaluation.trial.trial import Trial
 
 WEAK = MANDATED["explicit"].but("weak", model="weak")
 

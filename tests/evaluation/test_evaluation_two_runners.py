@@ -11,15 +11,15 @@ from pathlib import Path
 import pytest
 from study_support import started, study
 
-from reyn_jupyter.evaluation.locking import StudyBusyError, running_alone
+from reyn_jupyter.evaluation.run.lock import StudyBusyError, running_alone
 
 TOGETHER = """
     import json, sys, time
     from study_support import BASE, study
     from reyn_jupyter.evaluation.checks import find_check
-    from reyn_jupyter.evaluation.locking import StudyBusyError
+    from reyn_jupyter.evaluation.run.lock import StudyBusyError
     from reyn_jupyter.models.scripted import ScriptedModel
-    from reyn_jupyter.evaluation.trial_run import code_version
+    from reyn_jupyter.evaluation.trial.code_version import code_version
     find_check("first_call_is"), code_version(), print("ready", flush=True)
     for line in sys.stdin:
         path, at = line.split()

@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 from study_support import BASE, BEST, ByVariant, study
 
-from reyn_jupyter.evaluation.concurrency import Concurrency
-from reyn_jupyter.evaluation.store_file import StoreError
+from reyn_jupyter.evaluation.run.concurrency import Concurrency
+from reyn_jupyter.evaluation.store.file import StoreError
 from reyn_jupyter.evaluation.study import Study
-from reyn_jupyter.models.seam import ModelError
+from reyn_jupyter.models.base import ModelError
 
 
 @pytest.fixture(scope="module")

@@ -16,13 +16,13 @@ from evaluation_support import ENGINE, WRITE, Scripts, bench, run, scenario, wri
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reyn_jupyter.evaluation.scenario import Expected, Scenario
-from reyn_jupyter.evaluation.trial import Trial
-from reyn_jupyter.evaluation.trial_run import Bench
-from reyn_jupyter.evaluation.variant import Variant
-from reyn_jupyter.evaluation.workspaces import Scratch, Template, TemplateError, sweep
+from reyn_jupyter.evaluation.plan.scenario import Expected, Scenario
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.trial.runner import TrialRunner
+from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.evaluation.trial.workspaces import Scratch, Template, TemplateError, sweep
+from reyn_jupyter.models.base import Request
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.models.seam import Request
 
 PLAIN = Variant("plain", model="scripted")
 LIST = call("list_actions", category=["file"])
@@ -234,7 +234,7 @@ def test_the_next_start_sweeps_what_a_killed_process_left(tmp_path: Path) -> Non
     code = f"""
         import sys, time
         from pathlib import Path
-        from reyn_jupyter.evaluation.workspaces import Scratch, Template
+        from reyn_jupyter.evaluation.trial.workspaces import Scratch, Template
         scratch = Scratch(Path({str(tmp_path)!r}))
         Template({{"a/b.md": "x"}}).lay_out(scratch.folder() / "workspace", read_only=True)
         print(scratch.path, flush=True)
@@ -305,7 +305,7 @@ def test_memories_of_a_template_are_there_and_large_files_are_read_from_a_privat
 
 def test_two_benches_at_once_do_not_sweep_each_other(tmp_path: Path) -> None:
     one, two = bench(scratch=tmp_path), bench(scratch=tmp_path)
-    assert isinstance(one, Bench)
+    assert isinstance(one, TrialRunner)
     first: Trial
     for on in (one, two, one):
         first, _ = run(on)

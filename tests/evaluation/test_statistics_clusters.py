@@ -17,7 +17,7 @@ from statsmodels.stats.anova import anova_lm
 from reyn_jupyter.evaluation.statistics.arms import Arm
 from reyn_jupyter.evaluation.statistics.clusters import design_effect, effective_n, icc
 from reyn_jupyter.evaluation.statistics.rates import rate
-from reyn_jupyter.evaluation.statistics.reliability import pass_hat_k, reliability
+from reyn_jupyter.evaluation.statistics.repeat_success import pass_hat_k, reliability
 
 REWARDS = Path(__file__).parent.parent / "data" / "tau_bench_airline_rewards.json"
 

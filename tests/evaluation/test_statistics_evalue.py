@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import integrate, stats
 from scipy.special import betaln
 
-from reyn_jupyter.evaluation.statistics.evalue import Sequential, stop
+from reyn_jupyter.evaluation.statistics.confidence_sequence import Sequential, stop
 
 SIGNS = st.lists(st.sampled_from([-1, 0, 1]), max_size=60)
 GAPS = st.lists(st.integers(-5, 5).map(lambda n: n / 5), max_size=40)

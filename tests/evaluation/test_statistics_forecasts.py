@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from sklearn.calibration import calibration_curve
 from sklearn.metrics import brier_score_loss
 
-from reyn_jupyter.evaluation.statistics.forecasts import brier, reliability_table
+from reyn_jupyter.evaluation.statistics.calibration import brier, reliability_table
 from reyn_jupyter.evaluation.statistics.rates import interval, rate, wilson
 
 FORECAST = {"verified": 0.80, "inconclusive": 0.08, "refuted": 0.04, "blocked": 0.08}

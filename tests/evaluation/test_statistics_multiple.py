@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from study_support import BASE, BLIND, ByVariant, study
 
-from reyn_jupyter.evaluation.statistics.evalue import Sequential, State
+from reyn_jupyter.evaluation.statistics.confidence_sequence import Sequential, SequentialState
 from reyn_jupyter.evaluation.statistics.multiple import closed_e, holm
 from reyn_jupyter.models.scripted import Step, call
 
@@ -38,7 +38,7 @@ def test_what_is_no_e_value_is_refused(wrong: float) -> None:
         closed_e([20.0, wrong])
 
 
-def looked(gaps: np.ndarray) -> State:
+def looked(gaps: np.ndarray) -> SequentialState:
     """A person who looks after every scenario, and stops where the evidence suffices."""
     looking = Sequential(ALPHA)
     for gap in gaps:

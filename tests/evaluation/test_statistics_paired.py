@@ -11,9 +11,14 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.contingency_tables import mcnemar as statsmodels_mcnemar
 
-from reyn_jupyter.evaluation.statistics.paired import Difference, difference, mcnemar
+from reyn_jupyter.evaluation.statistics.paired import (
+    Difference,
+    difference,
+    mcnemar,
+    sign_flip,
+    sign_flip_counts,
+)
 from reyn_jupyter.evaluation.statistics.rates import Mean, Rate
-from reyn_jupyter.evaluation.statistics.signflip import sign_flip, sign_flip_counts
 
 PAIRED = st.dictionaries(
     st.integers(0, 40).map(str),

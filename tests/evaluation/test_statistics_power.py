@@ -12,18 +12,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.power import TTestPower
 
-from reyn_jupyter.evaluation.statistics.paired import mcnemar
+from reyn_jupyter.evaluation.statistics.claim_support import claim_support
+from reyn_jupyter.evaluation.statistics.paired import mcnemar, sign_flip_counts
 from reyn_jupyter.evaluation.statistics.power import (
+    draw_gaps,
     independent_arms,
     mcnemar_power,
+    p_values,
     pairs_needed,
     plan,
     scenarios_for_width,
 )
 from reyn_jupyter.evaluation.statistics.rates import rate, wilson
-from reyn_jupyter.evaluation.statistics.signflip import sign_flip_counts
-from reyn_jupyter.evaluation.statistics.signflip_power import draw_gaps, p_values
-from reyn_jupyter.evaluation.statistics.support import claim_support
 
 
 def test_from_36_to_80_percent_takes_24_pairs() -> None:

@@ -12,7 +12,7 @@ from scipy import stats
 from statsmodels.stats.proportion import proportion_confint
 
 from reyn_jupyter.evaluation.statistics.arms import few_clusters
-from reyn_jupyter.evaluation.statistics.limits import bootstrap_t
+from reyn_jupyter.evaluation.statistics.intervals import bootstrap_t
 from reyn_jupyter.evaluation.statistics.rates import clopper_pearson, interval, mean, rate, wilson
 
 ARMS = st.dictionaries(

@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 import reyn_jupyter
-from reyn_jupyter.evaluation.statistics.power import plan
-from reyn_jupyter.evaluation.statistics.reach import smallest_found
+from reyn_jupyter.evaluation.statistics.power import plan, smallest_found
 
 PAGE = Path(reyn_jupyter.__file__).parent / "docs" / "statistics.md"
 

@@ -11,9 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
 
-from reyn_jupyter.evaluation.statistics.evalue import Sequential, stop
+from reyn_jupyter.evaluation.statistics.confidence_sequence import Sequential, betting_limits, stop
 from reyn_jupyter.evaluation.statistics.paired import difference
-from reyn_jupyter.evaluation.statistics.sequences import betting_limits
 
 GAPS = st.lists(st.integers(-4, 4).map(lambda n: n / 4), min_size=1, max_size=60)
 

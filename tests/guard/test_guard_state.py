@@ -13,7 +13,7 @@ import pytest
 
 from reyn_jupyter.config import ConfigError, PatternError, load
 from reyn_jupyter.guard.approvals import Approvals
-from reyn_jupyter.guard.state import StateError, StateFolder
+from reyn_jupyter.guard.state_folder import StateError, StateFolder
 from reyn_jupyter.guard.trust import Trust
 
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reyn_jupyter.guard import undo
+from reyn_jupyter.guard import file_restore as undo
 from reyn_jupyter.guard.diff import unified
-from reyn_jupyter.guard.undo import RecordedChange, UndoRefusedError
+from reyn_jupyter.guard.file_restore import RecordedChange, UndoRefusedError
 from reyn_jupyter.guard.workspace import Workspace
 
 

@@ -8,7 +8,7 @@ from kernel_support import Kernel
 pytestmark = pytest.mark.kernel
 
 STREAMING = """
-from reyn_jupyter.models.seam import Response
+from reyn_jupyter.models.base import Response
 
 class Streaming(ScriptedModel):
     async def complete(self, request, on_text=None):
@@ -161,7 +161,7 @@ def test_a_dry_run_calls_nothing_and_says_what_it_would(kernel: Kernel) -> None:
 
 def test_a_budget_stops_between_calls_and_keeps_the_partial_run(kernel: Kernel) -> None:
     kernel.run(
-        "from reyn_jupyter.models.seam import Response, ToolCall\n"
+        "from reyn_jupyter.models.base import Response, ToolCall\n"
         "dear = Response(tool_calls=(ToolCall('', 'list_actions', '{}'),), cost=0.04)\n"
         "says(otherwise=dear)"
     )

@@ -305,23 +305,23 @@ def test_a_background_run_is_answered_over_the_comm(
 
 
 def test_a_front_end_may_connect_just_after_the_run_has_begun(kernel: Kernel) -> None:
-    kernel.run("from reyn_jupyter.runtime import desk\npatience, desk.ARRIVING = desk.ARRIVING, 120")
+    kernel.run("from reyn_jupyter.runtime import consent\npatience, consent.ARRIVING = consent.ARRIVING, 120")
     write_in_background(kernel)
     late = kernel.comm()
     late.hello()
     late.ask("approval.answer", id=late.event("approval")["id"], answer="once")
     kernel.later("✓ done")
     late.close()
-    kernel.run("desk.ARRIVING = patience")
+    kernel.run("consent.ARRIVING = patience")
     assert (kernel.workspace / "new.txt").exists()
 
 
 def test_where_nobody_is_there_it_is_denied_at_once(kernel: Kernel) -> None:
-    kernel.run("from reyn_jupyter.runtime import desk\npatience, desk.ARRIVING = desk.ARRIVING, 300")
+    kernel.run("from reyn_jupyter.runtime import consent\npatience, consent.ARRIVING = consent.ARRIVING, 300")
     kernel.run("says(write('new.txt', 'hello'), 'All done.')")
     kernel.run("run = %reyn ask --bg write it")
     assert "nobody is there to ask" in kernel.value("run.result(60).calls[0].finished.output")
-    kernel.run("desk.ARRIVING = patience")
+    kernel.run("consent.ARRIVING = patience")
     assert not (kernel.workspace / "new.txt").exists()
 
 

@@ -8,7 +8,7 @@ from kernel_support import Kernel
 pytestmark = pytest.mark.kernel
 
 STUDY = """
-from reyn_jupyter.evaluation.scenario import Scenario
+from reyn_jupyter.evaluation.plan.scenario import Scenario
 
 class Slow:
     '''Answers after a while, a number of times; then it hangs.'''
@@ -32,7 +32,7 @@ def made(seconds, most=10_000):
     model = Slow(seconds, most)
     return reyn.Study(None, scenarios, models={"slow": model}, concurrency=reyn_one)
 
-from reyn_jupyter.evaluation.concurrency import Concurrency
+from reyn_jupyter.evaluation.run.concurrency import Concurrency
 reyn_one = Concurrency(most_local=1, start=1)
 base = reyn.Variant("base", model="slow")
 """

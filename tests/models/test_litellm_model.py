@@ -24,8 +24,8 @@ from support.openai_server import (
 from support.waiting import PATIENCE, awaited
 
 from reyn_jupyter.models import litellm_model
+from reyn_jupyter.models.base import Message, ModelError, Request, Response, ToolCall, ToolSet
 from reyn_jupyter.models.litellm_model import LiteLLMModel
-from reyn_jupyter.models.seam import Message, ModelError, Request, Response, ToolCall, ToolSet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from reyn_jupyter.models.base import Message, Request, ToolSet
 from reyn_jupyter.models.litellm_loader import load, warm
 from reyn_jupyter.models.litellm_model import LiteLLMModel
 from reyn_jupyter.models.litellm_offline import register
 from reyn_jupyter.models.offline import OfflineModel
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.models.seam import Message, Request, ToolSet
 
 if TYPE_CHECKING:
     from pathlib import Path

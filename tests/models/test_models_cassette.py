@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reyn_jupyter.models.base import Message, ModelError, Request, Response, ToolCall, ToolSet, Usage
 from reyn_jupyter.models.cassette import CassettePlayer, CassetteRecorder, export
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.models.seam import Message, ModelError, Request, Response, ToolCall, ToolSet, Usage
 from reyn_jupyter.runtime.events import EVENT_TYPES, ModelReplied, ModelRequested
 
 TOOL = {"type": "function", "function": {"name": "list_actions", "parameters": {"type": "object"}}}

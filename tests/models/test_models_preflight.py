@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.models.litellm_model import LiteLLMModel
-from reyn_jupyter.models.seam import ModelError
 
 
 @pytest.fixture(autouse=True)

@@ -11,8 +11,8 @@ import pytest
 
 import reyn_jupyter.models
 from reyn_jupyter.config import Settings
+from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.models.registry import is_local, key_status, provider_host, required_key, resolve_model
-from reyn_jupyter.models.seam import ModelError
 
 
 def configured(**models: Any) -> Settings:

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from support.waiting import awaited
 
+from reyn_jupyter.models.base import Message, ModelError, Request
 from reyn_jupyter.models.retry import Retry, RetryingModel
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.models.seam import Message, ModelError, Request
 
 REQUEST = Request("scripted", (Message("user", "Hello"),))
 

@@ -7,8 +7,8 @@ import json
 
 import pytest
 
+from reyn_jupyter.models.base import Message, Model, ModelError, Request, Response, ToolCall
 from reyn_jupyter.models.scripted import ScriptedModel, call, raw_call
-from reyn_jupyter.models.seam import Message, Model, ModelError, Request, Response, ToolCall
 
 REQUEST = Request("scripted", (Message("user", "Hello"),))
 

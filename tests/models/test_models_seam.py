@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reyn_jupyter.models.seam import Message, ToolCall, canonical
+from reyn_jupyter.models.base import Message, ToolCall, canonical
 
 texts = st.text(st.characters(exclude_categories=()))  # halves of characters too
 calls = st.lists(st.builds(ToolCall, texts, texts, texts), max_size=3).map(tuple)

@@ -13,12 +13,13 @@ import pytest
 from nbclient import NotebookClient
 
 import reyn_jupyter as reyn
-from reyn_jupyter.notebook import front_end, shown
+from reyn_jupyter.notebook import assets, mimebundle
+from reyn_jupyter.notebook.mimebundle import live_of
 from reyn_jupyter.notebook.options import Options
-from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
-from reyn_jupyter.notebook.render.display import KINDS, WIDGET_MIME, bundle, view
+from reyn_jupyter.notebook.render.mime import WIDGET_MIME, bundle
+from reyn_jupyter.notebook.render.registry import DISPLAYABLES, view
+from reyn_jupyter.notebook.render.snapshot import to_snapshot
 from reyn_jupyter.notebook.serving.hub import SESSION_ID, kernel_hub
-from reyn_jupyter.notebook.serving.lives import live_of
 from reyn_jupyter.notebook.serving.protocol import LiveCatalog
 from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.notebook.verbs import doctor
@@ -47,9 +48,9 @@ def widget(snapshot: dict[str, Any]) -> Iterator[LiveWidget]:
     made.close()
 
 
-@pytest.mark.parametrize("name", [name for name in front_end.MODULES if name != "page"])
+@pytest.mark.parametrize("name", [name for name in assets.MODULES if name != "page"])
 def test_module_and_style_are_small_and_ask_for_nothing_from_elsewhere(name: str) -> None:
-    module, style = front_end.read(name)
+    module, style = assets.read(name)
     assert len((module + style).encode()) <= 30 * 1024
     assert "export" in module and "sourceMappingURL" not in module
     assert not re.search(
@@ -62,7 +63,7 @@ def test_a_widget_carries_its_module_its_style_and_its_snapshot(
     widget: LiveWidget, snapshot: dict[str, Any]
 ) -> None:
     state = widget.get_state()
-    assert (state["_esm"], state["_css"]) == front_end.read("widget")
+    assert (state["_esm"], state["_css"]) == assets.read("widget")
     assert state["snapshot"] == snapshot
     assert state["_model_module"] == "anywidget"
 
@@ -84,16 +85,16 @@ def test_messages_go_to_the_kernel_until_the_widget_is_closed(
 def test_where_the_module_is_missing_there_is_the_html_alone_and_the_doctor_says_so(
     snapshot: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(shown, "front_end_there", lambda: True)
-    assert WIDGET_MIME in shown.widget_view(snapshot)
-    monkeypatch.setattr(front_end, "STATIC", tmp_path)
-    assert shown.widget_view(snapshot) == {}
+    monkeypatch.setattr(mimebundle, "front_end_there", lambda: True)
+    assert WIDGET_MIME in mimebundle.widget_view(snapshot)
+    monkeypatch.setattr(assets, "STATIC", tmp_path)
+    assert mimebundle.widget_view(snapshot) == {}
     facts = dict(doctor.run(Context(None), Options()).facts)
     assert facts["live views elsewhere"].startswith("static only: widget.js, widget.css, explorer.js")
 
 
 def test_every_kind_of_view_has_one_of_five_mime_types() -> None:
-    assert set(KINDS.values()) == {"actions", "blob", "trace"}  # the rest are tables and cards
+    assert {each.kind for each in DISPLAYABLES} == {"actions", "blob", "trace", "table", "status"}
 
 
 def test_only_what_the_session_of_the_kernel_can_give_again_is_live(

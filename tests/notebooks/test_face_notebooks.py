@@ -11,7 +11,7 @@ import pytest
 from executing_support import LARGEST_DISPLAY, NOTEBOOKS, executed
 from nbconvert.exporters import HTMLExporter
 
-from reyn_jupyter.notebook.render.display import WIDGET_MIME
+from reyn_jupyter.notebook.render.mime import WIDGET_MIME
 
 NAMES = ("02_explore_catalog.ipynb", "03_large_outputs.ipynb")
 

@@ -4,13 +4,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reyn_jupyter.outputs.files import FsBlobStore
-from reyn_jupyter.outputs.memory import MemoryBlobStore
+from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
+from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reyn_jupyter.outputs.local import LocalBlobStore
+    from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore
 
 
 @pytest.fixture(params=["files", "memory"])

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reyn_jupyter.outputs.blob import BlobKindError, open_blob
+from reyn_jupyter.outputs.blobs.blob import BlobKindError, open_blob
 from reyn_jupyter.outputs.content import FileContent, Structured, Text
 from reyn_jupyter.outputs.convert import to_content
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reyn_jupyter.outputs.files import FsBlobStore
-    from reyn_jupyter.outputs.local import LocalBlobStore
+    from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
+    from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore
 
 
 async def test_a_text_has_text_and_lines(store: LocalBlobStore) -> None:

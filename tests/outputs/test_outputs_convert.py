@@ -19,8 +19,8 @@ from hypothesis import strategies as some
 from pydantic import BaseModel, Field, SecretStr
 
 from reyn_jupyter.outputs.content import Structured, Text
-from reyn_jupyter.outputs.convert import TooLargeError, label_of, to_content
-from reyn_jupyter.outputs.deliver import deliver
+from reyn_jupyter.outputs.convert import ValueTooLargeError, label_of, to_content
+from reyn_jupyter.outputs.delivery import deliver
 from reyn_jupyter.outputs.encoding import clip, compact
 
 json_values = some.recursive(
@@ -194,7 +194,7 @@ async def test_cycles_depth_and_explosive_sharing_do_no_harm() -> None:
     shared: Any = ["x" * 100]
     for _ in range(60):
         shared = [shared, shared]
-    with pytest.raises(TooLargeError):
+    with pytest.raises(ValueTooLargeError):
         to_content(shared, budget=10_000)
 
 
@@ -228,9 +228,10 @@ def test_labels(value: object, label: str) -> None:
 def test_converting_imports_no_pandas() -> None:
     script = (
         "import sys, asyncio\n"
-        "from reyn_jupyter.outputs.deliver import deliver\n"
-        "from reyn_jupyter.outputs.files import FsBlobStore\n"
-        "from reyn_jupyter.outputs import blob, guides, inspect, memory\n"
+        "from reyn_jupyter.outputs.delivery import deliver\n"
+        "from reyn_jupyter.outputs.blobs.file_store import FsBlobStore\n"
+        "from reyn_jupyter.outputs import error_payloads, inspect\n"
+        "from reyn_jupyter.outputs.blobs import blob, memory_store\n"
         "asyncio.run(deliver({'a': [1, 2.5, 'x'], 'b': object()}, store=FsBlobStore('/nowhere')))\n"
         "print([name for name in ('pandas', 'numpy', 'duckdb', 're2', 'jsonschema') if name in sys.modules])"
     )

@@ -15,11 +15,11 @@ from test_outputs_convert import json_values
 if TYPE_CHECKING:
     from pathlib import Path
 
+from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStoreError, FileContent, Inline, Stored, Text
-from reyn_jupyter.outputs.deliver import deliver, to_output
+from reyn_jupyter.outputs.delivery import deliver, to_output
 from reyn_jupyter.outputs.encoding import compact
-from reyn_jupyter.outputs.guides import bound_guide, deliver_error
-from reyn_jupyter.outputs.memory import MemoryBlobStore
+from reyn_jupyter.outputs.error_payloads import bound_guide, deliver_error
 from reyn_jupyter.outputs.policy import OutputPolicy
 
 

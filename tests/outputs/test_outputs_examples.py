@@ -10,15 +10,15 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reyn_jupyter.outputs.content import Text
-from reyn_jupyter.outputs.deliver import deliver
-from reyn_jupyter.outputs.guides import deliver_error
+from reyn_jupyter.outputs.delivery import deliver
+from reyn_jupyter.outputs.error_payloads import deliver_error
 from reyn_jupyter.outputs.inspect import inspect
 from reyn_jupyter.outputs.policy import OutputPolicy
 from reyn_jupyter.outputs.selectors import SelectorError
 
 if TYPE_CHECKING:
-    from reyn_jupyter.outputs.files import FsBlobStore
-    from reyn_jupyter.outputs.local import LocalBlobStore
+    from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
+    from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore
 
 
 async def test_800_bytes_go_inline_and_801_are_stored(files: FsBlobStore) -> None:

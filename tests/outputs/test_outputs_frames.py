@@ -11,16 +11,16 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reyn_jupyter.outputs.blob import open_blob
+from reyn_jupyter.outputs.blobs.blob import open_blob
+from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
 from reyn_jupyter.outputs.convert import to_content
-from reyn_jupyter.outputs.deliver import deliver
-from reyn_jupyter.outputs.files import FsBlobStore
+from reyn_jupyter.outputs.delivery import deliver
 from reyn_jupyter.outputs.inspect import inspect
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reyn_jupyter.outputs.local import LocalBlobStore
+    from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore
 
 TUPLES = pd.MultiIndex.from_tuples([("a", 1), ("b", 2)], names=["k", None])
 FRAMES: dict[str, pd.DataFrame] = {
@@ -106,7 +106,7 @@ def test_user_objects_in_cells_are_named_and_not_printed() -> None:
 async def test_a_large_frame_is_streamed_and_gets_a_parquet_sidecar(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reyn_jupyter.outputs.files.PARQUET_FROM", 1_000_000)
+    monkeypatch.setattr("reyn_jupyter.outputs.blobs.file_store.PARQUET_FROM", 1_000_000)
     store = FsBlobStore(tmp_path / "blobs")
     frame = pd.DataFrame(
         {

@@ -12,25 +12,25 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 from test_outputs_convert import json_values
 
+from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStoreError, FileContent, Structured, Text
 from reyn_jupyter.outputs.convert import to_content
 from reyn_jupyter.outputs.inspect import inspect, inspect_now
-from reyn_jupyter.outputs.memory import MemoryBlobStore
 from reyn_jupyter.outputs.selectors import (
-    Bytes,
-    Key,
-    LastLines,
-    Lines,
-    Pointer,
+    BytesSelector,
+    KeySelector,
+    LastLinesSelector,
+    LinesSelector,
+    PointerSelector,
     SelectorError,
-    Slice,
+    SliceSelector,
     parse_selector,
 )
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reyn_jupyter.outputs.local import LocalBlobStore
+    from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore
 
 LINES = "\n".join(f"line {number}" for number in range(1, 201))
 
@@ -174,13 +174,13 @@ async def test_a_missing_key_lists_the_keys_within_bounds() -> None:
 
 
 def test_selectors_are_read_strictly() -> None:
-    assert parse_selector("lines:20-50") == Lines(20, 50)
-    assert parse_selector("lines:20-") == Lines(20, None)
-    assert parse_selector("lines:-20") == LastLines(20)
-    assert parse_selector("slice:3..") == Slice(3, None)
-    assert parse_selector("key: a:b ") == Key(" a:b ")
-    assert parse_selector("path:/a~1b/~01/") == Pointer(("a/b", "~1", ""))
-    assert parse_selector("bytes:0..0") == Bytes(0, 0)
+    assert parse_selector("lines:20-50") == LinesSelector(20, 50)
+    assert parse_selector("lines:20-") == LinesSelector(20, None)
+    assert parse_selector("lines:-20") == LastLinesSelector(20)
+    assert parse_selector("slice:3..") == SliceSelector(3, None)
+    assert parse_selector("key: a:b ") == KeySelector(" a:b ")
+    assert parse_selector("path:/a~1b/~01/") == PointerSelector(("a/b", "~1", ""))
+    assert parse_selector("bytes:0..0") == BytesSelector(0, 0)
 
 
 @given(

@@ -18,7 +18,10 @@ from hypothesis import HealthCheck, given, settings
 from support.waiting import until
 from test_outputs_convert import json_values
 
-from reyn_jupyter.outputs.blob import open_blob
+from reyn_jupyter.outputs.blobs.blob import open_blob
+from reyn_jupyter.outputs.blobs.file_store import STALE_SECONDS, FsBlobStore
+from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError, canonical_id, new_blob_id
+from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import (
     BlobNotFoundError,
     BlobStoreError,
@@ -27,16 +30,13 @@ from reyn_jupyter.outputs.content import (
     Text,
 )
 from reyn_jupyter.outputs.convert import to_content
-from reyn_jupyter.outputs.deliver import deliver
-from reyn_jupyter.outputs.files import STALE_SECONDS, FsBlobStore
-from reyn_jupyter.outputs.ids import InvalidBlobIdError, canonical_id, new_blob_id
+from reyn_jupyter.outputs.delivery import deliver
 from reyn_jupyter.outputs.inspect import inspect
-from reyn_jupyter.outputs.memory import MemoryBlobStore
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from reyn_jupyter.outputs.local import LocalBlobStore
+    from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore
 
 
 async def test_content_comes_back_as_it_went_in(store: LocalBlobStore) -> None:
@@ -234,7 +234,7 @@ def test_a_blob_whose_run_is_unknown_stays_while_runs_are_kept(files: FsBlobStor
 WRITER = """
 import sys
 from reyn_jupyter.outputs.content import Structured, Text
-from reyn_jupyter.outputs.files import FsBlobStore
+from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
 store = FsBlobStore(sys.argv[1])
 print("ready", flush=True)
 for number in range(int(sys.argv[2])):
@@ -287,8 +287,8 @@ def test_two_kernels_write_one_folder(tmp_path: Path) -> None:
 
 FULL_DISK = """
 import asyncio, resource, signal, sys
-from reyn_jupyter.outputs.deliver import deliver
-from reyn_jupyter.outputs.files import FsBlobStore
+from reyn_jupyter.outputs.delivery import deliver
+from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 delivered = asyncio.run(deliver("line\\n" * 100_000, store=FsBlobStore(sys.argv[1])))
@@ -341,7 +341,7 @@ class ForeignStore:
 
 
 async def test_a_foreign_store_needs_no_more_than_the_protocol() -> None:
-    from reyn_jupyter.outputs.blob import fetch_blob
+    from reyn_jupyter.outputs.blobs.blob import fetch_blob
 
     store: Any = ForeignStore()
     delivered = await deliver([{"id": number} for number in range(300)], store=store)

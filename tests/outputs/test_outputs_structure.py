@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 from test_outputs_convert import json_values
 
-from reyn_jupyter.outputs import lines, structure
+from reyn_jupyter.outputs import json_index, line_index
+from reyn_jupyter.outputs.blobs.byte_source import MemorySource
+from reyn_jupyter.outputs.blobs.writer import dump_index, load_index
 from reyn_jupyter.outputs.convert import label_of
-from reyn_jupyter.outputs.lines import file_lines, index_lines, read_lines
-from reyn_jupyter.outputs.sources import MemorySource
-from reyn_jupyter.outputs.structure import (
+from reyn_jupyter.outputs.json_index import (
     NotJsonError,
     elements,
     find_member,
@@ -23,7 +23,7 @@ from reyn_jupyter.outputs.structure import (
     members,
     parse_at,
 )
-from reyn_jupyter.outputs.survey import dump_index, load_index
+from reyn_jupyter.outputs.line_index import file_lines, index_lines, read_lines
 
 nasty_text = (
     some.text(alphabet=some.sampled_from('"\\[]{},:é漢\n ab')) | some.just('\\"' * 9) | some.just("\\" * 65)
@@ -38,7 +38,7 @@ nasty_values = some.recursive(
 @pytest.fixture(params=[64, 192, 1 << 18])
 def chunk(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> int:
     """Small chunks put a border into every string, escape and bracket."""
-    monkeypatch.setattr(structure, "CHUNK", request.param)
+    monkeypatch.setattr(json_index, "CHUNK", request.param)
     return int(request.param)
 
 
@@ -57,7 +57,7 @@ def test_the_index_agrees_with_the_parser(data: some.DataObject) -> None:
     )
     raw = b" \n" + dumped(value, data.draw(some.integers(0, 3))) + b"\n"
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(structure, "CHUNK", size)
+        patch.setattr(json_index, "CHUNK", size)
         source = MemorySource(raw)
         index = index_json(source)
         assert index.count == len(value)
@@ -85,8 +85,8 @@ def test_the_index_agrees_with_the_parser(data: some.DataObject) -> None:
 @given(some.dictionaries(nasty_text, nasty_values, min_size=3, max_size=8), some.integers(0, 3))
 def test_keys_are_found_without_a_table(value: dict[str, Any], style: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(structure, "CHUNK", 64)
-        patch.setattr(structure, "KEYS_KEPT", 1)
+        patch.setattr(json_index, "CHUNK", 64)
+        patch.setattr(json_index, "KEYS_KEPT", 1)
         source = MemorySource(dumped(value, style))
         index = index_json(source)
         assert (index.count, index.members) == (len(value), None)
@@ -109,7 +109,7 @@ def test_many_elements_across_chunks(chunk: int) -> None:
 def test_a_key_that_is_also_a_value_or_deeper_is_not_mistaken(
     chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(structure, "KEYS_KEPT", 1)
+    monkeypatch.setattr(json_index, "KEYS_KEPT", 1)
     value = {
         "a": {"wanted": 1},
         "b": "wanted",
@@ -148,7 +148,7 @@ def test_nesting_of_any_depth_needs_no_stack() -> None:
 def test_lines_are_found_across_chunks(text: str, piece: int, first: int, number: int) -> None:
     raw = text.encode()
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lines, "CHUNK", 4)
+        patch.setattr(line_index, "CHUNK", 4)
         index = index_lines(raw[at : at + piece] for at in range(0, len(raw), piece))
         source = MemorySource(raw)
         expected = raw.split(b"\n")[: index.count]

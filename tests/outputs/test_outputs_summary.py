@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as some
 from test_outputs_convert import json_values
 
+from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import FileContent, Structured, Text
-from reyn_jupyter.outputs.deliver import deliver
-from reyn_jupyter.outputs.memory import MemoryBlobStore
+from reyn_jupyter.outputs.delivery import deliver
 from reyn_jupyter.outputs.policy import OutputPolicy
 from reyn_jupyter.outputs.summary import summarize
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import reyn_jupyter as reyn
+from reyn_jupyter.models.base import Request, ToolCall
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.models.seam import Request, ToolCall
 
 
 def invoke(name: str, **args: Any) -> ToolCall:

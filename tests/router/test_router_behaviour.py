@@ -11,8 +11,8 @@ from router_support import invoke, results, session
 
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
 from reyn_jupyter.catalog.names import WRAPPERS
+from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.models.seam import ModelError
 
 OFF = {"action_retrieval": {"embedding_class": None}}  # nobody embeds ten thousand actions meanwhile
 OBJECT = {"type": "object", "properties": {}, "additionalProperties": False}

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from router_support import invoke, results, session, valid_history
 
+from reyn_jupyter.models.base import ModelError, Response, Usage
 from reyn_jupyter.models.scripted import call, raw_call
-from reyn_jupyter.models.seam import ModelError, Response, Usage
 
 
 def test_list_invoke_answer(workspace: Path) -> None:

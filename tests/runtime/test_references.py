@@ -10,11 +10,11 @@ import pytest
 from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import Workspace
+from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.outputs.convert import to_content
-from reyn_jupyter.outputs.memory import MemoryBlobStore
-from reyn_jupyter.runtime.errors import ActionError
-from reyn_jupyter.runtime.references import at_pointer, check, open_references
+from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.reference_resolver import at_pointer, check, open_references
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 from reyn_jupyter.support.secrets import Redactor
 

@@ -9,7 +9,7 @@ from typing import Any
 from catalog.catalog_samples import schema, skill_category
 
 from reyn_jupyter.catalog.action import Entry
-from reyn_jupyter.catalog.search import Found
+from reyn_jupyter.catalog.search_results import Found
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
 from reyn_jupyter.runtime.engine import Engine

@@ -15,11 +15,11 @@ from search.action_indexes import ENGINE, LITTLE, LOCAL, built, configured, foun
 from search.embedding_server import EmbeddingServer, Failure
 
 from reyn_jupyter.catalog.action import Entry
-from reyn_jupyter.catalog.search import Found
-from reyn_jupyter.models.seam import ModelError
+from reyn_jupyter.catalog.search_results import Found
+from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
+from reyn_jupyter.search.active_class import EmbeddingClassError
 from reyn_jupyter.search.database import NAME
-from reyn_jupyter.search.in_force import EmbeddingClassError
 
 # The background
 

@@ -6,7 +6,7 @@ from catalog.catalog_samples import schema, skill_category
 from search.action_indexes import LITTLE, WORDS, built, found
 
 from reyn_jupyter.catalog.action import Entry
-from reyn_jupyter.catalog.search import Found, search_answer
+from reyn_jupyter.catalog.search_results import Found, search_answer
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 

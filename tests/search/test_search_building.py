@@ -20,12 +20,12 @@ from support.waiting import awaited
 
 from reyn_jupyter.runtime.engine import Engine, publisher
 from reyn_jupyter.runtime.pump import Interrupted
-from reyn_jupyter.search.building import FIRST_BATCH, LOCAL_BATCH, build, holder, store_key
-from reyn_jupyter.search.database import StoreError
-from reyn_jupyter.search.embedders.serving import LocalEmbedder
-from reyn_jupyter.search.progress import BusyError, Holder, Progress
-from reyn_jupyter.search.records import Record
-from reyn_jupyter.search.store import VectorStore
+from reyn_jupyter.search.action_records import Record
+from reyn_jupyter.search.build_progress import BuildProgress, BusyError, Holder
+from reyn_jupyter.search.database import IndexStoreError
+from reyn_jupyter.search.embedders.local import LocalEmbedder
+from reyn_jupyter.search.index_builder import FIRST_BATCH, LOCAL_BATCH, build, holder, store_key
+from reyn_jupyter.search.vector_store import VectorStore
 
 
 class Paced:
@@ -58,7 +58,7 @@ def records(count: int) -> dict[str, Record]:
 
 
 async def test_only_what_is_missing_is_embedded_in_batches_with_progress(tmp_path: Path) -> None:
-    store, paced, told = VectorStore(tmp_path), Paced(), list[Progress]()
+    store, paced, told = VectorStore(tmp_path), Paced(), list[BuildProgress]()
     assert await build(store, embedder(paced), records(20)) == 20
     first = len(paced.texts)
     assert await build(store, embedder(paced), records(50), tell=told.append) == 30
@@ -72,7 +72,7 @@ async def test_only_what_is_missing_is_embedded_in_batches_with_progress(tmp_pat
 
 async def test_an_interrupt_keeps_what_was_built_and_the_next_build_goes_on(tmp_path: Path) -> None:
     store, paced = VectorStore(tmp_path), Paced(0.1)
-    told: list[Progress] = []
+    told: list[BuildProgress] = []
     task = asyncio.create_task(build(store, embedder(paced), records(400), tell=told.append))
     await awaited(lambda: told and told[-1].done)
     task.cancel()
@@ -97,7 +97,7 @@ def test_an_interrupt_of_the_person_ends_a_build_and_keeps_what_there_was(tmp_pa
     seen: list[int] = []
 
     def hear(event: object) -> None:
-        if isinstance(event, Progress) and event.done and not seen:
+        if isinstance(event, BuildProgress) and event.done and not seen:
             seen.append(event.done)
             os.kill(os.getpid(), signal.SIGINT)
 
@@ -112,10 +112,10 @@ BUILDS = """
     import asyncio, sys, time
     from pathlib import Path
     import numpy as np
-    from reyn_jupyter.search.building import build
-    from reyn_jupyter.search.embedders.serving import LocalEmbedder
-    from reyn_jupyter.search.records import Record
-    from reyn_jupyter.search.store import VectorStore
+    from reyn_jupyter.search.index_builder import build
+    from reyn_jupyter.search.embedders.local import LocalEmbedder
+    from reyn_jupyter.search.action_records import Record
+    from reyn_jupyter.search.vector_store import VectorStore
 
     class Paced:
         key, dimension = "paced", 16
@@ -179,9 +179,9 @@ async def test_a_second_builder_is_told_who_builds_and_waits_or_goes_on_without(
     gate = tmp_path / "go-on"
     process = builder(tmp_path, 200, 0.0, gate)
     line_with(process, lambda line: done(line) > 0)
-    store, told = VectorStore(tmp_path), list[Progress]()
+    store, told = VectorStore(tmp_path), list[BuildProgress]()
 
-    def hear(progress: Progress) -> None:
+    def hear(progress: BuildProgress) -> None:
         told.append(progress)
         gate.touch()
 
@@ -227,7 +227,7 @@ async def test_a_disk_that_fills_up_ends_the_build_and_keeps_what_there_was(smal
 
     wide = Wide()
     store = VectorStore(small_disk)
-    with pytest.raises(StoreError, match=r"full|space|I/O") as caught:
+    with pytest.raises(IndexStoreError, match=r"full|space|I/O") as caught:
         await build(store, LocalEmbedder("wide", 384, lambda: wide, None), records(2_000))
     assert caught.value.hint
     store.close()
@@ -243,7 +243,7 @@ async def test_in_a_folder_that_is_read_only_what_is_there_serves(small_disk: Pa
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     held = VectorStore(state)
     assert len(held.known(store_key(embedder(Paced())), records(10))) == 10
-    with pytest.raises(StoreError) as caught:
+    with pytest.raises(IndexStoreError) as caught:
         await build(held, embedder(Paced()), records(20))
     assert "writable" in caught.value.hint
 

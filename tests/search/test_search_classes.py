@@ -12,9 +12,9 @@ import pytest
 from support.waiting import PATIENCE
 
 from reyn_jupyter.config import Settings
-from reyn_jupyter.search.embedders.classes import Machine, Resolved, resolve
-from reyn_jupyter.search.embedders.protocol import Embedder
-from reyn_jupyter.search.embedders.serving import MUCH, LocalEmbedder
+from reyn_jupyter.search.embedders.embedder import Embedder
+from reyn_jupyter.search.embedders.embedding_classes import Machine, Resolved, resolve
+from reyn_jupyter.search.embedders.local import MUCH, LocalEmbedder
 
 HERE, LIGHT, NOTHING = Machine(True, True), Machine(False, True), Machine(False, False)
 
@@ -198,7 +198,7 @@ def test_the_threads_of_the_persons_own_products_come_back() -> None:
     program = (
         "import numpy\n"
         "from threadpoolctl import threadpool_info\n"
-        "from reyn_jupyter.search.embedders.blas import one_thread\n"
+        "from reyn_jupyter.search.embedders.local import one_thread\n"
         "def threads():\n"
         "    return [each['num_threads'] for each in threadpool_info() if each['user_api'] == 'blas']\n"
         "before = threads()\n"

@@ -10,10 +10,10 @@ from benchmarks import _retrieval_words as words_of_sets
 from benchmarks._retrieval_catalogs import default_set
 from benchmarks._retrieval_sets import NAMES, LabelledSet, Remembering, load
 
-from reyn_jupyter.search import build, common_words
+from reyn_jupyter.search import build, term_weights
+from reyn_jupyter.search.action_records import Record
 from reyn_jupyter.search.embedders.packaged import weights_folder
 from reyn_jupyter.search.index import Index
-from reyn_jupyter.search.records import Record
 
 # What a server for music might bring: ten actions of one subject, which are all alike.
 MUSIC = [
@@ -122,13 +122,13 @@ def test_a_request_whose_words_are_all_unknown_can_still_be_an_answer() -> None:
 
 def test_the_table_of_common_words_is_what_the_public_sets_give() -> None:
     records = [record for name in NAMES for record in load(name).records]
-    assert len(records) == common_words.ACTIONS
-    assert words_of_sets.counted(records) == common_words.COMMON
+    assert len(records) == term_weights.ACTIONS
+    assert words_of_sets.counted(records) == term_weights.COMMON
 
 
 def test_telling_is_at_most_one_and_falls_with_how_common_a_word_is() -> None:
     told = [
-        common_words.tells(common_words.COMMON[power].split()[0]) for power in sorted(common_words.COMMON)
+        term_weights.tells(term_weights.COMMON[power].split()[0]) for power in sorted(term_weights.COMMON)
     ]
     assert told == sorted(told, reverse=True)
-    assert all(0 < each < 1 for each in told) and common_words.tells("zebra") == 1
+    assert all(0 < each < 1 for each in told) and term_weights.tells("zebra") == 1

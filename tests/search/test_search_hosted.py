@@ -12,7 +12,7 @@ import pytest
 from search.embedding_server import DIMENSION, EmbeddingServer, Failure, Raw, Reply, Slow, answer
 from support.waiting import awaited
 
-from reyn_jupyter.models.seam import ModelError
+from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.search.embedders.hosted import BATCH, HostedEmbedder
 
 KEY = "sk-abcdefghijklmnopqrstuvwxyz123456"

@@ -12,10 +12,10 @@ from search.action_indexes import LITTLE, LOCAL, WORDS, built, found, names, run
 from reyn_jupyter.catalog.action import Entry
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
-from reyn_jupyter.search.building import build
+from reyn_jupyter.search.action_records import Record
 from reyn_jupyter.search.database import NAME
-from reyn_jupyter.search.embedders.serving import LocalEmbedder
-from reyn_jupyter.search.records import Record
+from reyn_jupyter.search.embedders.local import LocalEmbedder
+from reyn_jupyter.search.index_builder import build
 
 ODD = CatalogSnapshot.build(
     [skill_category()],

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from reyn_jupyter.search import build
+from reyn_jupyter.search.embedders.embedder import MINI, Embedder, EmbedderError
 from reyn_jupyter.search.embedders.packaged import KEY, PackagedMiniLM, weights_folder
-from reyn_jupyter.search.embedders.protocol import MINI, Embedder, EmbedderError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reyn_jupyter.search.action_records import Record, RecordError
 from reyn_jupyter.search.index import Index
-from reyn_jupyter.search.records import Record, RecordError
 
 
 @pytest.mark.parametrize(

@@ -21,11 +21,11 @@ from search.action_indexes import LITTLE, LOCAL, built, found, names, run
 from reyn_jupyter.catalog.action import Entry
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
-from reyn_jupyter.search.building import build, store_key
 from reyn_jupyter.search.coverage import Covering
-from reyn_jupyter.search.embedders.serving import LocalEmbedder
-from reyn_jupyter.search.index import Answer
-from reyn_jupyter.search.store import VectorStore
+from reyn_jupyter.search.embedders.local import LocalEmbedder
+from reyn_jupyter.search.index import SearchAnswer
+from reyn_jupyter.search.index_builder import build, store_key
+from reyn_jupyter.search.vector_store import VectorStore
 
 WORDS = ["read", "write", "file", "sales", "region", "translate", "letter", "weather", "forecast", "amount"]
 
@@ -53,7 +53,7 @@ def snapshot(entries: dict[str, str]) -> CatalogSnapshot:
     return CatalogSnapshot.build([skill_category()], {"skill": made})
 
 
-def answers(store: VectorStore, of: CatalogSnapshot, queries: Sequence[str]) -> list[Answer]:
+def answers(store: VectorStore, of: CatalogSnapshot, queries: Sequence[str]) -> list[SearchAnswer]:
     covering = Covering(lambda: store, lambda error: pytest.fail(str(error)))
     index = covering.index(covering.bring(of, store_key(EMBEDDER)), EMBEDDER)
     return [index.answer(query) for query in queries]
@@ -73,7 +73,7 @@ def test_an_index_opened_again_answers_as_the_one_that_was_built(
     queries: list[str],
 ) -> None:
     monkeypatch.setattr("reyn_jupyter.search.coverage.MAPPED", mapped)
-    monkeypatch.setattr("reyn_jupyter.search.store._SPARSE", sparse)
+    monkeypatch.setattr("reyn_jupyter.search.vector_store._SPARSE", sparse)
     with tempfile.TemporaryDirectory() as folder:
         store = VectorStore(Path(folder))
         for entries in (some, others):  # what is left of the first stays in the file
@@ -102,7 +102,7 @@ def test_reading_from_end_to_end_finds_what_looking_up_does(
     wanted = [*digests[::2], f"{9_999:064x}"]
     found = []
     for sparse in (10**9, 0):
-        monkeypatch.setattr("reyn_jupyter.search.store._SPARSE", sparse)
+        monkeypatch.setattr("reyn_jupyter.search.vector_store._SPARSE", sparse)
         pieces = list(store.read("one", wanted))
         found.append(
             {name: tuple(row) for part, held in pieces for name, row in zip(part, held.tolist(), strict=True)}

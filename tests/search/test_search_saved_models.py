@@ -14,10 +14,10 @@ from search.action_indexes import LITTLE, configured, found, run
 
 from reyn_jupyter.config import Settings
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
-from reyn_jupyter.search.embedders.classes import Machine, resolve
+from reyn_jupyter.search.embedders.embedder import MINI
+from reyn_jupyter.search.embedders.embedding_classes import Machine, resolve
 from reyn_jupyter.search.embedders.identity import folder_of, key_of
 from reyn_jupyter.search.embedders.packaged import KEY, weights_folder
-from reyn_jupyter.search.embedders.protocol import MINI
 
 WEIGHTS = "model.safetensors"
 COMMITS = ("a" * 40, "b" * 40)

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reyn_jupyter.search.action_records import Record
 from reyn_jupyter.search.index import Index
-from reyn_jupyter.search.records import Record
 from reyn_jupyter.search.spelling import ALIKE, BEGINNING, MOST, SHORTEST, Spelling, one_letter_off
 from reyn_jupyter.search.tokens import stem
 

@@ -16,8 +16,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reyn_jupyter.search.database import FORMAT, NAME, StoreError
-from reyn_jupyter.search.store import VectorStore
+from reyn_jupyter.search.database import FORMAT, NAME, IndexStoreError
+from reyn_jupyter.search.vector_store import VectorStore
 
 
 def digest(text: object) -> str:
@@ -78,10 +78,10 @@ def test_no_text_is_kept(tmp_path: Path) -> None:
 
 def test_another_number_of_dimensions_is_refused_and_nothing_of_the_batch_is_kept(store: VectorStore) -> None:
     store.add("model", batch(1))
-    with pytest.raises(StoreError, match="vectors of 4 numbers, and those kept before have 8") as caught:
+    with pytest.raises(IndexStoreError, match="vectors of 4 numbers, and those kept before have 8") as caught:
         store.add("model", batch(2, dimension=4))
     assert "clear" in caught.value.hint
-    with pytest.raises(StoreError):
+    with pytest.raises(IndexStoreError):
         store.add("model", {**batch(3), **batch(4, dimension=4)})
     assert store.counts() == {"model": 1}
 
@@ -96,7 +96,7 @@ def test_the_vectors_of_other_keys_go_when_a_build_is_complete(store: VectorStor
 def test_vectors_of_texts_that_are_gone_stay_for_a_while_and_not_for_ever(
     store: VectorStore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reyn_jupyter.search.store._SPARE", 4)
+    monkeypatch.setattr("reyn_jupyter.search.vector_store._SPARE", 4)
     store.add("model", batch(*range(6)))
     store.keep_only("model", {digest(0)})
     assert store.counts() == {"model": 6}
@@ -168,7 +168,7 @@ def test_damage_that_shows_late_is_told_once_and_then_made_good(tmp_path: Path) 
     for file in (f"{NAME}-wal", f"{NAME}-shm"):
         (tmp_path / file).unlink(missing_ok=True)
     store = VectorStore(tmp_path)
-    with pytest.raises(StoreError, match="was damaged"):
+    with pytest.raises(IndexStoreError, match="was damaged"):
         store.known("model", map(digest, range(600)))
     store.add("model", batch(1))
     assert store.counts() == {"model": 1}
@@ -179,7 +179,7 @@ def test_the_database_of_another_program_is_left_alone(tmp_path: Path) -> None:
     other.execute("CREATE TABLE theirs (x)")
     other.commit()
     before = (tmp_path / NAME).read_bytes()
-    with pytest.raises(StoreError, match="another program"):
+    with pytest.raises(IndexStoreError, match="another program"):
         VectorStore(tmp_path).add("model", batch(1))
     assert (tmp_path / NAME).read_bytes() == before
     other.close()
@@ -190,14 +190,14 @@ def test_a_newer_format_is_refused_and_says_what_to_do(tmp_path: Path) -> None:
     other = sqlite3.connect(tmp_path / NAME)
     other.execute(f"PRAGMA user_version = {FORMAT.version + 1}")
     other.close()
-    with pytest.raises(StoreError, match=f"newer reyn-jupyter .format {FORMAT.version + 1}") as caught:
+    with pytest.raises(IndexStoreError, match=f"newer reyn-jupyter .format {FORMAT.version + 1}") as caught:
         VectorStore(tmp_path).counts()
     assert "Update reyn-jupyter" in caught.value.hint
 
 
 def test_a_folder_that_may_not_be_written_is_told(tmp_path: Path) -> None:
     (tmp_path / "state").write_text("a file where the folder should be")
-    with pytest.raises(StoreError, match="state") as caught:
+    with pytest.raises(IndexStoreError, match="state") as caught:
         VectorStore(tmp_path / "state").add("model", batch(1))
     assert caught.value.hint
 
@@ -208,7 +208,7 @@ WRITES = """
     import sys
     from pathlib import Path
     import numpy as np
-    from reyn_jupyter.search.store import VectorStore
+    from reyn_jupyter.search.vector_store import VectorStore
     import hashlib
 
     store, number = VectorStore(Path(sys.argv[1])), int(sys.argv[2])

@@ -19,14 +19,14 @@ from search.action_indexes import ENGINE, LITTLE, LOCAL, built, configured, foun
 from search.embedding_server import EmbeddingServer
 
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
-from reyn_jupyter.search.building import LOCK, build
+from reyn_jupyter.search.action_records import Record, RecordError
 from reyn_jupyter.search.coverage import Covering
 from reyn_jupyter.search.database import NAME
-from reyn_jupyter.search.embedders.serving import LocalEmbedder
+from reyn_jupyter.search.embedders.local import LocalEmbedder
+from reyn_jupyter.search.embedding_texts import LONGEST, texts_of
 from reyn_jupyter.search.index import Index
-from reyn_jupyter.search.records import Record, RecordError
-from reyn_jupyter.search.store import VectorStore
-from reyn_jupyter.search.views import LONGEST, texts_of
+from reyn_jupyter.search.index_builder import LOCK, build
+from reyn_jupyter.search.vector_store import VectorStore
 
 
 class Letters:

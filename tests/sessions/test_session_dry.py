@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 import reyn_jupyter as reyn
+from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.models.scripted import ScriptedModel
-from reyn_jupyter.models.seam import ModelError
 
 PRICED = "openai/gpt-4o-mini"
 

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 import reyn_jupyter as reyn
-from reyn_jupyter.search.in_force import EmbeddingClassError
-from reyn_jupyter.search.progress import Progress
+from reyn_jupyter.search.active_class import EmbeddingClassError
+from reyn_jupyter.search.build_progress import BuildProgress
 
 OFF = {"action_retrieval": {"embedding_class": None}}
 INDEX = Path(".reyn") / "state" / "actions.sqlite"
@@ -71,7 +71,7 @@ def test_a_function_that_was_registered_just_now_is_found(workspace: Path) -> No
 def test_building_reports_its_progress_and_says_what_it_did(workspace: Path) -> None:
     session, told = reyn.Session(workspace), list[Any]()
     card = session.build_embeddings(on_event=told.append)
-    progress = [event for event in told if isinstance(event, Progress)]
+    progress = [event for event in told if isinstance(event, BuildProgress)]
     assert progress[-1].done == progress[-1].total == card.data["added"] == card.data["vectors"]
     assert session.build_embeddings().data["added"] == 0
 

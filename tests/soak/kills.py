@@ -27,9 +27,9 @@ from evaluation_support import scenario, suite
 from study_support import BASE, BEST, ByVariant
 
 from reyn_jupyter.evaluation.checks import find_check
-from reyn_jupyter.evaluation.progress import Progress
+from reyn_jupyter.evaluation.run.progress import Progress
 from reyn_jupyter.evaluation.study import Study
-from reyn_jupyter.evaluation.trial_run import code_version
+from reyn_jupyter.evaluation.trial.code_version import code_version
 
 MOMENTS = ("before", "trial", "events", "commit", "after", "progress")
 COUNT = 12  # scenarios; two variants, two repeats

@@ -28,7 +28,7 @@ sys.modules["fcntl"] = None
 from IPython.core.interactiveshell import InteractiveShell
 
 import reyn_jupyter
-from reyn_jupyter.guard.state import StateFolder
+from reyn_jupyter.guard.state_folder import StateFolder
 
 shell = InteractiveShell.instance()
 shell.run_line_magic("load_ext", "reyn_jupyter")

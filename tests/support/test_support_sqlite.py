@@ -48,14 +48,14 @@ def test_a_writer_waits_for_another_one_as_long_as_it_was_told(tmp_path: Path) -
 OPENED = {
     "index": """
 import numpy as np
-from reyn_jupyter.search.store import VectorStore
+from reyn_jupyter.search.vector_store import VectorStore
 
 store = VectorStore(folder)
 store.add("model", {"00" * 32: np.array([1.0, 0.0], np.float32)})
 print(store.counts())
 """,
     "study": """
-from reyn_jupyter.evaluation.store import Store
+from reyn_jupyter.evaluation.store.store import Store
 
 store = Store(folder / "study.sqlite")
 print("open")

@@ -2,8 +2,8 @@
 
 Invariant: a verdict follows from the stored trial alone, so that a study is graded again without a model call.
 
->>> from reyn_jupyter.evaluation.scenario import Scenario
->>> from reyn_jupyter.evaluation.trial import Trial
+>>> from reyn_jupyter.evaluation.plan.scenario import Scenario
+>>> from reyn_jupyter.evaluation.trial.trial import Trial
 >>> trial = Trial(key="k", scenario="s", variant="v", repeat=0, code="1", source="scripted")
 >>> find_check("first_call_is").grade(trial, Scenario(id="s", family="f", prompts={"natural": "Hi"})).kind
 'fail'
@@ -11,7 +11,7 @@ Invariant: a verdict follows from the stored trial alone, so that a study is gra
 
 from __future__ import annotations
 
-from reyn_jupyter.evaluation.checks import actions, conduct, discovery, effort, names, result
+from reyn_jupyter.evaluation.checks import actions, conduct, cost, discovery, names, outcome
 from reyn_jupyter.evaluation.checks.registry import (
     CHECKS,
     Grade,
@@ -30,12 +30,12 @@ __all__ = [
     "actions",
     "check",
     "conduct",
+    "cost",
     "discovery",
-    "effort",
     "find_check",
     "forget",
     "is_broken",
     "is_missing",
     "names",
-    "result",
+    "outcome",
 ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import posixpath
 
 from reyn_jupyter.evaluation.checks.actions import right_action
-from reyn_jupyter.evaluation.checks.reading import (
+from reyn_jupyter.evaluation.checks.call_predicates import (
     MOST_SAID,
     accepted_calls,
     chosen,
@@ -21,11 +21,11 @@ from reyn_jupyter.evaluation.checks.reading import (
     together,
 )
 from reyn_jupyter.evaluation.checks.registry import check
-from reyn_jupyter.evaluation.checks.wording import missing_words
-from reyn_jupyter.evaluation.matching import serve
-from reyn_jupyter.evaluation.scenario import AcceptedCall, Scenario
-from reyn_jupyter.evaluation.trial import CallFact, Trial
-from reyn_jupyter.evaluation.verdict import Verdict, failed, not_applicable, passed
+from reyn_jupyter.evaluation.checks.text_match import missing_words
+from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
+from reyn_jupyter.evaluation.plan.call_matching import serve
+from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Scenario
+from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
 
 EDIT, WRITE = "file__edit", "file__write"
 

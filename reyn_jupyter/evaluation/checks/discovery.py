@@ -6,7 +6,7 @@ written after its answer was there.
 
 from __future__ import annotations
 
-from reyn_jupyter.evaluation.checks.reading import (
+from reyn_jupyter.evaluation.checks.call_predicates import (
     DESCRIBE,
     LIST,
     is_attempt,
@@ -16,9 +16,9 @@ from reyn_jupyter.evaluation.checks.reading import (
     seen_before,
 )
 from reyn_jupyter.evaluation.checks.registry import check
-from reyn_jupyter.evaluation.scenario import Scenario
-from reyn_jupyter.evaluation.trial import CallFact, Trial
-from reyn_jupyter.evaluation.verdict import Verdict, failed, not_applicable, number, passed
+from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, number, passed
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
 
 _FLAT = "every action was its own tool; there was nothing to list"
 

@@ -7,11 +7,11 @@ names of actions.
 
 from __future__ import annotations
 
-from reyn_jupyter.evaluation.checks.reading import DESCRIBE, is_attempt, is_gated, said
+from reyn_jupyter.evaluation.checks.call_predicates import DESCRIBE, is_attempt, is_gated, said
 from reyn_jupyter.evaluation.checks.registry import check
-from reyn_jupyter.evaluation.scenario import Scenario
-from reyn_jupyter.evaluation.trial import CallFact, Trial
-from reyn_jupyter.evaluation.verdict import Verdict, failed, not_applicable, passed
+from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
 
 _KINDS = {
     "malformed": "malformed",

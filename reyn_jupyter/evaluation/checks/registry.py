@@ -18,9 +18,9 @@ from collections.abc import Callable, Mapping
 from types import CodeType, MappingProxyType
 from typing import Any, Literal, overload
 
-from reyn_jupyter.evaluation.scenario import Scenario
-from reyn_jupyter.evaluation.trial import Trial
-from reyn_jupyter.evaluation.verdict import Check, Verdict, failed, not_applicable, number, passed
+from reyn_jupyter.evaluation.checks.verdict import Check, Verdict, failed, not_applicable, number, passed
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.support.user_errors import UserError
 
 # What a function may give: a verdict, or a plain answer that stands for one.

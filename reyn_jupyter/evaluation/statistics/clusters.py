@@ -10,7 +10,7 @@ import math
 import numpy as np
 
 from reyn_jupyter.evaluation.statistics.arms import Arm, Clusters, clusters_of
-from reyn_jupyter.evaluation.statistics.limits import spread
+from reyn_jupyter.evaluation.statistics.intervals import spread
 
 
 def icc(arm: Arm) -> float | None:

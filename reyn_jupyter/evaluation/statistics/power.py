@@ -2,6 +2,16 @@
 
 Invariant: whatever is assumed is said, in `Plan.assumptions`. One pair a scenario is planned exactly, by adding up the
 outcomes of McNemar's exact test; repeats by simulating the sign-flip test over scenarios, and large ones by the t test.
+
+How often the sign-flip test finds a difference, by simulation.
+
+Invariant: the same study is drawn again for the same arguments, so that a plan is reproducible, and a larger one
+contains the smaller one. The t test promises too much here: of few scenarios with few repeats there are few sign
+patterns, and below six of them no p reaches .05.
+
+What a number of scenarios can find, the other way round than a plan.
+
+Invariant: it assumes what a plan assumes, so that the two agree.
 """
 
 from __future__ import annotations
@@ -9,13 +19,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from reyn_jupyter.evaluation.statistics.arms import counted
-from reyn_jupyter.evaluation.statistics.libraries import library
-from reyn_jupyter.evaluation.statistics.limits import normal_quantile, rate_limits, t_quantile
-from reyn_jupyter.evaluation.statistics.signflip_power import MOST_PAIRS, STUDIES, sign_flip_power
+from reyn_jupyter.evaluation.statistics.intervals import normal_quantile, rate_limits, t_quantile
+from reyn_jupyter.evaluation.statistics.scipy_import import library
+
+if TYPE_CHECKING:
+    from reyn_jupyter.evaluation.statistics.arms import Floats
+
 
 TYPICAL_ICC = 0.4  # of verdicts in tau-bench airline, 50 tasks with 4 trials of gpt-4o each
 MOST = 100_000
@@ -279,3 +294,124 @@ def _share(value: float, name: str) -> None:
 def _inside(value: float, name: str) -> None:
     if not 0 < value < 1:
         raise ValueError(f"the {name} is {value!r}; it must lie between 0 and 1, without the ends")
+
+
+STUDIES = 2_000  # the chance is known to within a point (one standard error)
+MOST_PAIRS = 1_000  # of one study; beyond it the t test is as good, and a simulation slow
+
+
+def sign_flip_power(
+    scenarios: int, repeats: int, shares: tuple[float, float], icc: float, alpha: float = 0.05
+) -> float:
+    """The chance that the exact two-sided sign-flip test over scenarios has p ≤ alpha.
+
+    Of each scenario's pairs some are won and some lost, with chances that differ by scenario so that the differences of
+    two pairs of one scenario correlate by `icc` (Dirichlet-multinomial).
+
+    Args:
+        scenarios: how many.
+        repeats: pairs of each.
+        shares: of pairs that b wins, and that it loses; together at most 1.
+        icc: 0 to 1.
+        alpha: the level of the test.
+
+    Returns:
+        The share of 2,000 simulated studies.
+
+    Example:
+        >>> sign_flip_power(5, 3, (0.9, 0.0), 0.4)
+        0.0
+    """
+    gaps = draw_gaps(scenarios, repeats, shares, icc)
+    return float((p_values(np.abs(gaps), np.abs(gaps.sum(axis=0)), repeats) <= alpha + 1e-9).mean())
+
+
+def draw_gaps(scenarios: int, repeats: int, shares: tuple[float, float], icc: float) -> Floats:
+    """Pairs that b wins less those that it loses, of shape (scenarios, studies). The arguments are those of
+    `sign_flip_power`."""
+    return _drawn(1 << (scenarios - 1).bit_length(), repeats, shares, icc)[:scenarios]
+
+
+@lru_cache(maxsize=4)  # a plan asks for many sizes of the same study
+def _drawn(scenarios: int, repeats: int, shares: tuple[float, float], icc: float) -> Floats:
+    parts = np.array([*shares, max(0.0, 1 - sum(shares))])
+    mixing, drawing = np.random.default_rng(1), np.random.default_rng(2)
+    size = (scenarios, STUDIES)
+    if icc >= 1:  # every pair of a scenario is alike
+        counts = repeats * drawing.multinomial(1, parts, size=size)
+    elif icc <= 0:
+        counts = drawing.multinomial(repeats, parts, size=size)
+    else:
+        weights = mixing.standard_gamma(parts * (1 - icc) / icc, size=(*size, 3)) + 1e-300 * (parts > 0)
+        counts = drawing.multinomial(repeats, weights / weights.sum(axis=-1, keepdims=True))
+    gaps: Floats = (counts[..., 0] - counts[..., 1]).astype(np.float64)
+    return gaps
+
+
+def p_values(moved: Floats, seen: Floats, repeats: int) -> Floats:
+    """The exact p of every study: how its signed sum is distributed follows from its characteristic function.
+
+    Args:
+        moved: how far the pairs of each scenario are apart, without the sign, shape (scenarios, studies).
+        seen: the sum of the signed gaps of each study, without its sign, shape (studies,).
+        repeats: pairs of each scenario.
+
+    Returns:
+        What `signflip.sign_flip_counts` gives for each study.
+    """
+    span = len(moved) * repeats
+    points = 1 << (2 * span).bit_length()  # more than there are sums, and quick to transform
+    angles = 2 * np.pi * np.arange(points // 2 + 1) / points
+    sizes = np.arange(1, repeats + 1)
+    counts = np.stack([(moved == size).sum(axis=0, dtype=np.float64) for size in sizes], axis=1)
+    waves = np.cos(np.outer(sizes, angles))
+    size = np.exp(counts @ np.log(np.maximum(np.abs(waves), 1e-300)))
+    signs = 1 - 2 * (counts @ (waves < 0) % 2)
+    chances = np.fft.irfft(size * signs, axis=1)[:, : span + 1]  # of sums from 0 on
+    beyond = chances[:, ::-1].cumsum(axis=1)[:, ::-1]
+    tail = beyond[np.arange(len(seen)), seen.astype(int)]
+    return np.where(seen == 0, 1.0, 2 * tail)
+
+
+def smallest_found(
+    scenarios: int,
+    *,
+    power: float = 0.8,
+    discordant: float | None = None,
+    repeats: int = 1,
+    icc: float = TYPICAL_ICC,
+    alpha: float = 0.05,
+) -> float | None:
+    """The smallest difference of two variants that so many scenarios find.
+
+    Args:
+        scenarios: how many there are.
+        power, discordant, repeats, icc, alpha: as of `plan`; where the discordant share is below a difference, that
+            difference takes its place.
+
+    Returns:
+        A difference of rates in whole points, 0 to 1; None where not even 99 points are found.
+
+    Example:
+        >>> smallest_found(187)
+        0.15
+    """
+
+    def found(points: int) -> bool:
+        gap = points / 100
+        differ = (
+            independent_arms((1 - gap) / 2, (1 + gap) / 2)[0] if discordant is None else max(gap, discordant)
+        )
+        if repeats == 1:
+            return mcnemar_power(scenarios, differ, (differ + gap) / (2 * differ), alpha) >= power
+        if scenarios * repeats > MOST_PAIRS:
+            spread = math.sqrt((differ - gap**2) * (1 + (repeats - 1) * icc) / repeats)
+            return t_power(scenarios, gap / spread, alpha) >= power
+        shares = ((differ + gap) / 2, (differ - gap) / 2)
+        return sign_flip_power(scenarios, repeats, shares, icc, alpha) >= power
+
+    below, enough = 0, 100
+    while enough - below > 1:
+        middle = (below + enough) // 2
+        below, enough = (below, middle) if found(middle) else (middle, enough)
+    return enough / 100 if enough < 100 else None

@@ -20,7 +20,7 @@ from reyn_jupyter.evaluation.statistics.arms import (
     few_clusters,
 )
 from reyn_jupyter.evaluation.statistics.clusters import icc_of, sizes_of, variance_of
-from reyn_jupyter.evaluation.statistics.limits import (
+from reyn_jupyter.evaluation.statistics.intervals import (
     bootstrap_t,
     clopper_pearson_limits,
     normal_quantile,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from reyn_jupyter.config.wording import nearest
-from reyn_jupyter.evaluation.suite import Suite, SuiteError
+from reyn_jupyter.evaluation.plan.suite import Suite, SuiteError
 
 __all__ = ["SuiteError", "check_suite", "describe_suites", "load_suite", "suite_names"]
 
@@ -42,7 +42,7 @@ def load_suite(name: str | Path) -> Suite:
         >>> load_suite("mandates").scenario("read-package-version").says
         ('2.7.1',)
     """
-    from reyn_jupyter.evaluation.suites.loading import read_suite
+    from reyn_jupyter.evaluation.suites.loader import read_suite
 
     names = suite_names()
     if str(name) in names:
@@ -68,7 +68,7 @@ def check_suite(suite: Suite, places: Mapping[str, str] | None = None) -> None:
     Raises:
         SuiteError: names the scenario, says what is wrong, and what to do.
     """
-    from reyn_jupyter.evaluation.suites.checking import check
+    from reyn_jupyter.evaluation.suites.consistency import check
 
     check(suite, places or {})
 

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from reyn_jupyter.evaluation.catalogs import Catalog
+from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.suites.labelled import ORIGIN, Actions, Case, cases
 
 SEED = 20240601

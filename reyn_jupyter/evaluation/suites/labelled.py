@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from reyn_jupyter.catalog.arguments import prepare
-from reyn_jupyter.evaluation.records import read_records
-from reyn_jupyter.evaluation.scenario import MAY_BE_LEFT_OUT
+from reyn_jupyter.evaluation.plan.scenario import MAY_BE_LEFT_OUT
+from reyn_jupyter.evaluation.plan.tool_records import read_records
 
 ORIGIN = "BFCL v4"
 _WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\d_a-zA-Z]+")

@@ -6,7 +6,6 @@ Invariant: `answer` is a pure function of a request's JSON, with the standard li
 
 from __future__ import annotations
 
-from reyn_jupyter.models.offline.model import OfflineModel
-from reyn_jupyter.models.offline.planner import answer
+from reyn_jupyter.models.offline.model import OfflineModel, answer
 
 __all__ = ["OfflineModel", "answer"]

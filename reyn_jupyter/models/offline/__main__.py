@@ -5,6 +5,6 @@ from __future__ import annotations
 import json
 import sys
 
-from reyn_jupyter.models.offline.planner import answer
+from reyn_jupyter.models.offline.model import answer
 
 json.dump(answer(json.load(sys.stdin)), sys.stdout, ensure_ascii=False)

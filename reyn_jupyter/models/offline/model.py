@@ -1,11 +1,251 @@
-"""The offline model behind the seam that every model stands behind."""
+"""What is on offer, and the answer to whatever the grammar does not understand.
+
+From a request to a message: which routine understands the prompt, what it needs next, what it answers.
+
+Invariant: `answer` is a pure function of the request. It raises nothing for any JSON, and every argument text that
+it emits is a JSON object.
+
+The offline model behind the seam that every model stands behind.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
 
-from reyn_jupyter.models.offline.planner import answer
-from reyn_jupyter.models.seam import Message, Request, Response, Tier, Usage, canonical, estimate_tokens
+from reyn_jupyter.models.base import Message, Request, Response, Tier, Usage, canonical, estimate_tokens
+from reyn_jupyter.models.offline.answers import ROWS, code, plain
+from reyn_jupyter.models.offline.lexicon import content, parts, stem
+from reyn_jupyter.models.offline.planning_context import Declined, PlanningContext, ToolRequest, ranked
+from reyn_jupyter.models.offline.prompt import Prompt, read
+from reyn_jupyter.models.offline.skills import describe, edits, files, functions, memory, tables
+from reyn_jupyter.models.offline.skills import files as search
+from reyn_jupyter.models.offline.skills.files import ABLE
+from reyn_jupyter.models.offline.transcript import Known, TranscriptCall, transcribe
+
+NEAREST = 3
+_OFFER = re.compile(
+    r"\A(?:(?:please|can you|could you|so)\s+)*(?:list|show|what|which|how many|help|name|count)\b"
+    r"|\Ahelp\b|\babilities\b"
+)
+_DRASTIC = {
+    "delete",
+    "drop",
+    "forget",
+    "remove",
+    "write",
+    "edit",
+    "install",
+    "run",
+}  # never suggested unasked
+_NOUNS = {"dataframe": "variable", "frame": "variable", "object": "variable", "tool": "", "action": "",
+          "function": "function", "memory": "memory_entry", "folder": "file", "skill": "skill"}  # fmt: skip
+
+
+def attempt_offer(desk: PlanningContext, prompt: Prompt) -> str | None:
+    """List what is on offer, of one kind or of all; None when the person does not ask for that."""
+    low = prompt.lower[:300]
+    able = ABLE.search(low) is not None
+    if not able and (not _OFFER.match(low) or len(prompt.words) > 12):
+        return None
+    categories = [found for word in prompt.words if (found := _category(desk, word))]
+    if not categories and not able:
+        return None
+    listed = desk.listing(categories[:2])
+    if re.search(r"\b(?:how many|count|number of)\b", low):
+        return f"{len(listed)} {'actions' if not categories else _noun(prompt, desk)} are on offer."
+    if not listed:
+        return "Nothing of that kind is on offer."
+    lines = [f"- {code(action.name)}: {plain(action.description)}" for action in listed[:ROWS]]
+    more = f"\n\n… and {len(listed) - ROWS} more" if len(listed) > ROWS else ""
+    return "On offer:\n\n" + "\n".join(lines) + more
+
+
+def _noun(prompt: Prompt, desk: PlanningContext) -> str:
+    """The word of the prompt that named a category."""
+    return next((word for word in prompt.words if _category(desk, word)), "actions")
+
+
+def _category(desk: PlanningContext, word: str) -> str | None:
+    single = stem(word)
+    if single in desk.categories:
+        return single
+    meant = _NOUNS.get(single)
+    if meant:
+        return desk.category(meant)
+    return next((name for name in desk.categories if parts(name) == (single,)), None)
+
+
+def outside(desk: PlanningContext, prompt: Prompt) -> str:
+    """Say that the grammar does not cover a prompt, and show the nearest actions with ready lines."""
+    listed = desk.search(prompt.text[:200]) or desk.listing(())
+    near = [action for _, action in ranked(listed, prompt.text[:400])[:NEAREST]]
+    mild = sorted(
+        listed, key=lambda action: (bool(set(parts(action.entry)) & _DRASTIC), len(action.required))
+    )
+    near += [action for action in mild if action not in near][: NEAREST - len(near)]
+    return nearest(near)
+
+
+def nearest(actions: list[Known]) -> str:
+    """The actions with ready lines to call them by hand."""
+    if not actions:
+        return ""
+    lines = "\n".join(_invoke_line(action) for action in actions)
+    return f"The nearest actions, to call by hand:\n\n```\n{lines}\n```"
+
+
+def _invoke_line(action: Known) -> str:
+    name = action.name if re.fullmatch(r"[\w.-]+", action.name) else f'"{action.name}"'
+    keys = action.required or tuple(action.parameters)[:1]
+    given = " ".join(f"{key}={'0' if _numeric(action, key) else '…'}" for key in keys)
+    return f"%reyn invoke {name} {given}".rstrip()
+
+
+def _numeric(action: Known, key: str) -> bool:
+    return action.parameters.get(key, {}).get("type") in ("number", "integer")
+
+
+def empty(prompt: Prompt) -> bool:
+    """Whether a prompt says nothing at all."""
+    return not prompt.tokens or not (content(prompt.text) or prompt.tokens)
+
+
+STEPS = 7  # model calls of one turn, the answer included (a turn has 8 by default)
+SHOWN = 10  # calls that an answer at the limit lists
+OUTCOME = 160  # characters of what failed there
+CALLED = "offline"
+
+NOTICE = "I am the offline model, not a language model"
+REMINDER = f"*{NOTICE}: rules that know a small grammar.*"
+GRAMMAR = (
+    "I understand: list, find, read, count, aggregate, describe, remember, recall, `call X with Y`, "
+    "`replace A with B in FILE`, `write TEXT to FILE`."
+)
+DECLINE = "I cannot answer that: "
+OUTSIDE = f"{NOTICE}: I cannot make out what is asked. {GRAMMAR}"
+
+Routine = Callable[[PlanningContext, Prompt], str | None]
+
+# The first routine that understands a prompt has it: those with the plainest form first.
+ROUTINES: tuple[Routine, ...] = (
+    memory.attempt_remember,
+    memory.attempt_recall,
+    edits.attempt,
+    functions.attempt_named,
+    tables.attempt,
+    search.attempt,
+    files.attempt_list,
+    describe.attempt,
+    files.attempt_read,
+    attempt_offer,
+    functions.attempt_explain,
+    files.attempt_read_named,
+    functions.attempt_described,
+)
+
+
+def answer(request: Mapping[str, Any]) -> dict[str, Any]:
+    """The assistant's message for a request.
+
+    Args:
+        request: `messages`, `tools` and `tool_choice` in the chat-completions shape; anything else is not looked at.
+
+    Returns:
+        {"role", "content", "tool_calls"}: either text, or one tool call whose arguments are JSON text.
+
+    Example:
+        >>> answer({"messages": []})["content"].startswith("I am the offline model")
+        True
+    """
+    closing = request.get("tool_choice") == "none"
+    messages = request.get("messages")
+    transcript = transcribe(_asked(messages) if closing else messages)
+    tools = _tools(request.get("tools"))
+    desk = PlanningContext(transcript, tools)
+    forced = _forced(request.get("tool_choice"))
+    if not closing and forced == "list_actions" and forced in tools and not transcript.made:
+        return _call(ToolRequest("list_actions", {}), transcript.steps)
+    try:
+        text = _plan(desk, read(transcript.text))
+    except ToolRequest as need:
+        if not closing and need.tool in tools and transcript.steps < STEPS - 1:
+            return _call(need, transcript.steps)
+        text = f"{DECLINE}{_closed(desk) if closing else _stopped(desk)}"
+    if not transcript.answered and NOTICE not in text:
+        text = f"{text}\n\n{REMINDER}"
+    return {"role": "assistant", "content": text, "tool_calls": []}
+
+
+def _plan(desk: PlanningContext, prompt: Prompt) -> str:
+    if empty(prompt):
+        return OUTSIDE
+    try:
+        for routine in ROUTINES:
+            text = routine(desk, prompt)
+            if text is not None:
+                return text
+        return f"{OUTSIDE}\n\n{outside(desk, prompt)}".rstrip()
+    except Declined as declined:
+        return f"{DECLINE}{declined}"
+
+
+def _stopped(desk: PlanningContext) -> str:
+    if not desk.tools:
+        return "no actions are offered in this step, and I answer only from their results."
+    done = ", ".join(dict.fromkeys(str(m.arguments.get("action_name", m.tool)) for m in desk.transcript.made))
+    return f"it takes more steps than I make. What I called: {done or 'nothing'}."
+
+
+def _asked(messages: object) -> object:
+    """The messages up to what the person asked and what was done: a user message after a result is the loop's."""
+    listed = messages if isinstance(messages, list) else []
+    roles = [message.get("role") if isinstance(message, dict) else None for message in listed]
+    return listed[:-1] if roles[-2:] == ["tool", "user"] else messages
+
+
+def _closed(desk: PlanningContext) -> str:
+    """What was called, and how that ended, where no more calls may be made."""
+    made = desk.transcript.made
+    if not made:
+        return "no call may be made in this step, and I answer only from results."
+    lines = [f"- {code(str(m.arguments.get('action_name', m.tool)))}: {_outcome(m)}" for m in made[-SHOWN:]]
+    left = len(made) - len(lines)
+    first = [f"- {left} earlier calls"] if left else []
+    return "the limit of model calls came first. What I called:\n\n" + "\n".join([*first, *lines])
+
+
+def _outcome(made: TranscriptCall) -> str:
+    if made.result is None:
+        return "no result"
+    if made.result.error is not None:
+        return f"failed: {plain(made.result.error[:OUTCOME])}"
+    return f"stored as {made.result.blob}" if made.result.blob else "done"
+
+
+def _call(need: ToolRequest, step: int) -> dict[str, Any]:
+    function = {"name": need.tool, "arguments": json.dumps(need.arguments, ensure_ascii=False)}
+    call = {"id": f"call_{step + 1}", "type": "function", "function": function}
+    return {"role": "assistant", "content": "", "tool_calls": [call]}
+
+
+def _tools(given: object) -> dict[str, Mapping[str, Any]]:
+    """The functions on offer by name; what has another shape is passed over."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for tool in given if isinstance(given, list) else ():
+        function = tool.get("function") if isinstance(tool, dict) else None
+        if isinstance(function, dict) and isinstance(function.get("name"), str):
+            found[function["name"]] = function
+    return found
+
+
+def _forced(choice: object) -> str | None:
+    if isinstance(choice, dict):
+        function = choice.get("function")
+        choice = function.get("name") if isinstance(function, dict) else None
+    return choice if isinstance(choice, str) else None
 
 
 class OfflineModel:
@@ -16,7 +256,7 @@ class OfflineModel:
 
     Example:
         >>> import asyncio
-        >>> from reyn_jupyter.models.seam import Message, Request
+        >>> from reyn_jupyter.models.base import Message, Request
         >>> reply = asyncio.run(OfflineModel().complete(Request("offline", (Message("user", "hello"),))))
         >>> reply.text.startswith("I am the offline model")
         True

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from reyn_jupyter.models.offline.words import stem
+from reyn_jupyter.models.offline.lexicon import stem
 
 READ = 8_000  # characters of a prompt that are looked at; the grammar needs a sentence
 

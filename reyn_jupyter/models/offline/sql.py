@@ -1,20 +1,80 @@
-# ruff: noqa: S608  (every identifier is quoted and every value a literal; the engine runs one statement, locked down)
-"""A query as SQL text in DuckDB's dialect: identifiers quoted, values as literals, one statement."""
+"""What to ask of a table: the parts of one SQL statement, each with the name that the answer gives it.
+
+A query as SQL text in DuckDB's dialect: identifiers quoted, values as literals, one statement.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from reyn_jupyter.models.offline.query import Query
-from reyn_jupyter.models.offline.table import Table, literal, quoted
+from reyn_jupyter.models.offline.filters import Condition
+from reyn_jupyter.models.offline.schema import ColumnSchema, TableSchema, literal, quoted
+
+
+@dataclass(frozen=True)
+class Output:
+    """One thing to compute or show: SQL, and the name that the answer gives it."""
+
+    sql: str
+    label: str
+
+
+@dataclass(frozen=True)
+class TableQuery:
+    """What to ask of the table.
+
+    Attributes:
+        outputs: aggregates, or the columns of rows; none for whole rows.
+        groups: what to group by.
+        conditions: which rows count.
+        order: what to order by, and whether downwards.
+        limit: how many rows of the answer.
+        extreme: only rows where this column has its greatest or smallest value.
+    """
+
+    outputs: tuple[Output, ...]
+    groups: tuple[Output, ...] = ()
+    conditions: tuple[Condition, ...] = ()
+    order: tuple[str, bool] | None = None
+    limit: int | None = None
+    extreme: Output | None = None
+
+
+def of_column(column: ColumnSchema) -> Output:
+    return Output(column.sql, column.name)
+
+
+def aggregated(function: str, measure: Output) -> Output:
+    """A function of a measure, with the words for it."""
+    if function == "count":
+        return Output(f"COUNT({measure.sql})", f"number of {measure.label}")
+    words = {"avg": "average", "sum": "total", "max": "maximum", "min": "minimum", "median": "median",
+             "stddev": "standard deviation", "var_samp": "variance"}  # fmt: skip
+    return Output(f"{function.upper()}({measure.sql})", f"{words[function]} {measure.label}")
+
+
+def period(name: str, column: ColumnSchema) -> Output:
+    """A date column cut to months, weekdays and so on."""
+    if name == "month":
+        return Output(f"strftime({column.date_sql}, '%Y-%m')", "month")
+    if name == "dayofweek":
+        return Output(f"dayname({column.date_sql})", "weekday")
+    if name == "day":
+        return Output(f"strftime({column.date_sql}, '%Y-%m-%d')", "day")
+    return Output(f"EXTRACT({name} FROM {column.date_sql})", name)
+
+
+# ruff: noqa: S608  (every identifier is quoted and every value a literal; the engine runs one statement, locked down)
+
 
 MOST_GROUPS = 200  # rows of a grouped answer
 
 
-def statement(query: Query, source: str) -> str:
+def statement(query: TableQuery, source: str) -> str:
     """The SQL of a query over a source (an alias, or a join).
 
-    >>> from reyn_jupyter.models.offline.query import Output
+    >>> from reyn_jupyter.models.offline.sql import Output
     >>> statement(Query((Output('AVG("fee")', "average fee"),)), "visits")
     'SELECT AVG("fee") AS "average fee" FROM visits'
     """
@@ -45,7 +105,7 @@ def head(alias: str, rows: int) -> str:
     return f"SELECT * FROM {alias} LIMIT {rows}"
 
 
-def values(table: Table, source: str, wanted: Sequence[str]) -> str:
+def values(table: TableSchema, source: str, wanted: Sequence[str]) -> str:
     """Which of some lower-case words are values of the table's text columns, and of which one."""
     listed = ", ".join(literal(word) for word in wanted)
     pieces = [

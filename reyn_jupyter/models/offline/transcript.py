@@ -52,7 +52,7 @@ class Known:
 
 
 @dataclass(frozen=True)
-class Result:
+class ToolOutput:
     """What a tool answered: its text, and what can be read from it."""
 
     text: str
@@ -120,12 +120,12 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Made:
+class TranscriptCall:
     """One call and its answer; the answer is None where the history has none."""
 
     tool: str
     arguments: dict[str, Any]
-    result: Result | None
+    result: ToolOutput | None
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class Transcript:
     """
 
     text: str = ""
-    made: tuple[Made, ...] = ()
+    made: tuple[TranscriptCall, ...] = ()
     steps: int = 0
     known: dict[str, Known] = field(default_factory=dict)
     answered: bool = False
@@ -158,7 +158,7 @@ def text_of(value: object) -> str:
     return ""
 
 
-def learned(tool: str, result: Result) -> Iterable[Known]:
+def learned(tool: str, result: ToolOutput) -> Iterable[Known]:
     """The actions that a listing, a search or a description shows.
 
     Names are learned from these alone: a file or a table that looks like a listing is content, not a catalog.
@@ -182,7 +182,7 @@ def transcribe(messages: object) -> Transcript:
     )
     last = max((index for index, message in enumerate(listed) if message.get("role") == "user"), default=-1)
     results = {
-        str(message.get("tool_call_id")): Result(text_of(message.get("content")))
+        str(message.get("tool_call_id")): ToolOutput(text_of(message.get("content")))
         for message in listed
         if message.get("role") == "tool"
     }
@@ -208,7 +208,7 @@ def transcribe(messages: object) -> Transcript:
     )
 
 
-def _made(messages: list[dict[str, Any]], results: dict[str, Result]) -> tuple[Made, ...]:
+def _made(messages: list[dict[str, Any]], results: dict[str, ToolOutput]) -> tuple[TranscriptCall, ...]:
     return tuple(
         made
         for message in messages
@@ -217,7 +217,7 @@ def _made(messages: list[dict[str, Any]], results: dict[str, Result]) -> tuple[M
     )
 
 
-def _calls(message: dict[str, Any], results: dict[str, Result]) -> Iterable[Made]:
+def _calls(message: dict[str, Any], results: dict[str, ToolOutput]) -> Iterable[TranscriptCall]:
     calls = message.get("tool_calls")
     for call in calls if isinstance(calls, list) else ():
         function = call.get("function") if isinstance(call, dict) else None
@@ -228,4 +228,4 @@ def _calls(message: dict[str, Any], results: dict[str, Result]) -> Iterable[Made
         except (TypeError, ValueError, RecursionError):
             arguments = None
         if isinstance(arguments, dict):
-            yield Made(function["name"], arguments, results.get(str(call.get("id"))))
+            yield TranscriptCall(function["name"], arguments, results.get(str(call.get("id"))))

@@ -9,21 +9,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from reyn_jupyter.notebook.render.as_html import to_html
-    from reyn_jupyter.notebook.render.as_text import to_text
-    from reyn_jupyter.notebook.render.display import mimebundle, view
-    from reyn_jupyter.notebook.render.formatters import register
-    from reyn_jupyter.notebook.render.model import View
+    from reyn_jupyter.notebook.render.blocks import View
+    from reyn_jupyter.notebook.render.html import to_html
+    from reyn_jupyter.notebook.render.ipython_formatters import register
+    from reyn_jupyter.notebook.render.mime import mimebundle
+    from reyn_jupyter.notebook.render.registry import view
+    from reyn_jupyter.notebook.render.text import to_text
 
 __all__ = ["View", "mimebundle", "register", "to_html", "to_text", "view"]
 
 _HOMES = {
-    "View": "model",
-    "mimebundle": "display",
-    "register": "formatters",
-    "to_html": "as_html",
-    "to_text": "as_text",
-    "view": "display",
+    "View": "blocks",
+    "mimebundle": "mime",
+    "register": "ipython_formatters",
+    "to_html": "html",
+    "to_text": "text",
+    "view": "registry",
 }
 
 

@@ -11,16 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from reyn_jupyter.notebook.render.chart_blocks import Interval, Intervals, Scatter
-from reyn_jupyter.notebook.render.model import (
+from reyn_jupyter.notebook.render.blocks import (
     Block,
     Bullets,
     Cell,
     Column,
     Fold,
     Grid,
+    Interval,
+    Intervals,
     Pair,
     Quote,
+    Scatter,
     Section,
     Span,
 )

@@ -14,9 +14,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reyn_jupyter.notebook import front_end
-from reyn_jupyter.notebook.render.html_parts import escaped
-from reyn_jupyter.notebook.render.style import style
+from reyn_jupyter.notebook import assets
+from reyn_jupyter.notebook.render.html import escaped, style
 
 _PAGE_STYLE = (
     ":root{color-scheme:light dark}"
@@ -28,7 +27,7 @@ _PAGE_STYLE = (
 
 
 @dataclass(frozen=True)
-class Entry:
+class PageEntry:
     """One object of a page.
 
     Attributes:
@@ -53,7 +52,7 @@ def request_key(operation: str, arguments: Mapping[str, Any]) -> str:
     return f"{operation} {json.dumps(arguments, ensure_ascii=False, sort_keys=True, separators=(',', ':'))}"
 
 
-def to_page(title: str, entries: Sequence[Entry], note: str = "") -> str:
+def to_page(title: str, entries: Sequence[PageEntry], note: str = "") -> str:
     """The page as HTML.
 
     Args:
@@ -63,7 +62,7 @@ def to_page(title: str, entries: Sequence[Entry], note: str = "") -> str:
     Raises:
         FileNotFoundError: the renderer is not built.
     """
-    code, style = front_end.read("page")
+    code, style = assets.read("page")
     script, sheet = _script(code), style.replace("</", "<\\/")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
@@ -81,7 +80,7 @@ def to_page(title: str, entries: Sequence[Entry], note: str = "") -> str:
     )
 
 
-def _section(entry: Entry) -> str:
+def _section(entry: PageEntry) -> str:
     data = _data({"snapshot": entry.snapshot, "answers": entry.answers})
     shown = entry.html
     for charts in (False, True):

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reyn_jupyter.notebook.render.model import Block, Cell, Column, Grid, Message, Section
-from reyn_jupyter.notebook.render.untrusted import Look
+from reyn_jupyter.notebook.render.blocks import Block, Cell, Column, Grid, Message, Section
+from reyn_jupyter.notebook.render.sanitize import Look
 
 _SHOWN = 12
 

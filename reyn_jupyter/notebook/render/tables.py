@@ -9,8 +9,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.notebook.render import figures
-from reyn_jupyter.notebook.render.model import (
+from reyn_jupyter.notebook.render import formatting
+from reyn_jupyter.notebook.render.blob import KINDS
+from reyn_jupyter.notebook.render.blocks import (
     Block,
     Cell,
     Code,
@@ -25,11 +26,10 @@ from reyn_jupyter.notebook.render.model import (
     missing_cell,
     number_cell,
 )
-from reyn_jupyter.notebook.render.stored import KINDS
-from reyn_jupyter.notebook.render.untrusted import Look
+from reyn_jupyter.notebook.render.sanitize import Look
 
 if TYPE_CHECKING:
-    from reyn_jupyter.runtime.results import Card, Table
+    from reyn_jupyter.runtime.result_objects import Card, Table
 
 ROWS = 50
 _COLUMNS = 14
@@ -73,7 +73,7 @@ def table(given: Table, look: Look) -> View:
         blocks.append(_grid(given, names, look))
     if given.note:
         blocks.append(Message(look.text(given.note, 600), "muted"))
-    facts = (figures.count(len(given.rows), "row"),) if given.rows else ()
+    facts = (formatting.count(len(given.rows), "row"),) if given.rows else ()
     return View(given.kind, title, (), facts, tuple(blocks), ".df")
 
 
@@ -113,7 +113,7 @@ def _cell(name: str, value: object, look: Look) -> Cell:
         return number_cell(_figure(name, value, look), value)
     text = look.line(value, 200)
     if name in _IDS:
-        return Cell(figures.tail(text), face="code")
+        return Cell(formatting.tail(text), face="code")
     if name == "kind" and text in KINDS:
         return Cell(KINDS[text])
     if name in _TIMES:
@@ -129,7 +129,7 @@ def _time_cell(text: str, look: Look) -> Cell:
         epoch = datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError, OSError):
         return Cell(text)
-    return number_cell(figures.moment(epoch, look.now), epoch)
+    return number_cell(formatting.moment(epoch, look.now), epoch)
 
 
 def _figure(name: str, value: int | float, look: Look) -> str:
@@ -138,13 +138,13 @@ def _figure(name: str, value: int | float, look: Look) -> str:
     if value != value:
         return "NaN"
     if meaning & _BYTES:
-        return figures.size(value)
+        return formatting.size(value)
     if meaning & _SECONDS:
-        return figures.seconds(value)
+        return formatting.seconds(value)
     if meaning & _MONEY:
-        return figures.money(value)
+        return formatting.money(value)
     if meaning & _TIMES and value > 1e8:
-        return figures.moment(value, look.now)
+        return formatting.moment(value, look.now)
     return f"{value:,}" if isinstance(value, int) and abs(value) < 10**60 else look.text(value, 80)
 
 

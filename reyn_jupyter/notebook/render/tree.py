@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.notebook.render.figures import count
-from reyn_jupyter.notebook.render.model import Node, Tree
-from reyn_jupyter.notebook.render.untrusted import Look, is_a, quoted, type_name
+from reyn_jupyter.notebook.render.blocks import Node, Tree
+from reyn_jupyter.notebook.render.formatting import count
+from reyn_jupyter.notebook.render.sanitize import Look, is_a, quoted, type_name
 
 if TYPE_CHECKING:
-    from reyn_jupyter.outputs.blob import KeyLine
+    from reyn_jupyter.outputs.blobs.blob import KeyLine
 
 CHILDREN = 30
 DEPTH = 6

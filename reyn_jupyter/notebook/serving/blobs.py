@@ -13,28 +13,33 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
-from reyn_jupyter.notebook.render import figures
-from reyn_jupyter.notebook.render.stored import KINDS, blob_title
-from reyn_jupyter.notebook.serving.operation import Asked, Message, Operation, OperationError
+from reyn_jupyter.notebook.render import formatting
+from reyn_jupyter.notebook.render.blob import KINDS, blob_title
+from reyn_jupyter.notebook.serving.operation import (
+    OperationContext,
+    OperationError,
+    ServedOperation,
+    WireMessage,
+)
+from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError
+from reyn_jupyter.outputs.blobs.manifest import BlobInfo
+from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore, borrowed, is_local
+from reyn_jupyter.outputs.blobs.read_progress import StoppedError, Watch, WatchedSource
+from reyn_jupyter.outputs.blobs.reader import BlobView
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStoreError
-from reyn_jupyter.outputs.ids import InvalidBlobIdError
-from reyn_jupyter.outputs.info import BlobInfo
-from reyn_jupyter.outputs.local import LocalBlobStore, borrowed, is_local
+from reyn_jupyter.outputs.json_index import first_byte
+from reyn_jupyter.outputs.json_tree import Indexes
 from reyn_jupyter.outputs.selectors import (
-    Bytes,
-    Grep,
-    Key,
-    LastLines,
-    Lines,
-    Pointer,
+    BytesSelector,
+    GrepSelector,
+    KeySelector,
+    LastLinesSelector,
+    LinesSelector,
+    PointerSelector,
     SelectorError,
-    Slice,
+    SliceSelector,
     parse_selector,
 )
-from reyn_jupyter.outputs.structure import first_byte
-from reyn_jupyter.outputs.tree_view import Indexes
-from reyn_jupyter.outputs.view import BlobView
-from reyn_jupyter.outputs.watched import StoppedError, Watch, WatchedSource
 from reyn_jupyter.runtime.events import ActionFinished
 
 T = TypeVar("T")
@@ -43,12 +48,12 @@ ORIGIN_SECONDS = 0.5
 BORROWED = 2  # blobs of a store elsewhere that are kept here
 
 
-class OpenBlob(Message):
+class OpenBlob(WireMessage):
     blob: str
     selector: str | None = None
 
 
-class BlobStart(Message):
+class BlobStart(WireMessage):
     """Where to begin: a row of the grid, a path in the tree, a line, a byte or a search in the text."""
 
     row: int = 0
@@ -59,7 +64,7 @@ class BlobStart(Message):
     note: str = ""
 
 
-class BlobOpened(Message):
+class BlobOpened(WireMessage):
     """`facts` and `about` are texts; `commands` are ready lines with what they are for; `value` is the Python
     expression that a path is appended to."""
 
@@ -92,7 +97,7 @@ class Reading:
         return self.view.info
 
 
-async def reading(asked: Asked, blob_id: str, work: Callable[[Reading], T], note: str) -> T:
+async def reading(asked: OperationContext, blob_id: str, work: Callable[[Reading], T], note: str) -> T:
     """What `work` makes of a blob, in a thread. `note` says in progress what is being done."""
     store, wanted = await _store(asked, blob_id)
     asked.session.parts.services.redactor.refresh()  # the environment may hold new secrets since the last run
@@ -121,7 +126,7 @@ async def reading(asked: Asked, blob_id: str, work: Callable[[Reading], T], note
         watch.stop()
 
 
-async def _store(asked: Asked, blob_id: str) -> tuple[LocalBlobStore, str]:
+async def _store(asked: OperationContext, blob_id: str) -> tuple[LocalBlobStore, str]:
     store = asked.session.parts.services.blobs
     if store is None:
         raise OperationError("This session keeps no blobs.", 'reyn.Session(store="files") keeps them.')
@@ -152,7 +157,7 @@ def _missing(blob_id: str) -> OperationError:
     )
 
 
-async def open_blob(asked: Asked, arguments: OpenBlob) -> BlobOpened:
+async def open_blob(asked: OperationContext, arguments: OpenBlob) -> BlobOpened:
     opened = await reading(
         asked, arguments.blob, lambda at: _opened(asked, at, arguments.selector), "opening"
     )
@@ -165,18 +170,20 @@ async def open_blob(asked: Asked, arguments: OpenBlob) -> BlobOpened:
     return opened.model_copy(update={"about": tuple(about)})
 
 
-def _opened(asked: Asked, at: Reading, selector: str | None) -> BlobOpened:
+def _opened(asked: OperationContext, at: Reading, selector: str | None) -> BlobOpened:
     info, look = at.info, asked.look
     facts = [KINDS.get(info.kind, info.kind)]
     if info.shape is not None:
-        facts.append(f"{figures.count(info.shape[0], 'row')} × {figures.count(info.shape[1], 'column')}")
+        facts.append(
+            f"{formatting.count(info.shape[0], 'row')} × {formatting.count(info.shape[1], 'column')}"
+        )
     elif info.entries is not None and info.kind != "json_value":
         one = {"lines": "line", "keys": "key"}.get(info.counted, "entry")
-        facts.append(figures.count(info.entries, one, info.counted))
-    facts.append(figures.size(info.size))
+        facts.append(formatting.count(info.entries, one, info.counted))
+    facts.append(formatting.size(info.size))
     if info.action:
-        facts.append(f"blob {figures.tail(info.id)}")
-    facts.append(figures.moment(info.created, time.time()))
+        facts.append(f"blob {formatting.tail(info.id)}")
+    facts.append(formatting.moment(info.created, time.time()))
     about = [
         ("id", info.id),
         *(
@@ -184,7 +191,7 @@ def _opened(asked: Asked, at: Reading, selector: str | None) -> BlobOpened:
             for label, known in (("action", info.action), ("run", info.run))
             if known
         ),
-        ("size", figures.count(info.size, "byte")),
+        ("size", formatting.count(info.size, "byte")),
         ("sha256", look.line(info.sha256, 80) or "not recorded"),
     ]
     panes, pane = _panes(at)
@@ -230,26 +237,26 @@ def _start(at: Reading, selector: str | None, panes: tuple[Pane, ...], pane: Pan
     except SelectorError as error:
         return pane, BlobStart(note=f"{error}. {error.hint}")
     match parsed:
-        case Lines(first=first):
+        case LinesSelector(first=first):
             return "text", BlobStart(line=first)
-        case LastLines(number=number):
+        case LastLinesSelector(number=number):
             return "text", BlobStart(line=max(1, at.view.lines.count - number + 1))
-        case Bytes(start=byte):
+        case BytesSelector(start=byte):
             return "text", BlobStart(byte=byte)
-        case Grep(pattern=pattern):
+        case GrepSelector(pattern=pattern):
             return "text", BlobStart(find=pattern)
-        case Slice(start=row) if "tree" in panes:
+        case SliceSelector(start=row) if "tree" in panes:
             return pane, BlobStart(row=row, path=(str(row),) if row else ())
-        case Key(key=key) if "tree" in panes:
+        case KeySelector(key=key) if "tree" in panes:
             return "tree", BlobStart(path=(key,))
-        case Pointer(tokens=tokens) if "tree" in panes:
+        case PointerSelector(tokens=tokens) if "tree" in panes:
             return "tree", BlobStart(path=tokens)
     return pane, BlobStart(
         note=f"{selector} does not fit: this blob is {KINDS.get(at.info.kind, at.info.kind)}."
     )
 
 
-def _step(asked: Asked, opened: BlobOpened) -> str:
+def _step(asked: OperationContext, opened: BlobOpened) -> str:
     """The step of the run that gave a blob, as far as it is recorded."""
     run = dict(opened.about).get("run")
     with suppress(LookupError, ValueError, OSError):
@@ -260,4 +267,4 @@ def _step(asked: Asked, opened: BlobOpened) -> str:
     return ""
 
 
-OPERATIONS = (Operation("blob.open", OpenBlob, BlobOpened, open_blob),)
+OPERATIONS = (ServedOperation("blob.open", OpenBlob, BlobOpened, open_blob),)

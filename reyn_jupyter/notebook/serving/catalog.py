@@ -15,32 +15,27 @@ from pydantic import Field
 
 from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.arguments import invalid_arguments
-from reyn_jupyter.catalog.plain import Invalid
+from reyn_jupyter.catalog.fast_schema import Invalid
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.catalog.text import encodable
 from reyn_jupyter.guard.permissions import Policy
-from reyn_jupyter.notebook.commands import invoke_command
-from reyn_jupyter.notebook.render.actions import COLUMNS, EFFECTS, action_card, action_cells
-from reyn_jupyter.notebook.render.model import (
-    Cell,
-    Commands,
-    Fold,
-    Paragraph,
-    SortedText,
-    Span,
-    Tone,
-    View,
-)
+from reyn_jupyter.notebook.invoke_line import invoke_command
+from reyn_jupyter.notebook.render.blob import result_view
+from reyn_jupyter.notebook.render.blocks import Cell, Commands, Fold, Paragraph, SortedText, Span, Tone, View
+from reyn_jupyter.notebook.render.catalog import COLUMNS, EFFECTS, action_card, action_cells
 from reyn_jupyter.notebook.render.problems import hint
-from reyn_jupyter.notebook.render.stored import result_view
-from reyn_jupyter.notebook.render.untrusted import Look
-from reyn_jupyter.notebook.serving.fields import FIELDS, ActionForm, form
-from reyn_jupyter.notebook.serving.operation import Asked, Message, Operation, OperationError
+from reyn_jupyter.notebook.render.sanitize import Look
+from reyn_jupyter.notebook.serving.forms import FIELDS, ActionForm, arguments_of, form
+from reyn_jupyter.notebook.serving.operation import (
+    OperationContext,
+    OperationError,
+    ServedOperation,
+    WireMessage,
+)
 from reyn_jupyter.notebook.serving.protocol import LiveBlob
-from reyn_jupyter.notebook.serving.typed import arguments_of
-from reyn_jupyter.runtime.results import Result
-from reyn_jupyter.sessions.rows import action_row
+from reyn_jupyter.runtime.result_objects import Result
+from reyn_jupyter.sessions.action_rows import action_row
 
 PAGE = 2_000
 _KEYS = tuple(key for key in COLUMNS if key != "score")  # nothing was searched for
@@ -49,18 +44,18 @@ _TEXT = 2_000_000  # characters in a field
 Typed = Annotated[str, Field(max_length=_TEXT)]
 
 
-class CatalogAsked(Message):
+class CatalogAsked(WireMessage):
     offset: int = Field(0, ge=0)
     limit: int = Field(PAGE, ge=1, le=PAGE)
 
 
-class CatalogCategory(Message):
+class CatalogCategory(WireMessage):
     name: str
     count: int
     sentence: str
 
 
-class CatalogColumn(Message):
+class CatalogColumn(WireMessage):
     """What the code calls a column (`key`), what people read above it, and whether it is sorted by number."""
 
     key: str
@@ -72,7 +67,7 @@ CatalogRow = tuple[SortedText, ...]
 """One action; a cell without a value in a numeric column has nothing to show, and comes last."""
 
 
-class CatalogPage(Message):
+class CatalogPage(WireMessage):
     """`tones` is the colour of each effect; a page of another `revision` belongs to another catalog."""
 
     revision: str
@@ -83,11 +78,11 @@ class CatalogPage(Message):
     rows: tuple[CatalogRow, ...]
 
 
-class ActionNamed(Message):
+class ActionNamed(WireMessage):
     name: str
 
 
-class ActionShown(Message):
+class ActionShown(WireMessage):
     """One action: what it is (`view`), and the form that calls it."""
 
     name: str
@@ -95,28 +90,28 @@ class ActionShown(Message):
     form: ActionForm
 
 
-class ActionCalled(Message):
+class ActionCalled(WireMessage):
     """A call: what was `typed` into each field; under "" the arguments without a field."""
 
     name: str
     typed: dict[str, Typed] = Field(max_length=FIELDS + 1)
 
 
-class ArgumentFault(Message):
+class ArgumentFault(WireMessage):
     """What is wrong with one argument: where (a JSON Pointer, "" for all of them), and why."""
 
     path: str
     message: str
 
 
-class ActionCommand(Message):
+class ActionCommand(WireMessage):
     """The `%reyn invoke` line, "" where a field cannot be read."""
 
     command: str
     errors: tuple[ArgumentFault, ...] = ()
 
 
-class ActionAnswer(Message):
+class ActionAnswer(WireMessage):
     """What a call gave. `row` is the action's row with this call counted; `live` opens what was stored."""
 
     ok: bool
@@ -127,12 +122,12 @@ class ActionAnswer(Message):
     row: CatalogRow
 
 
-async def page(asked: Asked, arguments: CatalogAsked) -> CatalogPage:
+async def page(asked: OperationContext, arguments: CatalogAsked) -> CatalogPage:
     snapshot = await asked.session.parts.catalog.refresh()
     return await asyncio.to_thread(_page, asked, snapshot, arguments)
 
 
-def _page(asked: Asked, snapshot: CatalogSnapshot, arguments: CatalogAsked) -> CatalogPage:
+def _page(asked: OperationContext, snapshot: CatalogSnapshot, arguments: CatalogAsked) -> CatalogPage:
     look = asked.look
     policy = asked.session.parts.policy
     shown = snapshot.actions[arguments.offset : arguments.offset + arguments.limit]
@@ -155,7 +150,7 @@ def _page(asked: Asked, snapshot: CatalogSnapshot, arguments: CatalogAsked) -> C
     )
 
 
-def _row(asked: Asked, action: Action, policy: Policy) -> CatalogRow:
+def _row(asked: OperationContext, action: Action, policy: Policy) -> CatalogRow:
     """The cells of a row; the name is whole and exact, since it is what is asked for next."""
     cells = action_cells(action_row(asked.session.parts, action, policy), asked.look)
     cells["name"] = Cell(asked.look.line(action.name.text, 600))
@@ -167,7 +162,7 @@ def _sorted_text(cell: Cell) -> SortedText:
     return text if cell.value is None else (text, cell.value)
 
 
-async def action(asked: Asked, arguments: ActionNamed) -> ActionShown:
+async def action(asked: OperationContext, arguments: ActionNamed) -> ActionShown:
     found = await _find(asked, arguments.name)
     card = await asked.session.aio.describe_action(found.name.text)
     made = action_card(card, asked.look)
@@ -182,7 +177,7 @@ async def action(asked: Asked, arguments: ActionNamed) -> ActionShown:
     )
 
 
-async def command(asked: Asked, arguments: ActionCalled) -> ActionCommand:
+async def command(asked: OperationContext, arguments: ActionCalled) -> ActionCommand:
     found = await _find(asked, arguments.name)
     given, faults = _read(asked, found, arguments)
     if faults:
@@ -190,7 +185,7 @@ async def command(asked: Asked, arguments: ActionCalled) -> ActionCommand:
     return ActionCommand(command=_command(asked, found, given))
 
 
-async def invoke(asked: Asked, arguments: ActionCalled) -> ActionAnswer:
+async def invoke(asked: OperationContext, arguments: ActionCalled) -> ActionAnswer:
     found = await _find(asked, arguments.name)
     given, faults = _read(asked, found, arguments)
     if faults:
@@ -208,15 +203,17 @@ async def invoke(asked: Asked, arguments: ActionCalled) -> ActionAnswer:
     )
 
 
-def _read(asked: Asked, found: Action, arguments: ActionCalled) -> tuple[dict[str, Any], list[Invalid]]:
+def _read(
+    asked: OperationContext, found: Action, arguments: ActionCalled
+) -> tuple[dict[str, Any], list[Invalid]]:
     return arguments_of(_form(asked, found), arguments.typed)
 
 
-def _form(asked: Asked, found: Action) -> ActionForm:
+def _form(asked: OperationContext, found: Action) -> ActionForm:
     return form(found.input_schema, asked.look)
 
 
-async def _find(asked: Asked, name: str) -> Action:
+async def _find(asked: OperationContext, name: str) -> Action:
     """The action of a name. Raises OperationError with suggestions."""
     snapshot = await asked.session.parts.catalog.refresh()
     try:
@@ -226,7 +223,7 @@ async def _find(asked: Asked, name: str) -> Action:
         raise OperationError(f"{said}.", hint({**error.payload, "hint": ""}, asked.look)) from None
 
 
-def _command(asked: Asked, found: Action, given: Mapping[str, Any]) -> str:
+def _command(asked: OperationContext, found: Action, given: Mapping[str, Any]) -> str:
     forgive = asked.session.parts.settings.router.forgive
     return encodable(asked.look.text(invoke_command(found, given, forgive=forgive), _TEXT))
 
@@ -239,8 +236,8 @@ def _faults(faults: list[Invalid], look: Look) -> tuple[ArgumentFault, ...]:
 
 
 OPERATIONS = (
-    Operation("catalog.page", CatalogAsked, CatalogPage, page),
-    Operation("catalog.action", ActionNamed, ActionShown, action),
-    Operation("catalog.command", ActionCalled, ActionCommand, command),
-    Operation("catalog.invoke", ActionCalled, ActionAnswer, invoke),
+    ServedOperation("catalog.page", CatalogAsked, CatalogPage, page),
+    ServedOperation("catalog.action", ActionNamed, ActionShown, action),
+    ServedOperation("catalog.command", ActionCalled, ActionCommand, command),
+    ServedOperation("catalog.invoke", ActionCalled, ActionAnswer, invoke),
 )

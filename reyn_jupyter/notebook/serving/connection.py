@@ -16,9 +16,9 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from reyn_jupyter.notebook.render.untrusted import Look
+from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.notebook.serving.hub import SESSION_ID, Hub
-from reyn_jupyter.notebook.serving.operation import Asked, Message, OperationError
+from reyn_jupyter.notebook.serving.operation import OperationContext, OperationError, WireMessage
 from reyn_jupyter.notebook.serving.protocol import (
     PROTOCOL,
     Answered,
@@ -32,7 +32,7 @@ from reyn_jupyter.notebook.serving.protocol import (
 from reyn_jupyter.notebook.serving.registry import operations
 from reyn_jupyter.runtime.engine import running_loop
 from reyn_jupyter.runtime.pump import Job
-from reyn_jupyter.sessions.wiring import ENGINE
+from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.support.secrets import environment_redaction
 
 MOST = 64  # requests of one connection under way
@@ -102,7 +102,7 @@ class Connection:
         self._jobs.clear()
         self._hub.left(self)
 
-    def send(self, message: Message) -> None:
+    def send(self, message: WireMessage) -> None:
         """Put a message on the channel, from any thread. A channel that is broken is closed."""
         content = message.model_dump(mode="json")
         home = self._home
@@ -176,7 +176,7 @@ class Connection:
             self._jobs.pop(request.id, None)  # its number is free again once the view can know of the answer
         self.send(answer)
 
-    async def _answer(self, request: Request) -> Message:
+    async def _answer(self, request: Request) -> WireMessage:
         look = Look(redact=environment_redaction())
         operation = operations().get(request.op)
         if operation is None:
@@ -194,7 +194,7 @@ class Connection:
             self.send(Progressed(id=request.id, done=done, total=total, note=note))
 
         try:
-            asked = Asked(self._hub.session(), look, progress, self._hub.ask, self._hub.caches)
+            asked = OperationContext(self._hub.session(), look, progress, self._hub.ask, self._hub.caches)
             value: BaseModel = await operation.run(asked, arguments)
             return Answered(id=request.id, value=value.model_dump(mode="json"))
         except OperationError as error:

@@ -1,4 +1,6 @@
-"""Operations of the data grid: windows of a stored table, its figures, one cell whole, the code that gives its rows.
+"""The messages of the data grid: texts that are made to be shown; a column is meant by its position.
+
+Operations of the data grid: windows of a stored table, its figures, one cell whole, the code that gives its rows.
 
 Invariants: an answer has at most 200 rows, 40 columns beside those that name the rows, and 60 characters a cell; a
 window of rows as they are stored never loads the table. Loading, sorting and matching run on a thread, once for all
@@ -9,40 +11,161 @@ from __future__ import annotations
 
 import asyncio
 import json
-from typing import Any
+from typing import Any, Literal
 
-from reyn_jupyter.notebook.render import figures
-from reyn_jupyter.notebook.render.frames import ColumnStyle, plain_cell, stored_cells, stored_column
-from reyn_jupyter.notebook.render.model import Cell
-from reyn_jupyter.notebook.render.untrusted import Look
-from reyn_jupyter.notebook.serving.frame_messages import (
-    COLUMNS,
-    AskCell,
-    AskCode,
-    AskColumn,
-    AskRows,
-    FilterKey,
-    FrameCell,
-    FrameCode,
-    FrameColumn,
-    FrameFigures,
-    FrameOpened,
-    FrameRows,
-    OpenFrame,
-    SortKey,
-)
+from pydantic import Field
+
+from reyn_jupyter.notebook.render import formatting
+from reyn_jupyter.notebook.render.blocks import Cell
+from reyn_jupyter.notebook.render.dataframe import ColumnStyle, plain_cell, stored_cells, stored_column
+from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.notebook.serving.open_frames import OpenFrames, frames_of
-from reyn_jupyter.notebook.serving.operation import Asked, Operation, OperationError
-from reyn_jupyter.outputs.tabular import table as tables
-from reyn_jupyter.outputs.tabular.code import code_of
-from reyn_jupyter.outputs.tabular.matching import FilterError
-from reyn_jupyter.outputs.tabular.opened import OpenedTable
+from reyn_jupyter.notebook.serving.operation import (
+    OperationContext,
+    OperationError,
+    ServedOperation,
+    WireMessage,
+)
+from reyn_jupyter.outputs.table import frame_table as tables
+from reyn_jupyter.outputs.table.open_table import OpenedTable
+from reyn_jupyter.outputs.table.pandas_code import code_of
+from reyn_jupyter.outputs.table.row_filter import FilterError
+
+ROWS = 200
+COLUMNS = 40
+
+
+class SortKey(WireMessage):
+    """A column by its position."""
+
+    column: int = Field(ge=0)
+    descending: bool = False
+
+
+class FilterKey(WireMessage):
+    """`most` and `least` are at most and at least; `value` is a text, read as the column's values are."""
+
+    column: int = Field(ge=0)
+    op: Literal["contains", "equals", "differs", "less", "most", "greater", "least", "missing", "present"]
+    value: str = Field(default="", max_length=1000)
+
+
+class OpenFrame(WireMessage):
+    blob: str
+
+
+class FrameColumn(WireMessage):
+    """`position` counts all columns, those that name the rows first; these have `header` set."""
+
+    position: int
+    name: str
+    dtype: str
+    right: bool
+    header: bool
+
+
+class FrameOpened(WireMessage):
+    """Attributes:
+    columns: those that name the rows, and the first of the others.
+    width: how many columns there are; `revision` moves when rows were met that have further ones.
+    headers: how many of the columns name the rows.
+    inferred: no description of the columns is stored; they are those of the rows met so far.
+    """
+
+    rows: int
+    width: int
+    headers: int
+    revision: int
+    inferred: bool
+    columns: list[FrameColumn]
+
+
+class AskRows(WireMessage):
+    """`first_column` and `column_count` choose among the columns that do not name the rows."""
+
+    blob: str
+    start: int = Field(default=0, ge=0)
+    count: int = Field(default=ROWS, ge=1, le=ROWS)
+    first_column: int = Field(default=0, ge=0)
+    column_count: int = Field(default=COLUMNS, ge=1, le=COLUMNS)
+    sort: list[SortKey] = Field(default_factory=list)
+    filter: list[FilterKey] = Field(default_factory=list)
+
+
+class FrameRows(WireMessage):
+    """Attributes:
+    total: how many rows match.
+    labels: what names each row where no column does; else empty.
+    cells: for each row a text for each of `columns`.
+    muted: for each row the places of the cells that say that nothing is there.
+    """
+
+    start: int
+    total: int
+    width: int
+    revision: int
+    columns: list[FrameColumn]
+    labels: list[str]
+    cells: list[list[str]]
+    muted: list[list[int]]
+
+
+class AskColumn(WireMessage):
+    blob: str
+    column: int = Field(ge=0)
+    filter: list[FilterKey] = Field(default_factory=list)
+
+
+class FrameFigures(WireMessage):
+    """The figures of a column over the rows that match.
+
+    Attributes:
+        facts: (label, value) pairs.
+        top: the most frequent values, as (value, how often, share of the widest bar).
+        bins: how high each bar of the histogram is, between 0 and 1; `low` and `high` are its ends.
+    """
+
+    name: str
+    dtype: str
+    facts: list[tuple[str, str]]
+    top: list[tuple[str, str, float]]
+    bins: list[float]
+    low: str
+    high: str
+
+
+class AskCell(WireMessage):
+    """`row` counts the rows that match, in their order."""
+
+    blob: str
+    row: int = Field(ge=0)
+    column: int = Field(ge=0)
+    sort: list[SortKey] = Field(default_factory=list)
+    filter: list[FilterKey] = Field(default_factory=list)
+
+
+class FrameCell(WireMessage):
+    """A whole cell; `cut` when even this much is not all of it."""
+
+    text: str
+    cut: bool
+
+
+class AskCode(WireMessage):
+    blob: str
+    sort: list[SortKey] = Field(default_factory=list)
+    filter: list[FilterKey] = Field(default_factory=list)
+
+
+class FrameCode(WireMessage):
+    code: str
+
 
 WHOLE = 64 * 1024  # characters of one cell shown whole
 _KEYS = 40  # sort keys and filters of one request
 
 
-async def open_frame(asked: Asked, arguments: OpenFrame) -> FrameOpened:
+async def open_frame(asked: OperationContext, arguments: OpenFrame) -> FrameOpened:
     """Rows and columns; the table itself is loaded afterwards, for what needs all of it."""
     frames = frames_of(asked)
     opened = await frames.opened(asked, arguments.blob)
@@ -58,7 +181,7 @@ async def open_frame(asked: Asked, arguments: OpenFrame) -> FrameOpened:
     )
 
 
-async def frame_rows(asked: Asked, arguments: AskRows) -> FrameRows:
+async def frame_rows(asked: OperationContext, arguments: AskRows) -> FrameRows:
     """One window."""
     frames = frames_of(asked)
     opened = await frames.opened(asked, arguments.blob)
@@ -137,7 +260,11 @@ def _columns(frames: OpenFrames, opened: OpenedTable, positions: list[int], look
 
 
 async def _matching(
-    asked: Asked, frames: OpenFrames, opened: OpenedTable, sort: list[SortKey], filters: list[FilterKey]
+    asked: OperationContext,
+    frames: OpenFrames,
+    opened: OpenedTable,
+    sort: list[SortKey],
+    filters: list[FilterKey],
 ) -> Any:
     """The numbers of the rows that match, in order; None for all of them as they are stored."""
     if not sort and not filters:
@@ -154,12 +281,12 @@ async def _matching(
         raise OperationError(str(error), "Change the filter, or take it away.") from None
 
 
-def _asked(opened: OpenedTable, sort: list[SortKey], filters: list[FilterKey]) -> tables.Asked:
+def _asked(opened: OpenedTable, sort: list[SortKey], filters: list[FilterKey]) -> tables.RowRequest:
     if len(sort) + len(filters) > _KEYS:
         raise OperationError(f"{len(sort) + len(filters)} keys and filters at once", f"Take at most {_KEYS}.")
     for column in (*(each.column for each in sort), *(each.column for each in filters)):
         _known(opened, column)
-    return tables.Asked(
+    return tables.RowRequest(
         tuple(tables.SortKey(each.column, each.descending) for each in sort),
         tuple(tables.Filter(each.column, each.op, each.value) for each in filters),
     )
@@ -172,7 +299,7 @@ def _known(opened: OpenedTable, column: int) -> None:
         )
 
 
-async def frame_column(asked: Asked, arguments: AskColumn) -> FrameFigures:
+async def frame_column(asked: OperationContext, arguments: AskColumn) -> FrameFigures:
     """The figures of one column."""
     frames = frames_of(asked)
     opened = await frames.opened(asked, arguments.blob)
@@ -203,7 +330,7 @@ async def frame_column(asked: Asked, arguments: AskColumn) -> FrameFigures:
     )
 
 
-async def frame_cell(asked: Asked, arguments: AskCell) -> FrameCell:
+async def frame_cell(asked: OperationContext, arguments: AskCell) -> FrameCell:
     """One cell, as long as it is."""
     frames = frames_of(asked)
     opened = await frames.opened(asked, arguments.blob)
@@ -211,7 +338,7 @@ async def frame_cell(asked: Asked, arguments: AskCell) -> FrameCell:
     rows = await _matching(asked, frames, opened, arguments.sort, arguments.filter)
     total = opened.rows if rows is None else len(rows)
     if arguments.row >= total:
-        raise OperationError(f"there is no row {arguments.row}; {figures.count(total, 'row')} match", "")
+        raise OperationError(f"there is no row {arguments.row}; {formatting.count(total, 'row')} match", "")
     row = arguments.row if rows is None else int(rows[arguments.row])
     records = None
     if opened.table is None:
@@ -255,7 +382,7 @@ def _is_small(value: Any) -> bool:
     return True
 
 
-async def frame_code(asked: Asked, arguments: AskCode) -> FrameCode:
+async def frame_code(asked: OperationContext, arguments: AskCode) -> FrameCode:
     """The pandas code that gives the same rows."""
     frames = frames_of(asked)
     opened = await frames.opened(asked, arguments.blob)
@@ -265,10 +392,10 @@ async def frame_code(asked: Asked, arguments: AskCode) -> FrameCode:
     return FrameCode(code=code_of(opened, wanted, lambda label: look.text(label, len(label) + 1) == label))
 
 
-OPERATIONS: tuple[Operation, ...] = (
-    Operation("frame.open", OpenFrame, FrameOpened, open_frame),
-    Operation("frame.rows", AskRows, FrameRows, frame_rows),
-    Operation("frame.column", AskColumn, FrameFigures, frame_column),
-    Operation("frame.cell", AskCell, FrameCell, frame_cell),
-    Operation("frame.code", AskCode, FrameCode, frame_code),
+OPERATIONS: tuple[ServedOperation, ...] = (
+    ServedOperation("frame.open", OpenFrame, FrameOpened, open_frame),
+    ServedOperation("frame.rows", AskRows, FrameRows, frame_rows),
+    ServedOperation("frame.column", AskColumn, FrameFigures, frame_column),
+    ServedOperation("frame.cell", AskCell, FrameCell, frame_cell),
+    ServedOperation("frame.code", AskCode, FrameCode, frame_code),
 )

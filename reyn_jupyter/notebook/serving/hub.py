@@ -14,7 +14,7 @@ from contextlib import suppress
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.notebook.render.untrusted import Look
+from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.notebook.serving.protocol import (
     ApprovalAsked,
     ApprovalSettled,
@@ -23,11 +23,10 @@ from reyn_jupyter.notebook.serving.protocol import (
     Happened,
     RunChanged,
 )
-from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.desk import DESK, OpenQuestion
-from reyn_jupyter.sessions import background, current
-from reyn_jupyter.sessions.face import Session
-from reyn_jupyter.sessions.wiring import ENGINE
+from reyn_jupyter.runtime.consent import DESK, Answer, OpenQuestion, Question
+from reyn_jupyter.sessions import background_run, current
+from reyn_jupyter.sessions.assembly import ENGINE
+from reyn_jupyter.sessions.session import Session
 from reyn_jupyter.support.secrets import environment_redaction
 
 if TYPE_CHECKING:
@@ -75,7 +74,7 @@ class Hub:
     def joined(self, connection: Connection) -> None:
         if not self.connections:
             DESK.listen(self._asked, self._approves)
-            background.WATCHERS.append(self._ran)
+            background_run.WATCHERS.append(self._ran)
         self.connections.add(connection)
         for waiting in DESK.pending():
             connection.send(Happened(event=as_event(waiting)))
@@ -86,7 +85,7 @@ class Hub:
         self.connections.discard(connection)
         if not self.connections:
             DESK.forget(self._asked)
-            background.WATCHERS.remove(self._ran)
+            background_run.WATCHERS.remove(self._ran)
             self.caches.clear()
             self._catalog = None
 

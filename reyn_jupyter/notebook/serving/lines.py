@@ -12,14 +12,19 @@ from typing import Any
 
 from pydantic import Field
 
-from reyn_jupyter.notebook.render import figures
+from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.serving.blobs import Reading, reading
-from reyn_jupyter.notebook.serving.operation import Asked, Message, Operation, OperationError
+from reyn_jupyter.notebook.serving.operation import (
+    OperationContext,
+    OperationError,
+    ServedOperation,
+    WireMessage,
+)
+from reyn_jupyter.outputs.blobs.byte_source import BLOCK, ByteSource, MaskedSource
 from reyn_jupyter.outputs.encoding import boundary
 from reyn_jupyter.outputs.grep import grep
-from reyn_jupyter.outputs.lines import LineIndex
+from reyn_jupyter.outputs.line_index import LineIndex
 from reyn_jupyter.outputs.selectors import SelectorError
-from reyn_jupyter.outputs.sources import BLOCK, ByteSource, MaskedSource
 
 WINDOW = 500
 SHOWN = 1000  # characters of a line in a window
@@ -29,7 +34,7 @@ FOUND = 1000
 _LOOKED = SHOWN * 4 + 4  # bytes that hold as many characters
 
 
-class LinesAsked(Message):
+class LinesAsked(WireMessage):
     """Lines `first` to `first + count - 1`, counted from 1."""
 
     blob: str
@@ -37,20 +42,20 @@ class LinesAsked(Message):
     count: int = Field(default=200, ge=1, le=WINDOW)
 
 
-class LineShown(Message):
+class LineShown(WireMessage):
     """`more` says how much of the line is left out, "" when nothing is."""
 
     text: str
     more: str
 
 
-class LineWindow(Message):
+class LineWindow(WireMessage):
     first: int
     total: int
     lines: tuple[LineShown, ...]
 
 
-class FindLines(Message):
+class FindLines(WireMessage):
     """Matches from byte `start` on; `regex` takes the text as a regular expression (RE2)."""
 
     blob: str
@@ -61,21 +66,21 @@ class FindLines(Message):
     limit: int = Field(default=FOUND, ge=1, le=FOUND)
 
 
-class LineFound(Message):
+class LineFound(WireMessage):
     """`offset` counts bytes in the line."""
 
     line: int
     offset: int
 
 
-class LinesFound(Message):
+class LinesFound(WireMessage):
     """`next` is the byte to search on from, None when the end is reached."""
 
     matches: tuple[LineFound, ...]
     next: int | None
 
 
-class WholeLine(Message):
+class WholeLine(WireMessage):
     """A piece of one line from byte `offset` of it."""
 
     blob: str
@@ -83,7 +88,7 @@ class WholeLine(Message):
     offset: int = Field(default=0, ge=0)
 
 
-class LinePiece(Message):
+class LinePiece(WireMessage):
     """`caption` says which part of the line it is; `previous` and `next` are offsets, None at either end."""
 
     line: int
@@ -94,12 +99,12 @@ class LinePiece(Message):
     next: int | None
 
 
-class AtByte(Message):
+class AtByte(WireMessage):
     blob: str
     byte: int = Field(ge=0)
 
 
-class LinePlace(Message):
+class LinePlace(WireMessage):
     line: int
     offset: int
 
@@ -107,7 +112,7 @@ class LinePlace(Message):
 class _Text:
     """The lines of one blob, open in a thread."""
 
-    def __init__(self, asked: Asked, at: Reading) -> None:
+    def __init__(self, asked: OperationContext, at: Reading) -> None:
         self.plain = at.view.source
         self.shown: ByteSource = MaskedSource(self.plain, asked.session.parts.services.redactor.masked)
         self.index: LineIndex = at.kept.get(("lines", at.info.id), lambda: at.view.lines)
@@ -145,12 +150,12 @@ class _Text:
 
     @staticmethod
     def _more(text: str, size: int) -> str:
-        return f"{figures.size(size)} in all" if len(text) == SHOWN and text.endswith("…") else ""
+        return f"{formatting.size(size)} in all" if len(text) == SHOWN and text.endswith("…") else ""
 
     def piece(self, line: int, offset: int) -> LinePiece:
         if line > self.index.count:
             raise OperationError(
-                f"There is no line {line:,}: the text has {figures.count(self.index.count, 'line')}."
+                f"There is no line {line:,}: the text has {formatting.count(self.index.count, 'line')}."
             )
         start = self.start(line)
         size = self._size(start, line)
@@ -210,7 +215,7 @@ def _compiled(text: str, ignore_case: bool) -> Any:
     return re2.compile(f"{'(?i)' if ignore_case else ''}{literal}".encode(), options)
 
 
-async def window(asked: Asked, arguments: LinesAsked) -> LineWindow:
+async def window(asked: OperationContext, arguments: LinesAsked) -> LineWindow:
     def work(at: Reading) -> LineWindow:
         text = _Text(asked, at)
         return LineWindow(
@@ -222,7 +227,7 @@ async def window(asked: Asked, arguments: LinesAsked) -> LineWindow:
     return await reading(asked, arguments.blob, work, "counting lines")
 
 
-async def find(asked: Asked, arguments: FindLines) -> LinesFound:
+async def find(asked: OperationContext, arguments: FindLines) -> LinesFound:
     def work(at: Reading) -> LinesFound:
         text = _Text(asked, at)
         found = list(islice(text.matches(arguments), arguments.limit + 1))
@@ -236,14 +241,14 @@ async def find(asked: Asked, arguments: FindLines) -> LinesFound:
         raise OperationError(asked.look.line(str(error), 300), error.hint) from None
 
 
-async def whole(asked: Asked, arguments: WholeLine) -> LinePiece:
+async def whole(asked: OperationContext, arguments: WholeLine) -> LinePiece:
     def work(at: Reading) -> LinePiece:
         return _Text(asked, at).piece(arguments.line, arguments.offset)
 
     return await reading(asked, arguments.blob, work, "reading the line")
 
 
-async def at_byte(asked: Asked, arguments: AtByte) -> LinePlace:
+async def at_byte(asked: OperationContext, arguments: AtByte) -> LinePlace:
     """The line that holds a byte; past the end, the last one."""
 
     def work(at: Reading) -> LinePlace:
@@ -256,8 +261,8 @@ async def at_byte(asked: Asked, arguments: AtByte) -> LinePlace:
 
 
 OPERATIONS = (
-    Operation("lines.window", LinesAsked, LineWindow, window),
-    Operation("lines.find", FindLines, LinesFound, find),
-    Operation("lines.whole", WholeLine, LinePiece, whole),
-    Operation("lines.at", AtByte, LinePlace, at_byte),
+    ServedOperation("lines.window", LinesAsked, LineWindow, window),
+    ServedOperation("lines.find", FindLines, LinesFound, find),
+    ServedOperation("lines.whole", WholeLine, LinePiece, whole),
+    ServedOperation("lines.at", AtByte, LinePlace, at_byte),
 )

@@ -9,24 +9,29 @@ from __future__ import annotations
 import asyncio
 from typing import Literal
 
-from reyn_jupyter.notebook import front_end
-from reyn_jupyter.notebook.serving.operation import Asked, Message, Operation, OperationError
+from reyn_jupyter.notebook import assets
+from reyn_jupyter.notebook.serving.operation import (
+    OperationContext,
+    OperationError,
+    ServedOperation,
+    WireMessage,
+)
 
 
-class ModuleWanted(Message):
+class ModuleWanted(WireMessage):
     name: Literal["explorer", "blob", "grid", "trace"]
 
 
-class ModuleGiven(Message):
+class ModuleGiven(WireMessage):
     """An ES module and its style sheet, as this package carries them."""
 
     code: str
     style: str
 
 
-async def give(asked: Asked, wanted: ModuleWanted) -> ModuleGiven:
+async def give(asked: OperationContext, wanted: ModuleWanted) -> ModuleGiven:
     try:
-        code, style = await asyncio.to_thread(front_end.read, wanted.name)
+        code, style = await asyncio.to_thread(assets.read, wanted.name)
     except OSError:
         raise OperationError(
             f"this installation lacks the view {wanted.name!r}",
@@ -35,4 +40,4 @@ async def give(asked: Asked, wanted: ModuleWanted) -> ModuleGiven:
     return ModuleGiven(code=code, style=style)
 
 
-OPERATIONS = (Operation("module.open", ModuleWanted, ModuleGiven, give),)
+OPERATIONS = (ServedOperation("module.open", ModuleWanted, ModuleGiven, give),)

@@ -12,14 +12,14 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from reyn_jupyter.notebook.render.frames import ColumnStyle, column_style
-from reyn_jupyter.notebook.serving.operation import Asked, OperationError
-from reyn_jupyter.outputs.blob import BlobKindError, open_blob
+from reyn_jupyter.notebook.render.dataframe import ColumnStyle, column_style
+from reyn_jupyter.notebook.serving.operation import OperationContext, OperationError
+from reyn_jupyter.outputs.blobs.blob import BlobKindError, open_blob
+from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError
+from reyn_jupyter.outputs.blobs.random_access import is_local
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStoreError
-from reyn_jupyter.outputs.ids import InvalidBlobIdError
-from reyn_jupyter.outputs.local import is_local
-from reyn_jupyter.outputs.tabular.opened import OpenedTable
-from reyn_jupyter.outputs.tabular.table import Table
+from reyn_jupyter.outputs.table.frame_table import FrameTable
+from reyn_jupyter.outputs.table.open_table import OpenedTable
 
 T = TypeVar("T")
 _KEPT = 16  # tables that stay open; what is not loaded takes little
@@ -36,11 +36,11 @@ class OpenFrames:
         self._tables: OrderedDict[str, OpenedTable] = OrderedDict()
         self._styles: dict[str, dict[int, ColumnStyle]] = {}
         self._opening: dict[str, asyncio.Task[OpenedTable]] = {}
-        self._loading: dict[str, asyncio.Task[Table]] = {}
+        self._loading: dict[str, asyncio.Task[FrameTable]] = {}
         self._preparing: set[asyncio.Task[None]] = set()
         self._telling: dict[str, list[Callable[[float, float, str], None]]] = {}
 
-    async def opened(self, asked: Asked, blob_id: str) -> OpenedTable:
+    async def opened(self, asked: OperationContext, blob_id: str) -> OpenedTable:
         """The table of a blob, which is looked up anew each time: it may have been collected meanwhile."""
         store = asked.session.parts.services.blobs
         if store is None or not is_local(store):
@@ -66,7 +66,7 @@ class OpenFrames:
         self._shrink()
         return found
 
-    async def loaded(self, asked: Asked, opened: OpenedTable) -> Table:
+    async def loaded(self, asked: OperationContext, opened: OpenedTable) -> FrameTable:
         """The table in memory, read once for all who ask at the same time; each of them hears of the progress."""
         if opened.table is not None:
             return opened.table
@@ -91,7 +91,7 @@ class OpenFrames:
         with suppress(OperationError):  # whoever needs the table hears of it
             await self._load(opened)
 
-    async def _load(self, opened: OpenedTable) -> Table:
+    async def _load(self, opened: OpenedTable) -> FrameTable:
         def tell(done: float, total: float, note: str) -> None:
             for listener in list(self._telling.get(opened.blob.id, ())):
                 listener(done, total, note)
@@ -137,6 +137,6 @@ async def _shared(tasks: dict[str, asyncio.Task[T]], key: str, work: Callable[[]
         raise OperationError(str(error), "Run the cell again that made it.") from None
 
 
-def frames_of(asked: Asked) -> OpenFrames:
+def frames_of(asked: OperationContext) -> OpenFrames:
     found: OpenFrames = asked.caches.setdefault("frames", OpenFrames())
     return found

@@ -14,12 +14,12 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from reyn_jupyter.notebook.render.untrusted import Look
+from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.sessions.face import Session
+from reyn_jupyter.sessions.session import Session
 
 
-class Message(BaseModel):
+class WireMessage(BaseModel):
     """The base of everything that travels: unknown fields are refused."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -34,14 +34,14 @@ class OperationError(Exception):
         self.hint = hint
 
 
-class Progress(Protocol):
+class ProgressCallback(Protocol):
     """Tells the view how far a long operation is; safe from any thread."""
 
     def __call__(self, done: float, total: float, note: str = "") -> None: ...
 
 
 @dataclass(frozen=True)
-class Asked:
+class OperationContext:
     """What an operation is given beside its arguments.
 
     Attributes:
@@ -55,13 +55,13 @@ class Asked:
 
     session: Session
     look: Look
-    progress: Progress
+    progress: ProgressCallback
     ask: Callable[[Question], Awaitable[Answer]]
     caches: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class Operation:
+class ServedOperation:
     """One operation of the protocol.
 
     Example:
@@ -73,6 +73,6 @@ class Operation:
     """
 
     name: str
-    arguments: type[Message]
-    answer: type[Message]
-    run: Callable[[Asked, Any], Awaitable[Message]]
+    arguments: type[WireMessage]
+    answer: type[WireMessage]
+    run: Callable[[OperationContext, Any], Awaitable[WireMessage]]

@@ -11,21 +11,21 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from reyn_jupyter.notebook.render.model import View
-from reyn_jupyter.notebook.serving.operation import Message
+from reyn_jupyter.notebook.render.blocks import View
+from reyn_jupyter.notebook.serving.operation import WireMessage
 
 PROTOCOL = 1
 COMM_TARGET = "reyn.v1"
 
 
-class LiveCatalog(Message):
+class LiveCatalog(WireMessage):
     """The catalog explorer, opened with the words of a search."""
 
     type: Literal["catalog"] = "catalog"
     query: str = ""
 
 
-class LiveBlob(Message):
+class LiveBlob(WireMessage):
     """The inspector of one blob, opened at a selector ("lines:20-50", "path:/a", "slice:0..20") or at its start."""
 
     type: Literal["blob"] = "blob"
@@ -33,7 +33,7 @@ class LiveBlob(Message):
     selector: str | None = None
 
 
-class LiveTrace(Message):
+class LiveTrace(WireMessage):
     """The viewer of one run; `running` while a background run goes on, which can then be stopped."""
 
     type: Literal["trace"] = "trace"
@@ -41,7 +41,7 @@ class LiveTrace(Message):
     running: bool = False
 
 
-class LiveDiff(Message):
+class LiveDiff(WireMessage):
     """Two runs side by side."""
 
     type: Literal["diff"] = "diff"
@@ -52,7 +52,7 @@ class LiveDiff(Message):
 Live = Annotated[LiveCatalog | LiveBlob | LiveTrace | LiveDiff, Field(discriminator="type")]
 
 
-class Snapshot(Message):
+class Snapshot(WireMessage):
     """What a display holds: enough to show without a kernel, and what to ask for with one.
 
     Attributes:
@@ -68,7 +68,7 @@ class Snapshot(Message):
     live: Live | None = None
 
 
-class Hello(Message):
+class Hello(WireMessage):
     """The first request over a new connection.
 
     Attributes:
@@ -82,7 +82,7 @@ class Hello(Message):
     approves: bool = False
 
 
-class Welcome(Message):
+class Welcome(WireMessage):
     """Its answer: who speaks."""
 
     protocol: int
@@ -91,27 +91,27 @@ class Welcome(Message):
     versions: dict[str, str] = Field(default_factory=dict)
 
 
-class Request(Message):
+class Request(WireMessage):
     type: Literal["request"] = "request"
     id: int
     op: str
     args: dict[str, Any] = Field(default_factory=dict)
 
 
-class Cancel(Message):
+class Cancel(WireMessage):
     """Stop working on a request; it is not answered any more."""
 
     type: Literal["cancel"] = "cancel"
     id: int
 
 
-class Answered(Message):
+class Answered(WireMessage):
     type: Literal["answer"] = "answer"
     id: int
     value: dict[str, Any]
 
 
-class Failed(Message):
+class Failed(WireMessage):
     """`code` is "unknown" (no such operation), "invalid" (arguments), "failed" or "protocol" (versions differ)."""
 
     type: Literal["error"] = "error"
@@ -121,7 +121,7 @@ class Failed(Message):
     hint: str = ""
 
 
-class Progressed(Message):
+class Progressed(WireMessage):
     type: Literal["progress"] = "progress"
     id: int
     done: float
@@ -129,7 +129,7 @@ class Progressed(Message):
     note: str = ""
 
 
-class ApprovalAsked(Message):
+class ApprovalAsked(WireMessage):
     """A background run or a call from a panel waits for consent. `text` holds targets and a bounded diff."""
 
     name: Literal["approval"] = "approval"
@@ -140,21 +140,21 @@ class ApprovalAsked(Message):
     run: str | None = None
 
 
-class ApprovalSettled(Message):
+class ApprovalSettled(WireMessage):
     """A question is answered, here or elsewhere, or its run has ended."""
 
     name: Literal["settled"] = "settled"
     id: str
 
 
-class CatalogChanged(Message):
+class CatalogChanged(WireMessage):
     """Actions came or went; what was fetched before `revision` is stale."""
 
     name: Literal["catalog"] = "catalog"
     revision: str
 
 
-class RunChanged(Message):
+class RunChanged(WireMessage):
     """A run has new events, or has ended."""
 
     name: Literal["run"] = "run"
@@ -165,6 +165,6 @@ class RunChanged(Message):
 Event = Annotated[ApprovalAsked | ApprovalSettled | CatalogChanged | RunChanged, Field(discriminator="name")]
 
 
-class Happened(Message):
+class Happened(WireMessage):
     type: Literal["event"] = "event"
     event: Event

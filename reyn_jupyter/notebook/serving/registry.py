@@ -5,15 +5,15 @@ from __future__ import annotations
 import importlib
 from functools import cache
 
-from reyn_jupyter.notebook.serving.operation import Operation
+from reyn_jupyter.notebook.serving.operation import ServedOperation
 
-FILES = ("approving", "catalog", "blobs", "frames", "trees", "lines", "runs", "modules")
+FILES = ("approvals", "catalog", "blobs", "frames", "trees", "lines", "runs", "modules")
 
 
 @cache
-def operations() -> dict[str, Operation]:
+def operations() -> dict[str, ServedOperation]:
     """The operations by name."""
-    found: dict[str, Operation] = {}
+    found: dict[str, ServedOperation] = {}
     for file in FILES:
         module = importlib.import_module(f"reyn_jupyter.notebook.serving.{file}")
         for operation in module.OPERATIONS:

@@ -1,4 +1,6 @@
-"""Runs for the trace viewer: opened, looked into, listed, compared, stopped.
+"""The messages of the trace viewer: a run opened, one of its lines, a list of runs, two of them compared.
+
+Runs for the trace viewer: opened, looked into, listed, compared, stopped.
 
 Invariant: a run is read, cut and redacted on a thread, never on the engine's loop; of finished runs the last few
 stay read, so that going through the steps of a long one costs one reading.
@@ -9,53 +11,142 @@ from __future__ import annotations
 import asyncio
 import time
 from itertools import islice
-from typing import Any
+from typing import Annotated, Any
 
-from reyn_jupyter.notebook.render import figures
-from reyn_jupyter.notebook.render.comparing import (
+from pydantic import Field
+
+from reyn_jupyter.notebook.render import formatting
+from reyn_jupyter.notebook.render.blocks import Badge, Block, View
+from reyn_jupyter.notebook.render.file_changes import previous_bytes
+from reyn_jupyter.notebook.render.trace.card import run_badges, run_title, trace_view
+from reyn_jupyter.notebook.render.trace.run_diff import (
+    PairRow,
     answers_differing,
     diff_head,
     pair_blocks,
     pair_rows,
     side_view,
 )
-from reyn_jupyter.notebook.render.model import View
-from reyn_jupyter.notebook.render.part_texts import PART
-from reyn_jupyter.notebook.render.parts import call_views, part
-from reyn_jupyter.notebook.render.steps import ROWS, step_rows
-from reyn_jupyter.notebook.render.stored import previous_bytes
-from reyn_jupyter.notebook.render.traces import run_badges, run_title, trace_view
-from reyn_jupyter.notebook.serving.operation import Asked, Operation, OperationError
-from reyn_jupyter.notebook.serving.run_messages import (
-    Compare,
-    Compared,
-    ComparedPart,
-    ComparePart,
-    ListedRuns,
-    ListRuns,
-    OpenedPart,
-    OpenedRun,
-    OpenPart,
-    OpenRun,
-    RunRow,
-    Stopped,
-    StopRun,
+from reyn_jupyter.notebook.render.trace.step_details import PART, call_views, part
+from reyn_jupyter.notebook.render.trace.steps import ROWS, StepRow, step_rows
+from reyn_jupyter.notebook.serving.operation import (
+    OperationContext,
+    OperationError,
+    ServedOperation,
+    WireMessage,
 )
 from reyn_jupyter.runtime.compare import RunDiff, compare
+from reyn_jupyter.runtime.run_store import RunNotFoundError
 from reyn_jupyter.runtime.runlog import RunLogError
-from reyn_jupyter.runtime.store import RunNotFoundError
 from reyn_jupyter.runtime.trace import Call, Trace
+
+Id = Annotated[str, Field(max_length=200)]
+
+
+class OpenRun(WireMessage):
+    run: Id
+
+
+class OpenedRun(WireMessage):
+    """A run as the viewer shows it.
+
+    Attributes:
+        run: its whole id, by which the rest is asked for.
+        view: the head and the answer.
+        steps: the list beside them; `more` says what of it was left out.
+        running: whether its record still grows; `stoppable` whether `run.stop` ends it.
+    """
+
+    run: str
+    view: View
+    steps: tuple[StepRow, ...]
+    more: str = ""
+    running: bool = False
+    stoppable: bool = False
+
+
+class OpenPart(WireMessage):
+    run: Id
+    id: Id
+
+
+class OpenedPart(WireMessage):
+    """What stands behind one line; `blob` is the id of what it stored, "" for none."""
+
+    request: View
+    response: View
+    blob: str = ""
+
+
+class ListRuns(WireMessage):
+    limit: Annotated[int, Field(ge=1, le=200)] = 40
+
+
+class RunRow(WireMessage):
+    """One run to choose: `title` is its prompt or its call, `facts` model, steps and time, `when` how long ago."""
+
+    run: str
+    title: str
+    facts: str
+    when: str
+    state: Badge
+
+
+class ListedRuns(WireMessage):
+    rows: tuple[RunRow, ...]
+    more: str = ""
+
+
+class Compare(WireMessage):
+    a: Id
+    b: Id
+
+
+class Compared(WireMessage):
+    """Two runs side by side: the totals and prompts, the calls aligned, the answers and each side's own."""
+
+    a: str
+    b: str
+    view: View
+    pairs: tuple[PairRow, ...]
+    answers: tuple[Block, ...]
+    sides: tuple[View, ...]
+    more: str = ""
+
+
+class ComparePart(WireMessage):
+    a: Id
+    b: Id
+    id: Id
+
+
+class ComparedPart(WireMessage):
+    """What differs between two calls, and each of them in its column; one that is not there has no blocks."""
+
+    differing: tuple[Block, ...]
+    sides: tuple[View, ...]
+
+
+class StopRun(WireMessage):
+    run: Id
+
+
+class Stopped(WireMessage):
+    """`stopping` is False when the run had ended already."""
+
+    stopping: bool
+
 
 STOP = "The Stop button ends it; what it did is kept."
 _KEPT = 6
 
 
-async def open_run(asked: Asked, arguments: OpenRun) -> OpenedRun:
+async def open_run(asked: OperationContext, arguments: OpenRun) -> OpenedRun:
     trace = await _load(asked, arguments.run)
     return await asyncio.to_thread(_opened, asked, trace)
 
 
-def _opened(asked: Asked, trace: Trace) -> OpenedRun:
+def _opened(asked: OperationContext, trace: Trace) -> OpenedRun:
     running = _under_way(asked, trace)
     stoppable = running and _background(asked, trace.run) is not None
     look = asked.look
@@ -67,7 +158,7 @@ def _opened(asked: Asked, trace: Trace) -> OpenedRun:
     return OpenedRun(run=trace.run, view=view, steps=rows, more=more, running=running, stoppable=stoppable)
 
 
-async def open_part(asked: Asked, arguments: OpenPart) -> OpenedPart:
+async def open_part(asked: OperationContext, arguments: OpenPart) -> OpenedPart:
     trace = await _load(asked, arguments.run)
 
     def made() -> OpenedPart:
@@ -81,7 +172,7 @@ async def open_part(asked: Asked, arguments: OpenPart) -> OpenedPart:
         raise OperationError(str(error.args[0]), "Choose another line of the list.") from None
 
 
-async def list_runs(asked: Asked, arguments: ListRuns) -> ListedRuns:
+async def list_runs(asked: OperationContext, arguments: ListRuns) -> ListedRuns:
     def made() -> ListedRuns:
         look = asked.look
         look.now = look.now or time.time()
@@ -95,20 +186,24 @@ async def list_runs(asked: Asked, arguments: ListRuns) -> ListedRuns:
     return await asyncio.to_thread(made)
 
 
-def _run_row(trace: Trace, asked: Asked) -> RunRow:
+def _run_row(trace: Trace, asked: OperationContext) -> RunRow:
     look = asked.look
     status = "running" if _under_way(asked, trace) else trace.status if trace.ended else "lost"
-    facts = [run_title(trace, look), figures.count(len(trace.calls), "call"), figures.seconds(trace.seconds)]
+    facts = [
+        run_title(trace, look),
+        formatting.count(len(trace.calls), "call"),
+        formatting.seconds(trace.seconds),
+    ]
     return RunRow(
         run=look.line(trace.run, 60),
         title=look.line(trace.prompt or trace.run[-12:], 100),
         facts=" · ".join(facts),
-        when=figures.moment(trace.started.at, look.now),
+        when=formatting.moment(trace.started.at, look.now),
         state=run_badges(trace, status)[0],
     )
 
 
-async def compare_runs(asked: Asked, arguments: Compare) -> Compared:
+async def compare_runs(asked: OperationContext, arguments: Compare) -> Compared:
     a, b = await _load(asked, arguments.a), await _load(asked, arguments.b)
 
     def made() -> Compared:
@@ -130,7 +225,7 @@ async def compare_runs(asked: Asked, arguments: Compare) -> Compared:
     return await asyncio.to_thread(made)
 
 
-async def compare_part(asked: Asked, arguments: ComparePart) -> ComparedPart:
+async def compare_part(asked: OperationContext, arguments: ComparePart) -> ComparedPart:
     a, b = await _load(asked, arguments.a), await _load(asked, arguments.b)
 
     def made() -> ComparedPart:
@@ -148,7 +243,7 @@ async def compare_part(asked: Asked, arguments: ComparePart) -> ComparedPart:
     return await asyncio.to_thread(made)
 
 
-def _difference(asked: Asked, a: Trace, b: Trace) -> RunDiff:
+def _difference(asked: OperationContext, a: Trace, b: Trace) -> RunDiff:
     """The last difference that was made is kept: its pairs are looked at one after the other."""
     last: RunDiff | None = asked.caches.get("runs.difference")
     if last is None or last.a is not a or last.b is not b:
@@ -156,7 +251,7 @@ def _difference(asked: Asked, a: Trace, b: Trace) -> RunDiff:
     return last
 
 
-def _side(trace: Trace, call: Call | None, name: str, asked: Asked) -> View:
+def _side(trace: Trace, call: Call | None, name: str, asked: OperationContext) -> View:
     if call is None:
         return View("part", f"{name}: no such call")
     place = next(place for place, each in enumerate(trace.calls) if each is call)
@@ -166,7 +261,7 @@ def _side(trace: Trace, call: Call | None, name: str, asked: Asked) -> View:
     return View("part", title, badges, response.facts, (*request.blocks, *response.blocks), request.knob)
 
 
-async def stop_run(asked: Asked, arguments: StopRun) -> Stopped:
+async def stop_run(asked: OperationContext, arguments: StopRun) -> Stopped:
     found = _background(asked, arguments.run)
     if found is None:
         raise OperationError(
@@ -179,16 +274,16 @@ async def stop_run(asked: Asked, arguments: StopRun) -> Stopped:
     return Stopped(stopping=True)
 
 
-def _background(asked: Asked, run: str) -> Any:
+def _background(asked: OperationContext, run: str) -> Any:
     return asked.session.background.get(run)
 
 
-def _under_way(asked: Asked, trace: Trace) -> bool:
+def _under_way(asked: OperationContext, trace: Trace) -> bool:
     """Whether the record still grows: it has no end, and this session is writing it."""
     return trace.ended is None and asked.session.parts.runs.under_way(trace.run)
 
 
-async def _load(asked: Asked, run: str) -> Trace:
+async def _load(asked: OperationContext, run: str) -> Trace:
     kept: dict[str, Trace] = asked.caches.setdefault("runs", {})
     if run in kept:
         return kept[run]
@@ -212,11 +307,11 @@ def _forget(kept: dict[str, Trace]) -> None:
         kept.pop(key, None)
 
 
-OPERATIONS: tuple[Operation, ...] = (
-    Operation("trace.open", OpenRun, OpenedRun, open_run),
-    Operation("trace.part", OpenPart, OpenedPart, open_part),
-    Operation("trace.diff", Compare, Compared, compare_runs),
-    Operation("trace.pair", ComparePart, ComparedPart, compare_part),
-    Operation("runs.list", ListRuns, ListedRuns, list_runs),
-    Operation("run.stop", StopRun, Stopped, stop_run),
+OPERATIONS: tuple[ServedOperation, ...] = (
+    ServedOperation("trace.open", OpenRun, OpenedRun, open_run),
+    ServedOperation("trace.part", OpenPart, OpenedPart, open_part),
+    ServedOperation("trace.diff", Compare, Compared, compare_runs),
+    ServedOperation("trace.pair", ComparePart, ComparedPart, compare_part),
+    ServedOperation("runs.list", ListRuns, ListedRuns, list_runs),
+    ServedOperation("run.stop", StopRun, Stopped, stop_run),
 )

@@ -9,9 +9,9 @@ from typing import Any, get_args
 from pydantic import TypeAdapter, create_model
 from pydantic.json_schema import GenerateJsonSchema
 
-from reyn_jupyter.notebook.render.model import Block
+from reyn_jupyter.notebook.render.blocks import Block
 from reyn_jupyter.notebook.serving import protocol
-from reyn_jupyter.notebook.serving.operation import Message, Operation
+from reyn_jupyter.notebook.serving.operation import ServedOperation, WireMessage
 from reyn_jupyter.notebook.serving.registry import operations
 
 _MESSAGES = (
@@ -43,9 +43,9 @@ class _ForTypes(GenerateJsonSchema):
 def schema() -> dict[str, Any]:
     """One schema whose properties are every message, and under ``Operations`` each operation's two sides."""
     sides: dict[str, Any] = {name: (_sides(operation), ...) for name, operation in operations().items()}
-    table = create_model("Operations", __base__=Message, **sides)
+    table = create_model("Operations", __base__=WireMessage, **sides)
     fields: dict[str, Any] = {name: (getattr(protocol, name), ...) for name in _MESSAGES}
-    everything = create_model("Protocol", __base__=Message, Operations=(table, ...), **fields)
+    everything = create_model("Protocol", __base__=WireMessage, Operations=(table, ...), **fields)
     made = TypeAdapter(everything).json_schema(mode="serialization", schema_generator=_ForTypes)
     blocks = {"anyOf": [{"$ref": f"#/$defs/{each.__name__}"} for each in get_args(Block)]}
     named: dict[str, Any] = _named(made, blocks, {"$ref": "#/$defs/Block"})
@@ -62,10 +62,10 @@ def _named(value: Any, union: dict[str, Any], name: dict[str, str]) -> Any:
     return value
 
 
-def _sides(operation: Operation) -> type[Message]:
+def _sides(operation: ServedOperation) -> type[WireMessage]:
     title = "".join(part.title() for part in operation.name.split(".")) + "Operation"
     sides: dict[str, Any] = {"args": (operation.arguments, ...), "answer": (operation.answer, ...)}
-    return create_model(title, __base__=Message, **sides)
+    return create_model(title, __base__=WireMessage, **sides)
 
 
 if __name__ == "__main__":

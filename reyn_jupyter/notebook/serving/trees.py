@@ -11,15 +11,20 @@ from collections.abc import Iterator
 
 from pydantic import Field
 
-from reyn_jupyter.notebook.render import figures
+from reyn_jupyter.notebook.render import formatting
+from reyn_jupyter.notebook.render.sanitize import Look, quoted
 from reyn_jupyter.notebook.render.tree import ARRAY_HEAD, SMALL_BYTES, array_text, kind_of, value_text
-from reyn_jupyter.notebook.render.untrusted import Look, quoted
 from reyn_jupyter.notebook.serving.blobs import Reading, reading
-from reyn_jupyter.notebook.serving.operation import Asked, Message, Operation, OperationError
+from reyn_jupyter.notebook.serving.operation import (
+    OperationContext,
+    OperationError,
+    ServedOperation,
+    WireMessage,
+)
+from reyn_jupyter.outputs.blobs.byte_source import BLOCK, MaskedSource
 from reyn_jupyter.outputs.encoding import boundary
-from reyn_jupyter.outputs.sources import BLOCK, MaskedSource
-from reyn_jupyter.outputs.structure import NotJsonError, parse_at
-from reyn_jupyter.outputs.tree_view import Child, JsonTree, PathError
+from reyn_jupyter.outputs.json_index import NotJsonError, parse_at
+from reyn_jupyter.outputs.json_tree import Child, JsonTree, PathError
 
 PAGE = 200
 PARSED = 1 << 12  # bytes; a larger container is counted, not parsed
@@ -30,14 +35,14 @@ _OPENERS = (b"[", b"{")
 _TEXT_HEAD = 1 << 13
 
 
-class BytePlace(Message):
+class BytePlace(WireMessage):
     """Where a value lies in the document, in bytes: an earlier answer said so, and it saves walking the path."""
 
     start: int = Field(ge=0)
     end: int = Field(ge=0)
 
 
-class TreeAsked(Message):
+class TreeAsked(WireMessage):
     """Children number `offset` to `offset + limit - 1` of the value at a path from the root, or at a place."""
 
     blob: str
@@ -47,7 +52,7 @@ class TreeAsked(Message):
     limit: int = Field(default=100, ge=1, le=PAGE)
 
 
-class TreeChild(Message):
+class TreeChild(WireMessage):
     """One value. `position` is its number in its container, which a path may hold; `step` is what Python appends to
     reach it, "" where its key is too long or secret; `count` is None for what has no children."""
 
@@ -60,7 +65,7 @@ class TreeChild(Message):
     place: BytePlace
 
 
-class TreePage(Message):
+class TreePage(WireMessage):
     """`value` is the container itself, `total` how many children it has."""
 
     value: TreeChild
@@ -69,7 +74,7 @@ class TreePage(Message):
     children: tuple[TreeChild, ...]
 
 
-class FindInTree(Message):
+class FindInTree(WireMessage):
     """The next key or value after byte `after` that holds `text`, large and small letters alike."""
 
     blob: str
@@ -77,14 +82,14 @@ class FindInTree(Message):
     after: int = 0
 
 
-class WayInTree(Message):
+class WayInTree(WireMessage):
     """The place of a value: a path of keys and numbers."""
 
     blob: str
     path: tuple[str | int, ...] = ()
 
 
-class TreeWay(Message):
+class TreeWay(WireMessage):
     """The positions on the way from the root; `next` is the byte to search on from. `found` is False where there is
     nothing, and the positions are those of the part of the way that exists."""
 
@@ -94,16 +99,16 @@ class TreeWay(Message):
     note: str = ""
 
 
-class ReadValue(Message):
+class ReadValue(WireMessage):
     blob: str
     place: BytePlace
 
 
-class TreeValue(Message):
+class TreeValue(WireMessage):
     text: str
 
 
-async def children(asked: Asked, arguments: TreeAsked) -> TreePage:
+async def children(asked: OperationContext, arguments: TreeAsked) -> TreePage:
     def work(at: Reading) -> TreePage:
         tree = _tree(at)
         value = _value(tree, arguments)
@@ -184,13 +189,13 @@ def _words(tree: JsonTree, child: Child, look: Look) -> tuple[str, str, int | No
             return kind_of(value), value_text(value, look), len(value)
     count = child.inner if child.inner >= 0 else tree.index(child).count
     if first == b"{":
-        return "object", figures.count(count, "key"), count
+        return "object", formatting.count(count, "key"), count
     return "array", _array(tree, child, count, look), count
 
 
 def _array(tree: JsonTree, child: Child, count: int, look: Look) -> str:
     """A large array: its first elements when they are small, else how many there are."""
-    words = figures.count(count, "item")
+    words = formatting.count(count, "item")
     start = tree.source.read(child.start, 64).lstrip(b"[ \t\r\n")[:1] if count else b"["
     if start in _OPENERS:
         return words
@@ -209,7 +214,11 @@ def _scalar(tree: JsonTree, child: Child, first: bytes, look: Look) -> tuple[str
         head = tree.source.read(child.start, _TEXT_HEAD)
         if first != b'"':
             return "number", f"<number of {size:,} digits>", None
-        return "string", f"{quoted(look.line(_text_head(head), 240))} ({figures.size(size - 2)} in all)", None
+        return (
+            "string",
+            f"{quoted(look.line(_text_head(head), 240))} ({formatting.size(size - 2)} in all)",
+            None,
+        )
     try:
         value = parse_at(tree.source, child.start, child.end)
     except json.JSONDecodeError:
@@ -230,7 +239,7 @@ def _text_head(raw: bytes) -> str:
     return raw[1:].decode(errors="replace")
 
 
-async def find(asked: Asked, arguments: FindInTree) -> TreeWay:
+async def find(asked: OperationContext, arguments: FindInTree) -> TreeWay:
     def work(at: Reading) -> TreeWay:
         tree = _tree(at)
         for offset, length in _occurrences(tree, arguments.text, arguments.after):
@@ -266,7 +275,7 @@ def _occurrences(tree: JsonTree, text: str, after: int) -> Iterator[tuple[int, i
         offset += max(BLOCK, place)
 
 
-async def way(asked: Asked, arguments: WayInTree) -> TreeWay:
+async def way(asked: OperationContext, arguments: WayInTree) -> TreeWay:
     def work(at: Reading) -> TreeWay:
         tree = _tree(at)
         try:
@@ -280,12 +289,12 @@ async def way(asked: Asked, arguments: WayInTree) -> TreeWay:
     return await reading(asked, arguments.blob, work, "looking for the place")
 
 
-async def value(asked: Asked, arguments: ReadValue) -> TreeValue:
+async def value(asked: OperationContext, arguments: ReadValue) -> TreeValue:
     def work(at: Reading) -> TreeValue:
         size = arguments.place.end - arguments.place.start
         if size > COPIED:
             raise OperationError(
-                f"The value has {figures.size(size)}, and at most {figures.size(COPIED)} are copied.",
+                f"The value has {formatting.size(size)}, and at most {formatting.size(COPIED)} are copied.",
                 "Copy its path, and take it in Python.",
             )
         # Covered before it is cut: a place may begin or end inside of a secret.
@@ -297,8 +306,8 @@ async def value(asked: Asked, arguments: ReadValue) -> TreeValue:
 
 
 OPERATIONS = (
-    Operation("tree.children", TreeAsked, TreePage, children),
-    Operation("tree.find", FindInTree, TreeWay, find),
-    Operation("tree.way", WayInTree, TreeWay, way),
-    Operation("tree.value", ReadValue, TreeValue, value),
+    ServedOperation("tree.children", TreeAsked, TreePage, children),
+    ServedOperation("tree.find", FindInTree, TreeWay, find),
+    ServedOperation("tree.way", WayInTree, TreeWay, way),
+    ServedOperation("tree.value", ReadValue, TreeValue, value),
 )

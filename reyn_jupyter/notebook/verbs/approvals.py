@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.consent import Answer
-from reyn_jupyter.runtime.desk import DESK, UnknownQuestionError
-from reyn_jupyter.runtime.results import Table
+from reyn_jupyter.runtime.consent import DESK, Answer, UnknownQuestionError
+from reyn_jupyter.runtime.result_objects import Table
 
 ANSWERS: dict[str, Answer] = {"allow": "once", "always": "always", "deny": "deny"}
 

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from reyn_jupyter.notebook import live
+from reyn_jupyter.notebook import updating_display
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.interpolation import interpolate
 from reyn_jupyter.notebook.options import Option, Options
@@ -57,13 +57,13 @@ def run(context: Context, options: AskOptions) -> Any:
     prompt, sent = _prompt(context, options)
     session = context.session
     chosen = options.model_dump(include=_TURN)
-    chosen |= {"sent": tuple(sent), "cell": live.cell_id(context.shell)}
+    chosen |= {"sent": tuple(sent), "cell": updating_display.cell_id(context.shell)}
     if options.dry:
         return session.dry(prompt, **chosen)
     if options.bg:
-        card = live.Card(context.shell, session, background=True)
+        card = updating_display.LiveCard(context.shell, session, background=True)
         return card.follow(session.start(prompt, on_event=card, **chosen))
-    return live.watched(context, lambda card: session.ask(prompt, on_event=card, **chosen))
+    return updating_display.watched(context, lambda card: session.ask(prompt, on_event=card, **chosen))
 
 
 def _prompt(context: Context, options: AskOptions) -> tuple[str, list[dict[str, Any]]]:

@@ -7,8 +7,8 @@ from typing import Annotated
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Options, Positional, Rest
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.results import Table
-from reyn_jupyter.sessions.face import Session
+from reyn_jupyter.runtime.result_objects import Table
+from reyn_jupyter.sessions.session import Session
 
 
 class ConfigOptions(Options):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from reyn_jupyter.notebook import complete
+from reyn_jupyter.notebook import completers
 from reyn_jupyter.notebook.options import Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.results import ActionCard
+from reyn_jupyter.runtime.result_objects import ActionCard
 
 
 class DescribeOptions(Options):
@@ -24,5 +24,5 @@ VERB = Verb(
     run,
     DescribeOptions,
     ("%reyn describe table__query",),
-    completes=complete.actions,
+    completes=completers.actions,
 )

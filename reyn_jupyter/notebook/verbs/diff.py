@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from reyn_jupyter.notebook import complete
+from reyn_jupyter.notebook import completers
 from reyn_jupyter.notebook.options import Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.compare import RunDiff
@@ -19,4 +19,6 @@ def run(context: Context, options: DiffOptions) -> RunDiff:
     return context.session.diff(options.a, options.b)
 
 
-VERB = Verb("diff", "two runs side by side", run, DiffOptions, ("%reyn diff -2 -1",), completes=complete.runs)
+VERB = Verb(
+    "diff", "two runs side by side", run, DiffOptions, ("%reyn diff -2 -1",), completes=completers.runs
+)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Annotated, Literal
 
 from reyn_jupyter.notebook.errors import ReynInterrupt
-from reyn_jupyter.notebook.in_place import InPlace
 from reyn_jupyter.notebook.options import Options, Positional
+from reyn_jupyter.notebook.updating_display import InPlace
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.pump import Interrupted
-from reyn_jupyter.runtime.results import Card
-from reyn_jupyter.search.progress import Progress
+from reyn_jupyter.runtime.result_objects import Card
+from reyn_jupyter.search.build_progress import BuildProgress
 
 KEPT = "What was built is kept; %reyn embeddings build goes on from there."
 _BAR = 30
@@ -29,7 +29,7 @@ def run(context: Context, options: EmbeddingsOptions) -> Card:
     place = InPlace(context.shell)
 
     def hear(event: object) -> None:
-        if isinstance(event, Progress):
+        if isinstance(event, BuildProgress):
             place.show(_card(event))
 
     try:
@@ -39,7 +39,7 @@ def run(context: Context, options: EmbeddingsOptions) -> Card:
         raise ReynInterrupt(interrupted.why or "Interrupted.", KEPT) from None
 
 
-def _card(progress: Progress) -> Card:
+def _card(progress: BuildProgress) -> Card:
     full = round(_BAR * progress.done / progress.total) if progress.total else 0
     bar = "█" * full + "░" * (_BAR - full)
     return Card("embeddings", "Building the index of actions", (("progress", f"{bar} {progress}"),))

@@ -10,18 +10,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from reyn_jupyter.config import PROJECT_FILE
-from reyn_jupyter.models.seam import ModelError
-from reyn_jupyter.notebook import complete
+from reyn_jupyter.models.base import ModelError
+from reyn_jupyter.notebook import completers
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Option, Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.results import Table
-from reyn_jupyter.sessions.face import Session
+from reyn_jupyter.runtime.result_objects import Table
+from reyn_jupyter.sessions.session import Session
 
 if TYPE_CHECKING:
-    from reyn_jupyter.evaluation.progress import RunSummary
-    from reyn_jupyter.evaluation.report import Report
-    from reyn_jupyter.evaluation.variant import Variant
+    from reyn_jupyter.evaluation.plan.variant import Variant
+    from reyn_jupyter.evaluation.results.report import Report
+    from reyn_jupyter.evaluation.run.progress import RunSummary
 
 FOLDER = Path(".reyn") / "studies"
 
@@ -72,9 +72,9 @@ def run(context: Context, options: EvalOptions) -> Any:
     if options.suite is None:
         return _suites()
     from reyn_jupyter.evaluation.checks import UnknownCheckError
-    from reyn_jupyter.evaluation.locking import StudyBusyError
-    from reyn_jupyter.evaluation.plans import PlanError
-    from reyn_jupyter.evaluation.store_file import StoreError
+    from reyn_jupyter.evaluation.run.lock import StudyBusyError
+    from reyn_jupyter.evaluation.run.run_plan import PlanError
+    from reyn_jupyter.evaluation.store.file import StoreError
 
     try:
         return _measured(context.session, options)
@@ -89,7 +89,7 @@ def run(context: Context, options: EvalOptions) -> Any:
 
 def _measured(session: Session, options: EvalOptions) -> Report | RunSummary:
     """Run the suite and report, or tell how the run ended where nothing was tried."""
-    from reyn_jupyter.evaluation.budget import Budget
+    from reyn_jupyter.evaluation.run.budget import Budget
     from reyn_jupyter.evaluation.study import Study
     from reyn_jupyter.evaluation.suites import load_suite
 
@@ -123,7 +123,7 @@ def _variants(there: Any, options: EvalOptions) -> list[Variant]:
         near = difflib.get_close_matches(unknown[0], there, n=2, cutoff=0.5)
         meant = f"Did you mean {' or '.join(near)}? " if near else ""
         raise ReynError(f"The suite has no variant {unknown[0]!r}.", f"{meant}It has {', '.join(there)}.")
-    from reyn_jupyter.evaluation.variant import Variant
+    from reyn_jupyter.evaluation.plan.variant import Variant
 
     chosen = [there[name] for name in names or list(there)[:2]] or [Variant("defaults")]
     return [each.but(each.name, model=options.model) if options.model else each for each in chosen]
@@ -176,7 +176,7 @@ def _check_names(session: Session, before: list[str], word: str) -> list[str]:
 
 
 def _models(session: Session, before: list[str], word: str) -> list[str]:
-    return ["simulator", *complete.models(session, word)]
+    return ["simulator", *completers.models(session, word)]
 
 
 VERB = Verb(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from reyn_jupyter.notebook import complete
+from reyn_jupyter.notebook import completers
 from reyn_jupyter.notebook.options import Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.results import Table
+from reyn_jupyter.runtime.result_objects import Table
 
 
 class EventsOptions(Options):
@@ -24,5 +24,5 @@ VERB = Verb(
     run,
     EventsOptions,
     ("%reyn events", "%reyn events last"),
-    completes=complete.one_run,
+    completes=completers.one_run,
 )

@@ -8,14 +8,14 @@ from typing import Annotated
 from pydantic import Field
 
 from reyn_jupyter.guard.workspace import WorkspaceError
-from reyn_jupyter.notebook import complete, exporting
+from reyn_jupyter.notebook import completers, export
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Option, Options, Positional, Rest
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.outputs.content import BlobNotFoundError
-from reyn_jupyter.runtime.results import Card
-from reyn_jupyter.runtime.store import RunNotFoundError
-from reyn_jupyter.sessions.face import Session
+from reyn_jupyter.runtime.result_objects import Card
+from reyn_jupyter.runtime.run_store import RunNotFoundError
+from reyn_jupyter.sessions.session import Session
 
 TABLES = ("list", "runs", "blobs")
 _MOST = 40
@@ -35,7 +35,7 @@ def run(context: Context, options: ExportOptions) -> Card:
     if len(words) > _MOST:
         raise ReynError(f"A page holds at most {_MOST} objects.", "Write several pages.")
     objects = [_named(session, word) for word in words]
-    return exporting.export(path, *objects, title=options.title)
+    return export.export(path, *objects, title=options.title)
 
 
 def _target(session: Session, file: str, force: bool) -> Path:
@@ -76,7 +76,7 @@ def _named(session: Session, word: str) -> object:
 def _completions(session: Session, before: list[str], word: str) -> list[str]:
     if not before:
         return []
-    return [*TABLES, *complete.runs(session, before, word), *complete.blobs(session, before, word)]
+    return [*TABLES, *completers.runs(session, before, word), *completers.blobs(session, before, word)]
 
 
 VERB = Verb(

@@ -9,7 +9,7 @@ from reyn_jupyter.notebook import verbs
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Options, Positional, choices, named, usage
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.results import Card
+from reyn_jupyter.runtime.result_objects import Card
 
 
 class HelpOptions(Options):

@@ -5,11 +5,11 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Annotated
 
-from reyn_jupyter.notebook import complete
+from reyn_jupyter.notebook import completers
 from reyn_jupyter.notebook.options import Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.outputs.content import BlobNotFoundError
-from reyn_jupyter.runtime.results import Inspection
+from reyn_jupyter.runtime.result_objects import Inspection
 
 SELECTORS = ["lines:1-50", "slice:0..20", "key:", "path:/", "grep:", "bytes:0..8192"]
 
@@ -35,5 +35,5 @@ VERB = Verb(
     run,
     InspectOptions,
     ("%reyn inspect last", "%reyn inspect ID lines:20-50", "%reyn inspect ID slice:0..20"),
-    completes=lambda session, before, word: SELECTORS if before else complete.blobs(session, before, word),
+    completes=lambda session, before, word: SELECTORS if before else completers.blobs(session, before, word),
 )

@@ -11,12 +11,12 @@ from pydantic import Field
 from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.arguments import prepare
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
-from reyn_jupyter.notebook import complete
+from reyn_jupyter.notebook import completers
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Option, Options, Positional, Rest
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.results import Result
-from reyn_jupyter.sessions.face import Session
+from reyn_jupyter.runtime.result_objects import Result
+from reyn_jupyter.sessions.session import Session
 
 
 class InvokeOptions(Options):
@@ -148,5 +148,5 @@ VERB = Verb(
         "%reyn invoke function__discount price=10 df=@orders",
     ),
     takes_body=True,
-    completes=complete.arguments,
+    completes=completers.arguments,
 )

@@ -6,10 +6,10 @@ from typing import Annotated
 
 from pydantic import Field
 
-from reyn_jupyter.notebook import complete
+from reyn_jupyter.notebook import completers
 from reyn_jupyter.notebook.options import Option, Options, Rest
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.results import ActionTable
+from reyn_jupyter.runtime.result_objects import ActionTable
 
 
 class ListOptions(Options):
@@ -31,5 +31,5 @@ VERB = Verb(
     run,
     ListOptions,
     ("%reyn list", "%reyn list file table", "%reyn list --filter csv"),
-    completes=complete.categories,
+    completes=completers.categories,
 )

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from reyn_jupyter.notebook import complete, live
+from reyn_jupyter.notebook import completers, updating_display
 from reyn_jupyter.notebook.options import Option, Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.trace import Trace
@@ -30,7 +30,7 @@ class ReplayOptions(Options):
 
 
 def run(context: Context, options: ReplayOptions) -> Trace:
-    return live.watched(
+    return updating_display.watched(
         context,
         lambda card: context.session.replay(
             options.run, model=options.model, from_step=options.from_, approve=options.approve, on_event=card
@@ -44,5 +44,5 @@ VERB = Verb(
     run,
     ReplayOptions,
     ("%reyn replay last", "%reyn replay last -m strong", "%reyn replay last --from 2"),
-    completes=complete.one_run,
+    completes=completers.one_run,
 )

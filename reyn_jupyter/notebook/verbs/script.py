@@ -6,7 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from reyn_jupyter.notebook import complete
+from reyn_jupyter.notebook import completers
 from reyn_jupyter.notebook.options import Option, Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.script import Script
@@ -30,5 +30,5 @@ VERB = Verb(
     run,
     ScriptOptions,
     ("%reyn script", "%reyn script last --insert"),
-    completes=complete.one_run,
+    completes=completers.one_run,
 )

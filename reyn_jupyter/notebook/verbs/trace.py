@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from reyn_jupyter.notebook import complete
+from reyn_jupyter.notebook import completers
 from reyn_jupyter.notebook.options import Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.trace import Trace
@@ -24,5 +24,5 @@ VERB = Verb(
     run,
     TraceOptions,
     ("%reyn trace", "%reyn trace last"),
-    completes=complete.one_run,
+    completes=completers.one_run,
 )

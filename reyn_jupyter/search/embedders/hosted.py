@@ -14,10 +14,10 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.models import failures, litellm_loader
+from reyn_jupyter.models import litellm_loader, provider_errors
+from reyn_jupyter.models.base import ModelError, estimate_tokens
 from reyn_jupyter.models.providers import base_override, provider_host, required_key, set_key
 from reyn_jupyter.models.retry import patiently
-from reyn_jupyter.models.seam import ModelError, estimate_tokens
 
 if TYPE_CHECKING:
     import numpy as np
@@ -38,7 +38,7 @@ class _Zero(int):
 
 
 @dataclass(frozen=True)
-class Spent:
+class EmbeddingUsage:
     """What the embeddings of a process have cost so far. `cost` in US dollars; None where no price is known."""
 
     requests: int = 0
@@ -83,7 +83,7 @@ class HostedEmbedder:
     ) -> None:
         self.model = model
         self.dimension: int | None = None
-        self.spent = Spent()
+        self.spent = EmbeddingUsage()
         self._wait = wait or _alone
         self._redact = redact
         self._environ = os.environ if environ is None else environ
@@ -94,7 +94,7 @@ class HostedEmbedder:
         self._base = base_override(model, self._environ)
         key = missing_key(model, self._environ)
         if key is not None:
-            raise failures.missing_key(model, key)
+            raise provider_errors.missing_key(model, key)
 
     @property
     def key(self) -> str:
@@ -128,9 +128,9 @@ class HostedEmbedder:
             async with asyncio.timeout(self._timeout):
                 answer = await litellm.aembedding(**self._arguments(texts))
         except TimeoutError:
-            failure = failures.timed_out(self.model, self._timeout)
+            failure = provider_errors.timed_out(self.model, self._timeout)
         except Exception as error:  # noqa: BLE001 - LiteLLM raises whatever its clients do
-            failure = failures.explain(error, self.model, None, self._environ)
+            failure = provider_errors.explain(error, self.model, None, self._environ)
         else:
             found = self._vectors(answer, len(texts))
             self._count(litellm, answer, texts)
@@ -199,7 +199,7 @@ class HostedEmbedder:
         with self._counting:
             before = self.spent
             total = None if cost is None or before.cost is None else before.cost + cost
-            self.spent = Spent(before.requests + 1, before.tokens + int(tokens), total)
+            self.spent = EmbeddingUsage(before.requests + 1, before.tokens + int(tokens), total)
 
 
 def missing_key(model: str, environ: Mapping[str, str]) -> str | None:

@@ -15,8 +15,8 @@ import re
 from itertools import chain, islice
 from pathlib import Path
 
+from reyn_jupyter.search.embedders.embedder import LOCAL, MINI
 from reyn_jupyter.search.embedders.packaged import KEY
-from reyn_jupyter.search.embedders.protocol import LOCAL, MINI
 
 UNKNOWN = "unknown"
 _SHORT = MINI.removeprefix(LOCAL)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reyn_jupyter.search.embedders.bert import Bert
-from reyn_jupyter.search.embedders.protocol import MINI, EmbedderError
+from reyn_jupyter.search.embedders.embedder import MINI, EmbedderError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

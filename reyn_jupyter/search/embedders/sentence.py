@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reyn_jupyter.search.embedders.embedder import EmbedderError
 from reyn_jupyter.search.embedders.identity import UNKNOWN, folder_of, hub_name, is_mini, key_of
 from reyn_jupyter.search.embedders.packaged import checked, weights_folder
-from reyn_jupyter.search.embedders.protocol import EmbedderError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,8 +7,20 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from reyn_jupyter.notebook.render.chart_blocks import Interval, Intervals, Point, Scatter
-from reyn_jupyter.notebook.render.model import Block, Fold, Message, Pair, Paragraph, Section, Span, View
+from reyn_jupyter.notebook.render.blocks import (
+    Block,
+    Fold,
+    Interval,
+    Intervals,
+    Message,
+    Pair,
+    Paragraph,
+    Point,
+    Scatter,
+    Section,
+    Span,
+    View,
+)
 
 HOSTILE = '"><script>window.ran=1</script>\u202e\x1b[31m <b>&amp;'
 PERCENT = ((0.0, "0 %"), (0.25, "25 %"), (0.5, "50 %"), (0.75, "75 %"), (1.0, "100 %"))

@@ -6,9 +6,9 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
-from reyn_jupyter.outputs.blob import Blob, open_blob
+from reyn_jupyter.outputs.blobs.blob import Blob, open_blob
+from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import Content, Structured, Text
-from reyn_jupyter.outputs.memory import MemoryBlobStore
 from reyn_jupyter.runtime.compare import compare
 from reyn_jupyter.runtime.events import (
     ActionFinished,
@@ -20,7 +20,7 @@ from reyn_jupyter.runtime.events import (
     RunEnded,
     RunStarted,
 )
-from reyn_jupyter.runtime.results import (
+from reyn_jupyter.runtime.result_objects import (
     ActionCard,
     ActionTable,
     Card,

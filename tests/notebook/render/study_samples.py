@@ -8,20 +8,20 @@ from unicodedata import category
 
 from evidence_support import evidence, many, mixed, trial
 
-from reyn_jupyter.evaluation.budget import Budget
-from reyn_jupyter.evaluation.comparison import compare
-from reyn_jupyter.evaluation.evidence import Evidence
-from reyn_jupyter.evaluation.progress import Progress
-from reyn_jupyter.evaluation.recommend import recommend
-from reyn_jupyter.evaluation.report import report
-from reyn_jupyter.evaluation.scenario import Scenario, Source
+from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
+from reyn_jupyter.evaluation.plan.suite import Claim
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.results.comparison import compare
+from reyn_jupyter.evaluation.results.recommend import recommend
+from reyn_jupyter.evaluation.results.report import report
+from reyn_jupyter.evaluation.results.trial_set import TrialSet
+from reyn_jupyter.evaluation.run.budget import Budget
+from reyn_jupyter.evaluation.run.progress import Progress
 from reyn_jupyter.evaluation.study import Study
-from reyn_jupyter.evaluation.suite import Claim
-from reyn_jupyter.evaluation.variant import Variant
 from reyn_jupyter.models.scripted import ScriptedModel
 
 
-def found(text: str = "x", **fields: Any) -> Evidence:
+def found(text: str = "x", **fields: Any) -> TrialSet:
     """Evidence of two variants in which every name, answer, error and reason holds the text."""
     text = text.replace("\ud800", "?")  # no field of ours takes half a character
     # An id takes no space and no letter that cannot be seen; every other place may hold them.
@@ -83,13 +83,13 @@ def every_object(text: str) -> dict[str, object]:
     }
 
 
-def nine() -> Evidence:
+def nine() -> TrialSet:
     """Nine variants, all simulated."""
     return crowd(9)
 
 
 @cache
-def crowd(variants: int) -> Evidence:
+def crowd(variants: int) -> TrialSet:
     """So many variants, all simulated."""
     arms = {f"variant-{n}": mixed(4 + 3 * (n % 9), 40, 2) for n in range(variants)}
     claims = tuple(
@@ -101,6 +101,6 @@ def crowd(variants: int) -> Evidence:
     return evidence(arms, sources=sources, forecast=0.5, claims=claims)
 
 
-def empty() -> Evidence:
+def empty() -> TrialSet:
     """Nothing that could be graded."""
     return evidence({"a": many(2, "error")})

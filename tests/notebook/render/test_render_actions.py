@@ -6,10 +6,10 @@ from html import unescape
 
 from render_samples import NOW, Reader, card, row
 
-from reyn_jupyter.catalog.search import Found, search_answer
+from reyn_jupyter.catalog.search_results import Found, search_answer
 from reyn_jupyter.notebook.render import to_html, to_text, view
-from reyn_jupyter.notebook.render.figures import money, seconds, size
-from reyn_jupyter.runtime.results import ActionCard, ActionTable, Card, Table
+from reyn_jupyter.notebook.render.formatting import money, seconds, size
+from reyn_jupyter.runtime.result_objects import ActionCard, ActionTable, Card, Table
 
 PAGE = {"items": [], "total": 26, "next_offset": 20, "categories": {"file": 7, "table": 1}}
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from render_samples import BLOB, HOSTILE, NOW, call, card, every_kind, invoked, row, running, trace
 
 from reyn_jupyter.notebook.render import to_html, view
-from reyn_jupyter.runtime.results import ActionTable, Card, Result
+from reyn_jupyter.runtime.result_objects import ActionTable, Card, Result
 
 pytestmark = pytest.mark.browser
 

@@ -17,7 +17,7 @@ from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.notebook.render.fit import byte_size, fair
 from reyn_jupyter.outputs.content import Structured, Text
 from reyn_jupyter.runtime.compare import compare
-from reyn_jupyter.runtime.results import (
+from reyn_jupyter.runtime.result_objects import (
     ActionCard,
     ActionTable,
     Card,

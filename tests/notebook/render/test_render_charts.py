@@ -11,13 +11,12 @@ import pytest
 from chart_samples import COSTS, DIFFERENCES, PAIR, RATES, SAMPLES, hostile, intervals, sample, scatters
 from hypothesis import given, settings
 
-from reyn_jupyter.notebook.render.as_html import HTML_BYTES, to_html
-from reyn_jupyter.notebook.render.as_markdown import to_markdown
-from reyn_jupyter.notebook.render.as_snapshot import SNAPSHOT_BYTES, json_size, to_snapshot
-from reyn_jupyter.notebook.render.as_text import TEXT_BYTES, to_text
-from reyn_jupyter.notebook.render.chart_blocks import Interval, Intervals, Point, Scatter
+from reyn_jupyter.notebook.render.blocks import Block, Interval, Intervals, Message, Point, Scatter, View
 from reyn_jupyter.notebook.render.charts import placed, share
-from reyn_jupyter.notebook.render.model import Block, Message, View
+from reyn_jupyter.notebook.render.html import HTML_BYTES, to_html
+from reyn_jupyter.notebook.render.markdown import to_markdown
+from reyn_jupyter.notebook.render.snapshot import SNAPSHOT_BYTES, json_size, to_snapshot
+from reyn_jupyter.notebook.render.text import TEXT_BYTES, to_text
 
 _NUMBER = re.compile(r"-?\d+(\.\d\d?)?%?")
 _DRAWN = {"x", "y", "x1", "x2", "y1", "y2", "cx", "cy", "r", "width", "height"}

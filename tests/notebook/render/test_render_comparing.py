@@ -8,7 +8,7 @@ import pytest
 from render_samples import ALLOWED, HOSTILE, Reader, call, every_kind, invoked, trace
 
 from reyn_jupyter.notebook.render import to_html, to_text, view
-from reyn_jupyter.notebook.render.as_html import HTML_BYTES
+from reyn_jupyter.notebook.render.html import HTML_BYTES
 from reyn_jupyter.runtime.compare import compare
 from reyn_jupyter.runtime.trace import Trace
 

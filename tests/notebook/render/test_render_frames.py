@@ -12,11 +12,11 @@ import pytest
 from render_samples import Reader, blob
 
 from reyn_jupyter.notebook.render import to_html, to_text, view
-from reyn_jupyter.notebook.render.frames import frame_grid
-from reyn_jupyter.notebook.render.model import Grid
-from reyn_jupyter.notebook.render.untrusted import Look
+from reyn_jupyter.notebook.render.blocks import Grid
+from reyn_jupyter.notebook.render.dataframe import frame_grid
+from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.outputs import frames as stored_frames
-from reyn_jupyter.runtime.results import Result
+from reyn_jupyter.runtime.result_objects import Result
 
 
 def grid(frame: pd.DataFrame) -> Grid:
@@ -174,7 +174,7 @@ def test_a_stored_frame_shows_its_first_rows_dtypes_and_shape_without_being_load
 
 
 def test_wide_letters_keep_the_columns_of_the_text_in_line() -> None:
-    from reyn_jupyter.notebook.render.columns import text_width
+    from reyn_jupyter.notebook.render.text import text_width
 
     text = to_text(
         view(Result("f", "x", pd.DataFrame({"name": ["漢字", "abc", "e\u0301"], "n": [1, 22, 333]})))

@@ -12,7 +12,7 @@ from render_samples import row, trace
 
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.render import register
-from reyn_jupyter.runtime.results import ActionTable, Card
+from reyn_jupyter.runtime.result_objects import ActionTable, Card
 
 
 @pytest.fixture

@@ -6,8 +6,8 @@ import pytest
 from render_samples import Reader, trace
 
 from reyn_jupyter.notebook.render import to_html, to_text, view
+from reyn_jupyter.notebook.render.blocks import Bullets, Code, Grid, Heading, Paragraph, Quote, Rule, Span
 from reyn_jupyter.notebook.render.markdown import markdown
-from reyn_jupyter.notebook.render.model import Bullets, Code, Grid, Heading, Paragraph, Quote, Rule, Span
 
 ANSWER = """# Orders
 

@@ -11,14 +11,13 @@ import pytest
 from evidence_support import evidence, many, mixed
 from study_samples import crowd, every_object, found, nine
 
-from reyn_jupyter.evaluation.failures import FAILURES
-from reyn_jupyter.evaluation.progress import Progress, RunSummary
-from reyn_jupyter.evaluation.report import report
+from reyn_jupyter.evaluation.results.failure_examples import FAILURES
+from reyn_jupyter.evaluation.results.report import report
+from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
 from reyn_jupyter.notebook.render import to_html, to_text, view
-from reyn_jupyter.notebook.render.as_markdown import to_markdown
-from reyn_jupyter.notebook.render.as_snapshot import to_snapshot
-from reyn_jupyter.notebook.render.chart_blocks import Intervals
-from reyn_jupyter.notebook.render.model import Section, View
+from reyn_jupyter.notebook.render.blocks import Intervals, Section, View
+from reyn_jupyter.notebook.render.markdown import to_markdown
+from reyn_jupyter.notebook.render.snapshot import to_snapshot
 
 REPORTS = {"two": lambda: found(), "nine": nine}
 BOUNDS = {"text": 20 * 1024, "html": 96 * 1024, "snapshot": 72 * 1024}

@@ -10,13 +10,13 @@ from render_samples import asked, call, invoked, said, started, trace
 
 from reyn_jupyter import Session
 from reyn_jupyter.evaluation.checks import find_check
-from reyn_jupyter.evaluation.facts import call_facts
-from reyn_jupyter.evaluation.scenario import Scenario
-from reyn_jupyter.evaluation.trial import Trial
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.trial.facts import call_facts
+from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.models.scripted import ScriptedModel, Step
 from reyn_jupyter.models.scripted import call as asks
 from reyn_jupyter.notebook.render import to_html, to_text, view
-from reyn_jupyter.notebook.render.ribbon import ribbon
+from reyn_jupyter.notebook.render.trace.compliance_marks import ribbon
 from reyn_jupyter.runtime.trace import Trace
 
 LIST = asks("list_actions", category=["file"])

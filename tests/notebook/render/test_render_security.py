@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from render_samples import ALLOWED, HOSTILE, Reader, every_kind, running, trace
 
 from reyn_jupyter.notebook.render import mimebundle, to_html, to_text, view
-from reyn_jupyter.runtime.results import Result
+from reyn_jupyter.runtime.result_objects import Result
 from reyn_jupyter.support.sanitize import visible
 
 KINDS = tuple(every_kind("x"))

@@ -13,8 +13,7 @@ from render_samples import HOSTILE, every_kind, trace
 from test_render_budgets import HUGE
 
 from reyn_jupyter.notebook.render import to_html, view
-from reyn_jupyter.notebook.render.as_snapshot import SNAPSHOT_BYTES, json_size, plain, to_snapshot
-from reyn_jupyter.notebook.render.model import (  # fmt: skip
+from reyn_jupyter.notebook.render.blocks import (  # fmt: skip
     Bullets,
     Cell,
     Code,
@@ -37,8 +36,9 @@ from reyn_jupyter.notebook.render.model import (  # fmt: skip
     missing_cell,
     number_cell,
 )
+from reyn_jupyter.notebook.render.snapshot import SNAPSHOT_BYTES, json_size, plain, to_snapshot
 from reyn_jupyter.notebook.serving.protocol import PROTOCOL, LiveBlob, Snapshot
-from reyn_jupyter.runtime.results import Result
+from reyn_jupyter.runtime.result_objects import Result
 
 LONG = "漢<&> " * 20_000
 

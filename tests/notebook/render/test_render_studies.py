@@ -14,14 +14,13 @@ from evidence_support import evidence, many, mixed
 from render_samples import ALLOWED, HOSTILE, Reader
 from study_samples import empty, every_object, found, nine, study
 
-from reyn_jupyter.evaluation.comparison import compare
-from reyn_jupyter.evaluation.recommend import recommend
-from reyn_jupyter.evaluation.report import report
-from reyn_jupyter.evaluation.variant import Variant
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.results.comparison import compare
+from reyn_jupyter.evaluation.results.recommend import recommend
+from reyn_jupyter.evaluation.results.report import report
 from reyn_jupyter.notebook.render import mimebundle, to_html, to_text, view
-from reyn_jupyter.notebook.render.as_markdown import to_markdown
-from reyn_jupyter.notebook.render.chart_blocks import Intervals, Scatter
-from reyn_jupyter.notebook.render.model import Fold, Grid, Pair, Section, View
+from reyn_jupyter.notebook.render.blocks import Fold, Grid, Intervals, Pair, Scatter, Section, View
+from reyn_jupyter.notebook.render.markdown import to_markdown
 
 KINDS = (
     "report",

@@ -8,7 +8,7 @@ import pytest
 from render_samples import BLOB, NOW, Reader, asked, call, invoked, running, said, started, trace
 
 from reyn_jupyter.notebook.render import to_html, to_text, view
-from reyn_jupyter.outputs.files import FsBlobStore
+from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
 from reyn_jupyter.runtime.trace import Trace
 
 

@@ -11,7 +11,7 @@ from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
 from reyn_jupyter.notebook.serving.protocol import PROTOCOL
 from reyn_jupyter.outputs.content import FileContent, Structured, Text
-from reyn_jupyter.sessions.face import Session
+from reyn_jupyter.sessions.session import Session
 
 if TYPE_CHECKING:
     from pathlib import Path

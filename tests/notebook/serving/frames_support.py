@@ -12,7 +12,7 @@ import pandas as pd
 
 from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
-from reyn_jupyter.sessions.face import Session
+from reyn_jupyter.sessions.session import Session
 
 
 class RefusedError(Exception):

@@ -19,15 +19,15 @@ from IPython.core.inputtransformer2 import TransformerManager
 
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
 from reyn_jupyter.notebook.options import parse
-from reyn_jupyter.notebook.render.actions import action_cells
-from reyn_jupyter.notebook.render.model import Cell
-from reyn_jupyter.notebook.render.untrusted import Look
+from reyn_jupyter.notebook.render.blocks import Cell
+from reyn_jupyter.notebook.render.catalog import action_cells
+from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
 from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.notebook.verbs import invoke
 from reyn_jupyter.sessions import current
-from reyn_jupyter.sessions.face import Session
+from reyn_jupyter.sessions.session import Session
 
 
 class RefusedError(Exception):
@@ -265,7 +265,7 @@ odd = some.recursive(
 @example(rules={"a": {"type": "integer", "minimum": 10**400}}, extra=None)
 @example(rules={"a": {"enum": [{"type": []}]}, "b": {"type": ["integer", ["x"]]}}, extra=None)
 def test_no_schema_breaks_the_form(rules: dict[str, Any], extra: Any) -> None:
-    from reyn_jupyter.notebook.serving.fields import form
+    from reyn_jupyter.notebook.serving.forms import form
 
     for schema in (
         {"properties": rules, "required": list(rules)},
@@ -544,7 +544,7 @@ def anything(tmp_path_factory: pytest.TempPathFactory) -> Session:
 def test_the_line_gives_back_the_very_arguments(
     anything: Session, given_arguments: dict[str, Any], forgive: bool
 ) -> None:
-    from reyn_jupyter.notebook.commands import invoke_command
+    from reyn_jupyter.notebook.invoke_line import invoke_command
 
     anything.configure("router.forgive", forgive)
     (action,) = anything.catalog.actions
@@ -585,7 +585,7 @@ def test_the_explorer_object_holds_the_actions_that_fit(explorer: Explorer) -> N
 
 
 def test_without_a_front_end_the_explorer_is_the_action_table(explorer: Explorer) -> None:
-    from reyn_jupyter.notebook.render.display import mimebundle
+    from reyn_jupyter.notebook.render.mime import mimebundle
 
     bundle = mimebundle(explorer.session.explore("read"))
     assert "file__read" in bundle["text/plain"] and "“read”" in bundle["text/plain"]

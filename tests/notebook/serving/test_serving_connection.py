@@ -17,16 +17,15 @@ from support.waiting import PATIENCE, awaited, until
 
 import reyn_jupyter as reyn
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.notebook.serving import comm
+from reyn_jupyter.notebook.serving import transport
 from reyn_jupyter.notebook.serving.connection import MOST, Connection
 from reyn_jupyter.notebook.serving.hub import SESSION_ID, Hub
-from reyn_jupyter.notebook.serving.operation import Asked, Message, Operation
+from reyn_jupyter.notebook.serving.operation import OperationContext, ServedOperation, WireMessage
 from reyn_jupyter.notebook.serving.registry import operations
 from reyn_jupyter.outputs.content import BlobNotFoundError
-from reyn_jupyter.runtime import desk
-from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.desk import DESK, UnknownQuestionError
-from reyn_jupyter.sessions.background import BackgroundRun
+from reyn_jupyter.runtime import consent
+from reyn_jupyter.runtime.consent import DESK, Answer, Question, UnknownQuestionError
+from reyn_jupyter.sessions.background_run import BackgroundRun
 
 HELLO = {"protocol": 1, "host": "page", "version": "0", "approves": True}
 
@@ -143,7 +142,7 @@ def test_huge_and_deep_messages_are_answered(hub: Hub) -> None:
         assert answer["type"] == "error" and len(answer["message"]) < 2000
 
 
-class Nothing(Message):
+class Nothing(WireMessage):
     pass
 
 
@@ -152,7 +151,7 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Operations of the test's own: one that never ends, one that fails, one whose answer cannot be written."""
     log: list[str] = []
 
-    async def hang(asked: Asked, arguments: Nothing) -> Nothing:
+    async def hang(asked: OperationContext, arguments: Nothing) -> Nothing:
         asked.progress(1, 2, "half")
         try:
             await asyncio.sleep(60)
@@ -160,11 +159,11 @@ def hanging(monkeypatch: pytest.MonkeyPatch) -> list[str]:
             log.append("ended")
         return arguments
 
-    async def fail(asked: Asked, arguments: Nothing) -> Nothing:
+    async def fail(asked: OperationContext, arguments: Nothing) -> Nothing:
         raise RuntimeError(f"no luck with {os.environ['DEMO_API_KEY']}")
 
     for name, run in (("test.hang", hang), ("test.fail", fail)):
-        monkeypatch.setitem(operations(), name, Operation(name, Nothing, Nothing, run))
+        monkeypatch.setitem(operations(), name, ServedOperation(name, Nothing, Nothing, run))
     return log
 
 
@@ -254,7 +253,7 @@ def test_a_comm_carries_its_opening_message_too() -> None:
 
     channel = Comm()
     hello = {"type": "request", "id": 1, "op": "hello", "args": HELLO}
-    comm.opened(channel, {"content": {"data": hello}})
+    transport.opened(channel, {"content": {"data": hello}})
     assert channel.sent[0]["value"]["session"] == SESSION_ID
     for message in ({}, {"content": None}, {"content": {"data": "x"}}, None):
         channel.received(message)
@@ -347,7 +346,7 @@ def test_the_questions_of_a_run_end_with_it(hub: Hub, session: reyn.Session) -> 
 def test_a_question_that_nobody_answers_is_denied_in_the_end(
     hub: Hub, session: reyn.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(desk, "OPEN", 0.1)
+    monkeypatch.setattr(consent, "OPEN", 0.1)
     channel = Channel(hub, **HELLO)
     run = session.start("write it")
     asked = channel.event("approval")
@@ -431,7 +430,7 @@ def test_a_background_run_is_told_of_at_most_four_times_a_second_and_at_its_end(
 def test_ended_background_runs_are_kept_up_to_a_bound(
     session: reyn.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("reyn_jupyter.sessions.face.KEPT", 2)
+    monkeypatch.setattr("reyn_jupyter.sessions.session.KEPT", 2)
     session.parts.model = ScriptedModel(otherwise="Done.")
     runs = []
     for _ in range(5):

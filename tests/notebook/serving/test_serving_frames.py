@@ -15,11 +15,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from render_samples import HOSTILE
 
-from reyn_jupyter.notebook.render.frames import frame_grid, records_grid
-from reyn_jupyter.notebook.render.untrusted import Look
-from reyn_jupyter.outputs.tabular import matches, order_key
-from reyn_jupyter.outputs.tabular.opened import OpenedTable
-from reyn_jupyter.sessions.face import Session
+from reyn_jupyter.notebook.render.dataframe import frame_grid, records_grid
+from reyn_jupyter.notebook.render.sanitize import Look
+from reyn_jupyter.outputs.table import matches, order_key
+from reyn_jupyter.outputs.table.open_table import OpenedTable
+from reyn_jupyter.sessions.session import Session
 
 
 @pytest.fixture(scope="module")
@@ -266,7 +266,7 @@ def _pandas_frames() -> st.SearchStrategy[pd.DataFrame]:
     ),
 )
 def test_rows_come_in_the_order_that_pandas_gives(frame: pd.DataFrame, keys: list[tuple[str, bool]]) -> None:
-    from reyn_jupyter.outputs.tabular.ordering import combined, order_of
+    from reyn_jupyter.outputs.table.sorting import combined, order_of
 
     places = combined([(order_of(frame[name]), descending) for name, descending in keys])
     expected = frame.sort_values(

@@ -11,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
 from reyn_jupyter.notebook.serving import lines as serving_lines
-from reyn_jupyter.outputs import lines as line_index
+from reyn_jupyter.outputs import line_index as line_index
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -15,8 +15,8 @@ from render_samples import HOSTILE, NOW, asked, call, said, started
 
 from reyn_jupyter import Session
 from reyn_jupyter.models import scripted
+from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.models.scripted import ScriptedModel, Step
-from reyn_jupyter.models.seam import ModelError
 from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
 from reyn_jupyter.runtime import runlog

@@ -14,8 +14,8 @@ from blob_requests import Refused, Viewer
 from reyn_jupyter.catalog.action import Category, Operation, Purity, Tool
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.notebook.serving.registry import operations
-from reyn_jupyter.runtime.desk import DESK
-from reyn_jupyter.sessions.face import Session
+from reyn_jupyter.runtime.consent import DESK
+from reyn_jupyter.sessions.session import Session
 
 SECRETS = {
     "DEMO_API_KEY": "correct-horse-battery-staple",

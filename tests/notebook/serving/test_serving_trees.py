@@ -9,15 +9,15 @@ from blob_requests import Refused, Viewer, children, dumped
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
+from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.notebook.render.tree import kind_of, tree, value_text
-from reyn_jupyter.notebook.render.untrusted import Look
-from reyn_jupyter.outputs import structure
-from reyn_jupyter.outputs.ids import new_blob_id
-from reyn_jupyter.outputs.lines import LineIndex
-from reyn_jupyter.outputs.sources import MemorySource
-from reyn_jupyter.outputs.structure import index_json
-from reyn_jupyter.outputs.tree_view import Indexes
-from reyn_jupyter.outputs.watched import StoppedError, Watch, WatchedSource
+from reyn_jupyter.outputs import json_index
+from reyn_jupyter.outputs.blobs.byte_source import MemorySource
+from reyn_jupyter.outputs.blobs.ids import new_blob_id
+from reyn_jupyter.outputs.blobs.read_progress import StoppedError, Watch, WatchedSource
+from reyn_jupyter.outputs.json_index import index_json
+from reyn_jupyter.outputs.json_tree import Indexes
+from reyn_jupyter.outputs.line_index import LineIndex
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,7 +59,7 @@ values = some.recursive(
 def test_walking_the_tree_gives_back_the_value(quick: Viewer, value: Any, small: bool) -> None:
     with pytest.MonkeyPatch.context() as patch:
         if small:  # borders of chunks inside everything
-            patch.setattr(structure, "CHUNK", 64)
+            patch.setattr(json_index, "CHUNK", 64)
         blob = quick.keep(value)
         waiting: list[tuple[list[int], dict[str, Any] | None, Any]] = [([], None, value)]
         while waiting:

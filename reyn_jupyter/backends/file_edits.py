@@ -1,0 +1,218 @@
+"""Exact replacement of text within text.
+
+Invariant: the old string is found as it stands, character for character, or nothing is changed; a refusal
+says how many places match and on which lines.
+
+What each kind of change makes of a file: written, edited, deleted; and how the change is told.
+
+Invariant: a change that cannot be made exactly as asked is refused, before anyone is asked for consent. A
+secret that a model sees only as a mark is neither met by its edits nor overwritten by that mark.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from reyn_jupyter.backends.file_changes import Changed, Make
+from reyn_jupyter.backends.file_lines import kind_of
+from reyn_jupyter.backends.file_tree import FileTree, human
+from reyn_jupyter.catalog.action import Arguments
+from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.services import ToolContext
+
+_MOST_LINES = 10  # line numbers that a refusal names
+_HINT_LINES = 2000  # lines compared to find the nearest one
+_HINT_CHARACTERS = 200  # of a line, in a comparison and in a hint
+
+
+class EditError(ValueError):
+    """The text was not changed: `matches` places match. `hint` says what to do next."""
+
+    def __init__(self, message: str, hint: str, matches: int) -> None:
+        super().__init__(message)
+        self.hint = hint
+        self.matches = matches
+
+
+@dataclass(frozen=True)
+class Edited:
+    """The new text, and on which lines (from 1) of the old text the replacements begin."""
+
+    text: str
+    lines: tuple[int, ...]
+
+
+def replace(text: str, old: str, new: str, *, every: bool = False) -> Edited:
+    """Put `new` in place of `old`, which must occur once (or, with `every`, at least once).
+
+    >>> replace("a = 1\\nb = 2\\n", "b = 2", "b = 3")
+    Edited(text='a = 1\\nb = 3\\n', lines=(2,))
+
+    Raises:
+        EditError: no match, several matches, or nothing to change.
+    """
+    if old == new:
+        raise EditError("old_string and new_string are the same", "There is nothing to change.", 1)
+    lines = _line_numbers(text, positions(text, old))
+    if not lines:
+        raise EditError("old_string does not occur (0 matches)", nearest(text, old), 0)
+    if len(lines) > 1 and not every:
+        named = ", ".join(map(str, lines[:_MOST_LINES])) + (", …" if len(lines) > _MOST_LINES else "")
+        raise EditError(
+            f"old_string occurs {len(lines)} times, on lines {named}",
+            "Add lines around it until it is the only match, or set replace_all to true.",
+            len(lines),
+        )
+    return Edited(text.replace(old, new), tuple(lines))
+
+
+def positions(text: str, old: str) -> list[int]:
+    """Where `old` begins, without overlaps."""
+    found: list[int] = []
+    at = text.find(old) if old else -1
+    while at >= 0:
+        found.append(at)
+        at = text.find(old, at + len(old))
+    return found
+
+
+def _line_numbers(text: str, places: list[int]) -> list[int]:
+    numbers: list[int] = []
+    line, last = 1, 0
+    for place in places:
+        line += text.count("\n", last, place)
+        last = place
+        numbers.append(line)
+    return numbers
+
+
+def nearest(text: str, old: str) -> str:
+    """Where in `text` something like `old` is, as a hint for one who quoted it wrongly."""
+    if "\r\n" in text and "\r" not in old and old.replace("\n", "\r\n") in text:
+        return "The lines of this file end with \\r\\n: write the line ends in old_string and new_string so."
+    if " ".join(old.split()) in " ".join(text.split()):
+        return "Its words occur with other spaces or line ends: copy the text exactly as it was read."
+    wanted = next((line.strip() for line in old.split("\n") if line.strip()), "")[:_HINT_CHARACTERS]
+    lines = text.split("\n", _HINT_LINES)[:_HINT_LINES]
+    shortened = [line.strip()[:_HINT_CHARACTERS] for line in lines]
+    close = difflib.get_close_matches(wanted, [line for line in shortened if line], n=1, cutoff=0.6)
+    if close:
+        return f"The nearest line is {shortened.index(close[0]) + 1}: {close[0]!r}. Copy the text exactly."
+    return "Read the file first and copy the text exactly, without line numbers."
+
+
+Maker = Callable[[FileTree, Arguments, ToolContext], Make]
+
+
+def make_written(tree: FileTree, args: Arguments, context: ToolContext) -> Make:
+    """{path, content}: the file is the content, text or a JSON value."""
+    given = args["content"]
+    if isinstance(given, dict | list):  # a stored JSON result, given by reference
+        given = json.dumps(given, ensure_ascii=False, indent=2) + "\n"
+    data = _encoded(given, "content")
+
+    def make(before: bytes | None) -> bytes:
+        redactor = context.services.redactor
+        text = (before or b"").decode("utf-8", "replace")
+        if context.actor != "person" and redactor.redacts(text) and redactor.marked(given):
+            raise ActionError(
+                "content holds a mark [redacted:…] where the file holds a secret: writing it would lose that",
+                "Edit the other parts of the file instead.",
+            )
+        return data
+
+    return make
+
+
+def written(made: Changed, args: Arguments) -> dict[str, Any]:
+    """{bytes, created, changed?}"""
+    size = len(made.after or b"")
+    if made.before == made.after:
+        return {"bytes": size, "created": False, "changed": False}
+    return {"bytes": size, "created": made.before is None}
+
+
+def make_edited(tree: FileTree, args: Arguments, context: ToolContext) -> Make:
+    """{path, old_string, new_string, replace_all?}: one place of the text, or every one, is replaced."""
+    old, new = args["old_string"], args["new_string"]
+    _encoded(old, "old_string")
+    _encoded(new, "new_string")
+
+    def make(before: bytes | None) -> bytes:
+        if before is None:
+            raise tree.missing(args["path"])
+        text = _decoded(before, args["path"])
+        seen = text
+        if context.actor != "person":
+            _spare_secrets(text, old, context)
+            seen = context.services.redactor.text(text)
+        try:
+            return replace(text, old, new, every=args.get("replace_all", False)).text.encode()
+        except EditError as error:
+            hint = error.hint if error.matches else nearest(seen, old)
+            raise ActionError(f"{args['path']} was not changed: {error}", hint) from error
+
+    return make
+
+
+def _spare_secrets(text: str, old: str, context: ToolContext) -> None:
+    """Refuse an edit that meets what the model cannot have read."""
+    redactor = context.services.redactor
+    secrets = redactor.spans(text)
+    met = any(at < span.end and span.start < at + len(old) for at in positions(text, old) for span in secrets)
+    if met or (redactor.marked(old) and old not in text):
+        raise ActionError(
+            "old_string meets a secret that is redacted; what stands there is not what the file holds",
+            "Choose an old_string that stays clear of it, or ask the person to make this change.",
+        )
+
+
+def edited(made: Changed, args: Arguments) -> dict[str, Any]:
+    """{replacements, lines}: on which lines of the old text, at most 20."""
+    before = (made.before or b"").decode()
+    lines = replace(before, args["old_string"], args["new_string"], every=True).lines
+    return {"replacements": len(lines), "lines": list(lines[:20])}
+
+
+def make_deleted(tree: FileTree, args: Arguments, context: ToolContext) -> Make:
+    """{path}: the file is gone."""
+
+    def make(before: bytes | None) -> None:
+        if before is None:
+            raise tree.missing(args["path"])
+
+    return make
+
+
+def deleted(made: Changed, args: Arguments) -> dict[str, Any]:
+    """{deleted, bytes}"""
+    return {"deleted": True, "bytes": len(made.before or b"")}
+
+
+def _encoded(text: object, argument: str) -> bytes:
+    if not isinstance(text, str):
+        raise ActionError(
+            f"{argument} must be text, not {type(text).__name__}",
+            "Give the text itself, or a stored text.",
+        )
+    try:
+        return text.encode()
+    except UnicodeEncodeError as error:
+        raise ActionError(
+            f"{argument} holds half of a surrogate pair at character {error.start}, which UTF-8 cannot keep",
+            "Write the whole character.",
+        ) from error
+
+
+def _decoded(data: bytes, path: str) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise ActionError(
+            f"{path} is not text: {kind_of(data[:8192], error)}, {human(len(data))}",
+            "Only UTF-8 text can be edited; a whole file can be replaced.",
+        ) from error

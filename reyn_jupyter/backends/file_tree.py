@@ -1,0 +1,264 @@
+"""The files under one folder, read and listed; the workspace and this package's own source alike.
+
+Invariant: every path goes through a `Workspace`, so nothing outside its root is reached; every answer is
+bounded, and what was left out is said together with the argument that changes it. What a person or a model
+did wrong is an `ActionError` in plain words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import os
+import threading
+from contextlib import suppress
+from itertools import islice
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
+
+from reyn_jupyter.backends.file_lines import (
+    Check,
+    FileTooLargeError,
+    NotTextError,
+    PastTheEndError,
+    read_lines,
+)
+from reyn_jupyter.guard.workspace import Workspace, WorkspaceError, protects
+from reyn_jupyter.outputs.content import FileContent, Text
+from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.support.sanitize import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+
+T = TypeVar("T")
+
+AT_ONCE = 256 * 1024  # bytes that are read without a thread
+MOST_ENTRIES = 2000  # entries of a listing
+# Folders that hold copies and caches; a search goes into one only when its path or pattern names it.
+SKIPPED = frozenset(
+    {"node_modules", ".venv", "venv", "__pycache__", ".ipynb_checkpoints", ".tox", ".nox"}
+    | {".mypy_cache", ".pytest_cache", ".ruff_cache"}
+)
+_HINT_FILES = 2000  # files looked at for a name that a missing path may have meant
+
+
+class _Abandoned(Exception):  # noqa: N818 - it is no error: nobody waits for the answer
+    pass
+
+
+async def in_thread(work: Callable[[Check], T]) -> T:
+    """Run blocking work in a thread; it ends at its next `check()` once the waiting task is cancelled."""
+    abandoned = threading.Event()
+
+    def check() -> None:
+        if abandoned.is_set():
+            raise _Abandoned
+
+    try:
+        return await asyncio.to_thread(work, check)
+    except asyncio.CancelledError:
+        abandoned.set()
+        raise
+
+
+def shown(name: str) -> str:
+    """A file name as one line of valid text, whatever bytes it has."""
+    return printable(name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
+
+
+def human(size: int) -> str:
+    """A size for people: 512 bytes, 3.2 MB."""
+    amount, unit = float(size), "bytes"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if amount < 1000:
+            break
+        amount, unit = amount / 1000, larger
+    return f"{size} bytes" if unit == "bytes" else f"{amount:.1f} {unit}"
+
+
+class FileTree:
+    """The files under a workspace's root.
+
+    Args:
+        workspace: decides which paths may be used.
+        hidden: names of files and folders that are not shown at all.
+
+    Example:
+        >>> tree = Tree(Workspace("."))                                    # doctest: +SKIP
+        >>> (await tree.read("notes.md", offset=1, limit=20)).text         # doctest: +SKIP
+        '# Notes\\n…'
+    """
+
+    def __init__(self, workspace: Workspace, hidden: frozenset[str] = frozenset()) -> None:
+        self.workspace = workspace
+        self._hidden = hidden
+
+    def locate(self, path: object, *, for_write: bool = False) -> str:
+        """The relative path that `path` leads to, links followed. Raises ActionError."""
+        if not isinstance(path, str):
+            raise ActionError("a path must be given as text", "A reference cannot stand for a path.")
+        try:
+            relative = self.workspace.place(path, for_write=for_write)
+        except WorkspaceError as error:
+            raise ActionError(
+                str(error), "Use a path relative to the workspace, such as data/orders.csv."
+            ) from error
+        if not self._hidden.isdisjoint(relative.split("/")):
+            raise ActionError(f"{path} does not exist", "List the folder above it to see its files.")
+        return relative
+
+    def open(self, path: str) -> BinaryIO:
+        """Open a file for reading. Raises ActionError; for a missing file with the nearest names."""
+        if self._hidden:
+            self.locate(path)
+        try:
+            return self.workspace.open_read(path)
+        except WorkspaceError as error:
+            target = self.workspace.root / self.locate(path)
+            if not os.path.lexists(target):
+                raise self.missing(path) from error
+            raise ActionError(str(error), "List it to see its files." if target.is_dir() else "") from error
+
+    def missing(self, path: str) -> ActionError:
+        """The error for a path that is not there, with the nearest names."""
+        return ActionError(f"{path} does not exist", self._nearest(path))
+
+    async def read(
+        self, path: str, offset: int | None = None, limit: int | None = None, spool: Path | None = None
+    ) -> Text | FileContent:
+        """The exact text of a file, or of `limit` lines from line `offset` (from 1).
+
+        Args:
+            spool: where text over 4 MiB goes as a file, instead of through memory.
+
+        Raises:
+            ActionError: no such file, no text, a window past the end, a file that changes meanwhile.
+        """
+        with self.open(path) as file:
+            for _ in range(2):
+                before = os.fstat(file.fileno())
+                try:
+                    content = await _read(file, before.st_size, offset or 1, limit, spool)
+                except (NotTextError, PastTheEndError, FileTooLargeError, OSError) as error:
+                    raise _unread(path, before.st_size, error) from error
+                after = os.fstat(file.fileno())
+                if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):
+                    return content
+                if isinstance(content, FileContent):
+                    content.path.unlink(missing_ok=True)
+                file.seek(0)
+        raise ActionError(
+            f"{path} changed while it was being read ({before.st_size} bytes before, {after.st_size} after)",
+            "Something is writing to it. Read it again when that is done.",
+        )
+
+    def entries(self, path: str) -> dict[str, Any]:
+        """What lies in one folder: {path, entries: [{name, type, size?}], total, note?}, by name.
+
+        `type` is file, folder, link or other; `size` is in bytes, for files. Protected files are left out.
+        """
+        relative = self.locate(path)
+        folder = self.workspace.root / relative
+        try:
+            with os.scandir(folder) as listing:
+                visible = [entry for entry in listing if self._visible(relative, entry.name)]
+        except NotADirectoryError:
+            raise ActionError(
+                f"{path} is a file, not a folder", "Read it, or list the folder it is in."
+            ) from None
+        except FileNotFoundError:
+            raise self.missing(path) from None
+        except OSError as error:
+            raise ActionError(f"{path} cannot be listed: {error.strerror}") from error
+        listed = sorted(visible, key=lambda entry: entry.name)
+        entries = [described for entry in listed[:MOST_ENTRIES] if (described := _described(entry))]
+        answer: dict[str, Any] = {"path": shown(relative), "entries": entries, "total": len(listed)}
+        if len(listed) > MOST_ENTRIES:
+            answer["note"] = f"The first {MOST_ENTRIES} of {len(listed)}; narrow them with a glob pattern."
+        return answer
+
+    def files(self, path: str, skipped: set[str], check: Check) -> Iterator[tuple[str, str]]:
+        """(path from the root, path from `path`) of every file below, in order.
+
+        Folders of copies and caches are left out unless `path` is one; their names are added to `skipped`.
+        """
+        relative = self.locate(path)
+        start = self.workspace.root / relative
+        if not start.exists():
+            raise self.missing(path)
+        base = start if start.is_dir() else start.parent
+
+        def skip(name: str) -> bool:
+            if name in SKIPPED:
+                skipped.add(name)
+            return name in SKIPPED or name in self._hidden
+
+        for file in self.workspace.walk(relative, skip):
+            check()
+            if file.name not in self._hidden:
+                yield self.workspace.relative(file), file.relative_to(base).as_posix()
+
+    def _visible(self, relative: str, name: str) -> bool:
+        parts = () if relative == "." else tuple(relative.split("/"))
+        return name not in self._hidden and protects((*parts, name)) is None
+
+    def _nearest(self, path: str) -> str:
+        """A hint with the names that a path which is not there may have meant."""
+        wanted = path.rpartition("/")[2].casefold()
+        with suppress(WorkspaceError):
+            files = [
+                self.workspace.relative(file)
+                for file in islice(
+                    self.workspace.walk(".", (SKIPPED | self._hidden).__contains__), _HINT_FILES
+                )
+            ]
+            names: dict[str, list[str]] = {}
+            for file in files:
+                names.setdefault(file.rpartition("/")[2].casefold(), []).append(file)
+            close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.6)
+            if close:
+                return f"Did you mean {', '.join(shown(file) for name in close for file in names[name][:2])}?"
+        return "List the folder to see what is there."
+
+
+async def _read(
+    file: BinaryIO, size: int, offset: int, limit: int | None, spool: Path | None
+) -> Text | FileContent:
+    if size <= AT_ONCE:
+        return read_lines(file, offset, limit, spool, lambda: None)
+    return await in_thread(lambda check: read_lines(file, offset, limit, spool, check))
+
+
+def _unread(path: str, size: int, error: Exception) -> ActionError:
+    match error:
+        case NotTextError():
+            return ActionError(
+                f"{path} is not text: {error.kind}, {human(size)}",
+                "Only UTF-8 text can be read. Tables and images are opened by other means.",
+            )
+        case PastTheEndError():
+            return ActionError(
+                f"{path} has {error.lines} lines, and the offset is past the end",
+                f"Use an offset from 1 to {max(1, error.lines)}.",
+            )
+        case FileTooLargeError():
+            return ActionError(
+                f"{path} has {human(size)}, too much to show at once", "Give offset and limit."
+            )
+        case OSError():
+            return ActionError(f"{path} could not be read: {error.strerror or error}")
+    raise error
+
+
+def _described(entry: os.DirEntry[str]) -> dict[str, Any] | None:
+    try:
+        if entry.is_symlink():
+            return {"name": shown(entry.name), "type": "link"}
+        if entry.is_dir():
+            return {"name": shown(entry.name), "type": "folder"}
+        if entry.is_file():
+            return {"name": shown(entry.name), "type": "file", "size": entry.stat().st_size}
+    except OSError:
+        return None
+    return {"name": shown(entry.name), "type": "other"}

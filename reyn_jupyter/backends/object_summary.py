@@ -1,0 +1,350 @@
+"""What can be told about a Python object without running any of the person's code.
+
+Invariant: an object is described by what it is, decided by the identity of its type: frames, series, arrays, scalars,
+text and the built-in containers. Of any other object, a subclass of these included, only the type's name is read:
+`repr`, properties, `__getattr__`, `__len__` and `__class__` of the person's classes are never called.
+Whatever comes out is plain JSON and bounded, never the whole.
+
+Which types are known: those whose methods are Python's, numpy's and pandas' own.
+
+Invariant: a type is known by identity. A subclass is the person's own class, whose properties could do anything;
+asking here imports nothing and calls nothing of it.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
+from functools import cache
+from itertools import islice
+from pathlib import PosixPath, PurePosixPath, PureWindowsPath, WindowsPath
+from typing import Any
+from uuid import UUID
+
+from reyn_jupyter.outputs.convert import number_tag, to_json, type_name
+from reyn_jupyter.runtime.variables import secret_name
+
+HIDDEN = "[hidden]"  # in place of a value under a name like a secret's
+_COLUMNS = 100  # of a frame that are listed
+_COLUMNS_SHOWN = 50  # of a frame whose cells are shown
+_COLUMNS_NAMED = 8  # in the one-line title
+_KEYS = 30
+_LOOKED_AT = 1000  # elements of a container whose types are counted
+_TEXT = 200  # characters of one text
+_TEXT_ALONE = 1000  # characters of a text that is a variable of its own
+_ITEMS = 10  # of a container inside another
+_DEPTH = 3
+
+_NO_NUMBERS = tuple(number_tag(number) for number in (math.nan, math.inf, -math.inf))
+_SEQUENCES = (list, tuple, set, frozenset)
+
+
+def title(value: object) -> str:
+    """One line: type, size and, for a frame, its first columns.
+
+    >>> title([1, 2, 3]), title("word")
+    ('list, 3 elements', 'str, 4 characters')
+    """
+    kind = type(value)
+    if is_loaded_type(value, "pandas", "DataFrame"):
+        frame: Any = value
+        rows, columns = frame.shape
+        named = ", ".join(_labels(frame.columns[:_COLUMNS_NAMED]))
+        more = ", …" if columns > _COLUMNS_NAMED else ""
+        return f"DataFrame, {_count(rows, 'row')} × {_count(columns, 'column')}: {named}{more}"
+    if is_loaded_type(value, "pandas", "Series"):
+        series: Any = value
+        return f"Series, {_count(len(series), 'value')}, {dtype_text(series.dtype)}"
+    if is_loaded_type(value, "numpy", "ndarray"):
+        array: Any = value
+        return f"ndarray, {' × '.join(map(str, array.shape)) or 'no dimensions'}, {dtype_text(array.dtype)}"
+    if is_exactly(value, (str,)):
+        return f"str, {_count(len(value), 'character')}"  # type: ignore[arg-type]
+    if is_exactly(value, (bytes, bytearray)):
+        return f"{kind.__name__}, {_count(len(value), 'byte')}"  # type: ignore[arg-type]
+    if is_exactly(value, (dict,)):
+        return f"dict, {_count(len(value), 'key')}"  # type: ignore[arg-type]
+    if is_exactly(value, _SEQUENCES):
+        return f"{kind.__name__}, {_count(len(value), 'element')}"  # type: ignore[arg-type]
+    return type_name(value)
+
+
+def shape(value: object) -> Hashable:
+    """What `title` depends on beside the type, cheaply enough for every variable at every run."""
+    if is_loaded_type(value, "pandas", "DataFrame"):
+        frame: Any = value
+        return (*frame.shape, *_labels(frame.columns[:_COLUMNS_NAMED]))
+    if is_loaded_type(value, "pandas", "Series") or is_loaded_type(value, "numpy", "ndarray"):
+        table: Any = value
+        return (table.shape, dtype_text(table.dtype))
+    if is_exactly(value, (str, bytes, bytearray, dict, *_SEQUENCES)):
+        return len(value)  # type: ignore[arg-type]
+    return None
+
+
+def describe(value: object, rows: int, *, head: bool) -> dict[str, Any]:
+    """Type, shape, schema and, with `head`, the first `rows` rows or elements.
+
+    Returns:
+        Plain JSON; what is left out is counted.
+    """
+    for module, name, tell in (
+        ("pandas", "DataFrame", _frame),
+        ("pandas", "Series", _series),
+        ("numpy", "ndarray", _array),
+    ):
+        if is_loaded_type(value, module, name):
+            return tell(value, rows, head)
+    if is_exactly(value, (str, bytes, bytearray)):
+        return _text(value, head)
+    if is_exactly(value, (dict,)):
+        return _dict(value, rows, head)
+    if is_exactly(value, _SEQUENCES):
+        return _sequence(value, rows, head)
+    if is_scalar(type(value)):
+        return {"type": type_name(value)} | ({"value": glimpse(value)} if head else {})
+    return {"type": type_name(value), "note": "Only its type is shown."}
+
+
+def glimpse(value: object, depth: int = _DEPTH) -> Any:
+    """A value as bounded JSON: long texts and containers are cut and say so; unknown objects give their type."""
+    if type(value) is str:
+        return value if len(value) <= _TEXT else f"{value[:_TEXT]}… ({len(value):,} characters)"
+    if is_exactly(value, (bytes, bytearray)) or (type(value) is int and value.bit_length() > 1024):
+        return f"<{title(value)}>"
+    if is_scalar(type(value)):
+        return to_json(value)
+    if depth == 0:
+        return f"<{title(value)}>"
+    if type(value) is dict:
+        shown = {
+            _label(key): HIDDEN if secret_name(_label(key)) else glimpse(item, depth - 1)
+            for key, item in islice(value.items(), _ITEMS)
+        }
+        return shown | ({"…": f"{len(value) - _ITEMS:,} more keys"} if len(value) > _ITEMS else {})
+    if is_exactly(value, _SEQUENCES):
+        items = [glimpse(item, depth - 1) for item in islice(value, _ITEMS)]  # type: ignore[call-overload]
+        left = len(value) - _ITEMS  # type: ignore[arg-type]
+        return [*items, f"… {left:,} more"] if left > 0 else items
+    return f"<{title(value)}>"
+
+
+def _frame(frame: Any, rows: int, head: bool) -> dict[str, Any]:
+    dtypes = list(frame.dtypes)
+    known = [is_known_dtype(dtype) for dtype in dtypes]
+    labels = _unique(_labels(frame.columns[:_COLUMNS]))
+    told: dict[str, Any] = {
+        "type": "DataFrame",
+        "shape": list(frame.shape),
+        "columns": [
+            {"name": label, "dtype": dtype_text(dtype)} for label, dtype in zip(labels, dtypes, strict=False)
+        ],
+    }
+    if len(dtypes) > _COLUMNS:
+        told["columns_left_out"] = len(dtypes) - _COLUMNS
+    if all(known):
+        # Not index=True: that joins the labels anew, which pyarrow refuses for one with half a character.
+        told["memory_bytes"] = int(frame.memory_usage(index=False).sum() + frame.index.memory_usage())
+    index = _index(frame.index)
+    if index:
+        told["index"] = index
+    if head:
+        positions = [at for at in range(len(labels)) if known[at]][:_COLUMNS_SHOWN]
+        told["head"] = _records(frame.iloc[:rows, positions], [labels[at] for at in positions], bool(index))
+    return told
+
+
+def _records(part: Any, labels: Sequence[str], with_index: bool) -> list[dict[str, Any]]:
+    columns: dict[str, list[Any]] = {}
+    if with_index:
+        columns["(index)"] = [_cell(item) for item in part.index.tolist()]
+    for at, label in enumerate(labels):
+        cells = part.iloc[:, at].tolist()
+        columns[label] = [HIDDEN] * len(cells) if secret_name(label) else [_cell(cell) for cell in cells]
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+
+
+def _cell(value: object) -> Any:
+    """A cell of a frame; what is no number there (NaN, an infinity) is null, as in records."""
+    told = glimpse(value)
+    return None if is_scalar(type(value)) and told in _NO_NUMBERS else told
+
+
+def _index(index: Any) -> dict[str, Any] | None:
+    """The names and type of an index that is more than a row number."""
+    if is_loaded_type(index, "pandas", "RangeIndex") and index.name is None:
+        return None
+    return {"names": _labels(index.names), "dtype": dtype_text(index.dtype)}
+
+
+def _series(series: Any, rows: int, head: bool) -> dict[str, Any]:
+    known = is_known_dtype(series.dtype)
+    told: dict[str, Any] = {
+        "type": "Series",
+        "name": None if series.name is None else _label(series.name),
+        "shape": list(series.shape),
+        "dtype": dtype_text(series.dtype),
+    }
+    if known:
+        told["memory_bytes"] = int(series.memory_usage(index=True, deep=False))
+    index = _index(series.index)
+    if index:
+        told["index"] = index
+    if head and known:
+        told["head"] = _records(series.iloc[:rows].to_frame(), [told["name"] or "value"], bool(index))
+    return told
+
+
+def _array(array: Any, rows: int, head: bool) -> dict[str, Any]:
+    told: dict[str, Any] = {
+        "type": "ndarray",
+        "shape": list(array.shape),
+        "dtype": dtype_text(array.dtype),
+        "memory_bytes": int(array.nbytes),
+    }
+    if head:
+        corner = array[(slice(rows), *[slice(_ITEMS)] * (array.ndim - 1))] if array.ndim else array
+        told["head"] = [glimpse(item) for item in corner.tolist()] if array.ndim else glimpse(corner.tolist())
+    return told
+
+
+def _text(value: Any, head: bool) -> dict[str, Any]:
+    told: dict[str, Any] = {"type": type_name(value), "length": len(value)}
+    if head and type(value) is str:
+        told["head"] = value[:_TEXT_ALONE]
+        if len(value) > _TEXT_ALONE:
+            told["characters_left_out"] = len(value) - _TEXT_ALONE
+    return told
+
+
+def _dict(value: Any, rows: int, head: bool) -> dict[str, Any]:
+    pairs = list(islice(value.items(), _KEYS))
+    labels = _unique([_label(key) for key, _ in pairs])
+    told: dict[str, Any] = {
+        "type": "dict",
+        "length": len(value),
+        "keys": {label: title(item) for label, (_, item) in zip(labels, pairs, strict=True)},
+    }
+    if len(value) > _KEYS:
+        told["keys_left_out"] = len(value) - _KEYS
+    if head:
+        told["head"] = {
+            label: HIDDEN if secret_name(label) else glimpse(item)
+            for label, (_, item) in islice(zip(labels, pairs, strict=True), rows)
+        }
+    return told
+
+
+def _sequence(value: Any, rows: int, head: bool) -> dict[str, Any]:
+    counted = Counter(type_name(item) for item in islice(value, _LOOKED_AT))
+    told: dict[str, Any] = {
+        "type": type_name(value),
+        "length": len(value),
+        "elements": dict(counted.most_common(_ITEMS)),
+    }
+    first = next(iter(value), None)
+    if type(first) is dict:
+        told["first_element"] = {_label(key): title(item) for key, item in islice(first.items(), _KEYS)}
+    if head:
+        told["head"] = [glimpse(item) for item in islice(value, rows)]
+    return told
+
+
+def _labels(labels: Any) -> list[str]:
+    listed = labels.tolist() if hasattr(labels, "tolist") else list(labels)
+    return [_label(label) for label in listed]
+
+
+def _label(label: object) -> str:
+    if type(label) is str:
+        return label if len(label) <= _TEXT else label[: _TEXT - 1] + "…"
+    if type(label) is tuple:
+        return "/".join(_label(part) for part in label)[:_TEXT]
+    return str(to_json(label))[:_TEXT] if is_scalar(type(label)) else f"<{type_name(label)}>"
+
+
+def _unique(labels: list[str]) -> list[str]:
+    seen: Counter[str] = Counter()
+    unique = []
+    for label in labels:
+        seen[label] += 1
+        unique.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
+    return unique
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+_LONGEST_DTYPE = 200  # characters
+
+_SCALARS = frozenset({
+    type(None), bool, int, float, complex, Decimal, date, datetime, time, timedelta, UUID,
+    PurePosixPath, PureWindowsPath, PosixPath, WindowsPath,
+})  # fmt: skip
+
+
+def is_exactly(value: object, kinds: tuple[type, ...]) -> bool:
+    return type(value) in kinds
+
+
+def is_frame_like(value: object) -> bool:
+    """Whether it is exactly a DataFrame, Series or ndarray."""
+    return (
+        is_loaded_type(value, "pandas", "DataFrame")
+        or is_loaded_type(value, "pandas", "Series")
+        or is_loaded_type(value, "numpy", "ndarray")
+    )
+
+
+def is_loaded_type(value: object, module: str, name: str) -> bool:
+    """By identity: a subclass is the person's own class, whose properties could do anything."""
+    loaded = sys.modules.get(module)
+    return loaded is not None and type(value) is loaded.__dict__.get(name)
+
+
+def is_known_dtype(dtype: object) -> bool:
+    """Whether a dtype is numpy's or pandas' own; an extension type of the person's is code."""
+    numpy = sys.modules["numpy"]
+    return numpy.dtype in type.__dict__["__mro__"].__get__(type(dtype)) or type(dtype) in _pandas_dtypes()
+
+
+@cache
+def _pandas_dtypes() -> frozenset[type]:
+    import pandas as pd
+
+    names = [
+        "Categorical",
+        "DatetimeTZ",
+        "Period",
+        "Interval",
+        "Sparse",
+        "String",
+        "Boolean",
+        "Arrow",
+        "Float32",
+        "Float64",
+    ]
+    names += [f"{sign}Int{bits}" for sign in ("", "U") for bits in (8, 16, 32, 64)]
+    return frozenset(getattr(pd, f"{name}Dtype") for name in names if hasattr(pd, f"{name}Dtype"))
+
+
+def dtype_text(dtype: object) -> str:
+    return str(dtype)[:_LONGEST_DTYPE] if is_known_dtype(dtype) else type_name(dtype)
+
+
+def is_scalar(kind: type) -> bool:
+    return kind in _SCALARS or kind in _table_scalars(sys.modules.get("pandas"), sys.modules.get("numpy"))
+
+
+@cache
+def _table_scalars(pandas: Any, numpy: Any) -> frozenset[type]:
+    found: set[type] = set(numpy.sctypeDict.values()) if hasattr(numpy, "sctypeDict") else set()
+    for name in ("Timestamp", "Timedelta", "Period", "Interval"):
+        if hasattr(pandas, name):
+            found.add(getattr(pandas, name))
+    return frozenset(found | {type(getattr(pandas, name)) for name in ("NaT", "NA") if hasattr(pandas, name)})

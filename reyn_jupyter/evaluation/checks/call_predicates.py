@@ -1,0 +1,66 @@
+"""What the calls of a trial were: looks at the catalog, attempts at an action, calls that reached one.
+
+Invariant: an answer counts as seen only by calls of a later model call; calls of one completion were written together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
+
+MOST_SAID = 10  # pieces of evidence
+_LONGEST_NAME = 120  # characters
+LIST, SEARCH, DESCRIBE, INSPECT = "list_actions", "search_actions", "describe_action", "inspect"
+_NOT_AN_ATTEMPT = frozenset({LIST, SEARCH, DESCRIBE, INSPECT})
+
+
+def is_attempt(call: CallFact) -> bool:
+    """Whether the model asked for an action to be run, by the wrapper, by a direct tool or by a made-up name."""
+    return call.wrapper not in _NOT_AN_ATTEMPT
+
+
+def is_gated(call: CallFact) -> bool:
+    """Whether the gate answered it with the listing that had been skipped; it was not run, and is not judged."""
+    return call.problem == "gated"
+
+
+def is_look(call: CallFact) -> bool:
+    """Whether its answer showed the model what there is: a listing, a search, or the gate's answer."""
+    return is_gated(call) or (call.wrapper in (LIST, SEARCH) and call.problem is None and call.ok is True)
+
+
+def reached(call: CallFact) -> bool:
+    """Whether an attempt was accepted: an action was resolved, and its schema took the arguments."""
+    return is_attempt(call) and call.problem is None and call.name is not None
+
+
+def chosen(call: CallFact) -> bool:
+    """Whether an attempt names an action that there is, with arguments that its schema takes or not."""
+    return is_attempt(call) and call.name is not None and call.problem in (None, "invalid")
+
+
+def accepted_calls(trial: Trial) -> list[CallFact]:
+    return [call for call in trial.calls if reached(call)]
+
+
+def seen_before(look: CallFact, call: CallFact) -> bool:
+    """Whether the answer to one was there when the model wrote the other."""
+    return look.step < call.step
+
+
+def said(calls: Sequence[CallFact]) -> tuple[str, ...]:
+    """Evidence: the step and the name of each call, ten at most."""
+    return tuple(f"step {call.step}: {name_of(call)}" for call in calls[:MOST_SAID])
+
+
+def name_of(call: CallFact) -> str:
+    """What people call it: the action, or the tool where there is none; cut, since a model may have made it up."""
+    return (call.name or call.wrapper)[:_LONGEST_NAME]
+
+
+def together(reasons: Iterable[str]) -> str:
+    """Several reasons as one sentence, three of them in full."""
+    said = list(dict.fromkeys(reasons))
+    more = f"; and {len(said) - 3} more" if len(said) > 3 else ""
+    return "; ".join(said[:3]) + more

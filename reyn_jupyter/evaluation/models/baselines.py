@@ -1,0 +1,242 @@
+"""Two agents behind the model seam that bound every suite: one that cannot do the task, and one that can.
+
+Invariant: the null agent sees the request alone; the oracle sees the request and the gold, and acts through nothing
+but tool calls, so that what it cannot do through the real loop no model can.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from reyn_jupyter.catalog.names import ActionName, MalformedNameError, NameEncoder
+from reyn_jupyter.evaluation.plan.call_matching import gold_arguments
+from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Scenario
+from reyn_jupyter.models.base import ModelError, Request, Response, Tier, ToolCall, Usage, estimate_tokens
+
+Manner = Literal["refuses", "silent", "lists", "guesses"]
+MANNERS: tuple[Manner, ...] = ("refuses", "silent", "lists", "guesses")
+GUESS = "assistant__do_task"
+REFUSAL = "I am sorry, I cannot help with that."
+NOTHING_FITS = "No action in the catalog can do this, so nothing was done."
+_ATTEMPTS = 3  # calls for one step, before it is given up
+
+
+@dataclass(frozen=True)
+class NullAgent:
+    """A model that does nothing useful, in one of four manners.
+
+    Args:
+        manner: "refuses" with a text, "silent" answers nothing at all, "lists" the catalog for ever, "guesses" a name
+            without looking (the first tool, where every action is one) and claims to be done.
+
+    Example:
+        >>> NullAgent("lists").label
+        'null-lists'
+    """
+
+    manner: Manner = "refuses"
+    tier: Tier = "standard"
+    host: str | None = None
+    real: bool = False
+
+    @property
+    def label(self) -> str:
+        return f"null-{self.manner}"
+
+    async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
+        if self.manner == "lists" and request.tool_choice != "none":
+            calls = [_call(f"list-{len(request.messages)}", "list_actions", {})]
+            return _reply(request, self.label, calls=calls)
+        if self.manner == "guesses" and request.tool_choice != "none":
+            if not any(message.role == "tool" for message in request.messages):
+                return _reply(request, self.label, calls=[_guess(request)])
+            return _reply(request, self.label, "Done.", on_text=on_text)
+        return _reply(request, self.label, REFUSAL if self.manner == "refuses" else "", on_text=on_text)
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """A model that plays the gold of a scenario: looks, calls, tries again after an error, and answers.
+
+    A study gives each trial an oracle of its own scenario by `for_scenario`.
+
+    Raises (`complete`):
+        ModelError: it was given no scenario.
+
+    Example:
+        >>> Oracle().for_scenario(Scenario(id="s", family="f", prompts={"natural": "Hi"})).label
+        'oracle'
+    """
+
+    scenario: Scenario | None = None
+    label: str = "oracle"
+    tier: Tier = "standard"
+    host: str | None = None
+    real: bool = False
+
+    def for_scenario(self, scenario: Scenario) -> Oracle:
+        """The oracle of one trial."""
+        return Oracle(scenario)
+
+    async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
+        if self.scenario is None:
+            raise ModelError(
+                "configuration",
+                "An oracle plays the gold of a scenario, and this one was given none.",
+                "Run it in a study, or take Oracle(scenario).",
+            )
+        play = _Play(self.scenario, request)
+        calls = [] if request.tool_choice == "none" else play.next_calls()
+        if calls:
+            return _reply(request, self.label, calls=calls)
+        return _reply(request, self.label, play.answer(), on_text=on_text)
+
+
+@dataclass
+class _Play:
+    """Where the oracle stands, read from the request: the ids of its calls say what each was for."""
+
+    scenario: Scenario
+    request: Request
+    answers: dict[str, Any] = field(init=False)
+    tools: dict[str, Mapping[str, Any]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.answers = {
+            message.tool_call_id: _read(message.content)
+            for message in self.request.messages
+            if message.role == "tool" and message.tool_call_id
+        }
+        self.tools = {spec["function"]["name"]: spec["function"] for spec in self.request.tools.specs}
+
+    @property
+    def universal(self) -> bool:
+        return "list_actions" in self.tools
+
+    def next_calls(self) -> list[ToolCall]:
+        if self.universal and not any(key.startswith("look-") for key in self.answers):
+            return list(self._looks())
+        if self.universal and not any(key.startswith("describe-") for key in self.answers):
+            describing = list(self._descriptions())
+            if describing:
+                return describing
+        return list(self._steps())
+
+    def answer(self) -> str:
+        words = [text.partition("|")[0] for text in self.scenario.says]
+        opening = NOTHING_FITS if self.scenario.gold.unanswerable else "Done."
+        return " ".join([opening, *words])
+
+    def _looks(self) -> Iterator[ToolCall]:
+        """A narrowed listing for each needed action; one of everything where none is needed."""
+        names = [name for action in self._actions() if (name := _parsed(action)) is not None]
+        for number, name in enumerate(names):
+            narrowed = {"category": [name.category], "filter": name.entry}
+            yield _call(f"look-{number}", "list_actions", narrowed)
+        if not names:
+            yield _call("look-0", "list_actions", {})
+
+    def _descriptions(self) -> Iterator[ToolCall]:
+        seen = self._schemas()
+        for number, name in enumerate(self._actions()):
+            if name not in seen:
+                yield _call(f"describe-{number}", "describe_action", {"action_name": name})
+
+    def _steps(self) -> Iterator[ToolCall]:
+        """The calls of every step that is still to be done, in the order of the gold."""
+        schemas = self._schemas()
+        for number, step in enumerate(self.scenario.gold.steps):
+            attempts = [self.answers.get(f"step-{number}-{attempt}") for attempt in range(_ATTEMPTS)]
+            made = sum(f"step-{number}-{attempt}" in self.answers for attempt in range(_ATTEMPTS))
+            if made == _ATTEMPTS or (made and not _is_error(attempts[made - 1])):
+                continue
+            accepted = step[min(made // 2, len(step) - 1)]  # once more after an error, then another way
+            yield self._invocation(f"step-{number}-{made}", accepted, schemas.get(accepted.action) or {})
+
+    def _invocation(self, identity: str, accepted: AcceptedCall, schema: Mapping[str, Any]) -> ToolCall:
+        if self.universal:
+            args = gold_arguments(accepted, self.scenario, schema)
+            return _call(identity, "invoke_action", {"action_name": accepted.action, "args": args})
+        function = function_name(accepted.action, self.tools)
+        parameters = self.tools[function]["parameters"] if function in self.tools else {}
+        return _call(identity, function, gold_arguments(accepted, self.scenario, parameters))
+
+    def _actions(self) -> list[str]:
+        """The actions that may be called: of each step the first way, and the one for when it fails."""
+        return list(dict.fromkeys(call.action for step in self.scenario.gold.steps for call in step[:2]))
+
+    def _schemas(self) -> dict[str, Mapping[str, Any]]:
+        """Action → input schema, from what listings and descriptions answered."""
+        found: dict[str, Mapping[str, Any]] = {}
+        for key, answer in self.answers.items():
+            if not isinstance(answer, dict) or not key.startswith(("look-", "describe-")):
+                continue
+            for item in (answer, *(answer.get("items") or ())):
+                if isinstance(item, dict) and isinstance(item.get("input_schema"), dict):
+                    found[str(item.get("qualified_name"))] = item["input_schema"]
+        return found
+
+
+def function_name(action: str, offered: Mapping[str, Any]) -> str:
+    """The function name under which an action is offered as a tool of its own; its plain name where it is not.
+
+    What a name is encoded to depends on the others: one that meets another carries a hash. Both are tried.
+
+    >>> function_name("agent.peer__alice", {"agent_peer__alice": {}})
+    'agent_peer__alice'
+    """
+    name = _parsed(action)
+    if name is None:
+        return action
+    candidates = [NameEncoder([name]).encode(name)]
+    twin = _parsed(action.replace(".", "_"))
+    if twin is not None and twin != name:
+        candidates.insert(0, NameEncoder([name, twin]).encode(name))
+    return next((candidate for candidate in candidates if candidate in offered), action)
+
+
+def _parsed(action: str) -> ActionName | None:
+    try:
+        return ActionName.parse(action)
+    except MalformedNameError:
+        return None
+
+
+def _guess(request: Request) -> ToolCall:
+    names = request.tools.names
+    if "invoke_action" in names or not names:
+        return _call("guess", "invoke_action", {"action_name": GUESS, "args": {}})
+    return _call("guess", names[0], {})
+
+
+def _call(identity: str, name: str, arguments: Mapping[str, Any]) -> ToolCall:
+    return ToolCall(identity, name, json.dumps(arguments, ensure_ascii=False))
+
+
+def _reply(
+    request: Request,
+    label: str,
+    text: str = "",
+    calls: Sequence[ToolCall] = (),
+    on_text: Callable[[str], None] | None = None,
+) -> Response:
+    if text and on_text is not None:
+        on_text(text)
+    sent = sum(message.tokens for message in request.messages) + request.tools.tokens
+    answered = estimate_tokens(text + "".join(call.arguments for call in calls))
+    usage = Usage(sent, answered, estimated=True)
+    return Response(text, tuple(calls), "tool_calls" if calls else "stop", usage, model=label)
+
+
+def _read(content: str) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError):
+        return content
+
+
+def _is_error(answer: Any) -> bool:
+    return isinstance(answer, dict) and "error" in answer

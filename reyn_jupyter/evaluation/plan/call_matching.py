@@ -1,0 +1,361 @@
+"""Whether a call is one of the accepted ones, and which steps of a gold the calls of a trial serve.
+
+Invariants: an argument that the gold names and that the call leaves out is wrong unless `""` is among its accepted
+values; a truth value is never a number; each call serves one step; nothing here raises, whatever a model sent.
+
+The conventions are those of the Berkeley Function-Calling Leaderboard's checker of labelled calls (BFCL v4,
+`ast_checker`): accepted values in lists, texts compared without case, spaces and the characters ``, . / - _ * ^``,
+dicts whose values are lists of accepted values again, lists element by element. Dates are compared as texts. Two
+things differ: there, the marker `""` accepts every text that is empty once it is stripped (`"."`, `"-"`), and a
+truth value in a list equals a number; here neither does. Types are the business of the action's schema.
+
+A call that a gold accepts, written out: what an oracle sends.
+
+Invariant: what the gold names is taken from it, and only what it leaves open is made up, from the expected files and
+from the action's schema.
+"""
+
+from __future__ import annotations
+
+import re
+import reprlib
+import unicodedata
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from reyn_jupyter.catalog.arguments import prepare
+from reyn_jupyter.evaluation.plan.scenario import MAY_BE_LEFT_OUT, AcceptedCall, Expected, Gold, Scenario
+from reyn_jupyter.evaluation.trial.trial import CallFact
+
+_SHOWN = 80  # characters of a value that are quoted
+_BOUNDED = reprlib.Repr()  # total, however deep a value is
+_BOUNDED.maxstring = _BOUNDED.maxother = _SHOWN
+_IGNORED = re.compile(r"[ ,./\-_*^]")
+
+FaultKind = Literal["action", "not_an_object", "omitted", "extra", "value"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallFault:
+    """Why a call is not an accepted one: what kind of reason, the argument it is about, and a sentence."""
+
+    kind: FaultKind
+    argument: str
+    reason: str
+
+
+def standard_text(text: str) -> str:
+    """A text without what does not count: case, spaces, ``, . / - _ * ^``, the kind of quotation mark, and whether an
+    accented letter is one sign or two.
+
+    Source: BFCL v4, the standard form of strings; there, signs are compared one by one.
+
+    >>> standard_text("April 1, 2024") == standard_text("april 1 2024")
+    True
+    """
+    return unicodedata.normalize("NFC", _IGNORED.sub("", text).lower()).replace("'", '"')
+
+
+def value_matches(value: Any, accepted: Any) -> bool:
+    """Whether a value is this accepted one.
+
+    Args:
+        value: what the model sent.
+        accepted: one accepted value. In a dict, each value that is a list holds the accepted values of that key.
+
+    Example:
+        >>> value_matches({"city": "new york"}, {"city": ["New York", "NYC"], "unit": ["", "km"]})
+        True
+        >>> value_matches(True, 1)
+        False
+    """
+    if isinstance(accepted, bool) or isinstance(value, bool):
+        return isinstance(accepted, bool) and isinstance(value, bool) and accepted == value
+    if isinstance(accepted, int | float):
+        return isinstance(value, int | float) and accepted == value
+    if isinstance(accepted, str):
+        return isinstance(value, str) and _texts_match(value, accepted)
+    if isinstance(accepted, Mapping):
+        return isinstance(value, Mapping) and _objects_match(value, accepted)
+    if isinstance(accepted, Sequence):
+        return (
+            isinstance(value, Sequence)
+            and not isinstance(value, str)
+            and len(value) == len(accepted)
+            and all(value_matches(mine, theirs) for mine, theirs in zip(value, accepted, strict=True))
+        )
+    return value is None and accepted is None
+
+
+def _texts_match(value: str, accepted: str) -> bool:
+    wanted = standard_text(accepted)
+    if not wanted:  # nothing but ignored characters: "." is a folder, and "" is not
+        return value == accepted
+    return standard_text(value) == wanted
+
+
+def _objects_match(value: Mapping[Any, Any], accepted: Mapping[str, Any]) -> bool:
+    if any(key not in accepted for key in value):
+        return False
+    return all(
+        any(value_matches(value[key], choice) for choice in _choices(choices))
+        if key in value
+        else MAY_BE_LEFT_OUT in _choices(choices)
+        for key, choices in accepted.items()
+    )
+
+
+def _choices(accepted: Any) -> Sequence[Any]:
+    return accepted if isinstance(accepted, list | tuple) else (accepted,)
+
+
+def fault(call: CallFact, accepted: AcceptedCall) -> CallFault | None:
+    """The first reason why a call is not an accepted one; None when it is.
+
+    Args:
+        call: a call as it was resolved.
+        accepted: one way to do a step.
+
+    Example:
+        >>> read = AcceptedCall(action="file__read", args={"path": ("notes.md",)})
+        >>> fault(CallFact(step=1, wrapper="invoke_action", name="file__read", args={}), read).kind
+        'omitted'
+    """
+    if call.name != accepted.action:
+        return CallFault(
+            "action", "", f"{(call.name or 'no action')[:_SHOWN]} was called, not {accepted.action}"
+        )
+    given = {} if call.args is None else call.args
+    if not isinstance(given, Mapping):
+        return CallFault("not_an_object", "", f"the arguments were {_shown(given)}, not an object")
+    for name, values in accepted.args.items():
+        if name not in given:
+            if MAY_BE_LEFT_OUT not in values:
+                return CallFault("omitted", name, f"{name} was left out")
+        elif not any(value_matches(given[name], value) for value in values):
+            wanted = " or ".join(_shown(value) for value in values[:3])
+            return CallFault("value", name, f"{name} was {_shown(given[name])}, not {wanted}")
+    if accepted.exact:
+        extra = [str(name) for name in given if name not in accepted.args]
+        if extra:
+            return CallFault("extra", extra[0], f"{extra[0]} was given, which is not asked for")
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Served:
+    """Which steps of a gold the calls serve.
+
+    Attributes:
+        by: for each step the position of the call that serves it, or None.
+        faults: for each step that is not served, why the nearest call does not serve it.
+    """
+
+    by: tuple[int | None, ...]
+    faults: Mapping[int, str]
+
+    @property
+    def count(self) -> int:
+        return sum(position is not None for position in self.by)
+
+    @property
+    def complete(self) -> bool:
+        return self.count == len(self.by)
+
+
+def serve(gold: Gold, calls: Sequence[CallFact], *, arguments: bool = True) -> Served:
+    """Give each step of a gold a call of its own, as many steps as possible.
+
+    Args:
+        gold: the needed steps.
+        calls: the calls that may count.
+        arguments: whether the arguments have to be accepted too; False looks at the action's name alone.
+
+    Returns:
+        A maximum matching of steps and calls (Kuhn's augmenting paths).
+    """
+    edges = [
+        [position for position, call in enumerate(calls) if _serves(call, step, arguments=arguments)]
+        for step in gold.steps
+    ]
+    by = maximum_matching(edges)
+    faults = {
+        number: _nearest_fault(step, calls) for number, step in enumerate(gold.steps) if by[number] is None
+    }
+    return Served(tuple(by), faults)
+
+
+def _serves(call: CallFact, step: Sequence[AcceptedCall], *, arguments: bool) -> bool:
+    named = (accepted for accepted in step if accepted.action == call.name)
+    return any(not arguments or fault(call, accepted) is None for accepted in named)
+
+
+def _nearest_fault(step: Sequence[AcceptedCall], calls: Sequence[CallFact]) -> str:
+    names = " or ".join(dict.fromkeys(accepted.action for accepted in step))
+    for call in calls:
+        for accepted in step:
+            found = fault(call, accepted)
+            if found is not None and found.kind != "action":
+                return f"{accepted.action}: {found.reason}"
+    if any(call.name == accepted.action for accepted in step for call in calls):
+        return f"{names} was not called often enough"
+    return f"{names} was not called"
+
+
+def maximum_matching(edges: Sequence[Sequence[int]]) -> list[int | None]:
+    """A maximum matching of a bipartite graph: for each left vertex its right one, or None.
+
+    Args:
+        edges: for each left vertex the right ones that it may have.
+
+    Source: Kuhn's algorithm, with the augmenting path found breadth first, so that nothing recurses.
+
+    >>> maximum_matching([[0, 1], [0]])
+    [1, 0]
+    """
+    right_of: list[int | None] = [None] * len(edges)
+    left_of: dict[int, int] = {}
+    for start in range(len(edges)):
+        came_from: dict[int, int] = {}  # right vertex → the left one that it was reached from
+        queue, free = [start], None
+        for left in queue:
+            for right in edges[left]:
+                if right in came_from:
+                    continue
+                came_from[right] = left
+                if right not in left_of:
+                    free = right
+                    break
+                queue.append(left_of[right])
+            if free is not None:
+                break
+        while free is not None:
+            left = came_from[free]
+            left_of[free] = left
+            right_of[left], free = free, right_of[left]
+    return right_of
+
+
+def _shown(value: Any) -> str:
+    try:
+        text = _BOUNDED.repr(value)
+    except ValueError:  # a whole number of thousands of digits
+        return "a very long number"
+    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+
+
+_DEEPEST = 8  # levels of a schema that are filled; required parts of a schema can be endless
+
+
+def gold_arguments(accepted: AcceptedCall, scenario: Scenario, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments of one accepted call.
+
+    Args:
+        accepted: the call.
+        scenario: whose expected files say what an open text of a file has to be.
+        schema: the action's input schema, as the model saw it; {} where it did not.
+
+    Example:
+        >>> read = AcceptedCall(action="file__read", args={"path": ("a.md", "./a.md"), "limit": ("",)})
+        >>> gold_arguments(read, Scenario(id="s", family="f", prompts={"natural": "Read a.md"}), {})
+        {'path': 'a.md'}
+    """
+    properties = schema.get("properties") or {}
+    required = schema.get("required") or ()
+    given: dict[str, Any] = {}
+    for name, values in accepted.args.items():
+        choices = [written_out(value) for value in values if value != MAY_BE_LEFT_OUT]
+        if choices:
+            given[name] = next((one for one in choices if _fits(properties, name, one)), choices[0])
+        elif name in required:
+            given[name] = MAY_BE_LEFT_OUT
+    open_texts = _texts_of_files(given, scenario)
+    for name in required:
+        if name not in given:
+            given[name] = open_texts.get(name, example(properties.get(name) or {}))
+    return given
+
+
+def written_out(accepted: Any) -> Any:
+    """One value that is accepted: in a dict the first choice of each key, without keys that may only be left out.
+
+    >>> written_out({"city": ["Rome", "Roma"], "unit": ["", "km"], "note": [""]})
+    {'city': 'Rome', 'unit': 'km'}
+    """
+    if isinstance(accepted, Mapping):
+        made = {}
+        for key, choices in accepted.items():
+            listed = choices if isinstance(choices, list | tuple) else (choices,)
+            wanted = [choice for choice in listed if choice != MAY_BE_LEFT_OUT]
+            if wanted:
+                made[key] = written_out(wanted[0])
+        return made
+    if isinstance(accepted, Sequence) and not isinstance(accepted, str):
+        return [written_out(item) for item in accepted]
+    return accepted
+
+
+def example(schema: Mapping[str, Any], depth: int = 0) -> Any:
+    """A plain value that a schema allows, as far as type, enum, default and required parts say.
+
+    >>> example({"type": "object", "properties": {"n": {"type": "integer", "minimum": 3}}, "required": ["n"]})
+    {'n': 3}
+    """
+    for key in ("default", "const"):
+        if key in schema:
+            return schema[key]
+    for key in ("enum", "examples"):
+        if schema.get(key):
+            return schema[key][0]
+    kind = schema.get("type", "string")
+    if isinstance(kind, list):
+        kind = kind[0] if kind else "string"
+    if kind == "object" and depth < _DEEPEST:
+        properties = schema.get("properties") or {}
+        return {name: example(properties.get(name) or {}, depth + 1) for name in schema.get("required") or ()}
+    if kind == "array" and depth < _DEEPEST:
+        return [example(schema.get("items") or {}, depth + 1)] * int(schema.get("minItems") or 0)
+    plain: dict[str, Any] = {
+        "integer": schema.get("minimum", 1),
+        "number": schema.get("minimum", 1),
+        "boolean": False,
+        "null": None,
+        "object": {},
+        "array": [],
+    }
+    return plain.get(kind, "x" * max(1, int(schema.get("minLength") or 0)))
+
+
+def _fits(properties: Mapping[str, Any], name: str, value: Any) -> bool:
+    known = properties.get(name)
+    return (
+        known is None
+        or not prepare({"type": "object", "properties": {name: known}}, {name: value}, forgive=False).invalid
+    )
+
+
+def _texts_of_files(given: Mapping[str, Any], scenario: Scenario) -> dict[str, str]:
+    """What the expected state of a file leaves to be written: its content, or the edit that leads there."""
+    path = given.get("path")
+    expected = next((one for one in scenario.expected if one.path == path and one.exists), None)
+    if expected is None:
+        return {}
+    before = scenario.workspace.get(expected.path, "")
+    return {"content": _content(expected, before), **_edit(expected, before)}
+
+
+def _content(expected: Expected, before: str) -> str:
+    if expected.text is not None:
+        return expected.text
+    return before if expected.unchanged else "\n".join(expected.contains)
+
+
+def _edit(expected: Expected, before: str) -> dict[str, str]:
+    if expected.text is not None:
+        return {"old_string": before, "new_string": expected.text}
+    old = next((part for part in expected.lacks if part in before), None)
+    if old is None:
+        return {}
+    new = next((part for part in expected.contains if part not in before), "")
+    return {"old_string": old, "new_string": new}

@@ -1,0 +1,206 @@
+"""`Catalog`: the actions that a study's trials are offered, frozen.
+
+Invariant: the faces (names, descriptions, schemas, purity) and with them `hash` never change once made; what runs is
+made anew for every trial, in that trial's own workspace, or is a recording handler, which does nothing but answer.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter import categories as installed
+from reyn_jupyter.catalog.action import Arguments, Category, Entry, Operation, Purity, Tool
+from reyn_jupyter.catalog.dispatch import ToolRegistry
+from reyn_jupyter.catalog.names import SEPARATOR
+from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.evaluation.plan.tool_records import ToolRecord, read_records
+from reyn_jupyter.guard.workspace import Workspace
+from reyn_jupyter.runtime.catalog_cache import CatalogCache
+from reyn_jupyter.runtime.services import Services
+
+if TYPE_CHECKING:
+    from reyn_jupyter.sessions.session import Session
+
+RECORDED = "record_call"
+
+
+async def _record(args: Arguments, context: object) -> dict[str, Any]:
+    return {"ok": True, "received": args}
+
+
+RECORDING = Tool(RECORDED, _record, Purity.PURE)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Catalog:
+    """Frozen categories.
+
+    Attributes:
+        fixed: categories that need nothing of a session: those with recording handlers.
+        factories: what makes the others for a trial's own workspace, each with the place it is from.
+        left_out: categories that the factories make and this catalog does not hold.
+        names: record id → qualified name, for catalogs made from records.
+        types: qualified name → JSON Pointer → the type that a record's schema named there in other words.
+        outside: whether its actions may reach the network or run commands; a trial denies that otherwise.
+
+    Example:
+        >>> catalog = Catalog.from_records([{"name": "get_time", "parameters": {"type": "dict"}}])
+        >>> catalog.name_of("get_time"), len(catalog.snapshot)
+        ('tool__get_time', 1)
+    """
+
+    fixed: tuple[Category, ...] = ()
+    factories: tuple[tuple[str, installed.Factory], ...] = ()
+    left_out: frozenset[str] = frozenset()
+    names: Mapping[str, str] = field(default_factory=dict)
+    types: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    outside: bool = False
+
+    @classmethod
+    def from_records(
+        cls, records: Any, *, category: str = "tool", capability: str = "Call one of many tools."
+    ) -> Catalog:
+        """Plain schemas with recording handlers, which answer ``{"ok": true, "received": args}`` and do nothing.
+
+        Args:
+            records: a list of records, an MCP ``tools/list`` answer, or the path of a file with either; see
+                `records.read_records` for the shapes. Names may repeat; ids may not.
+            category, capability: the category that they become, and its sentence in the system prompt.
+
+        Raises:
+            RecordError: names the record, and says what it needs.
+        """
+        read = read_records(records)
+        made = Category(category, capability, tuple(map(_operation, read)))
+        names = {record.id: f"{category}{SEPARATOR}{record.entry}" for record in read}
+        types = {names[record.id]: MappingProxyType(dict(record.types)) for record in read if record.types}
+        return cls((made,), names=MappingProxyType(names), types=MappingProxyType(types))
+
+    @classmethod
+    def standard(cls, *, outside: bool = False) -> Catalog:
+        """The installed categories, in each trial's own workspace, without functions or variables of a notebook."""
+        found, _ = installed.factories()
+        return cls(factories=found, outside=outside)
+
+    @classmethod
+    def from_session(cls, session: Session) -> Catalog:
+        """What a session offers now: the installed categories, and everything that is the person's own (functions,
+        variables, memories, categories given to the session) with recording handlers, so that no trial touches it."""
+        found, _ = installed.factories()
+        standard = cls(factories=found).snapshot
+        recorded = []
+        for part in session.catalog.visible:
+            name = part.category.name
+            known = standard.slices.get(name)
+            if known is not None and known.digest == part.digest:
+                continue
+            faces = tuple(
+                Operation(a.name.entry, a.description, a.input_schema, RECORDING) for a in part.actions
+            )
+            recorded.append(Category(name, part.category.capability, faces))
+        hidden = {name for name, part in standard.slices.items() if part.visible}
+        hidden -= {part.category.name for part in session.catalog.visible}
+        own = frozenset({*hidden, *(category.name for category in recorded)})
+        return cls(tuple(recorded), found, own)
+
+    def __add__(self, other: Catalog) -> Catalog:
+        """Both together. A category that both make is this one's."""
+        mine = set(self.snapshot.slices)
+        known = {name for name, _ in self.factories}
+        return Catalog(
+            (*self.fixed, *(category for category in other.fixed if category.name not in mine)),
+            (*self.factories, *(made for made in other.factories if made[0] not in known)),
+            self.left_out | other.left_out if other.factories else self.left_out,
+            MappingProxyType({**other.names, **self.names}),
+            MappingProxyType({**other.types, **self.types}),
+            self.outside or other.outside,
+        )
+
+    def __repr__(self) -> str:
+        count = len(self.snapshot)
+        held = ", ".join(self.snapshot.category_names)
+        return f"Catalog({count:,} action{'' if count == 1 else 's'} of {held})"
+
+    def name_of(self, record: str) -> str:
+        """The qualified name that a record got. Raises KeyError with what to look at."""
+        try:
+            return self.names[record]
+        except KeyError:
+            raise KeyError(
+                f"no record {record!r} is in this catalog; `names` holds {len(self.names)}"
+            ) from None
+
+    @property
+    def foreign(self) -> bool:
+        """Whether another package makes some of it."""
+        return any(name.startswith(installed.PACKAGE) for name, _ in self.factories)
+
+    @cached_property
+    def hash(self) -> str:
+        """SHA-256 over the faces of every action on offer in an empty workspace, in hex."""
+        return self.snapshot.hash
+
+    @cached_property
+    def snapshot(self) -> CatalogSnapshot:
+        """The faces, as an empty workspace has them."""
+        # The folder only has to be there while the categories are made: nothing of this snapshot ever runs.
+        with tempfile.TemporaryDirectory(prefix="reyn-faces-") as folder:
+            services = _bare(Path(folder)) if self.factories else None
+            made = self.make(services) if services is not None else ()
+            snapshot = CatalogSnapshot.build((*made, *self.fixed), {})
+            # Made once, and shared by the snapshots of all trials.
+            _ = snapshot.hash, snapshot.category_names, snapshot.actions, snapshot.ranges
+            return snapshot
+
+    @cached_property
+    def _fixed_tools(self) -> ToolRegistry:
+        return ToolRegistry.of(self.fixed)
+
+    def make(self, services: Services) -> tuple[Category, ...]:
+        """The categories that are made anew, over one trial's services."""
+        made, _ = installed.make(self.factories, services)
+        return tuple(category for category in made if category.name not in self.left_out)
+
+    def live(self, services: Services) -> CatalogCache:
+        """The catalog of one trial: the frozen faces, run in its workspace, whose own resources come beside them."""
+
+        def load() -> tuple[Sequence[Category], Sequence[str]]:
+            return (*self.make(services), *self.fixed), ()
+
+        return CatalogCache(load, self._build)
+
+    def _build(
+        self, categories: Sequence[Category], entries: Mapping[str, Sequence[Entry]]
+    ) -> CatalogSnapshot:
+        faces = self.snapshot
+        same = {category.name: bool(category.visible()) for category in categories} == {
+            name: part.visible for name, part in faces.slices.items()
+        }
+        if not same:
+            return CatalogSnapshot.build(categories, entries)
+        fixed = {category.name for category in self.fixed}
+        own = [category for category in categories if category.name not in fixed]
+        snapshot = faces
+        if own:
+            snapshot = faces.with_tools(ToolRegistry({**self._fixed_tools, **ToolRegistry.of(own)}))
+        for name, found in entries.items():
+            if found:
+                snapshot = snapshot.replace(name, found)
+        return snapshot
+
+
+def _operation(record: ToolRecord) -> Operation:
+    return Operation(record.entry, record.description, record.schema, RECORDING)
+
+
+def _bare(folder: Path) -> Services:
+    """Services of an empty workspace, enough to make categories over."""
+    from reyn_jupyter.evaluation.trial.environment import services_in
+
+    return services_in(Workspace(folder, off_limits=()))

@@ -1,0 +1,98 @@
+"""What is varied: a model and the router settings that it is tried with.
+
+Invariant: a variant is a pure function from a scenario to a request; its defaults are those of the Universal Action
+Catalog (FP-0034), never those of the model's tier, so that a comparison changes exactly what it names.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any, Literal, Self
+
+from pydantic import Field, JsonValue
+
+from reyn_jupyter.evaluation.plan.validation import Stated
+from reyn_jupyter.models.base import canonical
+
+
+class Variant(Stated):
+    """A model and how it is held to the catalog. Each field but the first three is the router setting of that name.
+
+    Args:
+        name: what tables call it.
+        model: a tier, "offline", "simulator", a LiteLLM model string, or the name of a model given to the study.
+        parameters: sent with every request (temperature, seed, max_tokens).
+        reinforcement: how often the list-first mandate is placed.
+
+    Raises:
+        FieldError: a field that there is not, or a value that does not fit; names the nearest.
+
+    Example:
+        >>> base = Variant("generic-1x", model="light", mandate="generic")
+        >>> base.but("explicit-3x", mandate="explicit", reinforcement=3).reinforcement
+        3
+    """
+
+    name: str = Field(min_length=1, max_length=100)
+    model: str = Field(default="standard", min_length=1, max_length=200)
+    parameters: Mapping[str, JsonValue] = Field(default_factory=dict)
+    surface: Literal["universal", "flat", "auto"] = "universal"
+    discovery: Literal["prompt", "gate", "forced"] = "prompt"
+    mandate: Literal["none", "generic", "explicit"] = "none"
+    reinforcement: int = Field(default=1, ge=0, le=10)
+    edit_rule: Literal["none", "reasoned", "must"] = "none"
+    list_schemas: bool = True
+    names: Literal["hidden", "shown"] = "hidden"
+    constrain_names: bool = False
+    repair: bool = False
+    forgive: bool = True
+    hot_list_n: int = Field(default=0, ge=0, le=100)
+    search: bool = False
+    max_steps: int = Field(default=8, ge=1, le=1000)
+
+    def __init__(self, name: str, **fields: Any) -> None:
+        """Make it from its name and the fields above."""
+        super().__init__(name=name, **fields)
+
+    def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
+        said = dict(super().__repr_args__())
+        yield None, said.pop("name")
+        yield "model", said.pop("model", self.model)
+        yield from said.items()
+
+    def but(self, name: str, **changes: Any) -> Self:
+        """The same variant under another name, with these fields changed; a field that there is not is an error."""
+        return type(self)(name, **{**self.model_dump(exclude={"name"}), **changes})
+
+    @classmethod
+    def of(cls, data: Mapping[str, Any]) -> Variant:
+        """A variant from its plain data, as `model_dump` gives it. Raises FieldError."""
+        return cls(**data)
+
+    @cached_property
+    def behaviour_digest(self) -> str:
+        """SHA-256 over everything but the name: variants that behave alike share their trials."""
+        return hashlib.sha256(canonical(self.model_dump(mode="json", exclude={"name"}))).hexdigest()
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """The settings that a session of this variant gets."""
+        router = ("surface", "discovery", "mandate", "reinforcement", "edit_rule", "list_schemas", "names",
+                  "constrain_names", "repair", "forgive")  # fmt: skip
+        retrieval: dict[str, Any] = {"hot_list_n": self.hot_list_n}
+        if not self.search:
+            retrieval["embedding_class"] = None
+        return {
+            "router": {
+                **{key: getattr(self, key) for key in router},
+                "limits": {"max_steps": self.max_steps},
+            },
+            "action_retrieval": retrieval,
+        }
+
+    def differences(self, other: Variant) -> dict[str, tuple[Any, Any]]:
+        """Field → (here, there) for every field but the name in which the two differ."""
+        mine, theirs = self.model_dump(), other.model_dump()
+        return {key: (mine[key], theirs[key]) for key in mine if key != "name" and mine[key] != theirs[key]}

@@ -1,0 +1,3 @@
+"""What the trials of a study say: comparison, report, findings, recommendation."""
+
+from __future__ import annotations

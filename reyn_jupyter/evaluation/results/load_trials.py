@@ -1,0 +1,353 @@
+"""A study's trials brought together for those who read them.
+
+Invariant: trials are pooled only where scenario, ground and code are those of today (or, for a study that is opened
+for reading, of its last run); what is left out is counted and said, never dropped in silence.
+
+What a reader of a study's figures should know of its file and its runs, a sentence each.
+
+Invariant: what is left out, what was cut short and what was paid for in vain is said, never dropped in silence.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+
+from reyn_jupyter.evaluation.checks.grading import stored_verdicts
+from reyn_jupyter.evaluation.plan.conditions import conditions_of
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.plan.suite import Claim, Suite
+from reyn_jupyter.evaluation.results.trial_set import TrialSet
+from reyn_jupyter.evaluation.results.true_rates import shown_truths
+from reyn_jupyter.evaluation.run.run_state import RunPlan
+from reyn_jupyter.evaluation.store.file import StoreError
+from reyn_jupyter.evaluation.store.rows import StoredTrial
+from reyn_jupyter.evaluation.store.store import Store
+from reyn_jupyter.evaluation.store.usage_totals import spent
+from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.models.base import canonical
+from reyn_jupyter.runtime.events import ModelRequested
+
+_ASKED_AGAIN = 20  # catalogs that are made once more at the end of a run
+_CATALOGS = 4  # catalogs that are shown one by one
+
+
+@dataclass(frozen=True)
+class StudySpec:
+    """What a study is about, with or without the suite at hand.
+
+    Attributes:
+        name, title, primary, checks, claims, scenarios: the suite's.
+        code: the version of the code whose trials count.
+        catalogs: name → hash of the frozen catalog.
+        stamps: model's name → what its trials stand on besides. A name that is not in these two is not held against
+            a trial.
+    """
+
+    name: str
+    title: str
+    primary: str
+    checks: tuple[str, ...]
+    claims: tuple[Claim, ...]
+    scenarios: tuple[Scenario, ...]
+    code: str
+    catalogs: Mapping[str, str]
+    stamps: Mapping[str, str]
+
+    @classmethod
+    def of_suite(
+        cls, suite: Suite, code: str, catalogs: Mapping[str, str], stamps: Mapping[str, str]
+    ) -> StudySpec:
+        checks = tuple(dict.fromkeys((suite.primary, *suite.checks)))
+        return cls(
+            suite.name,
+            suite.title,
+            suite.primary,
+            checks,
+            suite.claims,
+            suite.scenarios,
+            code,
+            catalogs,
+            stamps,
+        )
+
+    @classmethod
+    def of_store(cls, store: Store) -> StudySpec:
+        """What the last run of a file was about."""
+        runs = store.runs()
+        if not runs:
+            return cls("", "", "first_call_is", ("first_call_is",), (), (), "", {}, {})
+        last = runs[-1]
+        scenarios = tuple(store.scenarios(last["id"]).values())
+        with store.reading("the last run"):
+            suite, known = last["suite"], {each.name for each in fields(Claim)}
+            claims = tuple(
+                Claim(**{key: value for key, value in claim.items() if key in known})
+                for claim in suite["claims"]
+            )
+            return cls(
+                suite["name"],
+                suite["title"],
+                suite["primary"],
+                tuple(suite["checks"]),
+                claims,
+                scenarios,
+                last["code"],
+                last["catalogs"],
+                {model: stamp for run in runs for model, stamp in run["stamps"].items()},
+            )
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """What a run notes of it."""
+        return {
+            "suite": {
+                "name": self.name,
+                "title": self.title,
+                "primary": self.primary,
+                "checks": list(self.checks),
+                "claims": list(self.claims),
+            },
+            "code": self.code,
+            "catalogs": dict(self.catalogs),
+            "stamps": dict(self.stamps),
+        }
+
+
+@dataclass(frozen=True)
+class LoadedTrials:
+    """The evidence, and the row in the file of each of its trials: (variant's name, key, source) → row."""
+
+    evidence: TrialSet
+    rows: Mapping[tuple[str, str, str], int]
+
+
+def gather(store: Store, subject: StudySpec) -> LoadedTrials:
+    """Read every trial that counts for a subject."""
+    scenarios = {scenario.digest: scenario for scenario in subject.scenarios}
+    variants = store.variants()
+    names: dict[str, list[str]] = {}
+    for name, variant in variants.items():
+        names.setdefault(variant.behaviour_digest, []).append(name)
+    models = {variant.behaviour_digest: variant.model for variant in variants.values()}
+    kept: dict[tuple[str, str], StoredTrial] = {}
+    others = {"scenario": 0, "ground": 0, "attempt": 0}
+    for stored in store.trials(subject.code):
+        if stored.behaviour not in names:
+            raise StoreError(
+                f"{store.path}: the variant of trial {stored.id} is missing. The file is damaged: study.verify() "
+                "lists what is wrong; restore it from a copy."
+            )
+        reason = _left_out(stored, scenarios, subject, models)
+        if reason:
+            others[reason] += 1
+            continue
+        place = (stored.trial.key, stored.trial.source)
+        others["attempt"] += place in kept
+        kept[place] = stored  # the last attempt counts
+    trials: list[Trial] = []
+    rows: dict[tuple[str, str, str], int] = {}
+    for stored in kept.values():
+        for name in names[stored.behaviour]:
+            trial = stored.trial
+            trials.append(trial if trial.variant == name else trial.model_copy(update={"variant": name}))
+            rows[name, trial.key, trial.source] = stored.id
+    runs = store.runs()
+    notes = remarks(store, runs, others, subject.code)
+    primary = _announced(runs, subject)
+    evidence = TrialSet(
+        suite=subject.name,
+        primary=primary,
+        checks=tuple(dict.fromkeys((primary, *subject.checks))),
+        scenarios={scenario.id: scenario for scenario in subject.scenarios},
+        variants=variants,
+        trials=trials,
+        claims=subject.claims,
+        truths=shown_truths(runs, variants, subject.code, subject.catalogs, subject.stamps),
+        runs=tuple(
+            {**run["stop"], **{key: run[key] for key in ("check", "variants", "repeats", "order")}}
+            for run in runs
+            if run["code"] == subject.code
+        ),
+        provenance={
+            **_provenance(runs),
+            **({"system prompts": _prompts(store, rows)} if rows else {}),
+            "code": subject.code,
+            "notes": notes,
+        },
+        stored=lambda check: stored_verdicts(store, check, rows),
+    )
+    return LoadedTrials(evidence, rows)
+
+
+def _announced(runs: Sequence[Mapping[str, Any]], subject: StudySpec) -> str:
+    """The check that decides: the one that every run named before its first trial, else the suite's own."""
+    named = {run["check"] for run in runs if run["code"] == subject.code}
+    return str(named.pop()) if len(named) == 1 else subject.primary
+
+
+def _prompts(store: Store, rows: Mapping[tuple[str, str, str], int]) -> dict[str, str]:
+    """Variant → SHA-256 of the system prompt of its first trial."""
+    found: dict[str, str] = {}
+    for (variant, _, _), row in rows.items():
+        if variant not in found:
+            asked = (each for each in store.events(row) if isinstance(each, ModelRequested))
+            sent = next((message for each in asked for message in each.messages), {})
+            prompt = sent.get("content", "") if sent.get("role") == "system" else ""
+            found[variant] = (
+                hashlib.sha256(str(prompt).encode("utf-8", "replace")).hexdigest() if prompt else "none"
+            )
+    return found
+
+
+def moved(before: StudySpec, now: StudySpec) -> tuple[str, ...]:
+    """What is different from the last run of a study, a sentence each; empty where nothing is, or nothing ran yet."""
+    if not before.code:
+        return ()
+    said = []
+    if before.name != now.name:
+        said.append(f"The study was made with the suite {before.name!r}, not {now.name!r}.")
+    old, new = ({each.id: each.digest for each in subject.scenarios} for subject in (before, now))
+    changed = sorted(key for key in old.keys() & new.keys() if old[key] != new[key])
+    if changed:
+        said.append(
+            f"{_few(changed)} changed since the last run; their trials of then are kept, and not shown."
+        )
+    gone = sorted(old.keys() - new.keys())
+    if gone:
+        said.append(f"{_few(gone)} left the suite; their trials are kept, and not shown.")
+    said += [
+        f"The catalog {name!r} changed since the last run, so its scenarios are tried again."
+        for name in sorted(before.catalogs.keys() & now.catalogs.keys())
+        if before.catalogs[name] != now.catalogs[name]
+    ]
+    said += [
+        f"The study's settings, or what {model!r} is made of, changed since the last run, so its trials are made again."
+        for model in sorted(before.stamps.keys() & now.stamps.keys())
+        if before.stamps[model] != now.stamps[model]
+    ]
+    if before.code != now.code:
+        said.append(
+            f"The code changed ({before.code} → {now.code}), so trials are made again; the old ones are kept."
+        )
+    return tuple(said)
+
+
+def changed_meanwhile(suite: Suite, frozen: Mapping[str, str], order: RunPlan) -> tuple[str, ...]:
+    """Which catalogs of a run would now be others than those that it froze, a sentence each.
+
+    Args:
+        suite: where functions stand for catalogs, they are asked once more; of many, none is.
+        frozen: name → hash of the catalog that the trials ran on.
+        order: what was run.
+    """
+    used = {scenario.catalog for scenario in order.scenarios}
+    asked = sorted(name for name in used if callable(suite.catalogs[name]))
+    return tuple(
+        f"The catalog {name!r} changed while the study ran. These trials are on it as it was before; "
+        "open the study again to try the new one."
+        for name in (asked if len(asked) <= _ASKED_AGAIN else ())
+        if _hash_now(suite, name) not in (None, frozen[name])
+    )
+
+
+def _hash_now(suite: Suite, name: str) -> str | None:
+    """The hash of a catalog as it would be made now; None where it could not be."""
+    try:
+        return suite.catalog(name).hash
+    except Exception:  # noqa: BLE001 - whatever a person's function raises: the trials are there, and on the frozen one
+        return None
+
+
+def _few(identities: list[str]) -> str:
+    shown = ", ".join(identities[:5])
+    rest = f" and {len(identities) - 5} more" if len(identities) > 5 else ""
+    return f"{'Scenario' if len(identities) == 1 else 'Scenarios'} {shown}{rest}"
+
+
+def _left_out(
+    stored: StoredTrial, scenarios: Mapping[str, Scenario], subject: StudySpec, models: Mapping[str, str]
+) -> str:
+    """Why a trial does not count; "" where it does."""
+    scenario = scenarios.get(stored.scenario)
+    if scenario is None:
+        return "scenario"
+    catalog, stamp = subject.catalogs.get(scenario.catalog), subject.stamps.get(models[stored.behaviour])
+    known = catalog is not None and stamp is not None
+    return "ground" if known and conditions_of(catalog or "", stamp or "") != stored.ground else ""
+
+
+def _provenance(runs: list[dict[str, Any]]) -> dict[str, Any]:
+    """What the runs have in common, by the last of them, and when they were."""
+    if not runs:
+        return {}
+    last = runs[-1]
+    shown = ("versions", "seed", "check", "budget", "sources", "config", "cassette")
+    dates = {"runs": len(runs), "first run": runs[0].get("date", ""), "last run": last.get("date", "")}
+    catalogs = dict(last.get("catalogs", {}))
+    if len(catalogs) > _CATALOGS:
+        together = hashlib.sha256(canonical(catalogs)).hexdigest()
+        catalogs = {f"{len(catalogs)} catalogs together": together}
+    return {
+        **dates,
+        "catalogs": catalogs,
+        **{name: last[name] for name in shown if last.get(name) not in (None, "", {}, [])},
+    }
+
+
+def remarks(
+    store: Store, runs: list[dict[str, Any]], others: Mapping[str, int], code: str
+) -> tuple[str, ...]:
+    """All of it.
+
+    Args:
+        store: the study's file.
+        runs: what is known of its runs, the oldest first.
+        others: why trials do not count → how many.
+        code: the version of the code whose trials count.
+    """
+    return (
+        *_notes(others, store.codes(), code),
+        *_cut_short(runs),
+        *_unfinished(store),
+        *_warnings(runs),
+    )
+
+
+def _notes(others: Mapping[str, int], codes: Mapping[str, int], code: str) -> list[str]:
+    said = []
+    for version, count in codes.items():
+        if version != code:
+            said.append(
+                f"{count:,} trials of another version of the code ({version}) are kept, and not shown."
+            )
+    words = {
+        "scenario": "of scenarios that changed or left the suite are kept, and not shown",
+        "ground": "on a catalog, settings or a simulator that changed since are kept, and not shown",
+        "attempt": "were tried again; the last attempt counts",
+    }
+    return said + [f"{count:,} trials {words[reason]}." for reason, count in others.items() if count]
+
+
+def _unfinished(store: Store) -> list[str]:
+    """What was paid for without a trial to show for it."""
+    said = spent(store).unfinished.sentence
+    return [f"{said}."] if said else []
+
+
+def _cut_short(runs: list[dict[str, Any]]) -> list[str]:
+    """What to know of a last run that a person ended, who may have seen the rates on the way, or a variant's model."""
+    last = runs[-1] if runs else {}
+    if last.get("faults"):
+        return [f"In the last run {last['faults']}"]
+    if last.get("ended_by") != "interrupted" or last["stop"]["rule"] != "fixed":
+        return []
+    said = f"The last run was interrupted after {last['done']:,} of {last['planned']:,} trials."
+    why = "Intervals and p hold only if that had nothing to do with the rates so far: let it go on, or run it with"
+    return [f'{said} {why} stop="evalue".']
+
+
+def _warnings(runs: list[dict[str, Any]]) -> list[str]:
+    return list(dict.fromkeys(str(warning) for run in runs for warning in run.get("warnings", ())))

@@ -1,0 +1,339 @@
+"""All that a study found, in the order in which people ask: the sentence, the figures, how far to trust them, why.
+
+Invariants: a report is a projection of stored trials, so it is made again at any time without a model; the primary
+check was named in advance, and several comparisons on it are corrected together; a figure that did not come
+from a real model is marked where it stands; what is missing or does not apply is counted beside what was graded.
+
+What stands in the way of believing a report's figures.
+
+Invariant: what no real model did, what is missing, and a model that changed are always said; nothing is said twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from reyn_jupyter.evaluation.checks import CHECKS
+from reyn_jupyter.evaluation.checks.verdict import Check
+from reyn_jupyter.evaluation.plan.scenario import Source
+from reyn_jupyter.evaluation.results.comparison import Comparison, adjust, compare
+from reyn_jupyter.evaluation.results.failure_examples import Failure, find_failures
+from reyn_jupyter.evaluation.results.findings import ClaimFinding, find_claims
+from reyn_jupyter.evaluation.results.reliability import Predictability, predictability
+from reyn_jupyter.evaluation.results.trial_set import EvidenceError, TrialSet
+from reyn_jupyter.evaluation.statistics.arms import counted, significant
+from reyn_jupyter.evaluation.statistics.missing import worst_rate
+from reyn_jupyter.evaluation.statistics.rates import Mean, Rate, mean, rate
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+_NAMED = 4  # variants of a group that are called by their names
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One variant under one check.
+
+    Attributes:
+        found: the rate or, for a numeric check, the mean; None where the check applies to no trial.
+        missing, not_applicable: trials that were left out for that reason.
+        bounds: the rate if every missing trial had failed, and if every one had passed.
+        truth: the true rate, where a simulator's table says it.
+    """
+
+    variant: str
+    check: Check
+    source: Source
+    found: Rate | Mean | None
+    missing: int = 0
+    not_applicable: int = 0
+    bounds: tuple[float, float] | None = None
+    truth: float | None = None
+
+
+@dataclass(frozen=True)
+class Report:
+    """What a study found. Show it in a cell, or export it.
+
+    Attributes:
+        evidence: the trials that it is made from.
+        figures: variant → check → figure.
+        comparisons: the first variant against each other one, on the primary check.
+        claims: what was published beside what was found.
+        warnings: what stands in the way of believing the figures, most important first.
+        failures: scenarios to look at, those first in which two variants disagree.
+        families: family → variant → rate on the primary check, for exploration.
+        predictability: how often each variant repeats its success, and how well it was foretold.
+    """
+
+    evidence: TrialSet
+    figures: Mapping[str, Mapping[str, Figure]]
+    comparisons: tuple[Comparison, ...]
+    claims: tuple[ClaimFinding, ...] = ()
+    warnings: tuple[str, ...] = ()
+    failures: tuple[Failure, ...] = ()
+    families: Mapping[str, Mapping[str, Rate]] = field(default_factory=dict)
+    predictability: tuple[Predictability, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.sentence!r})"
+
+    def __str__(self) -> str:
+        return "\n".join(filter(None, (self.sentence, self.others, *(f"- {each}" for each in self.warnings))))
+
+    @property
+    def sentence(self) -> str:
+        """What was found, first."""
+        if self.comparisons:
+            return self.comparisons[0].sentence
+        for variant, figures in self.figures.items():
+            found = figures[self.evidence.primary]
+            if found.found is not None:
+                return _alone(variant, found)
+        missing = sum(self.evidence.missing(variant) for variant in self.evidence.tried)
+        return (
+            f"No trial could be graded: {missing} ended in an error or a timeout."
+            if missing
+            else ("There are no graded trials yet.")
+        )
+
+    @property
+    def others(self) -> str:
+        """What came of the comparisons that the sentence does not tell of; "" where it tells of all."""
+        rest = self.comparisons[1:]
+        groups = (
+            ("beats", "beat", [each for each in rest if each.winner == each.b]),
+            ("does worse than", "do worse than", [each for each in rest if each.winner == each.a]),
+            ("differs from", "differ from", [each for each in rest if each.clear and each.winner is None]),
+            ("cannot be told apart from",) * 2 + ([each for each in rest if not each.clear],),
+        )
+        told: list[str] = []
+        for one, many, found in groups:
+            if found:
+                names = f" ({', '.join(each.b for each in found)})" if len(found) <= _NAMED else ""
+                whom = "it" if told else found[0].a
+                told.append(f"{len(found)}{names} {one if len(found) == 1 else many} {whom}")
+        if not told:
+            return ""
+        said = " and ".join([", ".join(told[:-1]), told[-1]] if told[1:] else told)
+        others = sorted({source for each in rest for source in each.sources} - {"real"})
+        mark = f"{' and '.join(others).capitalize()} trials: of" if others else "Of"
+        return f"{mark} the {counted(len(rest), 'other variant')}, {said}."
+
+    @cached_property
+    def df(self) -> pd.DataFrame:
+        """One row a variant and check: estimate, interval, trials, scenarios, what was left out, source."""
+        import pandas as pd
+
+        rows = []
+        for variant, figures in self.figures.items():
+            for figure in figures.values():
+                found = figure.found
+                rows.append(
+                    {
+                        "variant": variant,
+                        "model": self.evidence.variants[variant].model,
+                        "check": figure.check.name,
+                        "estimate": found.estimate if found else None,
+                        "low": found.low if found else None,
+                        "high": found.high if found else None,
+                        "method": found.method if found else None,
+                        "trials": found.trials if found else 0,
+                        "scenarios": found.scenarios if found else 0,
+                        "icc": found.icc if found else None,
+                        "design_effect": found.design_effect if found else None,
+                        "effective_n": found.effective_n if found else None,
+                        "not_applicable": figure.not_applicable,
+                        "missing": figure.missing,
+                        "truth": figure.truth,
+                        "source": figure.source,
+                    }
+                )
+        return pd.DataFrame(rows)
+
+
+def report(evidence: TrialSet) -> Report:
+    """The report of a study's trials.
+
+    Raises:
+        EvidenceError: there are no trials.
+    """
+    if not evidence.tried:
+        raise EvidenceError(
+            "There are no trials to report on; run some with study.run(…). What a file holds of another suite, or of "
+            "another version of the code, reyn.Study.open(path) reads."
+        )
+    figures = {
+        variant: {check: figure(evidence, variant, check) for check in evidence.checks}
+        for variant in evidence.tried
+    }
+    comparisons = _comparisons(evidence)
+    claims = find_claims(evidence)
+    return Report(
+        evidence,
+        figures,
+        comparisons,
+        claims,
+        warnings(evidence, figures, comparisons),
+        find_failures(evidence),
+        _families(evidence),
+        tuple(predictability(evidence, variant) for variant in evidence.tried),
+    )
+
+
+def figure(evidence: TrialSet, variant: str, name: str) -> Figure:
+    """One variant under one check."""
+    check = evidence.check(name)
+    arm = evidence.arm(variant, name)
+    missing = evidence.missing(variant)
+    found = (mean(arm) if check.numeric else rate(arm)) if arm else None
+    return Figure(
+        variant,
+        check,
+        evidence.sources[variant],
+        found,
+        missing,
+        evidence.not_applicable(variant, name),
+        worst_rate(arm, evidence.absent(variant)) if arm and missing and not check.numeric else None,
+        evidence.truths.get(variant, {}).get(name),
+    )
+
+
+def said(figure: Figure) -> str:
+    """A figure in words: ``36 % (26 to 47)``, ``1,240 (1,100 to 1,380)``, ``does not apply``."""
+    found = figure.found
+    if found is None:
+        return "does not apply" if figure.not_applicable else "no graded trial"
+    if figure.check.numeric:
+        text = significant(found.estimate)
+        if found.low is None or found.high is None:
+            return text
+        return f"{text} ({significant(found.low)} to {significant(found.high)})"
+    assert isinstance(found, Rate)
+    return f"{100 * found.estimate:.0f} % ({100 * found.low:.0f} to {100 * found.high:.0f})"
+
+
+def _alone(variant: str, figure: Figure) -> str:
+    """The sentence of a variant that is compared with nothing."""
+    found = figure.found
+    assert found is not None
+    mark = "" if figure.source == "real" else f"{figure.source.capitalize()} trials: "
+    rate = said(figure).replace("(", f"({100 * found.level:.0f} % CI ")
+    size = f"{counted(found.trials, 'trial')} in {counted(found.scenarios, 'scenario')}"
+    return f"{mark}{rate} on {figure.check.title}, {size}, variant {variant}."
+
+
+def _comparisons(evidence: TrialSet) -> tuple[Comparison, ...]:
+    first, *others = evidence.tried
+    found = []
+    for other in others:
+        try:
+            found.append(compare(evidence, first, other))
+        except EvidenceError:  # no pair in common; the figures stand alone
+            continue
+    return adjust(found)
+
+
+def _families(evidence: TrialSet) -> dict[str, dict[str, Rate]]:
+    """Family → variant → rate on the primary check."""
+    if evidence.check(evidence.primary).numeric:
+        return {}
+    found: dict[str, dict[str, Rate]] = {}
+    for family in evidence.families():
+        arms = {variant: evidence.arm(variant, evidence.primary, family) for variant in evidence.tried}
+        found[family] = {variant: rate(arm) for variant, arm in arms.items() if arm}
+    return {family: rates for family, rates in found.items() if rates}
+
+
+_STAND_INS = {
+    "offline": "The offline model is a small program; its rates say nothing of a language model.",
+    "replayed": "They are recorded replies, sent through today's loop.",
+    "scripted": "They show how the measurement works, not how a model behaves.",
+    "simulated": "They show how the measurement works, not how a model behaves.",
+}
+
+
+def warnings(
+    evidence: TrialSet, figures: Mapping[str, Mapping[str, Figure]], comparisons: Sequence[Comparison]
+) -> tuple[str, ...]:
+    """What stands in the way of believing a report's figures, most important first."""
+    told: list[str] = []
+    errors: list[str] = []
+    sources = sorted({evidence.sources[name] for name in evidence.tried} - {"real"})
+    for source in sources:
+        names = [name for name in evidence.tried if evidence.sources[name] == source]
+        whose = "These trials" if len(names) == len(evidence.tried) else f"The trials of {', '.join(names)}"
+        told.append(f"{whose} are {source}. {_STAND_INS[source]}")
+    for name in evidence.checks:
+        if name not in CHECKS:
+            told.append(
+                f"{name} is no check of this session, so its verdicts are those of the run. Run the cell that "
+                "defines it to have it asked anew."
+            )
+        times, why = evidence.broken(name)
+        if times:
+            graded = len(evidence.verdicts(name))
+            told.append(
+                f"{name}: {why}. So it is with {times:,} of {counted(graded, 'trial')}, which it leaves ungraded."
+            )
+    for variant, left in evidence.left_out.items():
+        counts = ", ".join(f"{count} {source}" for source, count in left.items())
+        told.append(f"{variant}: {counts} trials stand apart from its {evidence.sources[variant]} ones.")
+    for variant in evidence.tried:
+        found = figures[variant][evidence.primary]
+        if found.missing:
+            bounds = found.bounds
+            range_ = (
+                f"; its rate lies between {bounds[0]:.0%} and {bounds[1]:.0%} whatever they would have shown"
+                if bounds
+                else ""
+            )
+            outcomes = evidence.outcomes(variant)
+            how = ", ".join(counted(outcomes[kind], kind) for kind in ("error", "timeout") if outcomes[kind])
+            told.append(
+                f"{variant}: {counted(found.missing, 'trial')} {'is' if found.missing == 1 else 'are'} missing "
+                f"({how}){range_}.".replace("%", " %")
+            )
+            error, times = _why_missing(evidence, variant)
+            if error:
+                errors.append(error)
+                told.append(f"{variant}: {error}{f' ({times:,} times)' if times > 1 else ''}")
+        marks = evidence.fingerprints(variant)
+        if len(marks) > 1:
+            told.append(
+                f"{variant}: the model changed during the study ({len(marks)} fingerprints: {', '.join(marks[:4])})."
+            )
+    said_once = dict.fromkeys(
+        warning
+        for found in _primary(evidence, figures)
+        if found.found is not None
+        for warning in found.found.warnings
+    )
+    told += said_once
+    told += dict.fromkeys(
+        f"{each.b} against {each.a}: {warning}" if len(comparisons) > 1 else warning
+        for each in comparisons
+        for warning in each.warnings
+        if warning not in said_once
+    )
+    # A run notes each variant's first error; the most frequent one stands above already.
+    notes = map(str, evidence.provenance.get("notes", ()))
+    return (*told, *(note for note in notes if not note.endswith(tuple(errors))))
+
+
+def _primary(evidence: TrialSet, figures: Mapping[str, Mapping[str, Figure]]) -> list[Figure]:
+    return [figures[variant][evidence.primary] for variant in evidence.tried]
+
+
+def _why_missing(evidence: TrialSet, variant: str) -> tuple[str, int]:
+    """What most of a variant's missing trials ended with, and how many; "" where none says."""
+    said = Counter(
+        trial.error for trial in evidence.by_variant[variant] if trial.outcome == "error" and trial.error
+    )
+    return said.most_common(1)[0] if said else ("", 0)

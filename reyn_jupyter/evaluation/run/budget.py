@@ -1,0 +1,170 @@
+"""What a study may use: money, tokens, calls. Hard: a trial starts only where it is expected to fit.
+
+Invariant: what is spent, what the trials under way are expected to need, and what one more is expected to need stay
+within every limit, or nothing more starts. A trial is expected to need as much as the dearest of its variant so far.
+Of a variant that was never tried the first trial runs alone and counts as `FIRST`; so what can go beyond a limit is at
+most what the trials under way need beyond the dearest before them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from reyn_jupyter.evaluation.plan.validation import number, whole
+from reyn_jupyter.evaluation.store.rows import StudyUsage, TrialUsage
+from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.support.user_errors import UserError
+
+
+class BudgetError(UserError, ValueError):
+    """A budget that cannot be kept; says why and what to do."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Budget:
+    """Limits of a whole study, earlier runs in the same file included; None is no limit. What an interrupted trial had
+    used by then counts too, with an estimate of the call that was under way.
+
+    Attributes:
+        usd: US dollars.
+        tokens: prompt and completion tokens together.
+        calls: model calls, retries aside.
+
+    Raises:
+        BudgetError: a limit that is no number above 0, or no whole one where things are counted.
+
+    Example:
+        >>> Budget(usd=2.5).sentence
+        'at most $2.50'
+    """
+
+    usd: float | None = None
+    tokens: int | None = None
+    calls: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.usd is not None:
+            object.__setattr__(self, "usd", number("usd", self.usd, BudgetError))
+        for name in ("tokens", "calls"):
+            limit = getattr(self, name)
+            if limit is not None:
+                object.__setattr__(self, name, whole(name, limit, BudgetError))
+
+    @property
+    def sentence(self) -> str:
+        """The limits in words."""
+        parts = [
+            f"${self.usd:,.2f}" if self.usd is not None else "",
+            f"{self.tokens:,} tokens" if self.tokens is not None else "",
+            f"{self.calls:,} model calls" if self.calls is not None else "",
+        ]
+        said = ", ".join(part for part in parts if part)
+        return f"at most {said}" if said else "no limit"
+
+
+@dataclass(frozen=True)
+class TrialEstimate:
+    """What one trial uses, or is expected to use."""
+
+    usd: float = 0.0
+    tokens: int = 0
+    calls: int = 0
+
+    def larger(self, other: TrialEstimate) -> TrialEstimate:
+        return TrialEstimate(
+            max(self.usd, other.usd), max(self.tokens, other.tokens), max(self.calls, other.calls)
+        )
+
+
+FIRST = TrialEstimate(
+    0.0, 3_000, 3
+)  # a listing, an invocation and an answer, of about a thousand tokens each
+
+
+class Ledger:
+    """Keeps a budget while trials run, several at a time.
+
+    Args:
+        budget: the limits.
+        spent: what the study has used before.
+        dearest: digest of a variant's behaviour → the dearest trial of it so far.
+
+    Attributes:
+        exhausted: why nothing more starts; "" while there is room.
+    """
+
+    def __init__(self, budget: Budget, spent: StudyUsage, dearest: Mapping[str, StudyUsage]) -> None:
+        self.budget = budget
+        self.usd, self.tokens, self.calls, self.unpriced = (
+            spent.usd,
+            spent.tokens,
+            spent.calls,
+            spent.unpriced,
+        )
+        self.exhausted = ""
+        self._dearest = {
+            key: TrialEstimate(most.usd, most.tokens, most.calls)
+            for key, most in dearest.items()
+            if most.calls
+        }
+        self._reserved: list[TrialEstimate] = []
+        self._moved = asyncio.Event()
+
+    async def reserve(self, behaviour: str) -> TrialEstimate | None:
+        """Wait until a trial of a variant may start; None once nothing more may."""
+        while not self.exhausted:
+            known = self._dearest.get(behaviour)
+            need = known or FIRST
+            lacking = self._lacking(need)
+            unlimited = self.budget == Budget()
+            if unlimited or (not lacking and (known is not None or not self._reserved)):
+                self._reserved.append(need)
+                return need
+            if not self._reserved:
+                self.exhausted = lacking
+                self._wake()
+                break
+            await self._moved.wait()
+        return None
+
+    def settle(
+        self, need: TrialEstimate, behaviour: str, trial: Trial | None, cut: TrialUsage | None = None
+    ) -> None:
+        """Count what a trial used in place of what it was expected to; of one that did not finish, what it had used
+        until it was `cut` short."""
+        self._reserved.remove(need)
+        used = TrialUsage.of(trial) if trial is not None else cut or TrialUsage()
+        self.usd, self.tokens, self.calls = (
+            self.usd + used.usd,
+            self.tokens + used.tokens,
+            self.calls + used.calls,
+        )
+        self.unpriced += used.unpriced
+        if trial is not None:
+            if used.unpriced and self.budget.usd is not None:
+                self.exhausted = f"the price of {trial.model} is not known, so dollars cannot be counted"
+            if used.calls:
+                most = TrialEstimate(used.usd, used.tokens, used.calls)
+                self._dearest[behaviour] = most.larger(self._dearest.get(behaviour, TrialEstimate()))
+        self._wake()
+
+    def _wake(self) -> None:
+        self._moved.set()
+        self._moved = asyncio.Event()
+
+    def _lacking(self, need: TrialEstimate) -> str:
+        """What a trial that needs so much does not fit into, in words; "" where it fits."""
+        for name, unit in (("usd", "dollars"), ("tokens", "tokens"), ("calls", "model calls")):
+            limit = getattr(self.budget, name)
+            if limit is None:
+                continue
+            held = getattr(self, name) + sum(getattr(each, name) for each in self._reserved)
+            wanted = getattr(need, name)
+            if held + wanted > limit or held >= limit:
+                return (
+                    f"the budget of {limit:,g} {unit} is reached: {held:,.4g} are spent, and another trial is "
+                    f"expected to need {wanted:,.4g}"
+                )
+        return ""

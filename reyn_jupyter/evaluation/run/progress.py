@@ -1,0 +1,154 @@
+"""How far a run is, and how it ended, as plain values that a view can show.
+
+Invariant: an estimate on the way is shown with its interval, and is never a reason to stop; what may stop a run is
+said in `RunSummary.ended`.
+
+Who watches a run that was given no listener: in a notebook a card in the cell, elsewhere nobody.
+
+What shows things stands above this room, so it registers itself here instead of being imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+from reyn_jupyter.evaluation.checks.verdict import Check
+from reyn_jupyter.evaluation.plan.scenario import Source
+from reyn_jupyter.evaluation.statistics.rates import Mean, Rate, mean, rate
+from reyn_jupyter.evaluation.store.rows import TrialUsage
+
+Ended = Literal["complete", "evalue", "budget", "interrupted", "disk", "errors"]
+Values = Mapping[
+    str, Mapping[str, Mapping[int, float]]
+]  # variant → scenario → repeat → value of the primary check
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A run under way.
+
+    Attributes:
+        done, total: trials of this run that are stored, those of earlier runs among them, and all that are planned.
+        running: trials under way.
+        seconds: since the run began.
+        rate: trials a second since then.
+        eta: seconds that are left at this rate; None before the first trial.
+        usd, tokens, calls: what the whole study has used.
+        missing: variant → trials that ended in an error or a timeout.
+        limits: provider → how many trials it gets at a time now.
+        waits: provider → seconds until which it asked to be left alone.
+        estimates: variant → the primary check's rate or mean so far; absent where nothing is graded yet.
+        log_e: the evidence so far in a run that stops on it; None in others.
+        sources: variant → where its trials come from.
+    """
+
+    done: int
+    total: int
+    running: int
+    seconds: float
+    rate: float
+    eta: float | None
+    usd: float
+    tokens: int
+    calls: int
+    missing: Mapping[str, int] = field(default_factory=dict)
+    limits: Mapping[str, int] = field(default_factory=dict)
+    waits: Mapping[str, float] = field(default_factory=dict)
+    estimates: Mapping[str, Rate | Mean] = field(default_factory=dict)
+    log_e: float | None = None
+    sources: Mapping[str, Source] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RunSummary:
+    """What `study.run` did.
+
+    Attributes:
+        run: the invocation's id in the study.
+        variants: names.
+        check: the primary check's name.
+        ended: why it stopped.
+        reason: the same in a sentence.
+        planned: trials of this order; `done` are stored, `earlier` of them by runs before this one.
+        scenarios, finished: scenarios of the order, and those of which every trial is there.
+        missing: variant → trials that ended in an error or a timeout.
+        usd, tokens, calls: what this run used; None for money where a real model's price is not known.
+        unfinished: what of that trials used that did not come to an end, so that they count for nothing else.
+        seconds: how long it took.
+        stop: the stopping rule and what it saw ({"rule", "scenarios", "log_e", …}).
+        warnings: what a reader of the figures should know.
+        estimates: variant → the primary check's rate or mean.
+        sources: variant → where its trials come from.
+    """
+
+    run: str
+    variants: tuple[str, ...]
+    check: str
+    ended: Ended
+    reason: str
+    planned: int
+    done: int
+    earlier: int
+    scenarios: int
+    finished: int
+    missing: Mapping[str, int]
+    usd: float | None
+    tokens: int
+    calls: int
+    seconds: float
+    stop: Mapping[str, Any]
+    warnings: tuple[str, ...] = ()
+    estimates: Mapping[str, Rate | Mean] = field(default_factory=dict)
+    sources: Mapping[str, Source] = field(default_factory=dict)
+    unfinished: TrialUsage = field(default_factory=TrialUsage)
+
+    @property
+    def sentence(self) -> str:
+        """What happened, in one or two sentences, marked where no real model answered."""
+        fresh = self.done - self.earlier
+        others = sorted(set(self.sources.values()) - {"real"})
+        kept = f" and {self.earlier:,} from before" if self.earlier else ""
+        lacking = sum(self.missing.values())
+        left = self.planned - self.done
+        mark = f"{' and '.join(others).capitalize()} trials: " if others else ""
+        said = f"{mark}{fresh:,} new trials{kept}, {self.finished:,} of {self.scenarios:,} scenarios finished"
+        said += f"; {left:,} trials not run" if left else ""
+        said += f"; {lacking:,} ended in an error or a timeout" if lacking else ""
+        said += f"; {spent}" if (spent := self.unfinished.sentence) else ""
+        return f"{said}. {self.reason}"
+
+    def __repr__(self) -> str:
+        lines = [self.sentence, *(f"! {warning}" for warning in self.warnings)]
+        return "\n".join(lines)
+
+
+def estimates(check: Check, values: Values) -> dict[str, Rate | Mean]:
+    """Variant → the check's rate or mean with its interval, where anything is graded."""
+    found: dict[str, Rate | Mean] = {}
+    for variant, arm in values.items():
+        if any(arm.values()):
+            found[variant] = mean(arm) if check.numeric else rate(arm)
+    return found
+
+
+class ProgressListener(Protocol):
+    """Hears of one run: every progress on the thread that called `Study.run`, then how it ended."""
+
+    def __call__(self, progress: Progress) -> None: ...
+    def finish(self, summary: RunSummary) -> None: ...
+
+
+_make: Callable[[], ProgressListener | None] | None = None
+
+
+def watch_with(make: Callable[[], ProgressListener | None] | None) -> None:
+    """Let `make` give the watcher of each run that starts from now on; None for nobody."""
+    global _make
+    _make = make
+
+
+def watcher() -> ProgressListener | None:
+    """The watcher for a run that begins."""
+    return None if _make is None else _make()

@@ -1,0 +1,78 @@
+"""A study's trials as one file for other tools: Parquet or JSON lines. Never a pickle.
+
+Invariant: the file is there whole or not at all, and every row says what its source is.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from reyn_jupyter.evaluation.results.trial_set import TrialSet
+from reyn_jupyter.evaluation.store.event_codec import facts_text
+from reyn_jupyter.outputs.parquet import write_parquet
+from reyn_jupyter.support.user_errors import UserError
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+class ExportError(UserError, ValueError):
+    """A file that cannot be written; says why and what to do."""
+
+
+def export_trials(evidence: TrialSet, table: pd.DataFrame, path: Path) -> Path:
+    """Write trials.
+
+    Args:
+        evidence: the study's.
+        table: one row a trial, for Parquet.
+        path: ends in ``.parquet`` (one column a fact) or ``.jsonl`` (whole trials, with the verdicts of all checks).
+
+    Raises:
+        ExportError: another ending, nothing that writes Parquet is installed, or the file cannot be written there.
+    """
+    kind = path.suffix.lower()
+    if kind not in (".parquet", ".jsonl"):
+        raise ExportError(f"{path.name} names no format; let it end in .parquet or .jsonl")
+    if path.is_dir():
+        raise ExportError(f"{path} is a folder; name a file in it")
+    if not path.parent.is_dir():
+        raise ExportError(f"there is no folder {path.parent}; make it first, or name another file")
+    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        part.touch()  # says why not, where nothing can be written there
+        if kind == ".jsonl":
+            with part.open("w", encoding="utf-8") as file:
+                file.writelines(_lines(evidence))
+        else:
+            _parquet(table, part)
+        part.replace(path)
+    except OSError as error:
+        raise ExportError(f"{path} cannot be written ({error.strerror}); name another file") from error
+    finally:
+        part.unlink(missing_ok=True)
+    return path
+
+
+def _lines(evidence: TrialSet) -> Iterable[str]:
+    for trial in evidence.trials:
+        scenario = evidence.scenarios[trial.scenario]
+        verdicts = {}
+        for name in evidence.checks:
+            verdict = evidence.check(name).grade(trial, scenario)
+            verdicts[name] = {"kind": verdict.kind, "value": verdict.value, "reason": verdict.reason}
+        data = {**json.loads(facts_text(trial)), "family": scenario.family, "verdicts": verdicts}
+        yield json.dumps(data) + "\n"
+
+
+def _parquet(table: pd.DataFrame, path: Path) -> None:
+    mode = path.stat().st_mode  # as the person's own files have it; a stored frame is for them alone
+    if not write_parquet(table, path):
+        lacking = "pip install 'reyn-jupyter[sql]', or " if find_spec("duckdb") is None else ""
+        raise ExportError(f"the table could not be written as Parquet; {lacking}export to .jsonl")
+    path.chmod(mode)

@@ -1,0 +1,158 @@
+"""What goes into a study's file and comes out of it, as plain values.
+
+Invariant: equal trials have equal rows, and a row names what it holds: its digest is over all of it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from reyn_jupyter.evaluation.checks.verdict import Verdict
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.runtime.events import Event
+
+Found = tuple[str, str, str]  # what a trial is found by: key, source, ground (see `ground`)
+
+
+@dataclass(frozen=True)
+class TrialEntry:
+    """What one trial leaves: the trial, its events, what the checks say of it, and the variant that was tried.
+
+    `ground` is what it stands on besides: the catalog, the study's settings (see `ground.ground_of`).
+    """
+
+    trial: Trial
+    events: tuple[Event, ...]
+    scenario: Scenario
+    variant: Variant
+    ground: str
+    verdicts: Mapping[str, tuple[int, Verdict]]
+
+
+@dataclass(frozen=True)
+class StoredTrial:
+    """A trial as it stands in the file, with its row's number and the digests of what was tried."""
+
+    id: int
+    trial: Trial
+    scenario: str
+    behaviour: str
+    ground: str
+    attempt: int
+
+
+@dataclass(frozen=True)
+class TrialUsage:
+    """What some trials used: model calls, tokens, US dollars. `unpriced` real ones among them have no known cost."""
+
+    trials: int = 0
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+    unpriced: int = 0
+
+    @classmethod
+    def of(cls, trial: Trial) -> TrialUsage:
+        """What one trial used."""
+        tokens = trial.prompt_tokens + trial.completion_tokens
+        unpriced = trial.source == "real" and trial.cost is None and tokens > 0
+        return cls(1, trial.model_calls, tokens, trial.cost or 0.0, int(unpriced))
+
+    def __add__(self, other: TrialUsage) -> TrialUsage:
+        return TrialUsage(*(here + there for here, there in zip(self._figures, other._figures, strict=True)))
+
+    def __sub__(self, other: TrialUsage) -> TrialUsage:
+        """What is left, never below nought: sums of dollars are not exact."""
+        left = (here - there for here, there in zip(self._figures, other._figures, strict=True))
+        trials, calls, tokens, usd, unpriced = (max(0, each) for each in left)
+        return TrialUsage(trials, calls, tokens, round(usd, 12), unpriced)
+
+    @property
+    def _figures(self) -> tuple[Any, ...]:
+        return self.trials, self.calls, self.tokens, self.usd, self.unpriced
+
+    @property
+    def sentence(self) -> str:
+        """In words, of trials that did not come to an end; "" where nothing was used.
+
+        >>> Use(2, 3, 1_200, 0.25).sentence
+        '2 trials that did not come to an end used 1,200 tokens in 3 calls ($0.2500), which count for the budget alone'
+        """
+        if not self.calls:
+            return ""
+        trials, calls = ("" if number == 1 else "s" for number in (self.trials, self.calls))
+        tokens = f"{self.tokens:,} tokens in " if self.tokens else ""
+        price = f" (${self.usd:,.4f})" if self.usd else ""
+        return (
+            f"{self.trials:,} trial{trials} that did not come to an end used {tokens}{self.calls:,} call{calls}{price},"
+            " which count for the budget alone"
+        )
+
+
+@dataclass(frozen=True)
+class StudyUsage(TrialUsage):
+    """What the `trials` of a study have used so far, and in the same figures what others had used that did not come to
+    an end (`unfinished`), so that they are no trials."""
+
+    unfinished: TrialUsage = TrialUsage()
+
+
+def trial_row(run: str, entry: TrialEntry, attempt: int, events: int, facts: str) -> tuple[Any, ...]:
+    """A trial's columns from `key` to `data`, in the order of the table."""
+    trial = entry.trial
+    return (
+        trial.key, trial.source, entry.ground, attempt, run, entry.scenario.digest, entry.variant.behaviour_digest,
+        trial.repeat, trial.code, trial.outcome, trial.model_calls, trial.prompt_tokens + trial.completion_tokens,
+        None if trial.cost is None else float(trial.cost), float(trial.seconds), events, facts,
+    )  # fmt: skip
+
+
+def digest_of(row: Iterable[Any], events: Iterable[bytes] = ()) -> bytes:
+    """SHA-256 over the columns of a row, and over a trial's events.
+
+    Example:
+        >>> digest_of(("key", 1, None), [b"{}"]).hex()[:8]
+        '0cc923d1'
+    """
+    digest = hashlib.sha256(json.dumps(list(row)).encode())
+    for event in events:
+        digest.update(b"\n%d\n" % len(event))
+        digest.update(event)
+    return digest.digest()
+
+
+def verdict_row(number: int | None, check: str, version: int, verdict: Verdict) -> tuple[Any, ...]:
+    """The columns of a verdict on a trial. SQLite refuses the lone surrogates that a model may write."""
+    reason = verdict.reason.encode(errors="replace").decode()
+    return number, check, version, verdict.kind, verdict.value, reason, plain_json(verdict.evidence)
+
+
+def name_taken(variant: Variant, other: Variant) -> str:
+    """What to say of a variant whose name another one has."""
+    moved = ", ".join(
+        f"{field}={there!r}, not {here!r}" for field, (here, there) in variant.differences(other).items()
+    )
+    return (
+        f"The study knows another variant {variant.name!r} ({moved}). "
+        f"Give this one a name of its own: variant.but({variant.name + '-2'!r})."
+    )
+
+
+def plain_json(value: Any) -> str:
+    """JSON of whatever a run notes of itself."""
+    return json.dumps(value, default=_plain)
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    if isinstance(value, Mapping):
+        return dict(value)
+    return str(value)

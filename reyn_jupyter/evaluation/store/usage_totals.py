@@ -1,0 +1,37 @@
+"""What a study's file says was spent.
+
+Invariant: whatever was paid for and noted counts, whether or not its trials do: those of other versions of the code,
+earlier attempts, and what runs noted of trials that did not come to an end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, fields, replace
+
+from reyn_jupyter.evaluation.store.rows import StudyUsage, TrialUsage
+from reyn_jupyter.evaluation.store.store import Store
+
+_TRIALS = (
+    "SELECT count(*), coalesce(sum(calls), 0), coalesce(sum(tokens), 0), coalesce(sum(cost), 0.0), "
+    "coalesce(sum(source = 'real' AND cost IS NULL AND tokens > 0), 0) FROM trials"
+)
+_NOTED = ", ".join(
+    f"coalesce(sum(json_extract(data, '$.unfinished.{field.name}')), 0)" for field in fields(TrialUsage)
+)
+_UNFINISHED = f"SELECT {_NOTED} FROM runs WHERE json_valid(data)"  # noqa: S608 - names of our own
+
+
+def spent(store: Store) -> StudyUsage:
+    """What all of a file has used. Raises StoreError."""
+    trials, unfinished = TrialUsage(*store.rows(_TRIALS)[0]), TrialUsage(*store.rows(_UNFINISHED)[0])
+    together = replace(trials + unfinished, trials=trials.trials)
+    return StudyUsage(**asdict(together), unfinished=unfinished)
+
+
+def dearest(store: Store) -> dict[str, StudyUsage]:
+    """Digest of a variant's behaviour → the most that one of its trials has used. Raises StoreError."""
+    rows = store.rows(
+        "SELECT behaviour, count(*), max(calls), max(tokens), coalesce(max(cost), 0.0) FROM trials "
+        "GROUP BY behaviour"
+    )
+    return {behaviour: StudyUsage(*figures) for behaviour, *figures in rows}

@@ -1,0 +1,335 @@
+"""What a study is made of, put together in one place.
+
+Invariant: catalogs, models and code are frozen with the bench, which is made once, before the first trial; reading
+needs none of them.
+
+What a person says of a study when it is made, checked before anything is done.
+
+Invariant: an option that nothing could run with is refused here, with the word that it takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, get_args
+
+from reyn_jupyter.config import Settings, load
+from reyn_jupyter.config.wording import shown
+from reyn_jupyter.evaluation.checks.grading import broken_in
+from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.plan.suite import Suite, SuiteError
+from reyn_jupyter.evaluation.plan.validation import choice, instance, number, whole
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.results.load_trials import (
+    LoadedTrials,
+    StudySpec,
+    changed_meanwhile,
+    gather,
+    moved,
+)
+from reyn_jupyter.evaluation.results.trials import TrialActions, TrialView
+from reyn_jupyter.evaluation.results.true_rates import truths_of
+from reyn_jupyter.evaluation.run.budget import Budget
+from reyn_jupyter.evaluation.run.concurrency import Concurrency
+from reyn_jupyter.evaluation.run.executor import AsyncioExecutor, Executor
+from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
+from reyn_jupyter.evaluation.run.run_plan import PlanError, RunOptions, order_of, stamps_of, unbegun
+from reyn_jupyter.evaluation.run.run_state import RunPlan
+from reyn_jupyter.evaluation.run.runner import StudyRunner
+from reyn_jupyter.evaluation.run.workers import RunnerSpec, Workers
+from reyn_jupyter.evaluation.store.store import Store
+from reyn_jupyter.evaluation.suites import check_suite, load_suite
+from reyn_jupyter.evaluation.trial.code_version import code_version
+from reyn_jupyter.evaluation.trial.model_factory import CassetteMode
+from reyn_jupyter.evaluation.trial.runner import TrialRunner
+from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.evaluation.trial.trial_model import Agent, replayed
+from reyn_jupyter.guard.state_folder import StateFolder
+from reyn_jupyter.guard.trust import Trust
+from reyn_jupyter.runtime.events import Event
+
+
+class StudyParts:
+    """The pieces of one study. Without a suite it is open for reading only; a suite that was not `checked` when it was
+    loaded is held to its catalogs before the first trial."""
+
+    def __init__(
+        self, store: Store, suite: Suite | None, options: StudyOptions, *, checked: bool = True
+    ) -> None:
+        self.store = store
+        self.suite = suite
+        self.options = options
+        self._checked = checked
+        self._making = threading.RLock()  # several threads may read a study, and ask for its bench at once
+        self._bench: TrialRunner | None = None
+        self._workers: Workers | None = None
+        self._gathered: tuple[Any, LoadedTrials] | None = None
+
+    def close(self) -> None:
+        if self._workers is not None:
+            self._workers.close()
+        if self._bench is not None:
+            self._bench.close()
+        self.store.close()
+
+    @property
+    def bench(self) -> TrialRunner:
+        """What trials share; see `prepare`."""
+        return self.prepare()
+
+    def prepare(self) -> TrialRunner:
+        """Make what trials share, unless it is there. Raises PlanError in a study that is open for reading, and
+        SuiteError for gold that its catalogs do not have."""
+        with self._making:
+            if self._bench is None:
+                self._bench = self._made()
+            return self._bench
+
+    def _made(self) -> TrialRunner:
+        options = self.options
+        path = options.cassette_path
+        if path is None and options.cassette != "off" and self.store.path is not None:
+            path = self.store.path.with_suffix(".cassette.jsonl")
+        made = TrialRunner(
+            self._own_suite,
+            models=options.models,
+            cassette=options.cassette,
+            cassette_path=path,
+            config=options.config,
+            settings=_settings(options.root),
+            seed=options.seed,
+            timeout=options.timeout,
+        )
+        if not self._checked:
+            try:
+                check_suite(replace(self._own_suite, catalogs=made.catalogs))
+            except BaseException:
+                made.close()
+                raise
+        return made
+
+    @property
+    def workers(self) -> Workers | None:
+        """The processes that trials run in, where the person wants some; made once."""
+        options = self.options
+        with self._making:
+            if self._workers is None and options.workers:
+                if options.cassette != "off":
+                    raise PlanError(
+                        "A cassette is one file for one process; leave workers out, or the cassette."
+                    )
+                self._workers = Workers(
+                    RunnerSpec(
+                        self._own_suite,
+                        options.models,
+                        options.config,
+                        _settings(options.root),
+                        options.seed,
+                        options.timeout,
+                    ),
+                    options.workers,
+                )
+            return self._workers
+
+    @property
+    def _own_suite(self) -> Suite:
+        if self.suite is None:
+            raise PlanError(
+                "This study is open for reading. To run trials, open it with its suite: Study(path, suite=…)."
+            )
+        return self.suite
+
+    @cached_property
+    def _last(self) -> StudySpec:
+        """What the file was about before this study did anything."""
+        return StudySpec.of_store(self.store)
+
+    def subject(self) -> StudySpec:
+        """What the trials that count are about."""
+        if self.suite is None:
+            return self._last
+        if self._bench is None:
+            return StudySpec.of_suite(self.suite, code_version(), self._last.catalogs, self._last.stamps)
+        return self._now(self.suite, self._bench)
+
+    def _now(self, suite: Suite, bench: TrialRunner) -> StudySpec:
+        stamps = stamps_of(bench, self.store.variants().values(), self.options.config)
+        return StudySpec.of_suite(suite, bench.code, bench.catalog_hashes, stamps)
+
+    def moved(self) -> tuple[str, ...]:
+        """What is different from the last run of the file, a sentence each."""
+        if self.suite is None:
+            return ()
+        return moved(self._last, self._now(self.suite, self.bench))
+
+    def gathered(self) -> LoadedTrials:
+        """The trials that count; read again only when something was stored since."""
+        subject = self.subject()
+        counts = self.store.rows("SELECT (SELECT max(id) FROM trials), (SELECT count(*) FROM variants), "
+                                 "(SELECT max(ended) FROM runs), (SELECT count(*) FROM runs)")  # fmt: skip
+        stamp = (counts, subject.code, dict(subject.catalogs), dict(subject.stamps))
+        if self._gathered is None or self._gathered[0] != stamp:
+            self._gathered = (stamp, gather(self.store, subject))
+        return self._gathered[1]
+
+    def order(self, variants: Sequence[Variant], wish: RunOptions) -> RunPlan:
+        """What a run is to do. Raises PlanError, BudgetError, UnknownCheckError, ImportError."""
+        options = self.options
+        noted = {"cassette": options.cassette}
+        return order_of(
+            self.bench, variants, wish, seed=options.seed, budget=options.budget, config=options.config, noted=noted
+        )  # fmt: skip
+
+    async def run(
+        self, variants: Sequence[Variant], wish: RunOptions, listener: Callable[[Progress], None] | None
+    ) -> RunSummary:
+        """Run what is wished for, on the engine.
+
+        In a thread beside it an order is made of it, which takes catalogs, a look at every model, and the seconds of
+        LiteLLM's import; an interrupt meanwhile ends the run before it began.
+
+        Raises:
+            PlanError, BudgetError, UnknownCheckError, ImportError, StudyBusyError, StoreError: it cannot be run.
+        """
+        try:
+            order = await asyncio.to_thread(self.order, variants, wish)
+        except asyncio.CancelledError:
+            return unbegun(self._own_suite, variants, wish, self.options.seed)
+        return await self.follow(order, listener)
+
+    async def follow(self, order: RunPlan, listener: Callable[[Progress], None] | None) -> RunSummary:
+        """Run an order, on the engine."""
+        changed = self.moved()
+        try:
+            truths = await self._truths(order)
+        except asyncio.CancelledError:  # the run begins all the same, sees that, and ends with its summary
+            truths = {}
+        order = replace(order, provenance={**order.provenance, "truths": truths, "moved": changed})
+        options = self.options
+        coordinator = StudyRunner(
+            self.store,
+            self.bench,
+            self._own_suite.scenarios,
+            order,
+            options.executor,
+            options.concurrency,
+            listener,
+            self.workers,
+        )
+        summary = await coordinator.run()
+        self.store.settle()
+        self.__dict__.pop("_last", None)
+        meanwhile: tuple[str, ...] = ()
+        if summary.ended != "interrupted":
+            hashes = self.bench.catalog_hashes
+            with suppress(asyncio.CancelledError):  # the run is over, and has its summary
+                # In a thread, since what makes a person's catalog may take its time.
+                meanwhile = await asyncio.to_thread(changed_meanwhile, self._own_suite, hashes, order)
+        broken = broken_in(self.store, summary.run)
+        return replace(summary, warnings=(*changed, *meanwhile, *broken, *summary.warnings))
+
+    async def _truths(self, order: RunPlan) -> dict[str, Any]:
+        """What the simulators of an order should show; see `truths`."""
+        suite = replace(self._own_suite, scenarios=order.scenarios)
+        options = self.options
+        return await truths_of(order, suite, self.bench, options.models, options.config, self.store.runs())
+
+    # One trial again
+
+    def events(self, trial: Trial) -> tuple[Event, ...]:
+        """The stored events of a trial."""
+        return self.store.events(self.gathered().rows[trial.variant, trial.key, trial.source])
+
+    async def replay(self, view: TrialView, hands: TrialActions) -> TrialView:
+        """The trial once more with the replies of then."""
+        plan = self.bench.plan(view.scenario, view.variant, view.trial.repeat)
+        trial, events = await self.bench.run(plan, replayed(view.hands.events(view.trial)))
+        return replace(view, trial=trial, hands=replace(hands, events=lambda _: events))
+
+    async def fork(self, view: TrialView, order: RunPlan, hands: TrialActions) -> TrialView:
+        """The trial of an order of one scenario and one variant, stored."""
+        order = replace(order, scenarios=(view.scenario,), repeats=(view.trial.repeat,))
+        summary = await self.follow(order, None)
+        variant = order.variants[0]
+        key = self.bench.plan(view.scenario, variant, view.trial.repeat).key
+        source = self.bench.source(variant)
+        for trial in self.gathered().evidence.trials:
+            if (trial.variant, trial.key, trial.source) == (variant.name, key, source):
+                return replace(view, trial=trial, variant=variant, hands=hands)
+        raise PlanError(f"The trial was not run. {summary.reason}")
+
+
+def _settings(root: str | Path) -> Settings:
+    """The person's own settings: where the models of tiers are named."""
+    folder = Path(root).expanduser().resolve()
+    return load(folder, trusted=Trust(StateFolder(folder)).is_trusted).settings
+
+
+MOST_WORKERS = max(16, 4 * (os.cpu_count() or 1))
+_PARTS = ("label", "tier", "host", "real", "complete")
+
+
+@dataclass(frozen=True, kw_only=True)
+class StudyOptions:
+    """How a study runs its trials; see `Study`."""
+
+    models: Mapping[str, Any] = field(default_factory=dict)
+    cassette: CassetteMode = "off"
+    cassette_path: str | Path | None = None
+    config: Mapping[str, Any] | None = None
+    root: str | Path = "."
+    seed: int = 0
+    timeout: float = 300.0
+    workers: int = 0
+    executor: Executor = field(default_factory=AsyncioExecutor)
+    concurrency: Concurrency = field(default_factory=Concurrency)
+    budget: Budget = field(default_factory=Budget)
+
+    def __post_init__(self) -> None:
+        choice("cassette", self.cassette, get_args(CassetteMode), PlanError)
+        object.__setattr__(self, "seed", whole("seed", self.seed, PlanError, least=0))
+        object.__setattr__(self, "timeout", number("timeout", self.timeout, PlanError))
+        object.__setattr__(
+            self, "workers", whole("workers", self.workers, PlanError, least=0, most=MOST_WORKERS)
+        )
+        if not callable(getattr(self.executor, "run", None)):
+            raise PlanError(
+                f"executor={shown(self.executor)} runs nothing; give an object with run(plans, one)."
+            )
+        instance("concurrency", self.concurrency, Concurrency, PlanError, "a Concurrency(…)")
+        instance("budget", self.budget, Budget, PlanError, "reyn.Budget(usd=2.0)")
+        for name, given in (("models", self.models), ("config", self.config or {})):
+            if not isinstance(given, Mapping):
+                raise PlanError(f"{name}={shown(given)}: give a mapping.")
+        for name, model in self.models.items():
+            lacking = [part for part in _PARTS if not hasattr(model, part)]
+            if lacking and not isinstance(model, Agent):
+                raise PlanError(
+                    f"models[{name!r}]={shown(model)} is no model; it lacks {', '.join(lacking)}."
+                )
+
+
+def suite_of(suite: str | Path | Suite | Scenario | Sequence[Scenario]) -> Suite:
+    """A suite from its name, a file, or scenarios over the installed actions. Raises SuiteError."""
+    if isinstance(suite, Suite):
+        return suite
+    if isinstance(suite, str | Path):
+        return load_suite(suite)
+    try:
+        scenarios = (suite,) if isinstance(suite, Scenario) else tuple(suite)
+    except TypeError as error:
+        raise SuiteError(
+            f"suite={shown(suite)}: give the name of a suite, a .yaml file, a Suite, or a list of scenarios"
+        ) from error
+    title = f"{len(scenarios)} scenarios"
+    checks = ("first_call_is", "arguments_correct", "chain")
+    return Suite(name="scenarios", title=title, primary="task_done", checks=checks, scenarios=scenarios,
+                 catalogs={"standard": Catalog.standard})  # fmt: skip

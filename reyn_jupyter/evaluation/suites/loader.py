@@ -1,0 +1,279 @@
+"""A suite from its files: one YAML file that says what it compares, and files of scenarios beside it.
+
+Invariant: what is loaded is right as far as it can be known without a catalog, and a mistake is told with file, line,
+scenario and field. No scenario can be passed by doing nothing and repeating the request.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import MISSING
+from dataclasses import fields as dataclass_fields
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from pydantic import BaseModel, Field, ValidationError
+
+from reyn_jupyter.config.wording import fields_at, nearest, reason
+from reyn_jupyter.evaluation.checks.text_match import missing_words
+from reyn_jupyter.evaluation.plan.scenario import Expected, Scenario
+from reyn_jupyter.evaluation.plan.suite import Claim, Suite, SuiteError
+from reyn_jupyter.evaluation.plan.validation import FieldError
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.suites.scenario_expansion import Shared, WrittenScenario
+from reyn_jupyter.evaluation.suites.suite_document import SuiteDocument, read, read_lines
+from reyn_jupyter.evaluation.suites.templates import Written
+
+if TYPE_CHECKING:
+    from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
+
+W = TypeVar("W", bound=Written)
+Place = tuple[int | str, ...]
+Placed = tuple[str, Scenario]  # where it stands, and what it means
+Where = Callable[[int, Place], str]  # the number of a scenario and a place in it → file and line
+_FORM = re.compile(
+    r"function-|literal\[|dict\[|str$|After$|LongText$"
+)  # what pydantic calls the forms of a value
+
+
+class CatalogFile(Written):
+    """What a catalog holds: the installed categories, records of a file, or both.
+
+    Attributes:
+        standard: whether the installed categories are in it.
+        records: a JSON, JSONL or YAML file of plain tool descriptions, gzipped or not, beside the suite's file.
+        actions: the ids of the records that are taken; None for all of them.
+        category, capability: the category that the records become, and its sentence in the system prompt.
+    """
+
+    standard: bool = False
+    records: str | None = None
+    actions: tuple[str, ...] | None = None
+    category: str = "tool"
+    capability: str = "Call one of many tools."
+
+
+class Choices(Written):
+    """Many catalogs over one file of records: name → the ids of the records that it holds."""
+
+    records: str
+    catalogs: Mapping[str, tuple[str, ...]]
+
+
+class ScenarioFile(Shared):
+    """A file of scenarios, with what they share."""
+
+    scenarios: tuple[Mapping[str, Any], ...] = ()
+
+
+class SuiteFile(ScenarioFile):
+    """The file that a suite is loaded from.
+
+    Attributes:
+        name, title, primary, checks, claims: as in `Suite`; a claim is written as its fields.
+        catalogs: name → what it holds; "standard" is there by itself.
+        choices: a JSON file with `Choices`, for many catalogs over one file of records.
+        variants: name → the fields in which it differs from the defaults.
+        files: further files of scenarios.
+    """
+
+    name: str
+    title: str
+    primary: str
+    checks: tuple[str, ...] = ()
+    catalogs: Mapping[str, CatalogFile] = Field(default_factory=dict)
+    choices: str | None = None
+    variants: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
+    claims: tuple[Mapping[str, Any], ...] = ()
+    files: tuple[str, ...] = ()
+
+
+def read_suite(path: Path) -> tuple[dict[str, str], Suite]:
+    """The suite of a YAML file, and where each scenario stands. Raises SuiteError with file, line and field."""
+    document = read(path)
+    written = _checked(SuiteFile, document)
+    found = _scenarios(written, written.scenarios, _within(document))
+    for name in written.files:
+        found += _beside(path.parent / name, written)
+    places: dict[str, str] = {}
+    for where, scenario in found:
+        other = places.setdefault(scenario.id, where)
+        if other is not where:
+            raise SuiteError(
+                f"{where}, scenario {scenario.id!r}: the id is taken in {other}; give each scenario one of its own"
+            )
+    variants = {
+        name: _variant(name, fields, document.place(("variants", name)))
+        for name, fields in written.variants.items()
+    }
+    claims = [_claim(fields, document.place(("claims", at))) for at, fields in enumerate(written.claims)]
+    catalogs = _catalogs(written, path)
+    try:
+        return places, Suite(
+            name=written.name,
+            title=written.title,
+            primary=written.primary,
+            scenarios=tuple(scenario for _, scenario in found),
+            checks=tuple(dict.fromkeys((written.primary, *written.checks))),
+            catalogs=catalogs,
+            variants=variants,
+            claims=tuple(claims),
+        )
+    except SuiteError as error:
+        raise SuiteError(f"{path.name}: {error}") from error
+
+
+def _beside(path: Path, suite: SuiteFile) -> list[Placed]:
+    """The scenarios of a further file: YAML with what they share, or JSONL, one a line, which share the suite's."""
+    if path.suffix == ".jsonl":
+        rows = read_lines(path)
+        return _scenarios(suite, [row for _, row in rows], lambda at, _: f"{path.name}, line {rows[at][0]}")
+    document = read(path)
+    shared = _checked(ScenarioFile, document)
+    return _scenarios(shared, shared.scenarios, _within(document))
+
+
+def _within(document: SuiteDocument) -> Where:
+    return lambda at, place: document.place(("scenarios", at, *place))
+
+
+def _scenarios(shared: Shared, rows: Sequence[Any], where: Where) -> list[Placed]:
+    made = []
+    for at, row in enumerate(rows):
+        identity = row.get("id", f"number {at + 1}") if isinstance(row, Mapping) else f"number {at + 1}"
+        try:
+            scenario = WrittenScenario.model_validate(row).scenario(shared)
+            _gradable(scenario)
+        except ValidationError as error:
+            place, told = _told(error, WrittenScenario)
+            raise SuiteError(f"{where(at, place)}, scenario {identity!r}: {told}") from error
+        except ValueError as error:
+            told = "; ".join(error.problems) if isinstance(error, FieldError) else str(error)
+            field = told.partition(":")[0]
+            raise SuiteError(f"{where(at, (field,))}, scenario {identity!r}: {told}") from error
+        made.append((where(at, ()), scenario))
+    return made
+
+
+def _gradable(scenario: Scenario) -> None:
+    """Raises ValueError for a scenario that doing nothing and repeating the request would pass."""
+    if scenario.gold.unanswerable:
+        return
+    changes = [each for each in scenario.expected if not each.unchanged]
+    if not (scenario.gold.steps or scenario.says or changes):
+        raise ValueError("gold: nothing is expected of it; give gold, says or expected, or say unanswerable")
+    for prompt, text in scenario.prompts.items():
+        if scenario.says and not missing_words(scenario.says, text):
+            raise ValueError(
+                f"says: the request {prompt!r} says it all itself; ask for what only a look can tell"
+            )
+    for each in scenario.expected:
+        if each.unchanged and each.path not in scenario.workspace:
+            raise ValueError(f"expected: {each.path} cannot stay unchanged, the template does not have it")
+    if changes and all(_holds(each, scenario.workspace.get(each.path)) for each in changes):
+        paths = ", ".join(each.path for each in changes)
+        raise ValueError(f"expected: the template already satisfies it ({paths}); doing nothing would pass")
+
+
+def _holds(expected: Expected, text: str | None) -> bool:
+    if text is None or not expected.exists:
+        return (text is not None) == expected.exists
+    return (
+        expected.text in (None, text)
+        and all(part in text for part in expected.contains)
+        and not any(part in text for part in expected.lacks)
+    )
+
+
+def _variant(name: str, fields: Mapping[str, Any], place: str) -> Variant:
+    try:
+        return Variant(**{**fields, "name": name})
+    except FieldError as error:
+        raise SuiteError(f"{place}, variant {name!r}: {'; '.join(error.problems)}") from error
+
+
+def _claim(fields: Mapping[str, Any], place: str) -> Claim:
+    where = f"{place}, claim {fields.get('id')!r}"
+    known = {each.name: each for each in dataclass_fields(Claim)}
+    for key in fields:
+        if key not in known:
+            raise SuiteError(
+                f"{where}: {key}: unknown key{nearest(key, known) or '; known are ' + ', '.join(known)}"
+            )
+    lacking = [name for name, each in known.items() if each.default is MISSING and name not in fields]
+    if lacking:
+        raise SuiteError(f"{where}: {lacking[0]}: is missing")
+    return Claim(**fields)
+
+
+def _catalogs(suite: SuiteFile, path: Path) -> dict[str, Callable[[], Catalog]]:
+    specs = {"standard": CatalogFile(standard=True), **suite.catalogs}
+    if suite.choices is not None:
+        chosen = _checked(Choices, read(path.parent / suite.choices))
+        for name, ids in chosen.catalogs.items():
+            specs[name] = CatalogFile(records=chosen.records, actions=ids)
+    return {name: partial(open_catalog, spec, path.parent) for name, spec in specs.items()}
+
+
+def open_catalog(spec: CatalogFile, folder: Path) -> Catalog:
+    """The catalog that a suite's file describes. Raises SuiteError, RecordError."""
+    from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
+
+    catalog = Catalog.standard() if spec.standard else Catalog()
+    if spec.records is None:
+        return catalog
+    records = _records(folder / spec.records)
+    if spec.actions is not None:
+        known = {record.get("id", record.get("name")): record for record in records}
+        missing = [identity for identity in spec.actions if identity not in known]
+        if missing:
+            raise SuiteError(f"{spec.records} has no record {missing[0]!r}, which a catalog names")
+        records = [known[identity] for identity in spec.actions]
+    return catalog + Catalog.from_records(records, category=spec.category, capability=spec.capability)
+
+
+def _records(path: Path) -> list[dict[str, Any]]:
+    try:
+        return _read_records(path, path.stat().st_mtime_ns)
+    except OSError as error:
+        raise SuiteError(f"{path} cannot be read: {error}") from error
+
+
+@lru_cache(maxsize=4)
+def _read_records(path: Path, moved: int) -> list[dict[str, Any]]:
+    """A file's records; kept, since hundreds of catalogs may choose from one file."""
+    if ".jsonl" in path.suffixes:
+        return [row for _, row in read_lines(path)]
+    found = read(path).data
+    listed = found.get("tools", found) if isinstance(found, Mapping) else found
+    if not isinstance(listed, list):
+        raise SuiteError(f'{path.name}: records are a list, or an object with "tools"')
+    return listed
+
+
+def _checked(kind: type[W], document: SuiteDocument) -> W:
+    data, file = document.data, document.file
+    if not isinstance(data, Mapping):
+        holds = "nothing" if data is None else "a list" if isinstance(data, list) else "a single value"
+        wanted = ", ".join(name for name, field in kind.model_fields.items() if field.is_required())
+        raise SuiteError(f"{file}: it holds {holds}, and a mapping is needed: {wanted or 'scenarios'}, …")
+    try:
+        return kind.model_validate(data)
+    except ValidationError as error:
+        place, told = _told(error, kind)
+        raise SuiteError(f"{document.place(place)}: {told}") from error
+
+
+def _told(error: ValidationError, kind: type[BaseModel]) -> tuple[Place, str]:
+    """Where the worst of it stands, and what is wrong there, with how much more there is."""
+    errors = error.errors(include_url=False)
+    # A key that is a slip of the pen explains the one that is missing. Of the forms that a value may have, the one
+    # that it comes nearest to is complained about at the deepest place.
+    chosen = max(errors, key=lambda each: (each["type"] == "extra_forbidden", len(each["loc"])))
+    loc = chosen["loc"]
+    place = tuple(step for step in loc if not _FORM.match(str(step)))
+    more = f" (and {len(errors) - 1} more)" if len(errors) > 1 else ""
+    said = reason(chosen, fields_at(kind, loc[:-1]))
+    return place, f"{'.'.join(map(str, place)) or 'it'}: {said}{more}"

@@ -1,0 +1,269 @@
+"""The world of one trial: a session of its own, in a workspace of its own, with nothing of the person's.
+
+Invariants: no configuration, trust, approval, function, variable or memory of the person's is read; what a trial writes
+lies in its private copy of the template, made before the first handler runs that could write; network and commands are
+denied unless the catalog says otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, TypeVar
+
+from reyn_jupyter.catalog.action import Action, Effect, Purity, Tool
+from reyn_jupyter.config import Effective, Settings
+from reyn_jupyter.evaluation.plan.frozen_catalog import RECORDED, Catalog
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.trial.workspaces import NAME, Scratch, Template, remove
+from reyn_jupyter.guard.approvals import Approvals
+from reyn_jupyter.guard.permissions import Actor, Approve, PermissionVerdict, Policy
+from reyn_jupyter.guard.state_folder import StateFolder
+from reyn_jupyter.guard.trust import Trust
+from reyn_jupyter.guard.workspace import Workspace
+from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
+from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.action_usage import ActionUsage
+from reyn_jupyter.runtime.catalog_cache import CatalogCache
+from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.functions import FunctionRegister
+from reyn_jupyter.runtime.invoke import Invoker
+from reyn_jupyter.runtime.run import Run, new_run_id
+from reyn_jupyter.runtime.run_store import RunStore
+from reyn_jupyter.runtime.services import Services, ToolContext
+from reyn_jupyter.search.action_index import ActionEmbeddingIndex
+from reyn_jupyter.sessions.assembly import ENGINE, Parts
+from reyn_jupyter.support.secrets import Redactor
+
+T = TypeVar("T")
+OURS = "reyn_jupyter.categories."  # whose reading handlers are known to write nothing
+MOST_READING = 64  # templates that readers' catalogs are kept of
+_OUTSIDE = frozenset({Purity.NETWORK, Purity.EXEC})
+_OUTSIDE_EFFECTS = frozenset({"network", "exec"})
+
+
+@dataclass(frozen=True)
+class Confined(Policy):
+    """Everything inside the throwaway workspace is allowed, and nothing outside it."""
+
+    outside: bool = False
+
+    def decide(
+        self,
+        action: str,
+        purity: Purity,
+        effects: Sequence[Effect],
+        actor: Actor = "model",
+        approve: Approve = "ask",
+    ) -> PermissionVerdict:
+        reaches_out = purity in _OUTSIDE or any(effect.kind in _OUTSIDE_EFFECTS for effect in effects)
+        if reaches_out and not self.outside:
+            return PermissionVerdict("deny", "policy", "a trial reaches nothing outside its workspace")
+        return super().decide(action, purity, effects, actor, approve)
+
+
+def confined(settings: Settings, outside: bool) -> Confined:
+    """The rules of the settings, inside a trial."""
+    rules = Policy.from_settings(settings)
+    return Confined(rules.allow, rules.ask, rules.deny, (), outside)
+
+
+@dataclass(frozen=True)
+class Readers:
+    """A read-only root, and by their hash the catalogs over it, whose handlers keep nothing of a trial."""
+
+    workspace: Workspace
+    catalogs: dict[str, CatalogCache] = field(default_factory=dict)
+
+    def catalog(self, catalog: Catalog, services: Services, settings: Settings) -> CatalogCache:
+        """The catalog of a trial here; what another package makes is made for each trial."""
+        if catalog.foreign:
+            return catalog.live(services)
+        if catalog.hash not in self.catalogs:
+            own = replace(services, settings=lambda: settings, blobs=None, search=None)
+            self.catalogs[catalog.hash] = catalog.live(own)
+        return self.catalogs[catalog.hash]
+
+
+@dataclass(frozen=True)
+class SharedFixtures:
+    """What the trials of a bench share: the temporary folder, and what knows secrets.
+
+    Attributes:
+        shared: template digest → the read-only root of its files.
+        reading: the same → what was made over it, of the templates used last.
+        made: variant and catalog → what their conversations made: system prompts and tool specs.
+        searches: variant and catalog → the index of the actions, which lies in memory.
+    """
+
+    scratch: Scratch
+    redactor: Redactor
+    state: StateFolder
+    trust: Trust
+    approvals: Approvals
+    shared: dict[str, Path] = field(default_factory=dict)
+    reading: dict[str, Readers] = field(default_factory=dict)
+    made: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
+    searches: dict[tuple[str, str], ActionEmbeddingIndex] = field(default_factory=dict)
+
+    @classmethod
+    def in_folder(cls, scratch: Scratch, environ: Mapping[str, str]) -> SharedFixtures:
+        state = StateFolder(scratch.path, scratch.path / "state")
+        return cls(scratch, Redactor(environ), state, Trust(state), Approvals(state))
+
+    def readers(self, template: Template) -> Readers:
+        """What the trials of this template share while they only read."""
+        readers = self.reading.pop(template.digest, None)
+        if readers is None:
+            root = self.shared.get(template.digest)
+            if root is None:
+                root = template.lay_out(self.scratch.folder() / NAME, read_only=True)
+                self.shared[template.digest] = root
+            readers = Readers(_workspace(root))
+        self.reading[template.digest] = readers
+        if len(self.reading) > MOST_READING:
+            del self.reading[next(iter(self.reading))]
+        return readers
+
+    def search(self, key: tuple[str, str], settings: Settings) -> ActionEmbeddingIndex:
+        """The index that the trials of a variant search a catalog with."""
+        if key not in self.searches:
+            self.searches[key] = ActionEmbeddingIndex(
+                lambda: settings, None, wait=ENGINE.wait, redact=self.redactor.text
+            )
+        return self.searches[key]
+
+
+class TrialEnvironment:
+    """One trial's session parts, and its workspace: shared while it only reads, its own from the first write on.
+
+    Args:
+        scenario: for the template and the planned errors.
+        catalog: the frozen catalog.
+        effective: the settings that hold in it.
+        variant: names what its conversation shares with those of the same variant.
+    """
+
+    def __init__(
+        self,
+        ground: SharedFixtures,
+        scenario: Scenario,
+        template: Template,
+        catalog: Catalog,
+        effective: Effective,
+        variant: str,
+    ) -> None:
+        self._ground = ground
+        self._template = template
+        self._catalog = catalog
+        self._planned = dict(scenario.setup_error)
+        self.private: Path | None = None
+        readers = ground.readers(template) if template.shareable else None
+        workspace = readers.workspace if readers else _workspace(self._own_root())
+        blobs = MemoryBlobStore()
+        key = (variant, catalog.hash)
+        search = ground.search(key, effective.settings)
+        offered = search if effective.settings.action_retrieval.embedding_class is not None else None
+        services = services_in(workspace, lambda: self.parts.settings, ground.redactor, blobs, offered)
+        policy = confined(effective.settings, catalog.outside)
+        self.parts = Parts(
+            root=workspace.root,
+            services=services,
+            workspace=workspace,
+            redactor=ground.redactor,
+            effective=effective,
+            trust=ground.trust,
+            approvals=ground.approvals,
+            functions=FunctionRegister(),
+            invoker=Invoker(services, lambda: policy, _nobody, ground.approvals.add, self._enter),
+            catalog=readers.catalog(catalog, services, effective.settings)
+            if readers
+            else catalog.live(services),
+            runs=RunStore(None, blobs),
+            usage=ActionUsage(None),
+            search=search,
+            conversation=Conversation(new_run_id(), made=ground.made.setdefault(key, {})),
+        )
+
+    async def index(self) -> None:
+        """Give every action a vector, so that what a trial can find does not depend on how many ran before.
+
+        Raises:
+            EmbeddingClassError: no class of embeddings is there to be used.
+        """
+        await self.parts.search.build(await self.parts.catalog.refresh())
+
+    async def _enter(
+        self, action: Action, tool: Tool, context: ToolContext, run: Run
+    ) -> tuple[Tool, ToolContext]:
+        planned = self._planned.pop(str(action.name), None)
+        if planned is not None:
+            raise ActionError(planned)
+        if self.private is None and _may_write(action, tool):
+            await self._move(run)
+        if self.private is None:
+            return tool, context
+        return run.snapshot.tools[tool.name], replace(context, services=self.parts.services)
+
+    async def _move(self, run: Run) -> None:
+        """Go on in a private copy of the template."""
+        parts = self.parts
+        workspace = _workspace(self._own_root())
+        parts.root, parts.workspace = workspace.root, workspace
+        parts.services = replace(parts.services, root=workspace.root, workspace=workspace)
+        parts.catalog = self._catalog.live(parts.services)
+        run.snapshot = await parts.catalog.refresh()
+
+    def _own_root(self) -> Path:
+        self.private = self._template.lay_out(self._ground.scratch.folder() / NAME)
+        return self.private
+
+    def close(self) -> None:
+        """Remove the private copy."""
+        if self.private is not None:
+            remove(self.private.parent)
+
+
+def _workspace(root: Path) -> Workspace:
+    """A folder that is thrown away: nothing in it has to outlive a loss of power."""
+    return Workspace(root, off_limits=(), durable=False)
+
+
+def _may_write(action: Action, tool: Tool) -> bool:
+    """Whether a call could change the workspace. Of readers, only our own are believed, and recording handlers."""
+    if tool.name == RECORDED:
+        return False
+    if not action.purity.repeatable or action.name.category == "function":
+        return True
+    return not str(getattr(tool.handler, "__module__", "")).startswith(OURS)
+
+
+def services_in(
+    workspace: Workspace,
+    settings: Callable[[], Settings] = Settings,
+    redactor: Redactor | None = None,
+    blobs: MemoryBlobStore | None = None,
+    search: ActionEmbeddingIndex | None = None,
+) -> Services:
+    """Services over one folder, without a notebook: no variables, no functions, no thread of its own."""
+    return Services(
+        root=workspace.root,
+        workspace=workspace,
+        namespace=dict,
+        functions=dict,
+        settings=settings,
+        blobs=blobs,
+        redactor=redactor or Redactor({}),
+        main_thread=_here,
+        search=search,
+    )
+
+
+async def _here(function: Callable[[], T], /) -> T:
+    return function()
+
+
+async def _nobody(question: Question) -> Answer:
+    return "nobody"

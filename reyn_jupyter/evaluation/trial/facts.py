@@ -1,0 +1,121 @@
+"""The facts of a trial, projected from its run's events.
+
+Invariant: what is stated is what the record says: a cost that is not known stays unknown, a call that did not finish is
+neither good nor bad, and whatever the model itself did is no error of the trial.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import Any
+
+import pydantic_core
+
+from reyn_jupyter.catalog.names import WRAPPERS
+from reyn_jupyter.evaluation.trial.trial import CallFact, Outcome
+from reyn_jupyter.router.loop import NOT_FORCED
+from reyn_jupyter.runtime.events import ActionResolved, ModelReplied
+from reyn_jupyter.runtime.trace import Call, Trace
+
+NOT_THE_VARIANT = f"not what the variant says: {NOT_FORCED}"
+LONGEST_WRAPPER = 200  # characters
+LONGEST_ERROR = 500  # characters
+_LISTING = frozenset({"list_actions", "search_actions"})
+
+
+def call_facts(trace: Trace) -> tuple[CallFact, ...]:
+    """Every tool call of a run, in order."""
+    return tuple(_call(call) for call in trace.calls)
+
+
+def _call(call: Call) -> CallFact:
+    resolved, finished = call.resolved, call.finished
+    error = finished.error if finished is not None and not finished.ok else None
+    return CallFact(
+        step=resolved.step,
+        wrapper=resolved.wrapper[:LONGEST_WRAPPER],
+        name=resolved.name or _meant(resolved),
+        problem=resolved.problem,
+        flags=resolved.flags,
+        args=resolved.arguments if resolved.inner is None else resolved.inner,
+        ok=None if finished is None else finished.ok,
+        error=None if error is None else error[:LONGEST_ERROR],
+        listed=() if finished is None else _listed(resolved, finished.output),
+    )
+
+
+def _meant(resolved: ActionResolved) -> str | None:
+    """What the model wrote for an action's name where none was resolved."""
+    if resolved.problem is None:
+        return None
+    given = resolved.arguments
+    if resolved.wrapper in ("invoke_action", "describe_action"):
+        name = given.get("action_name", given.get("name")) if isinstance(given, dict) else None
+        return name if isinstance(name, str) else None
+    return None if resolved.wrapper in WRAPPERS else resolved.wrapper[:LONGEST_WRAPPER]
+
+
+def _listed(resolved: ActionResolved, output: str) -> tuple[str, ...]:
+    if resolved.wrapper not in _LISTING and resolved.problem != "gated":
+        return ()
+    return _names(output)
+
+
+@lru_cache(maxsize=256)
+def _names(output: str) -> tuple[str, ...]:
+    """The names of a listing; the same listing is read once for many trials."""
+    try:
+        payload = pydantic_core.from_json(output)
+    except ValueError:
+        return ()
+    items = payload.get("items") if isinstance(payload, dict) else None
+    if not isinstance(items, list):
+        return ()
+    names = (item.get("qualified_name") for item in items if isinstance(item, dict))
+    return tuple(name for name in names if isinstance(name, str))
+
+
+def outcome_of(trace: Trace, *, timed_out: bool) -> tuple[Outcome, str | None]:
+    """How a trial ended, and why in words. Where the model answered to the last, it is not the trial that failed; where
+    the provider refused what the variant is about, it is none of that variant."""
+    if timed_out:
+        return "timeout", "the trial took longer than it may"
+    notes = trace.ended.notes if trace.ended else ()
+    if any(step.requested is not None and step.requested.not_forced for step in trace.steps):
+        return "error", NOT_THE_VARIANT
+    if trace.status == "limit":
+        return "limit", trace.error or "; ".join(notes) or None
+    if trace.status == "ok":
+        return "ok", None
+    last = _last_reply(trace)
+    if trace.status == "error" and last is not None and last.error is None:
+        return "ok", trace.error  # the model was heard, and said nothing that could be used
+    kind = f"{last.error_kind}: " if last is not None and last.error_kind else ""
+    return "error", f"{kind}{trace.error or trace.status}"
+
+
+def _last_reply(trace: Trace) -> ModelReplied | None:
+    return next((step.replied for step in reversed(trace.steps) if step.replied is not None), None)
+
+
+def effort(trace: Trace) -> dict[str, Any]:
+    """The fields of a trial that say what was offered, what it took and who answered."""
+    replies = [step.replied for step in trace.steps if step.replied is not None]
+    answered = [reply for reply in replies if reply.error is None]
+    costs = [reply.cost for reply in answered]
+    known = [cost for cost in costs if cost is not None]
+    prints = dict.fromkeys(reply.fingerprint for reply in replies if reply.fingerprint)
+    return {
+        "surface": "flat" if trace.started.settings.get("surface") == "flat" else "universal",
+        "model_calls": len(replies),
+        "prompt_tokens": sum(reply.prompt_tokens for reply in replies),
+        "completion_tokens": sum(reply.completion_tokens for reply in replies),
+        "cost": sum(known) if len(known) == len(costs) else None,
+        "seconds": trace.seconds,
+        "retries": sum(reply.retries for reply in replies),
+        "model": trace.model or "",
+        "host": trace.started.host,
+        "fingerprints": tuple(prints),
+        "started": trace.started.at,
+        "run": trace.run,
+    }

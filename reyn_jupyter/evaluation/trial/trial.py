@@ -1,0 +1,113 @@
+"""One attempt of a model at a scenario under a variant, and the facts that checks read from it.
+
+Invariants: a trial never changes once written; its key says what was tried, so that a study knows which trials are
+missing; the facts are a projection of the run's events (resolved action names), made once, when the run is over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from pydantic import Field
+
+from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
+from reyn_jupyter.evaluation.plan.validation import FrozenModel
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.models.base import canonical
+from reyn_jupyter.runtime.events import Flag, Problem
+
+Outcome = Literal["ok", "error", "timeout", "limit"]
+
+
+def trial_key(scenario: Scenario, variant: Variant, repeat: int, code: str) -> str:
+    """What a trial is found by: SHA-256 over scenario, variant (its name aside), repeat and code version, in hex.
+
+    >>> s = Scenario(id="a", family="f", prompts={"natural": "Hi"})
+    >>> trial_key(s, Variant("x"), 0, "1") == trial_key(s, Variant("y"), 0, "1")
+    True
+    """
+    parts = [scenario.digest, variant.behaviour_digest, repeat, code]
+    return hashlib.sha256(canonical(parts)).hexdigest()
+
+
+class CallFact(FrozenModel):
+    """One tool call of the model, as it was resolved.
+
+    Attributes:
+        step: the model call that asked for it, from 1.
+        wrapper: the tool that was called, as the model wrote it (cut to 200 characters).
+        name: the resolved qualified name; for a problem, what the model wrote for it where known.
+        problem: why no action was resolved, or what stood in the way.
+        flags: what was forgiven.
+        args: the action's own arguments after forgiveness; the wrapper's where no action was resolved.
+        ok: whether it worked; None when it did not finish.
+        error: what it answered when it did not work (cut to 500 characters).
+        listed: the names that its answer listed, for listings, searches and the gate.
+    """
+
+    step: int
+    wrapper: str
+    name: str | None = None
+    problem: Problem | None = None
+    flags: tuple[Flag, ...] = ()
+    args: Any = None
+    ok: bool | None = None
+    error: str | None = None
+    listed: tuple[str, ...] = ()
+
+
+class FileFact(FrozenModel):
+    """A workspace file after the trial: its text where it is one (at most 64 KiB), and whether it differs."""
+
+    exists: bool = True
+    text: str | None = None
+    sha256: str | None = None
+    changed: bool = False
+
+
+class Trial(FrozenModel):
+    """One trial.
+
+    Attributes:
+        key: see `trial_key`.
+        scenario, variant, repeat, code: what was tried; the scenario's id and the variant's name.
+        phrasing: the name of the prompt that was used.
+        surface: what the model was offered, an automatic surface resolved; on the flat one there is nothing to list.
+        source: whether a real model answered; everything else is marked wherever it is shown.
+        outcome: "error" (the model or its provider failed), "timeout", "limit" (steps, tokens, cost) or "ok".
+        calls: every tool call, in order.
+        files: path → the file afterwards, for files that changed and for those that the scenario expects something of.
+        model_calls, prompt_tokens, completion_tokens, cost (US dollars, None where unknown), seconds, retries: effort.
+        model, host, fingerprints: who answered; more than one fingerprint means that the model changed meanwhile.
+        catalog: the hash of the frozen catalog.
+        started: seconds since the epoch.
+        run: the id of the run, whose events the study keeps.
+    """
+
+    key: str
+    scenario: str
+    variant: str
+    repeat: int = Field(ge=0)
+    code: str
+    phrasing: str = ""
+    surface: Literal["universal", "flat"] = "universal"
+    source: Source
+    outcome: Outcome = "ok"
+    error: str | None = None
+    answer: str = ""
+    calls: tuple[CallFact, ...] = ()
+    files: Mapping[str, FileFact] = Field(default_factory=dict)
+    model_calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float | None = None
+    seconds: float = 0.0
+    retries: int = 0
+    model: str = ""
+    host: str | None = None
+    fingerprints: tuple[str, ...] = ()
+    catalog: str = ""
+    started: float = 0.0
+    run: str = ""

@@ -1,0 +1,200 @@
+"""The units of a question laid out beside one table, each with the role it was given.
+
+Invariant: a unit gets one role, once. What has none at the end was not understood, and `leftover` says so, so that
+no word of a question is silently dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from reyn_jupyter.models.offline.lexer import Unit
+from reyn_jupyter.models.offline.lexicon import FILLER, parts, same_concept
+from reyn_jupyter.models.offline.schema import ColumnSchema, TableSchema
+
+Values = Mapping[
+    str, tuple[str, str]
+]  # lower-case words of a question → (column name, the value as it is stored)
+CANDIDATE_WORDS = 3  # words that one value of a column may have
+
+
+class Ungrounded(Exception):  # noqa: N818  an answer, not an error
+    """The question says something that the table does not have.
+
+    `words` are the words without a meaning here; empty when something else is missing, which the text says.
+    """
+
+    def __init__(self, reason: str, words: Sequence[str] = ()) -> None:
+        super().__init__(reason)
+        self.words = tuple(words)
+
+
+@dataclass
+class Board:
+    """Units, the table, and the roles given so far (`column` units keep their column beside it)."""
+
+    units: tuple[Unit, ...]
+    table: TableSchema
+    roles: dict[int, str] = field(default_factory=dict)
+    columns: dict[int, ColumnSchema] = field(default_factory=dict)
+    order: list[int] = field(default_factory=list)
+
+    def free(self, index: int, *kinds: str) -> bool:
+        """Whether there is a unit at an index, of one of some kinds, without a role."""
+        return (
+            0 <= index < len(self.units)
+            and index not in self.roles
+            and (not kinds or self.units[index].kind in kinds)
+        )
+
+    def give(self, role: str, *indices: int) -> None:
+        for index in indices:
+            self.roles[index] = role
+
+    def is_filler(self, index: int) -> bool:
+        unit = self.units[index]
+        return (unit.kind == "word" and unit.value in FILLER) or (
+            unit.kind == "symbol" and unit.value not in "*/+"
+        )
+
+    def after(self, index: int, *, within: int = 4) -> int | None:
+        """The next unit that is no filler word."""
+        for step in range(index + 1, min(len(self.units), index + 1 + within)):
+            if step in self.columns or not self.is_filler(step):
+                return step
+        return None
+
+    def before(self, index: int, *, within: int = 4) -> int | None:
+        """The unit before that is no filler word."""
+        for step in range(index - 1, max(-1, index - 1 - within), -1):
+            if step in self.columns or not self.is_filler(step):
+                return step
+        return None
+
+    def of_kind(self, *kinds: str) -> list[int]:
+        return [index for index, unit in enumerate(self.units) if unit.kind in kinds]
+
+    def open_columns(self) -> list[int]:
+        """Columns that are named but have no job yet."""
+        return [index for index in sorted(self.columns) if self.roles.get(index) == "column"]
+
+    # -- naming -------------------------------------------------------------------------------------------------
+
+    def name_source(self, others: Iterable[str] = ()) -> None:
+        """Give the table's own names their role."""
+        labels = {self.table.label.lower(), *(other.lower() for other in others)}
+        for index, unit in enumerate(self.units):
+            exact = unit.text.lower() in labels
+            if unit.kind == "path" or (exact and not self._is_column_word(index)):
+                self.give("source", index)
+
+    def _is_column_word(self, index: int) -> bool:
+        before = self.units[index - 1].kind if index else ""
+        named = any(column.name.lower() == self.units[index].text.lower() for column in self.table.columns)
+        return named and before in ("group", "aggregate", "extreme", "distinct")
+
+    def name_columns(self) -> None:
+        """Find the columns that the words name, longest runs of words first."""
+        for length in (3, 2, 1):
+            for index in range(len(self.units) - length + 1):
+                run = range(index, index + length)
+                if any(step in self.roles for step in run):
+                    continue
+                column = self._column_at(run)
+                if column is not None:
+                    self.give("column", *run)
+                    self.columns[index] = column
+                    self.give("unit", *list(run)[1:])
+        self._absorb_units()
+        for index, unit in enumerate(self.units):
+            if self.free(index, "word") and self.table.named_like(unit.value):
+                self.give("source", index)
+
+    def _column_at(self, run: range) -> ColumnSchema | None:
+        chosen = [self.units[step] for step in run]
+        words = [token.text for unit in chosen for token in unit.tokens]
+        exact = next((c for c in self.table.columns if c.name.lower() in ("_".join(words).lower(),)), None)
+        if any(unit.kind != "word" for unit in chosen):
+            # A word of the grammar names a column only where it is the column's very name: "year", "total".
+            return (
+                exact if all(unit.kind in ("word", "period", "aggregate", "top") for unit in chosen) else None
+            )
+        if exact is not None:
+            return exact
+        if len(words) == 1 and (words[0].lower() in FILLER or self.table.named_like(words[0])):
+            column = self.table.column(words)
+            return (
+                column
+                if column and column.parts == parts(words[0]) and words[0].lower() not in FILLER
+                else None
+            )
+        if len(words) > 1 and (words[0].lower() in FILLER and words[-1].lower() in FILLER):
+            return None
+        column = self.table.column(words)
+        if column is not None and len(words) > 1 and len(column.parts) < len(words):
+            return None
+        return column
+
+    def _absorb_units(self) -> None:
+        """`wing length` names the column `wing_mm`: the unit says what the other word does."""
+        for index, column in list(self.columns.items()):
+            for step in (index - 1, index + 1):
+                if not self.free(step, "word", "period"):
+                    continue
+                for word in parts(self.units[step].value):
+                    if any(word == own or same_concept(word, own) for own in column.parts):
+                        self.give("unit", step)
+
+    # -- values -------------------------------------------------------------------------------------------------
+
+    def candidates(self) -> list[str]:
+        """Runs of words without a role, that could be values of text columns."""
+        found: dict[str, None] = {}
+        for index in range(len(self.units)):
+            for length in range(1, CANDIDATE_WORDS + 1):
+                run = range(index, index + length)
+                if not all(self._could_be_value(step) for step in run):
+                    break
+                if all(self.is_filler(step) for step in run):
+                    continue
+                found[self.text_of(run)] = None
+        return list(found)
+
+    def text_of(self, run: range) -> str:
+        return " ".join(self.units[step].text for step in run).lower()
+
+    def _could_be_value(self, index: int) -> bool:
+        return self.free(index, "word", "quoted", "month", "period", "top") or (
+            self.free(index, "aggregate", "extreme")
+            and self.units[index].tokens[0].text[:1].isupper()
+            and index > 0
+        )
+
+    def take_values(self, values: Values) -> list[tuple[str, str, int]]:
+        """Give runs that are values of a column their role; (column, value, index) for each."""
+        found = []
+        for length in range(CANDIDATE_WORDS, 0, -1):
+            for index in range(len(self.units) - length + 1):
+                run = range(index, index + length)
+                if not all(self._could_be_value(step) for step in run) or self.text_of(run) not in values:
+                    continue
+                column, value = values[self.text_of(run)]
+                self.give("value", *run)
+                for step in (self.before(index, within=2), self.after(run[-1], within=2)):
+                    near = self.columns.get(step) if step is not None else None
+                    if near is not None and near.name == column and self.roles.get(step or 0) == "column":
+                        self.give("value", step or 0)
+                found.append((column, value, index))
+        return sorted(found, key=lambda item: item[2])
+
+    # -- what remains -------------------------------------------------------------------------------------------
+
+    def leftover(self) -> list[int]:
+        """Units that say something and have no role."""
+        silent = ("order", "distinct", "group", "top", "aggregate", "extreme", "symbol")
+        return [
+            index
+            for index, unit in enumerate(self.units)
+            if index not in self.roles and unit.kind not in silent and not self.is_filler(index)
+        ]

@@ -1,0 +1,187 @@
+"""A table as far as results have shown it, and which of its columns a few words mean.
+
+Invariant: a column is matched by its own name's words first, by a synonym only where a caller asks for it, and
+two equally good columns are never told apart by chance: the shorter name wins, then the first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Literal
+
+from reyn_jupyter.models.offline.lexicon import alike, parts, same_concept, stem
+
+ColumnKind = Literal["number", "text", "date", "flag", "other"]
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ].{0,30})?\Z")
+_FLAGS = {"yes", "no", "true", "false", "y", "n"}
+
+
+@dataclass(frozen=True)
+class ColumnSchema:
+    """A column: its name, what it holds, and the few values that were seen."""
+
+    name: str
+    kind: ColumnKind
+    seen: tuple[Any, ...] = ()
+
+    @cached_property
+    def parts(self) -> tuple[str, ...]:
+        return parts(self.name)
+
+    @property
+    def sql(self) -> str:
+        return quoted(self.name)
+
+    @property
+    def date_sql(self) -> str:
+        return f"CAST({self.sql} AS DATE)"
+
+
+@dataclass(frozen=True)
+class TableSchema:
+    """A table that a query can name.
+
+    Attributes:
+        label: what people call it: a variable's name or a path.
+        source: what the query action takes for it.
+        alias: its name in SQL.
+        columns: what results have shown of it.
+        named: whether the prompt named it.
+    """
+
+    label: str
+    source: str
+    alias: str
+    columns: tuple[ColumnSchema, ...]
+    named: bool = True
+
+    def column(self, words: Sequence[str], *, loosely: bool = False) -> ColumnSchema | None:
+        """The column that some words name, None when none does. `loosely` accepts a synonym for one word."""
+        best: tuple[float, ColumnSchema] | None = None
+        for column in self.columns:
+            score = _match(words, column, loosely)
+            if score > 0:
+                score -= 0.01 * len(column.parts)
+                if best is None or score > best[0]:
+                    best = (score, column)
+        return best[1] if best else None
+
+    def of_kind(self, *kinds: ColumnKind) -> tuple[ColumnSchema, ...]:
+        return tuple(column for column in self.columns if column.kind in kinds)
+
+    def named_like(self, word: str) -> bool:
+        """Whether a word says the table's own name: ``visits``, ``visit`` or ``visits.csv``."""
+        base = self.label.rsplit("/", 1)[-1].split(".", 1)[0]
+        return any(alike(stem(word), part) for part in parts(base)) or word.lower() == base.lower()
+
+
+def _match(words: Sequence[str], column: ColumnSchema, loosely: bool) -> float:
+    if "_".join(words).lower() == column.name.lower() or " ".join(words).lower() == column.name.lower():
+        return 3.0
+    stems = tuple(part for word in words for part in parts(word))
+    if not stems:
+        return 0.0
+    if stems == column.parts:
+        return 2.5
+    if all(part in column.parts for part in stems):
+        return 2.0
+    # One letter or two say too little to stand for a part of a name.
+    if all(len(part) > 2 and any(alike(part, own) for own in column.parts) for part in stems):
+        return 1.5
+    if loosely and len(stems) == 1 and any(same_concept(stems[0], own) for own in column.parts):
+        return 0.5
+    return 0.0
+
+
+def quoted(name: str) -> str:
+    """A name as an SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def literal(text: object) -> str:
+    """A value as an SQL literal."""
+    if isinstance(text, bool):
+        return "TRUE" if text else "FALSE"
+    if isinstance(text, (int, float)):
+        return repr(text)
+    return "'" + str(text).replace("'", "''") + "'"
+
+
+def kind_of_type(name: str) -> ColumnKind:
+    """What a column of a type holds: ``int64``, ``datetime64[ns]``, ``VARCHAR`` …"""
+    low = name.lower()
+    if "bool" in low:
+        return "flag"
+    if any(part in low for part in ("date", "time", "period")):
+        return "date"
+    if any(part in low for part in ("int", "float", "double", "decimal", "numeric", "number", "real")):
+        return "number"
+    if any(part in low for part in ("str", "object", "char", "text", "category", "enum")):
+        return "text"
+    return "other"
+
+
+def kind_of_values(values: Iterable[object]) -> ColumnKind:
+    """What a column holds, from a few of its values."""
+    seen = [value for value in values if value is not None]
+    if not seen:
+        return "text"
+    if all(isinstance(value, bool) for value in seen):
+        return "flag"
+    if all(
+        isinstance(value, (int, float)) or (isinstance(value, dict) and "$number" in value) for value in seen
+    ):
+        return "number"
+    if all(isinstance(value, str) for value in seen):
+        if all(_DATE.match(str(value)) for value in seen):
+            return "date"
+        return "text"
+    return "other"
+
+
+def is_flag(column: ColumnSchema) -> bool:
+    """Whether a column says yes or no of a row."""
+    seen = {str(value).lower() for value in column.seen if value is not None}
+    return column.kind == "flag" or (column.kind == "text" and bool(seen) and seen <= _FLAGS)
+
+
+def columns_of_rows(rows: Sequence[Mapping[str, Any]]) -> tuple[ColumnSchema, ...]:
+    """The columns of a few records."""
+    names = dict.fromkeys(key for row in rows for key in row)
+    return tuple(
+        ColumnSchema(name, kind_of_values(seen), seen)
+        for name in names
+        for seen in [tuple(row.get(name) for row in rows)]
+    )
+
+
+def columns_of_description(value: object) -> tuple[ColumnSchema, ...]:
+    """The columns in the description of a frame: a mapping of names to types, or a list of either."""
+    if not isinstance(value, Mapping):
+        return ()
+    head = value.get("head")
+    rows = [row for row in head if isinstance(row, Mapping)] if isinstance(head, list) else []
+    types: dict[str, str] = {}
+    for key in ("columns", "schema", "dtypes"):
+        found = value.get(key)
+        if isinstance(found, Mapping):
+            types = {str(name): str(kind) for name, kind in found.items()}
+        elif isinstance(found, list):
+            for item in found:
+                if isinstance(item, Mapping) and isinstance(item.get("name"), str):
+                    types[item["name"]] = str(item.get("dtype") or item.get("type") or "")
+                elif isinstance(item, str):
+                    types[item] = ""
+        if types:
+            break
+    columns = []
+    for name, kind in types.items():
+        seen = tuple(row.get(name) for row in rows)
+        known = kind_of_type(kind)
+        by_values = kind_of_values(seen) if rows else "text"
+        columns.append(ColumnSchema(name, by_values if known in ("other", "text") else known, seen))
+    return tuple(columns) or columns_of_rows(rows)

@@ -1,0 +1,126 @@
+"""What a variable or a data file is: its type, shape, columns and first rows."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from reyn_jupyter.models.offline.answers import block, cell, code, table, value
+from reyn_jupyter.models.offline.lexicon import stem
+from reyn_jupyter.models.offline.planning_context import Declined, PlanningContext
+from reyn_jupyter.models.offline.prompt import Prompt
+from reyn_jupyter.models.offline.schema import columns_of_description
+from reyn_jupyter.models.offline.skills import tables
+from reyn_jupyter.models.offline.transcript import Known, ToolOutput
+
+_ABOUT = (
+    r"describe|summari[sz]e|shape|schema|columns?|fields?|dtypes?|types?|structure|head|preview|size|length|value"
+    r"|how (?:big|large|long)|dimensions?|first rows|look like"
+)
+_EXPLICIT = re.compile(rf"\b(?:{_ABOUT})\b")
+_PLAIN = re.compile(
+    r"\A(?:(?:please|can you|could you)\s+)*(?:show|print|display|view|what(?:'s| is| are)|inspect|see)\b"
+)
+_NOUN = re.compile(r"\b(?:variable|dataframe|data frame|frame|table|array|series|list|dict)\b")
+
+
+def attempt(desk: PlanningContext, prompt: Prompt) -> str | None:
+    """Describe a variable or a data file; None when the prompt is about neither."""
+    low = prompt.lower[:400]
+    explicit = _EXPLICIT.search(low) is not None
+    if not explicit and not _PLAIN.match(low):
+        return None
+    paths = [path for path in prompt.paths if path.lower().endswith(tables.DATA)]
+    if paths and explicit:
+        return _file(desk, paths[0])
+    category = desk.category("variable")
+    if prompt.paths or category is None:
+        return None
+    variables = desk.listing((category,))
+    chosen = _chosen(variables, prompt)
+    if chosen is None:
+        if explicit and (_NOUN.search(low) or re.match(r"(?:please\s+)?describe\b", low)):
+            names = ", ".join(code(action.entry) for action in variables[:10]) or "none"
+            raise Declined(f"no variable on offer has that name. The variables are: {names}.")
+        return None
+    result = desk.invoke(chosen, tables.few_rows(chosen))
+    if result.error is not None:
+        raise Declined(f"describing {code(chosen.entry)} failed: {result.error}")
+    return told(chosen.entry, desk.whole(result))
+
+
+def _chosen(variables: list[Known], prompt: Prompt) -> Known | None:
+    """The variable that the prompt names by its very name, else by its singular or plural."""
+    said = [token.text for token in prompt.tokens if token.kind in ("word", "quoted")]
+    for same in (lambda a, b: a == b, lambda a, b: a.lower() == b.lower(), lambda a, b: stem(a) == stem(b)):
+        for word in said:
+            for action in variables:
+                if same(word, action.entry):
+                    return action
+    return None
+
+
+def _file(desk: PlanningContext, path: str) -> str:
+    found = tables.of_path(desk, path)
+    rows = [
+        {"column": c.name, "holds": c.kind, "first value": c.seen[0] if c.seen else None}
+        for c in found.columns
+    ]
+    return f"{code(path)} has these columns:\n\n{table(rows)}"
+
+
+def told(name: str, result: ToolOutput) -> str:
+    """The description of a variable, as Markdown."""
+    described = result.json
+    if not isinstance(described, Mapping):
+        return f"{code(name)}:\n\n{block(result.text)}"
+    lines = []
+    shape = described.get("shape")
+    if isinstance(shape, list) and len(shape) == 2:
+        lines.append(
+            f"{code(name)} is a {value(described.get('type'))} with {shape[0]} rows and {shape[1]} columns."
+        )
+    else:
+        lines.append(f"{code(name)} is of type {code(value(described.get('type')))}.")
+    hidden = (*_SHOWN, "shape") if isinstance(shape, list) and len(shape) == 2 else _SHOWN
+    lines += [
+        f"- {key}: {cell(item)}" for key, item in described.items() if key not in hidden and _plain(item)
+    ]
+    columns = columns_of_description(described)
+    if columns:
+        types = _types(described)
+        lines.append("\n" + table([{"column": c.name, "type": types.get(c.name) or c.kind} for c in columns]))
+    head = described.get("head")
+    if isinstance(head, list) and head and all(isinstance(row, Mapping) for row in head):
+        lines.append("\nFirst rows:\n\n" + table(head[:10]))
+    elif head is not None and not columns:
+        lines.append(f"- head: {cell(head)}")
+    rest = [key for key in described if key not in _SHOWN and not _plain(described[key])]
+    lines += [f"- {key}: {cell(described[key])}" for key in rest]
+    return "\n".join(lines)
+
+
+_SHOWN = ("type", "head", "columns", "schema", "dtypes", "name")
+
+
+def _plain(item: Any) -> bool:
+    return (
+        item is None
+        or isinstance(item, (str, int, float, bool))
+        or (isinstance(item, list) and len(item) <= 4)
+    )
+
+
+def _types(described: Mapping[str, Any]) -> dict[str, str]:
+    for key in ("columns", "schema", "dtypes"):
+        found = described.get(key)
+        if isinstance(found, Mapping):
+            return {str(name): str(kind) for name, kind in found.items()}
+        if isinstance(found, list):
+            return {
+                str(item["name"]): str(item.get("dtype") or item.get("type") or "")
+                for item in found
+                if isinstance(item, Mapping) and "name" in item
+            }
+    return {}

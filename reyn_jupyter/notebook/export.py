@@ -1,0 +1,187 @@
+"""What the notebook shows as a file for somebody without it: a page, Markdown, or a table.
+
+Invariant: a page holds what was recorded when it was written, redacted as every display is, in a few megabytes.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import time
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.runtime.result_objects import Card
+from reyn_jupyter.runtime.trace import Trace
+
+if TYPE_CHECKING:
+    from reyn_jupyter.notebook.errors import ReynError
+    from reyn_jupyter.notebook.render.page import PageEntry
+
+ENDINGS = (".html", ".htm", ".md", ".parquet")
+
+WHOLE_BYTES = (
+    512 * 1024
+)  # of one object in a page, where no kernel and no recording could give the rest of it
+
+
+def export(path: str | Path, *objects: object, title: str | None = None) -> Card:
+    """Write some objects of the session, each as it shows in the notebook; a file that is there is replaced.
+
+    Args:
+        path: of the file. ``.html`` and ``.htm`` give a page, ``.md`` Markdown, ``.parquet`` the `.df` of one object.
+        objects: runs, blobs, results, tables, reports: whatever the session or a study returns.
+        title: the heading; else what the first object is called.
+
+    Returns:
+        A card that names the file, its size and what it holds.
+
+    Raises:
+        TypeError: one of the objects is none of the session's.
+        ReynError: another ending, no table to write, a file that cannot be written there, or an installation without
+            the renderer; what was there stays as it was.
+
+    Example::
+
+        trace = reyn.session().ask("how many orders are in orders.csv?")
+        reyn.export("orders.html", trace, reyn.session().blobs, title="Orders")
+    """
+    from reyn_jupyter.notebook.errors import ReynError
+    from reyn_jupyter.notebook.render.page import to_page
+    from reyn_jupyter.notebook.serving.versions import version
+
+    if not objects:
+        raise TypeError("export() needs at least one object: a run, a blob, a table, a report")
+    if not isinstance(path, str | Path):
+        raise TypeError(
+            f'export() begins with a file\'s name: export("report.html", …), not {type(path).__name__}'
+        )
+    file = Path(path).expanduser().absolute()
+    ending = file.suffix.lower()
+    if ending not in ENDINGS:
+        raise ReynError(
+            f"{file.name} names no format that can be written.", f"Let it end in {', '.join(ENDINGS)}."
+        )
+    if file.is_dir():
+        raise ReynError(f"{file} is a folder.", "Name a file in it.")
+    if not file.parent.is_dir():
+        raise ReynError(f"There is no folder {file.parent}.", "Make it first, or name another file.")
+    if ending == ".parquet":
+        return _parquet(file, objects)
+    if ending == ".md":
+        return _markdown(file, objects)
+    entries, shown = _entries(objects)
+    written = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
+    note = f"Written by reyn-jupyter {version()} on {written}. It loads nothing from anywhere."
+    try:
+        page = to_page(title or shown[0], entries, note).encode("utf-8", "replace")
+    except FileNotFoundError as error:
+        hint = "Install reyn-jupyter again; in a checkout, build the views first."
+        raise ReynError("This installation lacks the renderer of exported pages.", hint) from error
+    return _written(file, page, shown)
+
+
+def _markdown(file: Path, objects: tuple[object, ...]) -> Card:
+    from reyn_jupyter.notebook.render.markdown import to_markdown
+    from reyn_jupyter.notebook.render.registry import view
+    from reyn_jupyter.support.secrets import environment_redaction
+
+    views = [view(each, redact=environment_redaction()) for each in objects]
+    content = "\n".join(to_markdown(each) for each in views).encode("utf-8", "replace")
+    return _written(file, content, [each.title for each in views])
+
+
+def _parquet(file: Path, objects: tuple[object, ...]) -> Card:
+    from reyn_jupyter.notebook.errors import ReynError
+    from reyn_jupyter.outputs.parquet import write_parquet
+
+    table: Any = getattr(objects[0], "df", None) if len(objects) == 1 else None
+    if table is None:
+        raise ReynError(
+            "A Parquet file holds the table of one object.", "Give one that has a .df, or write a page."
+        )
+    part = file.with_name(f".{file.name}.{os.getpid()}.part")
+    try:
+        part.touch()  # says why not, where nothing can be written there
+        mode = part.stat().st_mode  # as the person's own files have it; a stored frame is for them alone
+        if not write_parquet(table, part):
+            lacking = "pip install 'reyn-jupyter[sql]', or write" if find_spec("duckdb") is None else "Write"
+            raise ReynError("The table could not be written as Parquet.", f"{lacking} a page.")
+        part.chmod(mode)
+        part.replace(file)
+    except OSError as error:
+        raise _unwritable(file, error) from error
+    finally:
+        part.unlink(missing_ok=True)
+    return _card(file, file.stat().st_size, [f"{len(table):,} rows"])
+
+
+def _written(file: Path, content: bytes, shown: list[str]) -> Card:
+    from reyn_jupyter.guard.workspace import Workspace, WorkspaceError
+
+    try:
+        Workspace(file.parent).write_atomic(file.name, content)  # what was there stays if this does not fit
+    except (OSError, WorkspaceError) as error:
+        raise _unwritable(file, error) from error
+    return _card(file, len(content), shown)
+
+
+def _unwritable(file: Path, error: Exception) -> ReynError:
+    from reyn_jupyter.notebook.errors import ReynError
+
+    why = getattr(error, "strerror", None) or str(error)
+    return ReynError(f"{file} cannot be written: {why.rstrip('.')}.", "Name another file.")
+
+
+def _card(file: Path, size: int, shown: list[str]) -> Card:
+    from reyn_jupyter.notebook.render import formatting
+
+    facts = (("file", _named(file)), ("size", formatting.size(size)), ("holds", "\n".join(shown)))
+    return Card("export", "Exported", facts, data={"path": str(file), "bytes": size})
+
+
+def _entries(objects: tuple[object, ...]) -> tuple[list[PageEntry], list[str]]:
+    """The objects as a page holds them, and what each is called."""
+    from reyn_jupyter.notebook.mimebundle import live_of
+    from reyn_jupyter.notebook.render.html import to_html
+    from reyn_jupyter.notebook.render.page import PageEntry
+    from reyn_jupyter.notebook.render.registry import view
+    from reyn_jupyter.notebook.render.snapshot import SNAPSHOT_BYTES, to_snapshot
+    from reyn_jupyter.notebook.serving.hub import SESSION_ID
+    from reyn_jupyter.notebook.serving.prefetch import MOST_BYTES, recorded
+    from reyn_jupyter.sessions import current
+    from reyn_jupyter.sessions.assembly import ENGINE
+    from reyn_jupyter.support.secrets import environment_redaction
+
+    entries, shown = [], []
+    room = MOST_BYTES
+    for each in objects:
+        live = live_of(each)
+        made = view(each, redact=environment_redaction())
+        answers = ENGINE.run(recorded(current.session(), live, room))
+        room -= len(json.dumps(answers, ensure_ascii=False))
+        limit = WHOLE_BYTES if live is None else SNAPSHOT_BYTES
+        snapshot = to_snapshot(made, SESSION_ID, live if answers else None, limit)
+        entries.append(PageEntry(snapshot, to_html(made), answers))
+        shown.append(_title(each) or made.title)
+    return entries, shown
+
+
+def _named(file: Path) -> str:
+    """The file as it is named from the workspace, where it lies in it."""
+    from reyn_jupyter.sessions import current
+
+    root = current.session().parts.services.workspace.root
+    whole = file.resolve()
+    return whole.relative_to(root).as_posix() if whole.is_relative_to(root) else str(file)
+
+
+def _title(shown: object) -> str:
+    """A run is called by its question."""
+    from reyn_jupyter.notebook.render.sanitize import Look
+    from reyn_jupyter.support.secrets import environment_redaction
+
+    return (
+        Look(redact=environment_redaction()).line(shown.prompt or "", 90) if isinstance(shown, Trace) else ""
+    )

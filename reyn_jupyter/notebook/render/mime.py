@@ -1,0 +1,56 @@
+"""A view in every representation that needs no kernel: our own MIME type, HTML free of script, and text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.notebook.render.blocks import View
+from reyn_jupyter.notebook.render.html import to_html
+from reyn_jupyter.notebook.render.registry import displayable, view
+from reyn_jupyter.notebook.render.snapshot import to_snapshot
+from reyn_jupyter.notebook.render.text import to_text
+
+if TYPE_CHECKING:
+    from reyn_jupyter.notebook.serving.protocol import Live
+
+MIME = "application/vnd.reyn.{}+json"
+WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
+
+
+def mime_type(shown: object) -> str:
+    """Return the MIME type of an object's display; that of a card where its type is not declared."""
+    found = displayable(type(shown))
+    return MIME.format(found.kind if found else "status")
+
+
+def mimebundle(
+    shown: object,
+    *,
+    tail: str | None = None,
+    redact: Callable[[str], str] | None = None,
+    stop: str | None = None,
+) -> dict[str, Any]:
+    """Return an object in every representation; arguments and errors as of `registry.view`.
+
+    Example:
+        >>> from reyn_jupyter.runtime.result_objects import Card
+        >>> mimebundle(Card("status", "Ready"))["text/plain"]
+        'Ready'
+    """
+    return bundle(shown, view(shown, tail=tail, redact=redact, stop=stop))
+
+
+def bundle(shown: object, made: View, live: Live | None = None) -> dict[str, Any]:
+    """Return an object's view in every representation.
+
+    Args:
+        live: what a host goes on with; the object alone is shown when None.
+    """
+    from reyn_jupyter.notebook.serving.hub import SESSION_ID
+
+    return {
+        mime_type(shown): to_snapshot(made, SESSION_ID, live),
+        "text/html": to_html(made),
+        "text/plain": to_text(made),
+    }

@@ -1,0 +1,157 @@
+"""One call of a run: a line that tells how it went, and behind it what was asked, decided, returned and changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from reyn_jupyter.notebook.render import formatting
+from reyn_jupyter.notebook.render.blocks import Badge, Block, Code, Commands, Diff, Fold, Message, Span
+from reyn_jupyter.notebook.render.file_changes import Previous, diffs
+from reyn_jupyter.notebook.render.sanitize import Look
+
+if TYPE_CHECKING:
+    from reyn_jupyter.runtime.events import ActionFinished, PermissionDecided
+    from reyn_jupyter.runtime.trace import Call, Trace
+
+_OUTPUT = 900
+_ARGUMENTS = 700
+_PROBLEMS = {
+    "malformed": "malformed call",
+    "unknown": "unknown action",
+    "hidden": "hidden action",
+    "stale": "old name",
+    "not_installed": "not installed",
+    "gated": "sent to the listing first",
+    "invalid": "invalid arguments",
+}
+
+
+def call_fold(call: Call, trace: Trace, look: Look, previous: Previous) -> Fold:
+    """A call behind its summary line; open when it changed files."""
+    arguments = inner_arguments(call)
+    finished = call.finished
+    changed = diffs(finished.changes, arguments, previous, look) if finished and finished.changes else ()
+    blocks: list[Block] = [*changed]
+    if arguments not in (None, {}, "") and not any(diff.lines for diff in changed):
+        blocks.append(Code(pretty(arguments, look), "arguments"))
+    if call.decision is not None and (said := decided(call.decision, look)):
+        blocks.append(Message(said, "muted"))
+    if finished is not None:
+        blocks += _came_back(finished, look)
+    seconds = formatting.seconds(finished.seconds) if finished else ""
+    return Fold(
+        call_title(call, arguments, changed, look),
+        call_badges(call, trace),
+        seconds,
+        tuple(blocks),
+        bool(changed),
+    )
+
+
+def inner_arguments(call: Call) -> object:
+    """What the action got: behind invoke_action its own arguments, else the wrapper's."""
+    given: object = call.resolved.arguments
+    if call.resolved.wrapper == "invoke_action" and isinstance(given, Mapping) and "action_name" in given:
+        inner: object = given.get("args")
+        if inner is None:
+            inner = {key: value for key, value in given.items() if key not in ("action_name", "args")}
+        return _decoded(inner) if "decoded" in call.resolved.flags else inner
+    return given
+
+
+def _decoded(given: object) -> object:
+    """Arguments that came as the text of an object, as the object that they were taken for."""
+    try:
+        return json.loads(given) if isinstance(given, str) else given
+    except ValueError:
+        return given
+
+
+def call_title(call: Call, arguments: object, changed: tuple[Diff, ...], look: Look) -> tuple[Span, ...]:
+    wrapper, name = call.resolved.wrapper, call.resolved.name
+    spans: list[Span] = []
+    if wrapper not in ("invoke_action", name):
+        spans += [Span(look.line(wrapper, 80), ("code",)), Span(" ")]
+    if name is not None:
+        spans += [Span(look.line(name, 100), ("strong", "code")), Span(" ")]
+    elif wrapper == "invoke_action":
+        given = call.resolved.arguments
+        asked = given.get("action_name") if isinstance(given, Mapping) else None
+        spans += [
+            Span(look.line(asked if isinstance(asked, str) else wrapper, 100), ("strong", "code")),
+            Span(" "),
+        ]
+    spans.append(Span(_about(call, arguments, changed, look), ("muted",)))
+    return tuple(spans)
+
+
+def _about(call: Call, arguments: object, changed: tuple[Diff, ...], look: Look) -> str:
+    """The end of the summary line: the error, else the files changed, else the arguments."""
+    if call.finished is not None and not call.finished.ok and call.finished.error:
+        return look.line(call.finished.error, 110)
+    if changed:
+        return look.line(", ".join(f"{diff.path} {diff.summary}" for diff in changed), 90)
+    return look.compact(arguments, 90) if arguments not in (None, {}, "") else ""
+
+
+def call_badges(call: Call, trace: Trace) -> tuple[Badge, ...]:
+    problem = call.resolved.problem
+    if call.decision is not None and call.decision.decision == "denied":
+        badge = Badge("⊘ denied", "warn")
+    elif call.finished is None:
+        badge = Badge("… running", "info") if trace.ended is None else Badge("– no result", "warn")
+    elif problem is not None:
+        badge = Badge(
+            f"{'↷' if problem == 'gated' else '✗'} {_PROBLEMS[problem]}",
+            "warn" if problem == "gated" else "bad",
+        )
+    else:
+        badge = Badge("✓ ok", "good") if call.finished.ok else Badge("✗ failed", "bad")
+    return (badge, *(Badge(flag) for flag in call.resolved.flags))
+
+
+def decided(decision: PermissionDecided, look: Look) -> str:
+    if decision.by == "purity":
+        return ""
+    what = ", ".join(look.line(effect, 120) for effect in decision.effects[:6])
+    pattern = look.line(decision.pattern, 120) if decision.pattern else ""
+    match decision.by:
+        case "person":
+            who = f" by you, always for {pattern}" if pattern else " by you"
+        case "nobody":
+            who = ": nobody was there to ask"
+        case "approve":
+            who = " by --approve"
+        case _:
+            who = f" by the rule {pattern}" if pattern else ""
+    return f"{decision.decision}{who}" + (f" ({what})" if what else "")
+
+
+def _came_back(finished: ActionFinished, look: Look) -> list[Block]:
+    blocks: list[Block] = []
+    if finished.output:
+        left = len(finished.output) - _OUTPUT
+        more = f"… {left:,} more characters; all of them: trace.calls[…].finished.output" if left > 0 else ""
+        blocks.append(Code(look.text(finished.output, _OUTPUT), "came back", more))
+    if finished.blob is not None:
+        blob = look.line(finished.blob, 60)
+        kind = look.line(finished.content_kind or "content", 30).replace("_", " ")
+        blocks.append(
+            Commands((f"%reyn inspect {blob}",), f"stored, {kind}, {formatting.size(finished.size)}")
+        )
+    return blocks
+
+
+def pretty(arguments: object, look: Look, limit: int = _ARGUMENTS) -> str:
+    """Arguments over several lines where they fit, on one bounded line where they do not."""
+    line = look.compact(arguments, limit)
+    if isinstance(arguments, str):
+        return look.text(arguments, limit)
+    if len(line) < 80 or line.endswith("…"):
+        return line
+    try:
+        return look.text(json.dumps(arguments, ensure_ascii=False, indent=2), limit)
+    except (TypeError, ValueError):
+        return line

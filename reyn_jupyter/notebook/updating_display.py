@@ -1,0 +1,318 @@
+"""A run while it goes on: one card, updated in place, at most ten times a second.
+
+Invariants: a cell shows one output for a run. The object that a live verb returns is silent the first time that the
+cell displays it, since its card is there already; `_` and ``x = …`` still hold it. While a run of the cell goes on its
+card is static; its last update is what goes on, as a widget where the host needs one. A background run's goes on from
+its first drawing.
+
+Objects of the session, one after the other, in one place of a cell's output.
+
+Invariant: the cell shows one output for all of them; the last one is what the verb returns, and stays silent when the
+cell displays it, since it is there already.
+
+A study's run in its cell: one card, updated in place a few times a second, the summary at the end.
+
+Invariant: the card never slows the run down by more than it takes to draw it, and the summary that the cell returns is
+not shown a second time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from reyn_jupyter.notebook.errors import ReynInterrupt
+from reyn_jupyter.notebook.mimebundle import live_of, shown_bundle, update_widget, widget_view
+from reyn_jupyter.notebook.render.blocks import Message, View
+from reyn_jupyter.notebook.render.mime import MIME, bundle, mimebundle
+from reyn_jupyter.notebook.render.registry import view
+from reyn_jupyter.notebook.render.trace.card import STOP
+from reyn_jupyter.notebook.serving.protocol import LiveTrace
+from reyn_jupyter.notebook.verb import Context
+from reyn_jupyter.router.model_call import Delta
+from reyn_jupyter.runtime import result_objects
+from reyn_jupyter.runtime.consent import DESK, OpenQuestion
+from reyn_jupyter.runtime.engine import running_loop
+from reyn_jupyter.runtime.events import ModelReplied, RunEnded, RunStarted
+from reyn_jupyter.runtime.pump import Interrupted
+from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.sessions.background_run import BackgroundRun
+from reyn_jupyter.sessions.session import Session
+from reyn_jupyter.support.secrets import environment_redaction
+
+if TYPE_CHECKING:
+    from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
+
+
+INTERVAL = 0.1  # seconds between two updates
+MOST = 10  # updates in any second, those included that come before the notebook's thread is busy
+
+# The objects themselves, so that another one that took an id over is not taken for one of them.
+_shown: dict[int, object] = {}
+
+
+def forget_shown() -> None:
+    """A new cell begins: everything displays again."""
+    _shown.clear()
+
+
+def shown_already(shown: object) -> None:
+    """Keep an object silent when the cell displays it: what it shows stands there."""
+    _shown[id(shown)] = shown
+
+
+def silent_once(shown: object) -> None:
+    """For IPython's display formatter: say nothing for an object whose card the cell shows already."""
+    if _shown.pop(id(shown), None) is None:
+        raise NotImplementedError
+
+
+def cell_id(shell: Any) -> str | None:
+    """The id of the cell that runs, where the front end tells."""
+    parent: Any = getattr(shell, "get_parent", dict)()
+    metadata = parent.get("metadata") if isinstance(parent, dict) else None
+    found = metadata.get("cellId") if isinstance(metadata, dict) else None
+    return str(found) if found else None
+
+
+def watched(context: Context, run: Callable[[LiveCard], Trace]) -> Trace:
+    """Run a turn under a live card. An interrupt ends it with the partial run on the card.
+
+    Raises:
+        ReynInterrupt: interrupted before there was a run to show.
+    """
+    card = LiveCard(context.shell, context.session)
+    try:
+        return card.finish(run(card))
+    except Interrupted as interrupted:
+        if interrupted.result is None:
+            raise ReynInterrupt(interrupted.why or "Interrupted before anything was sent.") from None
+        return card.finish(interrupted.result)
+
+
+class LiveCard:
+    """Gathers a run's events and shows them. Call it with each event; None means that nothing came for a while.
+
+    Args:
+        background: the card lives on after the cell, so its updates still name the cell that made it.
+    """
+
+    def __init__(self, shell: Any, session: Session, *, background: bool = False) -> None:
+        self._session = session
+        self._events: list[Any] = []
+        self._tail: list[str] = []
+        self._due = False
+        self._drawn: deque[float] = deque([float("-inf")] * MOST, maxlen=MOST)
+        self._timer: Any = None
+        self._handle: Any = None
+        self._live = getattr(shell, "kernel", None) is not None
+        self._id = uuid.uuid4().hex
+        self._cell: contextvars.Context | None = contextvars.copy_context() if background else None
+        self._shell = shell
+        self._run: BackgroundRun | None = None
+        self._widget: dict[str, Any] | None = None
+
+    def __call__(self, event: Any) -> None:
+        if isinstance(event, Delta):
+            self._tail.append(event.text)
+        elif event is not None:
+            self._events.append(event)
+            if isinstance(event, ModelReplied):
+                self._tail.clear()
+        elif not self._due:
+            return
+        if not self._live or not self._events or not isinstance(self._events[0], RunStarted):
+            return
+        if isinstance(event, RunEnded) and self._cell is None:
+            return  # `finish` shows the end
+        if self._may_draw(event):
+            self._draw(Trace.from_events(self._events), "".join(self._tail))
+        else:
+            self._due = True
+            self._later()
+
+    def _may_draw(self, event: Any) -> bool:
+        now = time.monotonic()
+        return now - self._drawn[0] >= 1.0 and (event is None or now - self._drawn[-1] >= INTERVAL)
+
+    def finish(self, trace: Trace) -> Trace:
+        """Show the run as it ended, and give it back."""
+        if self._live:
+            self._draw(trace, None)
+            shown_already(trace)
+        return trace
+
+    def follow(self, run: BackgroundRun) -> BackgroundRun:
+        """Show a background run, now and until it ends, and give it back."""
+        if self._live:
+            self._run = run
+            self._show(self._bundle(_begun(run), None))
+            shown_already(run)
+            self._listen()
+        return run
+
+    def _draw(self, trace: Trace, tail: str | None) -> None:
+        self._drawn.append(time.monotonic())
+        self._due = False
+        bundle = self._bundle(trace, tail)
+        if self._cell is None:
+            self._show(bundle)
+        else:
+            self._cell.run(self._show, bundle)
+
+    def _bundle(self, shown: object, tail: str | None) -> dict[str, Any]:
+        stop = STOP if self._cell is None else "The returned object's .cancel() stops it."
+        made = view(shown, tail=tail, redact=self._session.parts.redactor.text, stop=stop)
+        if self._run is None:
+            return bundle(shown, made) if tail is not None else shown_bundle(self._shell, shown, made)
+        running = not (isinstance(shown, Trace) and shown.ended is not None)
+        live = live_of(self._run)
+        if isinstance(live, LiveTrace):
+            live = live.model_copy(update={"running": running})
+        found = bundle(shown, _with_questions(made, self._run) if running else made, live)
+        return found | self._widget_view(found[MIME.format("trace")], running)
+
+    def _widget_view(self, snapshot: dict[str, Any], running: bool) -> dict[str, Any]:
+        """One widget for the whole of a background run; it is told of the end, and hears of the rest by itself."""
+        if snapshot["live"] is None:
+            return {}
+        if self._widget is None:
+            self._widget = widget_view(snapshot)
+        elif self._widget and not running:
+            update_widget(self._widget, snapshot)
+        return self._widget
+
+    def _show(self, bundle: dict[str, Any]) -> None:
+        from IPython.display import display
+
+        if self._handle is None:
+            self._handle = display(bundle, raw=True, display_id=self._id)
+        else:
+            self._handle.update(bundle, raw=True)
+
+    def _later(self) -> None:
+        """In the background nobody says when it has gone quiet; the kernel's own loop does."""
+        if self._cell is None or self._timer is not None:
+            return
+
+        def draw() -> None:
+            self._timer = None
+            self(None)
+
+        self._timer = asyncio.get_running_loop().call_later(INTERVAL, draw)
+
+    def _listen(self) -> None:
+        """Draw again when a question about consent is asked or settled, which leaves no event of its own."""
+        run, home = self._run, running_loop()
+        if run is None or home is None:
+            return
+
+        def heard(question: OpenQuestion, settled: bool) -> None:
+            if question.question.run == run.run_id and not home.is_closed():
+                home.call_soon_threadsafe(redraw)
+
+        def redraw() -> None:
+            self._due = True
+            self._later()
+
+        DESK.listen(heard)
+        run.when_done(lambda: DESK.forget(heard))
+
+
+def _begun(run: BackgroundRun) -> result_objects.Card:
+    """What stands in the cell until the run's first event."""
+    facts = (("prompt", run.prompt), ("to stop it", "the returned object's .cancel()"))
+    return result_objects.Card("background", "Started in the background", facts)
+
+
+def _with_questions(made: View, run: BackgroundRun) -> View:
+    """The view with what waits for the person's word on top; its text was redacted where it was made."""
+    waiting = tuple(
+        Message(
+            each.question.text[:1200],
+            "warn",
+            f"%reyn approvals allow {each.id}  or  %reyn approvals deny {each.id}",
+        )
+        for each in run.pending[:3]
+    )
+    return replace(made, blocks=(*waiting, *made.blocks)) if waiting else made
+
+
+T = TypeVar("T")
+
+
+class InPlace:
+    """Shows an object in the place of the one before, at most ten times a second.
+
+    Args:
+        shell: the IPython shell; without a kernel nothing is shown on the way.
+    """
+
+    def __init__(self, shell: Any) -> None:
+        self._kernel = getattr(shell, "kernel", None) is not None
+        self._handle: Any = None
+        self._drawn = float("-inf")
+
+    def show(self, shown: object) -> None:
+        """Show it now, or leave it out where the last one was only just drawn."""
+        if self._kernel and time.monotonic() - self._drawn >= INTERVAL:
+            self._draw(shown)
+
+    def last(self, shown: T) -> T:
+        """Show what it came to, and give it back."""
+        if self._kernel and self._handle is not None:
+            self._draw(shown)
+            shown_already(shown)
+        return shown
+
+    def _draw(self, shown: object) -> None:
+        from IPython.display import display
+
+        self._drawn = time.monotonic()
+        made = bundle(shown, view(shown))
+        if self._handle is None:
+            self._handle = display(made, raw=True, display_id=uuid.uuid4().hex)
+        else:
+            self._handle.update(made, raw=True)
+
+
+STUDY_INTERVAL = 0.25  # seconds between two updates
+
+
+class StudyCard:
+    """Shows one run. A terminal has no card that could be updated, so nothing is shown there."""
+
+    def __init__(self) -> None:
+        self._id = uuid.uuid4().hex
+        self._handle: Any = None
+        self._drawn = float("-inf")
+
+    def __call__(self, progress: Progress) -> None:
+        now = time.monotonic()
+        if now - self._drawn >= STUDY_INTERVAL:
+            self._drawn = now
+            self._show(progress)
+
+    def finish(self, summary: RunSummary) -> None:
+        self._show(summary)
+        shown_already(summary)
+
+    def _show(self, shown: object) -> None:
+        from IPython.display import display
+
+        bundle = mimebundle(shown, redact=environment_redaction())
+        if self._handle is None:
+            self._handle = display(bundle, raw=True, display_id=self._id)
+        else:
+            self._handle.update(bundle, raw=True)
+
+
+def card_for(shell: Any) -> StudyCard | None:
+    """A card where a kernel shows the cell, else None."""
+    return StudyCard() if getattr(shell, "kernel", None) is not None else None

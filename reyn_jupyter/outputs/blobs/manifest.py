@@ -1,0 +1,136 @@
+"""What is known about a stored blob without opening it: its manifest.
+
+Invariant: a manifest is one small JSON object beside its blob. A reader that finds none, or a torn one, still knows
+the blob's kind and size from the file itself.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
+
+from reyn_jupyter.outputs.blobs.ids import canonical_id
+
+BlobKind = Literal["text", "json_array", "json_object", "json_value", "bytes"]
+SUFFIXES: dict[str, str] = {"text": ".txt", "bytes": ".bin"}
+COUNTED = {"text": "lines", "json_array": "entries", "json_object": "keys", "bytes": "lines"}
+
+
+@dataclass(frozen=True)
+class BlobInfo:
+    """A manifest.
+
+    Attributes:
+        id: the blob.
+        kind: what it holds.
+        size: bytes.
+        entries: lines of a text, elements of an array, keys of an object; None when nobody counted.
+        sha256: of the bytes, in hex; "" when the manifest was lost.
+        created: seconds since the epoch.
+        action: the tool or action that gave it.
+        run: the run in which it was stored.
+        frame: what restores a table from the records (`frames`).
+        source: the JSON came as text and is kept as it was written, lines included.
+    """
+
+    id: str
+    kind: BlobKind
+    size: int
+    entries: int | None = None
+    sha256: str = ""
+    created: float = 0.0
+    action: str | None = None
+    run: str | None = None
+    frame: dict[str, Any] | None = None
+    source: bool = False
+
+    @property
+    def is_json(self) -> bool:
+        return self.kind.startswith("json")
+
+    @property
+    def has_lines(self) -> bool:
+        """Whether `lines:` makes sense: texts, raw bytes and JSON that keeps its own line breaks."""
+        return not self.is_json or self.source
+
+    @property
+    def counted(self) -> str:
+        """What `entries` counts: lines, entries or keys."""
+        return COUNTED.get(self.kind, "entries")
+
+    @property
+    def shape(self) -> tuple[int, int] | None:
+        return (int(self.frame["rows"]), int(self.frame["cols"])) if self.frame else None
+
+    @property
+    def headline(self) -> str:
+        """Kind and count as summaries write them: ``json_array | 60 entries``, with the shape of a frame."""
+        return headline(self.kind, self.entries, self.frame)
+
+    def manifest(self) -> bytes:
+        return json.dumps(asdict(self), ensure_ascii=True, separators=(",", ":")).encode()
+
+    @classmethod
+    def from_manifest(cls, raw: bytes, blob_id: str) -> BlobInfo:
+        """Read a manifest. Raises ValueError when it is torn or belongs to another blob."""
+        try:
+            info = cls(**json.loads(raw))
+        except (TypeError, RecursionError) as problem:
+            raise ValueError(str(problem)) from None
+        sound = isinstance(info.size, int) and isinstance(info.created, int | float) and info.kind in KINDS
+        if not sound or canonical_id(info.id) != blob_id or not _is_frame_info(info.frame):
+            raise ValueError(f"not the manifest of {blob_id}")
+        return info
+
+
+KINDS = ("text", "json_array", "json_object", "json_value", "bytes")
+
+
+def _is_frame_info(frame: object) -> bool:
+    return frame is None or (isinstance(frame, dict) and {"rows", "cols", "columns"} <= frame.keys())
+
+
+def headline(kind: str, entries: int | None, frame: dict[str, Any] | None = None) -> str:
+    counted = "" if entries is None or kind not in COUNTED else f" | {entries} {COUNTED[kind]}"
+    return f"{kind}{counted}" + (f" | {frame['rows']}×{frame['cols']}" if frame else "")
+
+
+@dataclass(frozen=True)
+class BlobStats:
+    """How much a store holds: blobs, bytes (indexes and sidecars included), and the ages of the outermost."""
+
+    count: int
+    size: int
+    oldest: float | None
+    newest: float | None
+
+
+@dataclass(frozen=True)
+class Collected:
+    """What a garbage collection removed."""
+
+    removed: tuple[str, ...]
+    size: int
+
+
+def collectable(
+    infos: Iterable[BlobInfo],
+    *,
+    now: float,
+    max_age: float | None,
+    max_bytes: int | None,
+    keep: Callable[[BlobInfo], bool],
+) -> list[BlobInfo]:
+    """Which blobs go: those older than `max_age` seconds, then the oldest until the rest fits into `max_bytes`."""
+    listed = sorted(infos, key=lambda info: (info.created, info.id))
+    total = sum(info.size for info in listed)
+    removed = []
+    for info in listed:
+        old = max_age is not None and now - info.created > max_age
+        over = max_bytes is not None and total > max_bytes
+        if (old or over) and not keep(info):
+            removed.append(info)
+            total -= info.size
+    return removed

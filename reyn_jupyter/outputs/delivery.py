@@ -1,0 +1,237 @@
+"""The one choke point between a handler's value and the history.
+
+Invariant: with a store, no delivery passes `OutputPolicy.inline_bytes` unless it is a summary of at most
+`summary_bytes`; and no delivery raises, whatever the value or the store does. A store that fails leaves a bounded
+preview that says "not stored". Without a store everything goes inline, in full: that was the session's choice.
+
+Example::
+
+    delivered = await deliver(frame, store=store, action="table__query", run=run_id)
+    history.append(delivered.text)      # "[blob:0197…] json_array | 1000 entries | 1000×4 …"
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import cast
+
+from reyn_jupyter.outputs.blobs.random_access import is_local, read_handed_over
+from reyn_jupyter.outputs.blobs.writer import kind_of, pieces
+from reyn_jupyter.outputs.content import (
+    BlobStore,
+    Content,
+    FileContent,
+    Inline,
+    Stored,
+    Structured,
+    Text,
+    ToolOutput,
+)
+from reyn_jupyter.outputs.convert import ValueTooLargeError, to_content, type_name
+from reyn_jupyter.outputs.encoding import clean, clip, utf8
+from reyn_jupyter.outputs.policy import DEFAULT_POLICY, OutputPolicy
+from reyn_jupyter.outputs.summary import Mask, as_it_is, summarize, written
+
+SMALL_VALUES = (
+    20_000  # values, and twenty times as many characters, that are converted on the caller's thread
+)
+LOOKED_THROUGH = 1 << 20  # characters of a text that are masked on the caller's thread
+_REASON_BYTES = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What a call left.
+
+    Attributes:
+        text: exactly what the history holds.
+        blob: the id of the stored content, None when it went inline or could not be stored.
+        content_kind: "text", "json_array", "json_object" or "json_value".
+        size: bytes of the whole content.
+    """
+
+    text: str
+    blob: str | None
+    content_kind: str
+    size: int
+
+
+def to_output(
+    value: object, policy: OutputPolicy = DEFAULT_POLICY, *, budget: int | None = None
+) -> ToolOutput:
+    """Turn a handler's value into `Inline` or `Stored`. The summary comes without its ``[blob:<id>]`` prefix.
+
+    Args:
+        value: anything; a `Stored` keeps its own summary.
+        policy: the bounds.
+        budget: see `convert.to_content`.
+
+    Raises:
+        TooLargeError: the budget is passed.
+        OSError: a handed-over file cannot be read.
+
+    >>> to_output({"ok": True})
+    Inline(text='{"ok":true}')
+    """
+    return _decide(value, policy, budget)[0]
+
+
+def _decide(
+    value: object, policy: OutputPolicy, budget: int | None, mask: Mask = as_it_is
+) -> tuple[ToolOutput, str]:
+    """The output, and the kind of its content."""
+    kind = type(value)  # never isinstance: that asks the value for its __class__
+    if issubclass(kind, Stored):
+        own = cast("Stored", value)
+        content = to_content(own.content, budget=budget)
+        return Stored(clip(mask(str(own.summary)), policy.summary_bytes), content), kind_of(content)
+    content = to_content(
+        Text(cast("Inline", value).text) if issubclass(kind, Inline) else value, budget=budget
+    )
+    if isinstance(content, FileContent):
+        return _decide_file(content, policy, budget, mask)
+    text = _short_text(content, policy.inline_bytes)
+    if text is not None:
+        return Inline(text), kind_of(content)
+    if budget is not None and isinstance(content, Text) and len(content.text) > LOOKED_THROUGH:
+        raise ValueTooLargeError
+    return Stored(summarize(content, policy, mask=mask), content), kind_of(content)
+
+
+def _decide_file(
+    content: FileContent, policy: OutputPolicy, budget: int | None, mask: Mask
+) -> tuple[ToolOutput, str]:
+    if content.path.lstat().st_size <= policy.inline_bytes:
+        held = read_handed_over(content)
+        text = _short_text(held, policy.inline_bytes)
+        if text is not None:
+            _consume(content)
+            return Inline(text), kind_of(held)
+    if budget is not None:
+        raise ValueTooLargeError
+    return Stored(summarize(content, policy, mask=mask), content), kind_of(content)
+
+
+def _short_text(content: Text | Structured, limit: int) -> str | None:
+    """The content's text when it is at most `limit` bytes, else None; long content is never written out for this."""
+    if isinstance(content, Structured) and content.source is None:
+        if not isinstance(content.value, list | dict | str | int | float | None) or _surely_long(
+            content.value, limit
+        ):
+            return None
+        text = written(content.value)
+    else:
+        text = content.text if isinstance(content, Text) else str(content.source)
+    if len(text) > limit:
+        return None
+    text = clean(text)
+    return text if text.isascii() or len(text.encode()) <= limit else None
+
+
+def _surely_long(value: object, limit: int) -> bool:
+    return isinstance(value, list | dict) and len(value) > limit
+
+
+async def deliver(
+    value: object,
+    *,
+    store: BlobStore | None,
+    policy: OutputPolicy = DEFAULT_POLICY,
+    action: str | None = None,
+    run: str | None = None,
+    mask: Mask = as_it_is,
+) -> Delivered:
+    """Bring a handler's value into the history: inline when it is small, else stored with a summary.
+
+    Args:
+        value: whatever the handler returned.
+        store: where large content goes; None puts everything inline, in full.
+        policy: the bounds.
+        action: the qualified name, for the blob's manifest.
+        run: the run's id, for the blob's manifest.
+        mask: covers what may not be shown in a summary, before it is cut; what is stored, or goes inline, is whole.
+    """
+    try:
+        output, kind = _decide(value, policy, SMALL_VALUES, mask)
+    except ValueTooLargeError:
+        output, kind = await _in_thread(value, policy, mask)
+    except Exception as problem:  # noqa: BLE001 - a hostile value or a file that went away
+        output, kind = _unreadable(value, problem), "text"
+    if isinstance(output, Inline):
+        return Delivered(output.text, None, kind, len(output.text.encode()))
+    if store is None:
+        return await asyncio.to_thread(_in_full, output.content)
+    return await _store(output, store, policy, action, run, mask)
+
+
+async def _in_thread(value: object, policy: OutputPolicy, mask: Mask) -> tuple[ToolOutput, str]:
+    try:
+        return await asyncio.to_thread(_decide, value, policy, None, mask)
+    except Exception as problem:  # noqa: BLE001 - see deliver
+        return _unreadable(value, problem), "text"
+
+
+def _unreadable(value: object, problem: Exception) -> Inline:
+    return Inline(f"{type_name(value)} could not be read: {type_name(problem)}")
+
+
+def _in_full(content: Content) -> Delivered:
+    try:
+        held = read_handed_over(content) if isinstance(content, FileContent) else content
+        text = b"".join(pieces(held)).decode()
+    except (OSError, RecursionError, MemoryError) as problem:
+        return Delivered(_unreadable(content, RuntimeError(type_name(problem))).text, None, "text", 0)
+    _consume(content)
+    return Delivered(text, None, kind_of(held), len(text.encode()))
+
+
+async def _store(
+    output: Stored, store: BlobStore, policy: OutputPolicy, action: str | None, run: str | None, mask: Mask
+) -> Delivered:
+    content = output.content
+    try:
+        if isinstance(content, Structured) and not is_local(store) and hasattr(content.value, "blocks"):
+            content = replace(content, value=await asyncio.to_thread(list, content.value))
+        blob_id = await store.store(content, action=action, run=run)
+        info = store.describe(blob_id) if is_local(store) else None
+        kind, size = (
+            (info.kind, info.size) if info else (kind_of(content), await asyncio.to_thread(_measure, content))
+        )
+        return Delivered(
+            clip(f"[blob:{blob_id}] {output.summary}", policy.summary_bytes), blob_id, kind, size
+        )
+    except Exception as problem:  # noqa: BLE001 - a store that fails must not end the turn
+        prefix = f"[not stored: {clip(mask(str(problem)), _REASON_BYTES)}] "
+        return await asyncio.to_thread(_preview, output, prefix, policy, mask)
+
+
+def _preview(output: Stored, prefix: str, policy: OutputPolicy, mask: Mask) -> Delivered:
+    """The summary again, with the reason where the blob's id would stand."""
+    content = output.content
+    try:
+        body = summarize(content, policy, prefix=len(utf8(prefix)), mask=mask)
+    except Exception:  # noqa: BLE001 - the file may have gone with the store
+        body = output.summary
+    delivered = Delivered(
+        clip(prefix + body, policy.summary_bytes), None, kind_of(content), _measure(content)
+    )
+    _consume(content)
+    return delivered
+
+
+def _consume(content: Content) -> None:
+    """A handed-over file is ours, so it goes even when no store took it."""
+    if isinstance(content, FileContent):
+        with suppress(OSError):
+            content.path.unlink()
+
+
+def _measure(content: Content) -> int:
+    try:
+        if isinstance(content, FileContent):
+            return content.path.stat().st_size
+        return sum(len(piece) for piece in pieces(content))
+    except (OSError, RecursionError):
+        return 0

@@ -1,0 +1,288 @@
+"""One call of the model: what it is offered and told, the request, the reply, and the record of both.
+
+Invariants: nothing is sent or recorded that was not redacted; what comes before the new messages is the same, byte for
+byte, as long as nothing that it is made of moved.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.models.base import Message, Model, ModelError, Request, Response, ToolCall, ToolSet
+from reyn_jupyter.models.retry import Retry, RetryingModel
+from reyn_jupyter.router import prompt as prompts
+from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.normalize_reply import readable
+from reyn_jupyter.router.router_options import Behaviour
+from reyn_jupyter.router.surface import Offer, offer
+from reyn_jupyter.router.turn_budget import TurnBudget
+from reyn_jupyter.runtime.action_usage import ActionUse
+from reyn_jupyter.runtime.events import ModelReplied, ModelRequested, RunStatus
+from reyn_jupyter.runtime.run import Run
+from reyn_jupyter.runtime.services import Services
+
+
+@dataclass(frozen=True)
+class Delta:
+    """A piece of text on its way; shown, never recorded."""
+
+    step: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Reply:
+    """A model's reply: as it came, for what runs (so that a file gets the very bytes), and what is kept of it."""
+
+    raw: Response
+    kept: Response  # redacted
+
+
+@dataclass
+class TurnState:
+    """What a turn has gathered: its messages, how far its requests were logged, how it ends.
+
+    `base` is the index of its first message in a request, `pending` its tool calls without a result, `answer` redacted.
+    """
+
+    messages: list[Message]
+    base: int = 1
+    step: int = 0
+    pending: list[ToolCall] = field(default_factory=list)
+    logged: int = 0
+    status: RunStatus = "ok"
+    answer: str = ""
+    error: str | None = None
+    hint: str | None = None
+    notes: list[str] = field(default_factory=list)
+
+
+class Asking:
+    """Asks one model in one conversation.
+
+    Args:
+        services: settings, redactor, blob store.
+        model: what stands behind the seam.
+        conversation: the turns so far, and what was made for them before.
+        behaviour: the router's effective keys.
+        uses: how often actions were invoked, for the hot list.
+        parameters: the model's own, sent with every request.
+        repeat: the index of a repeated trial.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        model: Model,
+        conversation: Conversation,
+        behaviour: Behaviour,
+        *,
+        uses: dict[str, ActionUse] | None = None,
+        parameters: dict[str, Any] | None = None,
+        repeat: int = 0,
+    ) -> None:
+        self._services = services
+        self._model = model
+        self._conversation = conversation
+        self._behaviour = behaviour
+        self._uses = uses or {}
+        self._parameters = parameters or {}
+        self._repeat = repeat
+        self._limits = services.settings().router.limits
+        self._retries: list[Retry] = []
+        self._patient = RetryingModel(model, retries=self._limits.retries, on_retry=self._retries.append)
+
+    def offer(self, run: Run) -> Offer:
+        names = run.discovery.names if self._behaviour.constrain_names else ()
+        surface, searching = self._conversation.surface, bool(self._conversation.search)
+
+        # Under the universal surface the tools depend on the categories alone, however the actions move.
+        universal = self._behaviour.surface == "universal" or (
+            self._behaviour.surface == "auto" and surface == "universal"
+        )
+        simple = universal and not self._behaviour.hot_list_n
+
+        def make() -> Offer:
+            made = offer(
+                run.snapshot,
+                self._behaviour,
+                inspect=self._services.blobs is not None,
+                search=searching,
+                flat_tokens=self._services.settings().router.limits.flat_tokens,
+                uses=self._uses,
+                decided=surface,
+                constrain=names or None,
+            )
+            if simple:
+                return made
+            # An action's description is its author's, or a docstring of the person's.
+            return replace(made, tools=ToolSet(tuple(self._services.redactor.value(made.tools.specs))))
+
+        seen = run.snapshot.category_names if simple else run.snapshot
+        made: Offer = self._made(f"offer {surface}", (seen, self._behaviour, surface, searching, names), make)
+        return made
+
+    def system(self, run: Run, surface: str) -> Message:
+        # A recorded model lives on the day of its recording: its requests would not be found on another.
+        recorded = prompts.date_in(getattr(self._model, "system", None) or "")
+        date = recorded or time.strftime("%Y-%m-%d", time.localtime(run.started))
+
+        searching = bool(self._conversation.search)
+
+        def make() -> Message:
+            behaviour = replace(self._behaviour, surface="flat" if surface == "flat" else "universal")
+            static = prompts.static_prompt(
+                run.snapshot, behaviour, inspect=self._services.blobs is not None, search=searching
+            )
+            dynamic = prompts.dynamic_prompt(workspace=Path(self._services.root).name, date=date)
+            return Message("system", self._services.redactor.text(f"{static}\n\n{dynamic}"))
+
+        seen = run.snapshot if self._behaviour.names == "shown" else run.snapshot.category_names
+        made: Message = self._made("system", (seen, self._behaviour, surface, searching, date), make)
+        return made
+
+    def _made(self, what: str, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+        """What the conversation made before from the same things, so that a turn pays for it once."""
+        kept = self._conversation.made.get(what)
+        if kept is None or not _same(kept[0], key):
+            kept = self._conversation.made[what] = (key, make())
+        return kept[1]
+
+    @property
+    def model(self) -> str:
+        """Which model it is, and where: what one provider refuses, another may take."""
+        return f"{self._model.label} at {self._model.host}"
+
+    async def ask(
+        self,
+        state: TurnState,
+        messages: Sequence[Message],
+        made: Offer,
+        choice: str,
+        run: Run,
+        budget: TurnBudget,
+        not_forced: str | None = None,
+    ) -> Reply:
+        """One call of the model, with retries, recorded before it goes out and when it came back.
+
+        Args:
+            choice: the request's `tool_choice`.
+            not_forced: the tool that the provider could not be told to force.
+
+        Raises:
+            ModelError: it failed for good.
+        """
+        request = Request(
+            self._model.label,
+            tuple(messages),
+            made.tools,
+            choice,
+            self._parameters,
+            self._limits.model_timeout,
+            self._repeat,
+        )
+        self._log_request(state, request, made, run, not_forced)
+        publish, step = run.log.listener, state.step
+        on_text = (lambda piece: publish(Delta(step, piece))) if publish is not None else None
+        began = time.perf_counter()
+        self._retries.clear()
+        try:
+            response = readable(await self._patient.complete(request, on_text))
+        except ModelError as error:
+            run.log.append(
+                ModelReplied(
+                    step=step,
+                    at=time.time(),
+                    key=request.key,
+                    seconds=time.perf_counter() - began,
+                    retries=len(self._retries),
+                    error=self._services.redactor.text(error.message),
+                    error_kind=error.kind,
+                )
+            )
+            raise
+        kept = self._redacted(response)
+        run.log.append(_replied(step, request, kept, time.perf_counter() - began, len(self._retries)))
+        budget.spend(response)
+        return Reply(response, kept)
+
+    def _redacted(self, response: Response) -> Response:
+        calls = response.tool_calls
+        held = (response.text, *(text for call in calls for text in (call.name, call.arguments)))
+        text, *texts = redacted = self._services.redactor.value(held)
+        if redacted is held:
+            return response
+        pairs = zip(calls, texts[::2], texts[1::2], strict=True)
+        return replace(response, text=text, tool_calls=tuple(ToolCall(c.id, n, a) for c, n, a in pairs))
+
+    def _log_request(
+        self, state: TurnState, request: Request, made: Offer, run: Run, not_forced: str | None
+    ) -> None:
+        conversation = self._conversation
+        new = list(request.messages[state.base + state.logged :])
+        state.logged += len(new)
+        system = request.messages[0]
+        if conversation.system != system.content:
+            new = [system, *new]
+            conversation.system = system.content
+        specs = None
+        if conversation.tools is None or conversation.tools.digest != request.tools.digest:
+            specs = request.tools.specs
+            conversation.tools = request.tools
+        run.log.append(
+            ModelRequested(
+                step=state.step,
+                at=time.time(),
+                key=request.key,
+                components=request.components,
+                model=request.model,
+                messages=tuple(message.wire for message in new),
+                total_messages=len(request.messages),
+                tools=request.tools.names
+                if made.surface == "universal"
+                else (f"{len(request.tools.specs)} tools",),
+                tool_specs=specs,
+                tool_choice=request.tool_choice,
+                not_forced=not_forced,
+                parameters=self._services.redactor.value(dict(request.parameters))
+                if self._parameters
+                else {},
+                estimated_tokens=conversation.tokens + request.tokens_beside(1, state.base),
+                repeat=request.repeat,
+            )
+        )
+
+
+def _same(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
+    """Equal part by part; of a snapshot the slices are compared, by identity, never action by action."""
+
+    def same(a: Any, b: Any) -> bool:
+        if isinstance(a, CatalogSnapshot) and isinstance(b, CatalogSnapshot):
+            return a.slices is b.slices
+        return bool(a == b)
+
+    return all(a is b or same(a, b) for a, b in zip(left, right, strict=True))
+
+
+def _replied(step: int, request: Request, response: Response, seconds: float, retries: int) -> ModelReplied:
+    return ModelReplied(
+        step=step,
+        at=time.time(),
+        key=request.key,
+        text=response.text,
+        tool_calls=tuple({"id": c.id, "name": c.name, "arguments": c.arguments} for c in response.tool_calls),
+        finish_reason=response.finish_reason,
+        prompt_tokens=response.usage.prompt_tokens,
+        completion_tokens=response.usage.completion_tokens,
+        cached_tokens=response.usage.cached_tokens,
+        estimated=response.usage.estimated,
+        cost=response.cost,
+        seconds=seconds,
+        retries=retries,
+        fingerprint=response.fingerprint,
+    )

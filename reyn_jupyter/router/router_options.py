@@ -1,0 +1,80 @@
+"""How the router treats a model: what the settings say, and where they are silent, what the model's tier says.
+
+Weak models obey mechanical mandates and skip discovery; strong ones need neither (Universal Action Catalog,
+"Weak-model discovery + selection reliability"). Tier is a property of the configured model, not of its name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from functools import cached_property
+from typing import Any, Literal
+
+from reyn_jupyter.config import Settings
+from reyn_jupyter.models.base import Tier
+
+Surface = Literal["universal", "flat", "auto"]
+Discovery = Literal["prompt", "gate", "forced"]
+Mandate = Literal["none", "generic", "explicit"]
+EditRule = Literal["none", "reasoned", "must"]
+Names = Literal["hidden", "shown"]
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """The router's effective keys for one model.
+
+    >>> from reyn_jupyter.config import Settings
+    >>> Behaviour.of(Settings(), "light").discovery, Behaviour.of(Settings(), "strong").mandate
+    ('gate', 'none')
+    """
+
+    surface: Surface = "universal"
+    discovery: Discovery = "prompt"
+    mandate: Mandate = "none"
+    reinforcement: int = 1
+    edit_rule: EditRule = "none"
+    list_schemas: bool = True
+    names: Names = "hidden"
+    constrain_names: bool = False
+    repair: bool = False
+    forgive: bool = True
+    hot_list_n: int = 0
+
+    @classmethod
+    def of(cls, settings: Settings, tier: Tier) -> Behaviour:
+        weak = tier == "light"
+        router = settings.router
+        surface: Surface = router.surface or (
+            "universal" if settings.action_retrieval.universal_wrappers_enabled else "flat"
+        )
+        return cls(
+            surface=surface,
+            discovery=router.discovery or ("gate" if weak else "prompt"),
+            mandate=router.mandate or ("explicit" if weak else "none"),
+            reinforcement=router.reinforcement if router.reinforcement is not None else (3 if weak else 1),
+            edit_rule=router.edit_rule or ("must" if weak else "none"),
+            list_schemas=router.list_schemas,
+            names=router.names,
+            constrain_names=router.constrain_names,
+            repair=router.repair,
+            forgive=router.forgive,
+            hot_list_n=settings.action_retrieval.hot_list_n,
+        )
+
+    @property
+    def mandates(self) -> tuple[str, ...]:
+        """The mandates in force, as a trace shows them."""
+        listed = []
+        if self.mandate != "none" and self.surface != "flat":
+            listed.append(f"list-first: {self.mandate} ×{self.reinforcement}")
+        if self.edit_rule != "none":
+            listed.append(f"edit rule: {self.edit_rule}")
+        if self.discovery != "prompt" and self.surface != "flat":
+            listed.append(f"discovery: {self.discovery}")
+        return tuple(listed)
+
+    @cached_property
+    def record(self) -> dict[str, Any]:
+        """The keys as plain data, for a run's record."""
+        return {field.name: getattr(self, field.name) for field in fields(self)}

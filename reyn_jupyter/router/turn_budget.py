@@ -1,0 +1,69 @@
+"""What a turn and a session may use up, in tokens and dollars; reached limits stop a run and keep what there is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from reyn_jupyter.config import Settings
+from reyn_jupyter.models.base import Response
+from reyn_jupyter.runtime.run import LimitReachedError
+
+
+@dataclass
+class SessionSpend:
+    """Tokens and US dollars used so far."""
+
+    tokens: int = 0
+    cost: float = 0.0
+    unpriced: int = 0
+
+    def add(self, response: Response) -> None:
+        self.tokens += response.usage.total
+        if response.cost is None:
+            self.unpriced += 1
+        else:
+            self.cost += response.cost
+
+
+@dataclass
+class TurnBudget:
+    """The limits of one turn within its session's.
+
+    Args:
+        session: what the session has spent, shared by all its turns.
+        usd: the person's own limit for this turn (``--budget``), in US dollars.
+    """
+
+    settings: Settings
+    session: SessionSpend
+    usd: float | None = None
+    turn: SessionSpend = field(default_factory=SessionSpend)
+
+    def spend(self, response: Response) -> None:
+        self.turn.add(response)
+        self.session.add(response)
+
+    def notes(self) -> list[str]:
+        """What the person should know: a limit in dollars that could not be kept."""
+        limits = self.settings.router.limits
+        if not self.turn.unpriced or (limits.turn_cost is None and limits.session_cost is None):
+            return []
+        which = "router.limits.turn_cost and session_cost"
+        return [f"{self.turn.unpriced} model calls have no known price; {which} do not count them"]
+
+    def check(self) -> None:
+        """Raise LimitReachedError where a limit is reached; asked before each model call and each action."""
+        limits = self.settings.router.limits
+        if self.usd is not None and self.turn.unpriced:
+            raise LimitReachedError(
+                "--budget", "the price of this model is not known, so the budget cannot be kept"
+            )
+        for name, used, most, unit in (
+            ("--budget", self.turn.cost, self.usd, "US dollars"),
+            ("router.limits.turn_cost", self.turn.cost, limits.turn_cost, "US dollars"),
+            ("router.limits.session_cost", self.session.cost, limits.session_cost, "US dollars"),
+            ("router.limits.turn_tokens", self.turn.tokens, limits.turn_tokens, "tokens"),
+            ("router.limits.session_tokens", self.session.tokens, limits.session_tokens, "tokens"),
+        ):
+            if most is not None and used >= most:
+                raise LimitReachedError(name, f"the limit of {most:,} {unit} is reached ({used:,.4g} used)")

@@ -1,0 +1,179 @@
+"""What a call came to, as the history holds it: a value, a failure, a refusal, an interrupt.
+
+Invariant: nothing leaves here unredacted, and a secret is covered before anything is cut; whatever a handler returned
+or raised, nothing here raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from functools import cache
+from typing import Any, cast
+
+import pydantic_core
+
+from reyn_jupyter.catalog.action import Effect, Tool
+from reyn_jupyter.config import Outputs
+from reyn_jupyter.guard.permissions import PermissionVerdict
+from reyn_jupyter.outputs.content import Inline, Stored, Structured, Text
+from reyn_jupyter.outputs.convert import to_json, type_name
+from reyn_jupyter.outputs.delivery import deliver
+from reyn_jupyter.outputs.encoding import clean, clip, compact
+from reyn_jupyter.outputs.error_payloads import bound_guide, deliver_error
+from reyn_jupyter.outputs.policy import OutputPolicy
+from reyn_jupyter.runtime.action_error import ActionError, text_of
+from reyn_jupyter.runtime.run import LimitReachedError, Outcome, Run
+from reyn_jupyter.runtime.services import FileChange, Services, Source
+
+NOTE = "reyn_note"  # in a frame's `attrs`: one sentence for whoever reads the result
+NOTE_BYTES = 160
+
+
+@dataclass
+class Reports:
+    """What a handler reported while it ran."""
+
+    changes: list[FileChange] = field(default_factory=list)
+    sources: list[Source] = field(default_factory=list)
+
+    @property
+    def kept(self) -> dict[str, Any]:
+        return {
+            "changes": [asdict(change) for change in self.changes],
+            "sources": [asdict(source) for source in self.sources],
+        }
+
+
+class Delivery:
+    """Turns what a call came to into its `Outcome`."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    @property
+    def _policy(self) -> OutputPolicy:
+        return output_policy(self._services.settings().outputs)
+
+    def _with_note(self, text: str, value: object, *, stored: bool) -> str:
+        """The text with what a table says of itself (that it was cut, and the knob), within a summary's bound."""
+        kind = type(value)
+        if kind.__name__ != "DataFrame" or not kind.__module__.startswith("pandas"):
+            return text
+        note = cast("Any", value).attrs.get(NOTE)
+        if not isinstance(note, str):
+            return text
+        line = f"\n[{clip(note, NOTE_BYTES)}]"
+        if stored:
+            text = clip(text, self._policy.summary_bytes - len(line.encode()))
+        return text + line
+
+    async def value(self, name: str, tool: Tool, value: object, run: Run, reports: Reports) -> Outcome:
+        """What a handler returned: inline, or stored with a summary."""
+        redactor = self._services.redactor
+        if tool.guides and issubclass(type(value), dict):
+            text = written(self.bounded(cast("dict[str, Any]", value)))
+            return Outcome(text, True, text, value, size=len(text.encode()), name=name, **reports.kept)
+        delivered = await deliver(
+            value,
+            store=self._services.blobs,
+            policy=self._policy,
+            action=name,
+            run=run.id,
+            mask=redactor.masked,
+        )
+        text = self._with_note(redactor.text(delivered.text), value, stored=delivered.blob is not None)
+        return Outcome(
+            text,
+            True,
+            text,
+            plain(value),
+            delivered.blob,
+            delivered.content_kind,
+            delivered.size,
+            name,
+            **reports.kept,
+        )
+
+    async def failure(self, name: str, error: BaseException, run: Run, reports: Reports) -> Outcome:
+        """What a handler raised, whatever it was; its whole text is stored when it is long."""
+        plainly = isinstance(error, ActionError | LimitReachedError)
+        delivered = await deliver_error(
+            text_of(error) or "no message",
+            kind=None if plainly else type_name(error),
+            hint=_hint(error),
+            store=self._services.blobs,
+            policy=self._policy,
+            action=name,
+            run=run.id,
+            mask=self._services.redactor.masked,
+        )
+        text = self._services.redactor.text(delivered.text)
+        payload = pydantic_core.from_json(text)
+        return Outcome(
+            text,
+            False,
+            payload,
+            error,
+            delivered.blob,
+            "text",
+            delivered.size,
+            name,
+            str(payload.get("error")),
+            **reports.kept,
+        )
+
+    def denied(self, name: str, effects: Sequence[Effect], verdict: PermissionVerdict) -> Outcome:
+        what = ", ".join(str(effect) for effect in effects) or "run it"
+        return self._refusal(
+            name,
+            f"Denied: {name} may not {what} ({verdict.reason}).",
+            "Do not retry it. Go on without it, or tell the person what you would have done.",
+        )
+
+    def interrupted(self, name: str, reports: Reports) -> Outcome:
+        done = "; ".join(f"{change.path} was already changed" for change in reports.changes)
+        error = f"interrupted by the person while {name} ran" + (f"; {done}" if done else "")
+        return self._refusal(name, error, "It may not have finished.", **reports.kept)
+
+    def _refusal(self, name: str, error: str, hint: str, **kept: Any) -> Outcome:
+        payload = self.bounded({"error": error, "hint": hint})
+        return Outcome(written(payload), False, payload, name=name, error=payload["error"], **kept)
+
+    def bounded(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+        """What helps a model to find its way, within the bytes of an answer; redacted before it is cut."""
+        redacted = self._services.redactor.value(dict(payload))
+        fitting: dict[str, Any] = bound_guide(redacted, self._policy.answer_bytes)
+        return fitting
+
+
+@cache
+def output_policy(outputs: Outputs) -> OutputPolicy:
+    """The bounds of results, as the settings have them."""
+    return OutputPolicy(**outputs.model_dump())
+
+
+def plain(value: object) -> object:
+    """A handler's value for ordinary code: what a marker of the outputs room wraps."""
+    # By its type alone: a person's object may answer for its __class__ with code of its own.
+    if issubclass(type(value), Stored):
+        value = cast("Stored", value).content
+    if issubclass(type(value), Text | Inline):
+        return cast("Text", value).text
+    return cast("Structured", value).value if issubclass(type(value), Structured) else value
+
+
+def written(payload: Any) -> str:
+    """A payload as compact JSON that can be encoded."""
+    try:
+        return pydantic_core.to_json(payload).decode()
+    except (pydantic_core.PydanticSerializationError, ValueError, RecursionError):
+        return clean(compact(to_json(payload)))
+
+
+def _hint(error: BaseException) -> str:
+    if isinstance(error, ActionError):
+        return str(error.hint)
+    if isinstance(error, LimitReachedError):
+        return f"Raise {error.name}, or ask for less."
+    return ""

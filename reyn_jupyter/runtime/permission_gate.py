@@ -1,0 +1,106 @@
+"""The permission gate of a call: the rules, the person where the rules ask, and the record of what was decided.
+
+Invariant: nobody there to ask means no; what the person is shown is redacted before it is cut.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from reyn_jupyter.catalog.action import Action, Effect, Tool
+from reyn_jupyter.guard.permissions import PermissionVerdict, Policy, question, suggest_pattern
+from reyn_jupyter.guard.state_folder import StateError
+from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.events import PermissionDecided
+from reyn_jupyter.runtime.run import Run
+from reyn_jupyter.runtime.services import ToolContext
+
+IN_BACKGROUND = "nobody is there to ask: the run is in the background"
+
+
+class Gate:
+    """Decides whether calls may run.
+
+    Args:
+        policy: the permission rules now.
+        ask: asks the person.
+        remember: keeps an "always" pattern; raises StateError when it cannot.
+    """
+
+    def __init__(
+        self,
+        policy: Callable[[], Policy],
+        ask: Callable[[Question], Awaitable[Answer]],
+        remember: Callable[[str], None],
+    ) -> None:
+        self._policy = policy
+        self._ask = ask
+        self._remember = remember
+
+    def judge(self, action: Action, effects: Sequence[Effect], run: Run) -> PermissionVerdict:
+        """What the rules alone say."""
+        # A person who is asked has not consented by calling.
+        actor = "model" if run.ask is not None and run.actor == "person" else run.actor
+        return self._policy().decide(action.name.text, action.purity, effects, actor, run.approve)
+
+    async def settle(
+        self,
+        verdict: PermissionVerdict,
+        call: str,
+        effects: Sequence[Effect],
+        tool: Tool,
+        args: dict[str, Any],
+        context: ToolContext,
+        run: Run,
+    ) -> PermissionVerdict:
+        """The last word, the person's where the rules ask; it is recorded."""
+        if verdict.decision == "ask":
+            verdict = await self._consent(effects, tool, args, context, run)
+        targets, pattern = tuple(map(str, effects)), verdict.pattern or None
+        if targets or pattern:
+            targets, pattern = context.services.redactor.value((targets, pattern))
+        run.log.append(
+            PermissionDecided(
+                call=call,
+                at=time.time(),
+                name=context.name.text,
+                effects=targets,
+                decision="allowed" if verdict.decision == "allow" else "denied",
+                by=verdict.by,
+                pattern=pattern,
+            )
+        )
+        return verdict
+
+    async def _consent(
+        self, effects: Sequence[Effect], tool: Tool, args: dict[str, Any], context: ToolContext, run: Run
+    ) -> PermissionVerdict:
+        if not run.attended and run.ask is None:
+            return PermissionVerdict("deny", "nobody", IN_BACKGROUND)
+        name, redactor = context.name.text, context.services.redactor
+        preview = tool.preview(args, context) if tool.preview else None
+        pattern = suggest_pattern(name, effects)
+        text = question(name, effects, redactor.masked(preview) if preview else None)
+        ask = run.ask or self._ask
+        return self._verdict(await ask(Question(name, redactor.text(text), pattern, run.id)), pattern, run)
+
+    def _verdict(self, answer: Answer, pattern: str | None, run: Run) -> PermissionVerdict:
+        if answer == "always" and pattern is not None:
+            try:
+                self._remember(pattern)
+            except StateError:  # it holds for this call; the next one is asked about again
+                return PermissionVerdict("allow", "person", "allowed by the person; it could not be kept")
+            return PermissionVerdict("allow", "person", "always allowed by the person", pattern)
+        if answer == "once":
+            return PermissionVerdict("allow", "person", "allowed once by the person")
+        if answer == "unanswered":
+            return PermissionVerdict("deny", "nobody", "nobody answered in time")
+        if answer == "nobody" and not run.attended:
+            return PermissionVerdict("deny", "nobody", IN_BACKGROUND)
+        if answer == "nobody":
+            return PermissionVerdict(
+                "deny", "nobody", "nobody is there to ask; --approve all allows it for one run"
+            )
+        return PermissionVerdict("deny", "person", "the person said no")

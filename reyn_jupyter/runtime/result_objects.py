@@ -1,0 +1,213 @@
+"""What the Python face returns: one object a verb, each with the very payload that a model gets for it.
+
+An unknown name, a wrong argument, a denial or a failed handler is never raised here: the usual object comes back
+with `.error` set. Only `.value` of a failed `Result` raises.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.outputs.blobs.blob import Blob
+from reyn_jupyter.runtime.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+Payload = str | dict[str, Any]
+
+
+class ActionFailedError(RuntimeError):
+    """The value of a call that failed was asked for."""
+
+
+def error_of(payload: Payload) -> str | None:
+    return str(payload["error"]) if isinstance(payload, dict) and "error" in payload else None
+
+
+@dataclass(frozen=True)
+class ActionTable:
+    """A listing or a search. `payload` is the wrapper's JSON: {items, total, next_offset?, categories?, …}.
+
+    `rows` are the same actions with what people want beside it:
+    {qualified_name, category, description, arguments ("path*, offset"), purity, permission, score?, uses, last_ms}.
+    """
+
+    payload: dict[str, Any]
+    rows: tuple[dict[str, Any], ...] = ()
+    kind: str = "list"  # or "search"
+    query: str = ""
+
+    @property
+    def error(self) -> str | None:
+        return error_of(self.payload)
+
+    @property
+    def total(self) -> int:
+        return int(self.payload.get("total", 0))
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.rows)
+
+    @property
+    def df(self) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame(list(self.rows))
+
+
+@dataclass(frozen=True)
+class CatalogExplorer:
+    """The catalog to look through: live where a front end can, else the table of the first actions.
+
+    `query` is what it opens with; `table` holds the first actions that have all of its words.
+    """
+
+    table: ActionTable
+    query: str = ""
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        return self.table.payload
+
+    @property
+    def error(self) -> str | None:
+        return self.table.error
+
+    def __len__(self) -> int:
+        return len(self.table)
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        return iter(self.table)
+
+    @property
+    def df(self) -> pd.DataFrame:
+        return self.table.df
+
+
+@dataclass(frozen=True)
+class ActionCard:
+    """One action described. `payload`: {qualified_name, description, input_schema, metadata}, or an error.
+
+    `invoke_line` is a ready ``%reyn invoke`` line; `permission` what the gate would say now.
+    """
+
+    payload: dict[str, Any]
+    invoke_line: str = ""
+    permission: str = ""
+
+    @property
+    def error(self) -> str | None:
+        return error_of(self.payload)
+
+
+@dataclass(frozen=True)
+class Result:
+    """What an invoked action gave.
+
+    Attributes:
+        name: the qualified name as resolved, or as given when it could not be.
+        payload: the history text (a `str`), or the error as a dict.
+        blob: the stored result, or None when it went inline.
+        trace: the run of kind "manual" that the call was.
+    """
+
+    name: str
+    payload: Payload
+    _value: Any = field(default=None, repr=False)
+    blob: Blob | None = None
+    trace: Trace | None = None
+    hint: str = ""
+
+    @property
+    def error(self) -> str | None:
+        return error_of(self.payload)
+
+    @property
+    def value(self) -> Any:
+        """The handler's own value. Raises ActionFailedError when the call failed."""
+        if self.error is not None:
+            raise ActionFailedError(self.error)
+        return self._value
+
+
+@dataclass(frozen=True)
+class Inspection:
+    """A part of a stored blob. `payload` is the answer's text, or the error as a dict."""
+
+    payload: Payload
+    blob: Blob | None = None
+    selector: str | None = None
+
+    @property
+    def error(self) -> str | None:
+        return error_of(self.payload)
+
+    @property
+    def text(self) -> str:
+        return self.payload if isinstance(self.payload, str) else ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of one kind (blobs, runs, events, turns, memory, models, approvals …), with length, iteration and `.df`.
+
+    Args:
+        kind: "blobs", "runs", "events", "history", "models", "approvals", "memory", "surface", "config" …
+        rows: dicts with the same keys in the same order; values are plain (str, int, float, bool, None).
+        note: one line under the table: what was cut, or what to do next.
+    """
+
+    kind: str
+    rows: tuple[dict[str, Any], ...]
+    title: str = ""
+    note: str = ""
+    items: tuple[Any, ...] = ()
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        return {"items": [dict(row) for row in self.rows], "total": len(self.rows)}
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.items or self.rows)
+
+    def __getitem__(self, index: int) -> Any:
+        return (self.items or self.rows)[index]
+
+    @property
+    def df(self) -> pd.DataFrame:
+        import pandas as pd
+
+        return pd.DataFrame([dict(row) for row in self.rows])
+
+
+@dataclass(frozen=True)
+class Card:
+    """A small card of facts (status, help, doctor, trust, undo …).
+
+    Args:
+        kind: "status", "help", "doctor", "trust", "undo", "reset" …
+        title: the heading.
+        facts: (label, value) pairs, in order.
+        sections: (heading, lines) blocks under them; lines are plain text, shown in a fixed-width font.
+        tries: ready lines to try next.
+    """
+
+    kind: str
+    title: str
+    facts: tuple[tuple[str, str], ...] = ()
+    sections: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    tries: tuple[str, ...] = ()
+    data: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def payload(self) -> dict[str, Any]:
+        return {"title": self.title, **dict(self.facts), **self.data}

@@ -1,0 +1,198 @@
+"""From the settings to an embedder, or to the reason why there is none.
+
+Three questions are kept apart: which class is configured (`Settings`), what it comes to on this machine (`resolve`,
+pure over what it is given), and who then embeds (`Resolved.embedder`). Nothing is imported, downloaded or asked of a
+provider to resolve a class. Source: Universal Action Catalog (FP-0034), embedding classes and their degradation.
+
+The class counts as switched off, silently, only where its model is one of sentence-transformers, nothing on this
+machine can run it, and the class is configured. Anything else that does not work is an error that says what to do.
+"""
+
+from __future__ import annotations
+
+import difflib
+import importlib.util
+import os
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+from reyn_jupyter.config import Settings
+from reyn_jupyter.search.embedders.embedder import LOCAL, MINI, EmbedderError
+
+if TYPE_CHECKING:
+    from reyn_jupyter.search.embedders.embedder import Embedder
+    from reyn_jupyter.search.embedders.hosted import HostedEmbedder, Wait
+    from reyn_jupyter.search.embedders.local import LocalEmbedder
+
+INSTALL = "pip install 'reyn-jupyter[local-embed]'"
+Kind = Literal["off", "absent", "local", "hosted", "wrong"]
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What is installed here, probed without an import."""
+
+    sentence_transformers: bool
+    packaged: bool
+
+    @classmethod
+    def probe(cls) -> Machine:
+        from reyn_jupyter.search.embedders.packaged import weights_folder
+
+        return cls(
+            importlib.util.find_spec("sentence_transformers") is not None, weights_folder() is not None
+        )
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """What the configured class comes to.
+
+    Attributes:
+        kind: "local" and "hosted" have an embedder; "off" was opted out of; "absent" has nothing that could run its
+            model, and counts as off; "wrong" is a mistake in the configuration.
+        name, model: the class and its model, as configured; None where there is none.
+        reason, hint: for the last three, why, and what to do.
+    """
+
+    kind: Kind
+    name: str | None = None
+    model: str | None = None
+    reason: str = ""
+    hint: str = ""
+    machine: Machine = field(default=Machine(False, False), repr=False)
+
+    @property
+    def in_force(self) -> str | None:
+        """The class that search by meaning stands on; None where it is off."""
+        return self.name if self.kind in ("local", "hosted") else None
+
+    @property
+    def at_hand(self) -> bool:
+        """Whether the model of a local class lies on this machine."""
+        from reyn_jupyter.search.embedders.identity import is_on_this_machine
+
+        if self.kind != "local" or self.model is None:
+            return False
+        return (self.machine.packaged and self.model == MINI) or is_on_this_machine(self.model)
+
+    def embedder(
+        self,
+        wait: Wait | None = None,
+        redact: Callable[[str], str] = str,
+        environ: Mapping[str, str] | None = None,
+    ) -> LocalEmbedder | HostedEmbedder | None:
+        """Who embeds for the class; None where it has nobody. A local one is shared by the whole process."""
+        if self.kind == "local" and self.model is not None:
+            return _local(self.model, self.machine)
+        if self.kind == "hosted" and self.model is not None:
+            from reyn_jupyter.search.embedders.hosted import HostedEmbedder
+
+            return HostedEmbedder(self.model, wait=wait, redact=redact, environ=environ)
+        return None
+
+
+def resolve(
+    settings: Settings,
+    environ: Mapping[str, str] | None = None,
+    probe: Callable[[], Machine] = Machine.probe,
+) -> Resolved:
+    """What `action_retrieval.embedding_class` comes to.
+
+    Args:
+        environ: where a provider's key is looked for; the process's environment when None.
+        probe: says what is installed; asked only where it matters.
+
+    >>> resolve(Settings(), {}, lambda: Machine(False, False)).kind
+    'absent'
+    >>> resolve(Settings(), {}, lambda: Machine(False, True)).in_force
+    'local-mini'
+    """
+    name = settings.action_retrieval.embedding_class
+    if name is None:
+        return Resolved(
+            "off",
+            reason="no embedding class is in force (action_retrieval.embedding_class is null)",
+            hint="%reyn config action_retrieval.embedding_class local-mini",
+        )
+    classes = settings.embedding.classes
+    if name not in classes:
+        near = difflib.get_close_matches(name, classes, n=1, cutoff=0.4)
+        nearest = f"Did you mean {near[0]!r}? " if near else ""
+        known = ", ".join(sorted(classes))
+        hint = f"{nearest}embedding.classes has {known}; another needs a line embedding.classes.{name}.model."
+        return Resolved("wrong", name, None, f"there is no embedding class {name!r}", hint)
+    model = classes[name].model
+    if model.startswith(LOCAL):
+        return _on_this_machine(name, model, probe())
+    return _of_a_provider(name, model, os.environ if environ is None else environ)
+
+
+def _on_this_machine(name: str, model: str, machine: Machine) -> Resolved:
+    if machine.sentence_transformers or (machine.packaged and model == MINI):
+        return Resolved("local", name, model, machine=machine)
+    if machine.packaged:  # something local is there, but not for this model: that is for the person to decide
+        reason = f"the class {name!r} wants {model}, which sentence-transformers alone can run"
+        return Resolved("wrong", name, model, reason, f"{INSTALL}, or use the class local-mini.", machine)
+    reason = f"nothing here can run {model}: neither sentence-transformers nor packaged weights are installed"
+    return Resolved("absent", name, model, reason, INSTALL, machine)
+
+
+def _of_a_provider(name: str, model: str, environ: Mapping[str, str]) -> Resolved:
+    from reyn_jupyter.models.providers import provider_name
+    from reyn_jupyter.search.embedders.hosted import missing_key
+
+    if provider_name(model) is None and not model.startswith("text-embedding-"):
+        reason = f"the class {name!r} has the model {model!r}, which names no provider"
+        hint = f"Write it as provider/model: embedding.classes.{name}.model openai/text-embedding-3-small"
+        return Resolved("wrong", name, model, reason, hint)
+    variable = missing_key(model, environ)
+    if variable is not None:
+        reason = f"the class {name!r} needs a key for {model}, and {variable} is not set"
+        hint = f"Set {variable} in the environment that starts the kernel, or use the class local-mini."
+        return Resolved("wrong", name, model, reason, hint)
+    return Resolved("hosted", name, model)
+
+
+_made: dict[tuple[str, Machine], LocalEmbedder] = {}
+_making = threading.Lock()
+
+
+def _local(model: str, machine: Machine) -> LocalEmbedder:
+    """The one embedder of this process for a model as it lies on the disk now."""
+    from reyn_jupyter.search.embedders.identity import key_of
+
+    key = key_of(model)
+    with _making:
+        held = _made.get((model, machine))
+        if held is None or held.key != key:
+            _made[model, machine] = held = _embedder(model, machine, key)
+        return held
+
+
+def _embedder(model: str, machine: Machine, key: str) -> LocalEmbedder:
+    from reyn_jupyter.search.embedders.local import LocalEmbedder
+    from reyn_jupyter.search.embedders.packaged import PackagedMiniLM, weights_folder
+
+    def heavy() -> Embedder:
+        from reyn_jupyter.search.embedders.sentence import SentenceTransformerEmbedder
+
+        made = SentenceTransformerEmbedder(model)
+        if made.key != key:
+            raise EmbedderError(f"{model} was saved again. The next turn or search takes it as it is now.")
+        return made
+
+    def light() -> Embedder:
+        folder = weights_folder()
+        assert folder is not None
+        return PackagedMiniLM(folder)
+
+    mini = model == MINI
+    return LocalEmbedder(
+        key,
+        PackagedMiniLM.dimension if mini else None,
+        light if mini and machine.packaged else None,
+        heavy if machine.sentence_transformers else None,
+    )

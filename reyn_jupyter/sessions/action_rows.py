@@ -1,0 +1,93 @@
+"""What people see beside the model's JSON: arguments at a glance, permission, use, a ready line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from reyn_jupyter.catalog.action import Action
+from reyn_jupyter.catalog.resolve import UnknownActionError, find
+from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.guard.permissions import Policy
+from reyn_jupyter.sessions.assembly import Parts
+
+PERMISSION = {"allow": "allowed", "ask": "asks", "deny": "denied"}
+EXAMPLE = {"string": "…", "integer": 1, "number": 1.0, "boolean": True, "array": [], "object": {}}
+
+
+def action_rows(
+    parts: Parts, snapshot: CatalogSnapshot, payload: dict[str, Any]
+) -> tuple[dict[str, Any], ...]:
+    """One row an item of a listing or search."""
+    return tuple(_rows(parts, snapshot, payload))
+
+
+def _rows(parts: Parts, snapshot: CatalogSnapshot, payload: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    policy = parts.policy  # once: it reads the approvals of the disk
+    for item in payload.get("items", ()):
+        try:
+            action = find(snapshot, item["qualified_name"])
+        except UnknownActionError:
+            continue
+        row = action_row(parts, action, policy)
+        if "score" in item:
+            row["score"] = item["score"]
+        yield row
+
+
+def action_row(parts: Parts, action: Action, policy: Policy) -> dict[str, Any]:
+    """One action as the table shows it, under the rules in force."""
+    use = parts.usage.uses.get(str(action.name))
+    return {
+        "qualified_name": str(action.name),
+        "category": action.name.category,
+        "description": action.short_description,
+        "arguments": arguments_of(action),
+        "purity": action.purity.value,
+        "permission": permission_under(policy, action),
+        "uses": use.count if use else 0,
+        "last_ms": round(use.seconds * 1000, 1) if use else None,
+    }
+
+
+def arguments_of(action: Action) -> str:
+    """The arguments on one line, required ones with a star and first: ``path*, offset, limit``."""
+    required = set(action.input_schema.get("required", ()))
+    names = sorted(action.input_schema.get("properties", {}), key=lambda name: name not in required)
+    return ", ".join(f"{name}*" if name in required else name for name in names)
+
+
+def permission_of(parts: Parts, action: Action) -> str:
+    """What the gate would say to the model now, whatever the target: allowed, asks or denied."""
+    return permission_under(parts.policy, action)
+
+
+def permission_under(policy: Policy, action: Action) -> str:
+    verdict = policy.decide(str(action.name), action.purity, (), "model", "ask")
+    return PERMISSION[verdict.decision]
+
+
+def invoke_line(action: Action) -> str:
+    """A ready ``%reyn invoke`` line with the required arguments to fill in."""
+    properties = action.input_schema.get("properties", {})
+    required = action.input_schema.get("required", ())
+    given = [f"{name}={_example(properties.get(name, {}))}" for name in required]
+    return " ".join([f"%reyn invoke {_word(str(action.name))}", *given])
+
+
+def _example(schema: dict[str, Any]) -> str:
+    if schema.get("x-reference"):
+        return "@variable"
+    for key in ("default", "const"):
+        if key in schema:
+            return _word(json.dumps(schema[key]) if not isinstance(schema[key], str) else schema[key])
+    if schema.get("enum"):
+        return _word(str(schema["enum"][0]))
+    kind = schema.get("type")
+    value = EXAMPLE.get(kind[0] if isinstance(kind, list) else str(kind), "…")
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _word(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False) if any(c.isspace() or c in "'\"" for c in text) else text

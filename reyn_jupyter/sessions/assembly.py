@@ -1,0 +1,195 @@
+"""Everything a session is made of, put together in one place.
+
+Nothing here runs: `Parts` holds the pieces, `assemble` builds them. Heavy things (categories, models, DuckDB) are
+made on first use, so that a session costs little before it does something.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from reyn_jupyter import categories as category_files
+from reyn_jupyter.catalog.action import Category
+from reyn_jupyter.config import Effective, Settings, load
+from reyn_jupyter.guard.approvals import Approvals
+from reyn_jupyter.guard.permissions import Policy
+from reyn_jupyter.guard.state_folder import StateFolder
+from reyn_jupyter.guard.trust import Trust
+from reyn_jupyter.guard.workspace import Workspace
+from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
+from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
+from reyn_jupyter.outputs.content import BlobStore
+from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.turn_budget import SessionSpend
+from reyn_jupyter.runtime.action_usage import ActionUsage
+from reyn_jupyter.runtime.catalog_cache import CatalogCache
+from reyn_jupyter.runtime.consent import Answer, Question, ask_by_input
+from reyn_jupyter.runtime.engine import Engine
+from reyn_jupyter.runtime.functions import FunctionRegister, functions
+from reyn_jupyter.runtime.invoke import Invoker
+from reyn_jupyter.runtime.run import new_run_id
+from reyn_jupyter.runtime.run_store import RunStore
+from reyn_jupyter.runtime.services import Services
+from reyn_jupyter.search.action_index import ActionEmbeddingIndex
+from reyn_jupyter.support.secrets import Redactor
+
+ENGINE = Engine()  # one thread and loop a process
+STATE = ".reyn"
+
+# Whose settings they are stands with them: an action of one session may use another, under that one's own rules.
+_overrides: ContextVar[tuple[Parts, Settings] | None] = ContextVar("overrides", default=None)
+
+
+@dataclass
+class Parts:
+    """The pieces of one session."""
+
+    root: Path
+    services: Services
+    workspace: Workspace
+    redactor: Redactor
+    effective: Effective
+    trust: Trust
+    approvals: Approvals
+    functions: FunctionRegister
+    invoker: Invoker
+    catalog: CatalogCache
+    runs: RunStore
+    usage: ActionUsage
+    search: ActionEmbeddingIndex
+    conversation: Conversation
+    model: Any = None
+    spent: SessionSpend = field(default_factory=SessionSpend)
+    # Models whose providers refused a forced choice of a tool.
+    unforced: set[str] = field(default_factory=set)
+    ask_person: Callable[[Question], Answer] = ask_by_input
+    config: str | Path | Mapping[str, Any] | None = None
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    _policy: tuple[Any, tuple[str, ...], Policy] | None = None
+
+    @property
+    def settings(self) -> Settings:
+        held = _overrides.get()
+        return held[1] if held is not None and held[0] is self else self.effective.settings
+
+    def override(self, settings: Settings) -> None:
+        """Let these settings hold in the current task, for this session alone."""
+        _overrides.set((self, settings))
+
+    @property
+    def policy(self) -> Policy:
+        """The permission rules now; parsed again only when the settings or the approvals moved."""
+        rules, approved = self.settings.permissions, self.approvals.list()
+        if self._policy is None or self._policy[0] is not rules or self._policy[1] != approved:
+            self._policy = (rules, approved, Policy.from_settings(self.settings, approved))
+        return self._policy[2]
+
+
+def assemble(
+    root: str | Path,
+    *,
+    config: str | Path | Mapping[str, Any] | None,
+    model: Any,
+    store: str | BlobStore | None,
+    categories: Sequence[Category] | None,
+    namespace: Mapping[str, Any] | None,
+) -> Parts:
+    """Build a session's parts. Raises ValueError, ConfigError with what to do next."""
+    folder = Path(root).expanduser().resolve()
+    if not folder.is_dir():
+        raise ValueError(f'the workspace {str(root)!r} is no folder. Give an existing one: Session(root="…")')
+    state = StateFolder(folder)
+    trust = Trust(state)
+    effective = load(folder, override=config, trusted=trust.is_trusted)
+    redactor = Redactor(os.environ)
+    workspace = Workspace(folder)
+    blobs = _blobs(store, folder)
+    register = FunctionRegister(parent=functions)
+    approvals = Approvals(state)
+    names = (lambda: namespace) if namespace is not None else _notebook_namespace
+
+    def settings() -> Settings:
+        return parts.settings
+
+    on_disk = None if store is None or store == "memory" else folder / STATE
+    search = ActionEmbeddingIndex(
+        settings, on_disk / "state" if on_disk else None, wait=ENGINE.wait, redact=redactor.text
+    )
+    services = Services(
+        root=folder,
+        workspace=workspace,
+        namespace=names,
+        functions=register.all,
+        settings=settings,
+        blobs=blobs,
+        redactor=redactor,
+        main_thread=ENGINE.main_thread,
+        search=search,
+    )
+
+    def policy() -> Policy:
+        return parts.policy
+
+    def ask(question: Question) -> Awaitable[Answer]:
+        return ENGINE.main_thread(lambda: parts.ask_person(question))
+
+    def installed() -> tuple[Sequence[Category], Sequence[str]]:
+        return (categories, ()) if categories is not None else category_files.load(services)
+
+    parts = Parts(
+        root=folder,
+        services=services,
+        workspace=workspace,
+        redactor=redactor,
+        effective=effective,
+        trust=trust,
+        approvals=approvals,
+        functions=register,
+        invoker=Invoker(services, policy, ask, approvals.add),
+        catalog=CatalogCache(installed),
+        runs=RunStore(on_disk / "runs" if on_disk else None, blobs),
+        usage=ActionUsage(on_disk / "state" / "uses.json" if on_disk else None),
+        search=search,
+        conversation=Conversation(new_run_id()),
+        model=model,
+        config=config,
+    )
+    return parts
+
+
+def _blobs(store: str | BlobStore | None, folder: Path) -> BlobStore | None:
+    if store is None:
+        return None
+    if store == "files":
+        return FsBlobStore(folder / STATE / "blobs")
+    if store == "memory":
+        return MemoryBlobStore()
+    if isinstance(store, str):
+        raise ValueError(
+            f'store={store!r} is not known: use "files", "memory", a BlobStore, or None for no blobs'
+        )
+    return store
+
+
+def keep_out_of_git(folder: Path) -> None:
+    """Give the state folder a .gitignore of its own, once it exists."""
+    ignore = os.path.join(folder, STATE, ".gitignore")  # noqa: PTH118 - asked at every run: no Path is made
+    if not os.path.exists(ignore):  # noqa: PTH110
+        with suppress(OSError):
+            Path(ignore).write_text("*\n", "utf-8")
+
+
+def _notebook_namespace() -> Mapping[str, Any]:
+    shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
+    if shell is not None:
+        names: Mapping[str, Any] = shell.user_ns
+        return names
+    main = sys.modules.get("__main__")
+    return vars(main) if main is not None else {}

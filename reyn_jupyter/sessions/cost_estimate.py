@@ -1,0 +1,220 @@
+"""What a question would send and could cost, without a model being called.
+
+Tokens are estimated as everywhere, as UTF-8 bytes / 4. Prices and context windows come from the price list that
+LiteLLM brings along; a model that is not in it has no known price, and that is said.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reyn_jupyter.models import litellm_loader
+from reyn_jupyter.models.base import Message, Model
+from reyn_jupyter.models.providers import is_local
+from reyn_jupyter.router import prompt as prompts
+from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.router_options import Behaviour
+from reyn_jupyter.router.surface import Offer, offer
+from reyn_jupyter.runtime.result_objects import Card
+from reyn_jupyter.sessions.assembly import Parts
+from reyn_jupyter.sessions.runs import find_model
+from reyn_jupyter.sessions.turn_options import TurnOptions
+
+SHOWN = 60  # names of tools on the card
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a model takes: US dollars a token, and the most tokens of one call."""
+
+    prompt: float
+    completion: float
+    context: int
+    answer: int
+
+    @property
+    def call(self) -> float:
+        """The dearest call: the whole context in, the longest answer out."""
+        return self.context * self.prompt + self.answer * self.completion
+
+
+@dataclass(frozen=True)
+class _Tokens:
+    system: int
+    tools: int
+    history: int
+    prompt: int
+
+    @property
+    def request(self) -> int:
+        return self.system + self.tools + self.history + self.prompt
+
+
+async def dry(parts: Parts, prompt: str, options: TurnOptions) -> Card:
+    """The card of a question that is not asked.
+
+    Raises:
+        ModelError: the model is not configured; says the missing line.
+    """
+    settings = options.settings(parts.effective)
+    parts.override(settings)
+    parts.redactor.refresh()
+    model = find_model(parts, options.model)
+    behaviour = Behaviour.of(settings, model.tier)
+    conversation = _conversation(parts, options)
+    made = await _offer(parts, behaviour, conversation)
+    tokens = _Tokens(
+        await _system_tokens(parts, replace(behaviour, surface=made.surface), _searches(parts, conversation)),
+        made.tools.tokens,
+        conversation.tokens,
+        Message("user", parts.redactor.text(prompt)).tokens,
+    )
+    price = await asyncio.to_thread(price_of, model.label) if model.real else None
+    calls = settings.router.limits.max_steps + 1
+    bound = _most_tokens(parts, tokens, calls)
+    cost = _most(parts, options, price, calls) if price else None if model.real else 0.0
+    facts: tuple[tuple[str, str], ...] = (
+        ("model", f"{model.label} (tier {model.tier}, {model.host or 'in this process'})"),
+        ("tools", f"{len(made.tools.specs)}, {made.surface} surface, ≈ {tokens.tools:,} tokens"),
+        ("system prompt", f"≈ {tokens.system:,} tokens"),
+        ("history", f"≈ {tokens.history:,} tokens, {len(conversation.turns)} turns"),
+        ("this prompt", f"≈ {tokens.prompt:,} tokens{_with(options)}"),
+        ("first request", f"≈ {tokens.request:,} tokens{_first_cost(price, tokens)}"),
+        ("model calls", f"at most {calls}: router.limits.max_steps is {calls - 1}, and one to sum up"),
+        ("cost", _cost_fact(model, price, cost, calls, options)),
+    )
+    if model.real and price is None:
+        facts += (("tokens", f"at most ≈ {bound:,} sent, whatever they cost: {_growth_fact(parts, calls)}"),)
+    names = made.tools.names
+    more = (f"… and {len(names) - SHOWN:,} more",) if len(names) > SHOWN else ()
+    data = {
+        "tools": list(names),
+        "tokens": {**vars(tokens), "request": tokens.request},
+        "calls": calls,
+        "most_cost": cost,
+        "most_tokens": bound,
+    }
+    return Card("dry", "Nothing was sent", facts, (("Tools offered", (*names[:SHOWN], *more)),), (), data)
+
+
+def price_of(model: str) -> Price | None:
+    """The price of a LiteLLM model string, None where LiteLLM's own list has none. Imports LiteLLM.
+
+    Where a price depends on the length of a call, the higher one counts.
+    """
+    listed: Mapping[str, Any] = litellm_loader.load().model_cost
+    entry = listed.get(model) or listed.get(model.partition("/")[2])
+    if not entry:
+        return None
+    prompt = _dearest(entry, "input_cost_per_token")
+    completion = _dearest(entry, "output_cost_per_token", "output_cost_per_reasoning_token")
+    context = entry.get("max_input_tokens") or entry.get("max_tokens")
+    answer = entry.get("max_output_tokens") or entry.get("max_tokens")
+    if prompt is None or completion is None or not isinstance(context, int) or not isinstance(answer, int):
+        return None
+    return Price(prompt, completion, context, answer)
+
+
+def _dearest(entry: Mapping[str, Any], *names: str) -> float | None:
+    prices = [
+        float(value)
+        for key, value in entry.items()
+        if isinstance(value, int | float) and (key in names or key.startswith(f"{names[0]}_above_"))
+    ]
+    return max(prices, default=None)
+
+
+def _conversation(parts: Parts, options: TurnOptions) -> Conversation:
+    """The turns that the question would stand on; asking again from a cell leaves its own turn out."""
+    conversation = parts.conversation
+    if options.new:
+        return Conversation(conversation.id)
+    kept = tuple(turn for turn in conversation.turns if options.cell is None or turn.cell != options.cell)
+    surface = conversation.surface if options.surface is None else None
+    return Conversation(conversation.id, kept, surface, conversation.search)
+
+
+async def _offer(parts: Parts, behaviour: Behaviour, conversation: Conversation) -> Offer:
+    return offer(
+        await parts.catalog.refresh(),
+        behaviour,
+        inspect=parts.services.blobs is not None,
+        search=_searches(parts, conversation),
+        flat_tokens=parts.settings.router.limits.flat_tokens,
+        uses=parts.usage.uses if behaviour.hot_list_n else None,
+        decided=conversation.surface,
+    )
+
+
+def _searches(parts: Parts, conversation: Conversation) -> bool:
+    """Whether search is offered: what the conversation decided, else what it would come to now."""
+    return parts.search.offered if conversation.search is None else conversation.search
+
+
+async def _system_tokens(parts: Parts, behaviour: Behaviour, search: bool) -> int:
+    snapshot = await parts.catalog.refresh()
+    inspect = parts.services.blobs is not None
+    static = prompts.static_prompt(snapshot, behaviour, inspect=inspect, search=search)
+    dynamic = prompts.dynamic_prompt(workspace=parts.root.name, date=time.strftime("%Y-%m-%d"))
+    return Message("system", f"{static}\n\n{dynamic}").tokens
+
+
+def _with(options: TurnOptions) -> str:
+    sent = ", ".join(f"{item['name']} {item['bytes']:,} bytes" for item in options.sent)
+    return f", in it: {sent}" if sent else ""
+
+
+def _first_cost(price: Price | None, tokens: _Tokens) -> str:
+    return f", ≈ ${tokens.request * price.prompt:.4f} before the answer" if price else ""
+
+
+def _most(parts: Parts, options: TurnOptions, price: Price, calls: int) -> float:
+    """Every call with a full context; or what a limit leaves and the one call that passes it."""
+    limits = parts.settings.router.limits
+    left = None if limits.session_cost is None else max(0.0, limits.session_cost - parts.spent.cost)
+    ceilings = [most for most in (options.budget, limits.turn_cost, left) if most is not None]
+    return min([calls * price.call, *(most + price.call for most in ceilings)])
+
+
+def _growth(parts: Parts) -> int:
+    """Tokens that the results of one step add at most: every call it may make, each with the longest answer."""
+    settings = parts.settings
+    return settings.router.limits.calls_per_completion * -(-settings.outputs.answer_bytes // 4)
+
+
+def _most_tokens(parts: Parts, tokens: _Tokens, calls: int) -> int:
+    """Every call as long as the last one can be, the model's own words left out; or what a limit leaves, and one."""
+    limits = parts.settings.router.limits
+    one = tokens.request + (calls - 1) * _growth(parts)
+    left = None if limits.session_tokens is None else max(0, limits.session_tokens - parts.spent.tokens)
+    ceilings = [most for most in (limits.turn_tokens, left) if most is not None]
+    return min([calls * one, *(most + one for most in ceilings)])
+
+
+def _growth_fact(parts: Parts, calls: int) -> str:
+    settings = parts.settings
+    most = settings.router.limits.calls_per_completion
+    return (
+        f"{calls} calls, each the first request and all that {calls - 1} steps can add "
+        f"({most} results of {settings.outputs.answer_bytes:,} bytes a step); the model's own words come on top"
+    )
+
+
+def _cost_fact(
+    model: Model, price: Price | None, cost: float | None, calls: int, options: TurnOptions
+) -> str:
+    if not model.real:
+        return "nothing: no provider is called"
+    if price is None or cost is None:
+        why = f"LiteLLM's price list has no {model.label}"
+        kept = "; --budget cannot be kept with it" if options.budget is not None else ""
+        own = "; a server of one's own mostly charges nothing" if is_local(model.host) else ""
+        return f"not known: {why}{own}{kept}"
+    whole = f"{price.context:,} tokens in, {price.answer:,} out"
+    if cost < calls * price.call:
+        return f"at most ${cost:.4f}: the limit, and one more call with a full context ({whole})"
+    return f"at most ${cost:.4f}: {calls} calls, each with a full context ({whole})"

@@ -1,0 +1,241 @@
+"""Runs: begun, recorded and ended here, whether a person calls an action by hand or asks the router.
+
+Invariant: every run that began has a `RunStarted` and, unless the process was killed, a `RunEnded`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+
+from reyn_jupyter.models.base import Model, ModelError
+from reyn_jupyter.models.providers import is_local
+from reyn_jupyter.models.registry import resolve_model
+from reyn_jupyter.router.conversation import Conversation, Disclosure
+from reyn_jupyter.router.loop import RouterLoop
+from reyn_jupyter.router.router_options import Behaviour
+from reyn_jupyter.router.turn_budget import TurnBudget
+from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.engine import publisher
+from reyn_jupyter.runtime.events import RunEnded, RunStarted, RunStatus
+from reyn_jupyter.runtime.run import Discovery, RecordedCalls, Run, new_run_id
+from reyn_jupyter.runtime.services import VariablesPolicy
+from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.sessions.assembly import Parts, keep_out_of_git
+from reyn_jupyter.sessions.turn_options import TurnOptions
+from reyn_jupyter.version import versions
+
+
+def variables_for(parts: Parts, model: Model) -> VariablesPolicy:
+    """How much of a variable this model may see: what is set, else the schema for hosted models, the head for local."""
+    configured = parts.settings.variables
+    if configured is not None:
+        return configured
+    return "head" if model.host is None or is_local(model.host) else "schema"
+
+
+async def by_hand(parts: Parts, what: str, ask: Callable[[Question], Awaitable[Answer]] | None = None) -> Run:
+    """Begin a run of kind "manual": the person's own call, which is consent unless there is an `ask`."""
+    parts.redactor.refresh()
+    snapshot = await parts.catalog.refresh()
+    parts.search.begin(snapshot)
+    run_id = new_run_id()
+    run = Run(run_id, "person", parts.runs.open(run_id, publisher()), snapshot, ask=ask)
+    run.log.append(
+        RunStarted(
+            run=run.id,
+            at=run.started,
+            run_kind="manual",
+            session=parts.conversation.id,
+            prompt=parts.redactor.text(what),
+            catalog=run.snapshot.hash,
+            versions=versions(),
+        )
+    )
+    return run
+
+
+def finish(
+    parts: Parts,
+    run: Run,
+    status: RunStatus,
+    *,
+    answer: str = "",
+    error: str | None = None,
+    hint: str | None = None,
+) -> Trace:
+    """End a run that had no turn: its last event, the uses, the closed log."""
+    notes = (run.log.problem,) if run.log.problem else ()
+    run.log.append(
+        RunEnded(
+            run=run.id,
+            at=time.time(),
+            status=status,
+            answer=answer,
+            error=error,
+            hint=hint,
+            notes=notes,
+            seconds=run.seconds,
+        )
+    )
+    return _closed(parts, run)
+
+
+def _closed(parts: Parts, run: Run) -> Trace:
+    run.log.close()
+    parts.runs.ended(run.id, run.log.problem)
+    keep_out_of_git(parts.root)
+    parts.usage.record(run.log.events)
+    return Trace.from_events(run.log.events, parts.services.blobs)
+
+
+async def turn(
+    parts: Parts,
+    prompt: str,
+    options: TurnOptions,
+    *,
+    conversation: Conversation | None = None,
+    recorded: RecordedCalls | None = None,
+    replay_of: str | None = None,
+) -> Trace:
+    """One turn of the router, from the person's text to the answer.
+
+    Args:
+        conversation: where the turn belongs; the session's own when None.
+        recorded, replay_of: for a replay, the calls to take from the record and the run they are of.
+    """
+    settings = options.settings(parts.effective)
+    parts.override(settings)
+    parts.redactor.refresh()
+    if options.new:
+        parts.conversation = Conversation(new_run_id())
+    conversation = parts.conversation if conversation is None else conversation
+    snapshot = await parts.catalog.refresh()
+    parts.search.begin(snapshot)
+    run_id = options.run or new_run_id()
+    run = Run(
+        run_id,
+        "model",
+        parts.runs.open(run_id, publisher()),
+        snapshot,
+        options.approve,
+        discovery=Discovery(),
+        recorded=recorded,
+        attended=options.attended,
+        ask=options.ask,
+    )
+    try:
+        model = find_model(parts, options.model)
+    except ModelError as error:
+        run.log.append(_started(parts, prompt, options, run, None, None, conversation, replay_of))
+        return finish(parts, run, "error", error=error.message, hint=error.hint)
+    run.variables = variables_for(parts, model)
+
+    async def refresh(of: Run) -> None:
+        of.snapshot = await parts.catalog.refresh()
+
+    place, later = conversation.replace_cell(options.cell)
+    left_out = conversation.restrict(run.variables)
+    earlier = conversation.resent(model.host)
+    behaviour = Behaviour.of(settings, model.tier)
+    loop = RouterLoop(
+        parts.services,
+        parts.invoker,
+        model,
+        conversation,
+        behaviour,
+        refresh=refresh,
+        uses=parts.usage.uses if behaviour.hot_list_n else None,
+        parameters=dict(getattr(model, "parameters", {}) or {}),
+        repeat=options.repeat,
+        unforced=parts.unforced,
+    )
+    in_force = loop.prepare(run)
+    run.log.append(
+        _started(parts, prompt, options, run, model, in_force, conversation, replay_of, place, earlier)
+    )
+    stood = "1 later turn stands" if later == 1 else f"{later} later turns stand"
+    notes = [f"{stood} on the answer that this cell replaced; %reyn history shows them"] if later else []
+    if left_out:
+        notes.append(
+            f"{left_out} earlier results with a variable's content were left out (variables: {run.variables})"
+        )
+    budget = TurnBudget(settings, parts.spent, options.budget)
+    try:
+        await loop.turn(prompt, run, budget, cell=options.cell, at=place, notes=notes)
+    finally:  # a turn that failed stands in the history too
+        trace = _closed(parts, run)
+        conversation.remember(run.id, _shown(trace, conversation), model.host, run.variables)
+    return trace
+
+
+def _shown(trace: Trace, conversation: Conversation) -> tuple[Disclosure, ...]:
+    """What of the person's the run put before the model, and which of it describes variables."""
+    calls = set()
+    for call in trace.calls:
+        sources = call.finished.sources if call.finished is not None else ()
+        looked = any(
+            source["kind"] == "blob" and source["name"] in conversation.described for source in sources
+        )
+        if looked or (call.resolved.name or "").startswith("variable__"):
+            calls.add(call.id)
+            if call.finished is not None and call.finished.blob is not None:
+                conversation.described.add(call.finished.blob)
+    return tuple(
+        Disclosure(item["call"], item["kind"], item["name"], item["bytes"], item["call"] in calls)
+        for item in trace.shown
+    )
+
+
+def find_model(parts: Parts, wanted: Any) -> Model:
+    """The model that is meant: an object behind the seam as it is, a name through the settings.
+
+    Raises:
+        ModelError: it is not configured; says the missing line.
+    """
+    chosen = parts.model if wanted is None else wanted
+    if chosen is not None and not isinstance(chosen, str):
+        model: Model = chosen
+        return model
+    return resolve_model(parts.settings, chosen, parts.environ)
+
+
+def _started(
+    parts: Parts,
+    prompt: str,
+    options: TurnOptions,
+    run: Run,
+    model: Model | None,
+    behaviour: Behaviour | None,
+    conversation: Conversation,
+    replay_of: str | None,
+    place: int | None = None,
+    earlier: Sequence[Disclosure] = (),
+) -> RunStarted:
+    return RunStarted(
+        run=run.id,
+        at=run.started,
+        run_kind=options.kind,
+        session=conversation.id,
+        prompt=parts.redactor.text(prompt),
+        model=model.label if model else str(options.model or parts.settings.router_model),
+        tier=model.tier if model else None,
+        host=model.host if model else None,
+        real=model.real if model else False,
+        turn=(len(conversation.turns) if place is None else place) + 1,
+        history_tokens=conversation.tokens,
+        mandates=behaviour.mandates if behaviour else (),
+        settings=behaviour.record if behaviour else {},
+        catalog=run.snapshot.hash,
+        replay_of=replay_of,
+        cell=options.cell,
+        sent=(
+            *options.sent,
+            *(
+                {"kind": item.kind, "name": f"{item.name}, from an earlier turn", "bytes": item.size}
+                for item in earlier
+            ),
+        ),
+        versions=versions(),
+    )

@@ -1,0 +1,368 @@
+"""`Session`: the catalog, the router and the runs of one workspace, for ordinary code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from reyn_jupyter.catalog.action import Category
+from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.outputs.blobs.blob import Blob
+from reyn_jupyter.outputs.content import BlobStore
+from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.runtime.compare import RunDiff, compare
+from reyn_jupyter.runtime.functions import RegisteredFunction
+from reyn_jupyter.runtime.result_objects import (
+    ActionCard,
+    ActionTable,
+    Card,
+    CatalogExplorer,
+    Inspection,
+    Result,
+    Table,
+)
+from reyn_jupyter.runtime.run import new_run_id
+from reyn_jupyter.runtime.script import Script, script_of
+from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.sessions import embeddings, overview
+from reyn_jupyter.sessions import undo as restoring
+from reyn_jupyter.sessions.assembly import ENGINE, assemble
+from reyn_jupyter.sessions.async_session import AsyncSession, Categories, OnEvent
+from reyn_jupyter.sessions.background_run import KEPT, BackgroundRun
+from reyn_jupyter.sessions.blob_lookup import blob_named
+from reyn_jupyter.sessions.runs import turn
+from reyn_jupyter.sessions.turn_options import TurnOptions, asked
+
+T = TypeVar("T")
+
+
+class Session:
+    """One workspace: its catalog, its conversation, its runs and its blobs.
+
+    Args:
+        root: the workspace folder; actions on files stay inside it, and state lies in its ``.reyn`` folder.
+        config: a path to a YAML file or a dict, laid over ``reyn.yaml``.
+        model: a tier ("light", "standard", "strong"), "offline", a LiteLLM model string, or an object behind the
+            model seam. None takes what is configured, else the offline model.
+        store: "files", "memory", a `BlobStore`, or None for a session that keeps no blobs.
+        categories: replaces the installed categories.
+        namespace: the variables that actions may see; the notebook's own when None.
+
+    Raises:
+        ValueError: the folder does not exist, or `store` is not known.
+
+    Example:
+        >>> session = Session(root=".")                                            # doctest: +SKIP
+        >>> session.list_actions("file").df                                        # doctest: +SKIP
+        >>> session.invoke_action("file__read", {"path": "README.md"}).value       # doctest: +SKIP
+        >>> session.ask("how many orders are in orders.csv?").answer               # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        root: str | Path = ".",
+        *,
+        config: str | Path | Mapping[str, Any] | None = None,
+        model: Any = None,
+        store: str | BlobStore | None = "files",
+        categories: Sequence[Category] | None = None,
+        namespace: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.parts = assemble(
+            root, config=config, model=model, store=store, categories=categories, namespace=namespace
+        )
+        self.aio = AsyncSession(self.parts)
+        self._background: dict[str, BackgroundRun] = {}
+
+    def __repr__(self) -> str:
+        return f"Session(root={str(self.root)!r}, turns={len(self.parts.conversation.turns)})"
+
+    @property
+    def root(self) -> Path:
+        return self.parts.root
+
+    # The catalog
+
+    def list_actions(
+        self,
+        category: Categories = None,
+        filter: str | None = None,  # noqa: A002 - the wrapper's own argument name
+        offset: int = 0,
+        limit: int = 20,
+    ) -> ActionTable:
+        """The actions of the catalog, alphabetical.
+
+        Args:
+            category: one name or several; all when left out.
+            filter: a case-insensitive part of name or short description.
+            offset, limit: the page, in actions.
+
+        Returns:
+            An `ActionTable`: `.payload` is what the model gets, `.df` a DataFrame, `.error` set for a wrong category.
+        """
+        return _run(self.aio.list_actions(category, filter, offset, limit))
+
+    def describe_action(self, name: str) -> ActionCard:
+        """One action with its input schema; `.error` is set, with suggestions, when there is none of that name."""
+        return _run(self.aio.describe_action(name))
+
+    def search_actions(self, query: str, category: Categories = None, limit: int = 10) -> ActionTable:
+        """Actions ranked by what they do, best first: by words and, once the index is built, by meaning.
+
+        Returns:
+            An `ActionTable`; `.payload["ranking"]` is "hybrid" or "lexical", `.payload["weak"]` set where nothing fits.
+        """
+        return _run(self.aio.search_actions(query, category, limit))
+
+    @property
+    def embeddings(self) -> Card:
+        """The index by which actions are searched by meaning: class, who embeds, how many actions have a vector."""
+        return _run(embeddings.status(self.parts))
+
+    def build_embeddings(self, on_event: OnEvent = None) -> Card:
+        """Give every action a vector. A provider's class is built, and paid for, by this call alone.
+
+        Args:
+            on_event: gets a `search.building.Progress` after every batch.
+
+        Raises:
+            EmbeddingClassError: the class is switched off or wrong; says what to do.
+            StoreError: the vectors could not be kept. ModelError: the provider failed. What was built is kept.
+        """
+        return ENGINE.run(embeddings.build(self.parts), on_event)
+
+    def clear_embeddings(self) -> Card:
+        """Drop every vector, of every class. Raises StoreError."""
+        return _run(embeddings.clear(self.parts))
+
+    def explore(self, query: str = "") -> CatalogExplorer:
+        """The catalog to look through: search, sort, open an action, fill in its form, run it.
+
+        Args:
+            query: words that it opens with; an action fits that has all of them in name or short description.
+        """
+        return _run(self.aio.explore(query))
+
+    def invoke_action(self, name: str, args: Mapping[str, Any] | None = None) -> Result:
+        """Run one action by hand, which is consent: what would ask is allowed, what is denied stays denied.
+
+        Args:
+            name: the qualified name.
+            args: arguments that fit its schema; ``{"$var": name}`` and ``{"$blob": id}`` pass objects by reference.
+
+        Returns:
+            A `Result`: `.value` what the handler gave, `.blob` where it was stored, `.error` when it failed.
+        """
+        return _run(self.aio.invoke_action(name, args))
+
+    def inspect(self, blob_id: str, selector: str | None = None) -> Inspection:
+        """A part of a stored blob: none, ``lines:20-50``, ``slice:3..8``, ``key:name``, ``path:/a/0``, ``grep:…``."""
+        return _run(self.aio.inspect(blob_id, selector))
+
+    @property
+    def catalog(self) -> CatalogSnapshot:
+        """The catalog now, as an immutable snapshot."""
+        return _run(ENGINE.awaited(self.parts.catalog.refresh()))
+
+    def action(self, function: Callable[..., Any] | None = None, **options: Any) -> Any:
+        """Register a function as an action of this session alone; options as for `reyn_jupyter.action`."""
+        return self.parts.functions.action(function, **options)
+
+    @property
+    def functions(self) -> Mapping[str, RegisteredFunction]:
+        return self.parts.functions.all()
+
+    # The router
+
+    def ask(self, prompt: str, *, on_event: OnEvent = None, **options: Any) -> Trace:
+        """One turn: the model finds and invokes actions, and answers.
+
+        Args:
+            prompt: literal text.
+            on_event: gets the run's events as they happen.
+            options: those of `TurnOptions`: model, surface, discovery, max_steps, budget, approve, new.
+
+        Returns:
+            The `Trace`: `.answer`, `.steps`, `.df`, `.cost`; `.error` where it failed, with the partial run kept.
+
+        Raises:
+            ValueError: the prompt is blank or no text.
+            Interrupted: the person interrupted; its `result` is the partial trace.
+        """
+        return ENGINE.run(turn(self.parts, asked(prompt), TurnOptions(**options)), on_event)
+
+    def start(
+        self, prompt: str, *, on_event: OnEvent = None, waits: bool = False, **options: Any
+    ) -> BackgroundRun:
+        """The same in the background: `.cancel()` stops it, `.trace` is what there is.
+
+        Events and notebook functions are served by the loop of the caller, a kernel's own in a notebook.
+
+        Args:
+            waits: code will answer its questions about consent (`.pending`, `.answer`), so they stay open. Otherwise
+                they are shown by a connected front end, and without one what would ask is denied.
+        """
+        chosen = TurnOptions(attended=False, **options)
+        run = BackgroundRun.begin(self.parts, asked(prompt), chosen, on_event, waits)
+        ended = [key for key, other in self._background.items() if other.done]
+        for key in ended[: max(0, len(ended) + 1 - KEPT)]:
+            del self._background[key]
+        self._background[run.run_id] = run
+        return run
+
+    @property
+    def background(self) -> Mapping[str, BackgroundRun]:
+        """The background runs of this session by run id: those under way, and the last ones that ended."""
+        return MappingProxyType(self._background)
+
+    def dry(self, prompt: str, **options: Any) -> Card:
+        """What `ask` would offer, send and cost at most; calls no model. Options as for `ask`."""
+        from reyn_jupyter.sessions.cost_estimate import dry
+
+        return ENGINE.run(dry(self.parts, asked(prompt), TurnOptions(**options)))
+
+    def replay(
+        self,
+        run: str | int | None = None,
+        *,
+        model: Any = None,
+        from_step: int | None = None,
+        approve: str = "ask",
+        on_event: OnEvent = None,
+    ) -> Trace:
+        """A run once more: action results from its record; see `%reyn help replay`."""
+        from reyn_jupyter.sessions.replay import replay
+
+        return ENGINE.run(replay(self.parts, run, model, from_step, approve), on_event)
+
+    # The record
+
+    @property
+    def runs(self) -> Table:
+        """The runs of this workspace, newest first."""
+        return overview.runs(self.parts)
+
+    @property
+    def blobs(self) -> Table:
+        """The stored blobs, newest first."""
+        return overview.blobs(self.parts)
+
+    def blob(self, wanted: str) -> Blob:
+        """A stored blob, by its id or any unique part of it; ``[blob:…]`` and "last" are taken too.
+
+        Raises:
+            BlobNotFoundError: none, or more than one, is meant; says what there is.
+        """
+        return blob_named(self.parts, wanted)
+
+    def collect_blobs(
+        self,
+        max_age_days: float | None = None,
+        max_bytes: int | None = None,
+        keep: Collection[str] | None = None,
+    ) -> Card:
+        """Remove stored results that nothing needs any more.
+
+        Args:
+            max_age_days: only what is older goes.
+            max_bytes: only as much goes, the oldest first, as makes the rest fit.
+            keep: ids of runs and blobs that stay; None for those of every run that is kept.
+
+        Returns:
+            A `Card` that says what went and how many bytes. Without a limit only the blobs of runs that are gone go.
+
+        Raises:
+            ValueError: a limit that is no number from 0 on, or a single text as `keep`.
+        """
+        from reyn_jupyter.sessions.blob_gc import collect
+
+        return collect(self.parts, max_age_days, max_bytes, keep)
+
+    @property
+    def events(self) -> Table:
+        """The events of the last run."""
+        return self.events_of(None)
+
+    def events_of(self, run: str | int | None = None) -> Table:
+        return overview.events(self.parts, run)
+
+    def trace(self, run: str | int | None = None) -> Trace:
+        """A run by any unique part of its id, or the last one. Raises RunNotFoundError."""
+        return self.parts.runs.load(run)
+
+    def diff(self, a: str | int, b: str | int) -> RunDiff:
+        """Two runs side by side: `.rows`, `.df`, `.pairs`, and both traces. Raises RunNotFoundError."""
+        return compare(self.trace(a), self.trace(b))
+
+    def script(self, run: str | int | None = None) -> Script:
+        """A run as ordinary code that needs no model."""
+        return script_of(self.trace(run))
+
+    def undo(self, target: str | int | None = None) -> Card:
+        """Restore what a run wrote, edited or deleted; refused, with the difference, where a file changed since."""
+        return _run(ENGINE.awaited(restoring.undo(self.parts, target)))
+
+    # The conversation
+
+    @property
+    def history(self) -> Table:
+        """The turns of the conversation."""
+        return overview.history(self.parts)
+
+    def drop(self, number: int) -> Table:
+        """Take turn `number` (1-based) out of the conversation."""
+        self.parts.conversation.drop(number)
+        return self.history
+
+    def fork(self, number: int) -> Table:
+        """Go on from turn `number` (1-based), in a conversation of its own."""
+        self.parts.conversation = self.parts.conversation.fork(number, new_run_id())
+        return self.history
+
+    def reset(self) -> Card:
+        """Start the conversation afresh; runs and blobs stay."""
+        turns = len(self.parts.conversation.turns)
+        self.parts.conversation = Conversation(new_run_id())
+        return Card("reset", "A fresh conversation", (("turns left behind", str(turns)),))
+
+    # The configuration
+
+    @property
+    def config(self) -> Table:
+        """The effective settings and where each came from."""
+        return overview.config(self.parts)
+
+    def configure(self, key: str, value: Any) -> Table:
+        """Change one setting for this session. Raises ConfigError with the nearest key."""
+        self.parts.effective = self.parts.effective.with_value(key, value)
+        return self.config
+
+    @property
+    def models(self) -> Table:
+        """The models that are configured, their tier, where requests go, and whether their key is set."""
+        return overview.models(self.parts)
+
+    @property
+    def approvals(self) -> Table:
+        """What was always allowed, and the rules of the configuration."""
+        return overview.approvals(self.parts)
+
+    def trust(self) -> Card:
+        """Trust this workspace's ``reyn.yaml`` as it is now."""
+        return overview.trust(self.parts)
+
+    def surface(self) -> Table:
+        """What each surface costs in tokens for this catalog."""
+        return overview.surface(self.parts, self.catalog)
+
+    @property
+    def status(self) -> Card:
+        """Where you are: workspace, model, catalog, conversation, and what to try next."""
+        return overview.status(self.parts, self.catalog)
+
+
+def _run(work: Coroutine[Any, Any, T]) -> T:
+    """Serve the notebook's side of a coroutine until it is done."""
+    return ENGINE.run(work)

@@ -1,0 +1,123 @@
+"""Undo: what a run did to files, taken back from the blobs that kept the content before."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from reyn_jupyter.guard.file_restore import RecordedChange, UndoRefusedError, apply, content, plan
+from reyn_jupyter.outputs.content import BlobStoreError
+from reyn_jupyter.runtime.events import FileChanging
+from reyn_jupyter.runtime.result_objects import Card
+from reyn_jupyter.runtime.trace import Call, Trace
+from reyn_jupyter.sessions import runs
+from reyn_jupyter.sessions.assembly import Parts
+
+
+class NothingToUndoError(LookupError):
+    """The run changed no file, or kept nothing to restore."""
+
+
+async def undo(parts: Parts, target: str | int | None) -> Card:
+    """Restore the files that a run, or one step of it, changed.
+
+    Args:
+        target: a run (any unique part of its id), ``RUN:STEP``, or None for the last run that changed a file and
+            was not undone yet, so that one undo after another walks back.
+
+    Raises:
+        NothingToUndoError: no file was changed, it was undone already, or the content before was not kept.
+        UndoRefusedError: a file changed since; its `diff` shows how.
+        RunNotFoundError: there is no such run.
+    """
+    trace, step = _meant(parts, target)
+    changes = [change for call in trace.calls for change in await _changes(parts, trace, call, step)]
+    if not changes:
+        raise NothingToUndoError(
+            f"the run {trace.run[-12:]} changed no file" + (f" in step {step}" if step else "")
+        )
+    recorded = [await _recorded(parts, change) for change in changes]
+    what = f"undo {trace.run}" + (f" step {step}" if step else "")
+    try:
+        restores = plan(recorded, parts.workspace)
+    except UndoRefusedError:
+        if any(_undid(other) == what for other in parts.runs.all()):
+            raise NothingToUndoError(f"the run {trace.run[-12:]} was undone already") from None
+        raise
+    run = await runs.by_hand(parts, what)
+    try:
+        apply(restores, parts.workspace)
+    except UndoRefusedError as error:
+        runs.finish(parts, run, "error", error=str(error))
+        raise
+    runs.finish(parts, run, "ok", answer=f"restored {', '.join(restore.path for restore in restores)}")
+    facts = [("run", trace.run), ("prompt", trace.prompt)]
+    facts += [(restore.path, "removed" if restore.content is None else "restored") for restore in restores]
+    sections = tuple((restore.path, tuple(restore.diff.splitlines())) for restore in restores)
+    return Card(
+        "undo", f"{len(restores)} file{'s' if len(restores) != 1 else ''} restored", tuple(facts), sections
+    )
+
+
+def _meant(parts: Parts, target: str | int | None) -> tuple[Trace, int | None]:
+    if target is None:
+        undone = set()
+        for trace in parts.runs.back():
+            if (what := _undid(trace)) is not None:
+                undone.add(what)
+            elif f"undo {trace.run}" not in undone and _changed(trace):
+                return trace, None
+        raise NothingToUndoError(
+            "everything that runs here changed is undone" if undone else "no run here has changed a file"
+        )
+    name, separator, step = str(target).rpartition(":")
+    if separator and step.isdecimal():
+        return parts.runs.load(name or None), int(step)
+    return parts.runs.load(target), None
+
+
+def _undid(trace: Trace) -> str | None:
+    """What a run by hand undid, as `undo` recorded it; None for every other run."""
+    by_hand = trace.started.run_kind == "manual" and trace.status == "ok"
+    return trace.prompt if by_hand and not trace.calls and trace.prompt.startswith("undo ") else None
+
+
+def _changed(trace: Trace) -> bool:
+    return any(call.finished.changes if call.finished else _announced(trace, call.id) for call in trace.calls)
+
+
+async def _changes(parts: Parts, trace: Trace, call: Call, step: int | None) -> list[dict[str, Any]]:
+    """What a call changed. Of one that was killed, what it had announced, unless the file is as it was before."""
+    if step not in (None, call.resolved.step):
+        return []
+    if call.finished is not None:
+        return list(call.finished.changes)
+    made = []
+    for event in _announced(trace, call.id):
+        change = {name: getattr(event, name) for name in ("path", "previous_blob", "sha256", "mode")}
+        if content(parts.workspace, event.path) != (await _recorded(parts, change)).previous:
+            made.append(change)
+    return made
+
+
+def _announced(trace: Trace, call: str) -> list[FileChanging]:
+    """The changes that a call announced, the last one of each file: the one before it was overtaken."""
+    found = {
+        event.path: event for event in trace.events if isinstance(event, FileChanging) and event.call == call
+    }
+    return list(found.values())
+
+
+async def _recorded(parts: Parts, change: dict[str, Any]) -> RecordedChange:
+    blob = change.get("previous_blob")
+    store = parts.services.blobs
+    previous = None
+    if blob is not None:
+        if store is None or not blob:  # "" stands for content that was there and could not be kept
+            raise NothingToUndoError(
+                f"what {change['path']} held before was not kept: the session kept no blobs"
+            )
+        try:
+            previous = await store.load_bytes(blob)
+        except BlobStoreError as error:
+            raise NothingToUndoError(f"what {change['path']} held before cannot be read: {error}") from error
+    return RecordedChange(str(change["path"]), previous, change.get("sha256"), change.get("mode"))
