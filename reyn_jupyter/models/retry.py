@@ -1,9 +1,9 @@
-"""Calls again what may go through later, and nothing else.
+"""Calls a model again when the call may go through later, and only then.
 
-A call is made again only when its error says that it may go through, and never once text has reached the
-person: they would read it twice. Tool calls of a broken answer were not run, so asking again is safe for
-them. Waiting doubles from half a second with jitter; a provider's own Retry-After goes before it, and one
-longer than `longest_wait` is not waited for but passed on. A cancellation ends the waiting at once.
+Invariants: a call is repeated only when its error says that it may go through, and never once text has reached the
+person, who would read it twice. Tool calls of a broken answer were not run, so asking again is safe for them. Waits
+double with jitter; a provider's Retry-After replaces them, and one longer than `longest_wait` is not waited for.
+A cancellation ends the waiting at once.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
-from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier
+from reyn_jupyter.models.base import Model, ModelError, Request, Response
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -19,29 +19,26 @@ if TYPE_CHECKING:
     from tenacity import RetryCallState
 
 T = TypeVar("T")
-_FIRST_WAIT = 0.5
-_LONGEST_BACK_OFF = 20.0
+
+_FIRST_WAIT = 0.5  # seconds, the bound of the first wait; it doubles from there
+_LONGEST_BACK_OFF = 20.0  # seconds
 
 
 @dataclass(frozen=True)
 class Retry:
     """Attempt number `attempt` (from 1) failed with `error`; the next comes in `wait` seconds."""
 
-    request: Request
     attempt: int
     error: ModelError
     wait: float
 
 
 class RetryingModel:
-    """A model around another one, with retries.
+    """Completions of a model, with retries.
 
     Args:
         inner: the model to call.
-        retries: further attempts after the first.
-        on_retry: hears of every attempt that failed and is followed by another.
-        longest_wait: the longest Retry-After, in seconds, that is waited for.
-        first_wait: the bound of the first wait without Retry-After, in seconds; it doubles from there.
+        retries, on_retry, longest_wait, first_wait: as in `call_with_retries`.
 
     Example:
         model = RetryingModel(LiteLLMModel("openai/gpt-4o-mini"), retries=3)
@@ -56,140 +53,102 @@ class RetryingModel:
         longest_wait: float = 60.0,
         first_wait: float = _FIRST_WAIT,
     ) -> None:
-        self.inner = inner
-        self._retries = max(0, retries)
+        self._inner = inner
+        self._retries = retries
         self._on_retry = on_retry
         self._longest_wait = longest_wait
         self._first_wait = first_wait
 
-    @property
-    def label(self) -> str:
-        return self.inner.label
-
-    @property
-    def tier(self) -> Tier:
-        return self.inner.tier
-
-    @property
-    def host(self) -> str | None:
-        return self.inner.host
-
-    @property
-    def real(self) -> bool:
-        return self.inner.real
-
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
-        """One completion, after as many attempts as it takes. Raises the last attempt's ModelError."""
-        shown = _Shown(on_text)
-        listener = shown if on_text is not None else None
+        """Return one completion, after as many attempts as it takes. Raises the last attempt's ModelError."""
+        streamed = False
 
-        def tell(attempt: int, error: ModelError, wait: float) -> None:
-            if self._on_retry is not None:
-                self._on_retry(Retry(request, attempt, error, wait))
+        def pass_on(text: str) -> None:
+            nonlocal streamed
+            streamed = streamed or bool(text)
+            if on_text is not None:
+                on_text(text)
 
-        return await patiently(
-            lambda: self.inner.complete(request, listener),
+        listener = pass_on if on_text is not None else None
+        return await call_with_retries(
+            lambda: self._inner.complete(request, listener),
             retries=self._retries,
             longest_wait=self._longest_wait,
             first_wait=self._first_wait,
-            worth_it=lambda: not shown.any,
-            tell=tell,
+            is_repeatable=lambda: not streamed,
+            on_retry=self._on_retry,
         )
 
 
-async def patiently(
-    attempt: Callable[[], Awaitable[T]],
+async def call_with_retries(
+    call: Callable[[], Awaitable[T]],
     *,
     retries: int = 3,
     longest_wait: float = 60.0,
     first_wait: float = _FIRST_WAIT,
-    worth_it: Callable[[], bool] = lambda: True,
-    tell: Callable[[int, ModelError, float], None] = lambda attempt, error, wait: None,
+    is_repeatable: Callable[[], bool] = lambda: True,
+    on_retry: Callable[[Retry], None] | None = None,
 ) -> T:
-    """Make a call, and make it again while its ModelError says that it may go through later.
+    """Return what a call gives, after as many attempts as it takes.
 
     Args:
-        attempt: makes the call once.
-        retries, longest_wait, first_wait: as for `RetryingModel`.
-        worth_it: whether another attempt still makes sense.
-        tell: hears of every failed attempt that is followed by another: its number, its error, the seconds until then.
+        call: makes the call once.
+        retries: further attempts after the first.
+        longest_wait: the longest Retry-After, in seconds, that is waited for.
+        first_wait: the bound of the first wait without Retry-After, in seconds; it doubles from there.
+        is_repeatable: whether another attempt still does no harm.
+        on_retry: called before each wait.
 
     Raises:
         ModelError: that of the last attempt.
     """
-
-    def again(error: BaseException) -> bool:
-        if not isinstance(error, ModelError) or not error.retryable or not worth_it():
-            return False
-        return error.retry_after is None or error.retry_after <= longest_wait
-
-    try:
-        return await attempt()
+    try:  # tenacity costs 20 µs a call, which most calls need not pay
+        return await call()
     except ModelError as error:
-        if retries <= 0 or not again(error):
-            raise
-        first = error
-    return await _again(attempt, first, again, retries, first_wait, tell)
+        failure = error
+    from tenacity import (
+        AsyncRetrying,
+        retry_if_exception,
+        stop_after_attempt,
+        wait_random,
+        wait_random_exponential,
+    )
 
+    back_off = wait_random_exponential(multiplier=first_wait, max=_LONGEST_BACK_OFF)
 
-async def _again(
-    attempt: Callable[[], Awaitable[T]],
-    first: ModelError,
-    again: Callable[[BaseException], bool],
-    retries: int,
-    first_wait: float,
-    tell: Callable[[int, ModelError, float], None],
-) -> T:
-    """The attempts after the first, whose error is given; a call that succeeds does not come here."""
-    from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt
+    def may_go_through(error: BaseException) -> bool:
+        if not isinstance(error, ModelError) or not error.retryable:
+            return False
+        return (error.retry_after or 0.0) <= longest_wait and is_repeatable()
 
-    pending: ModelError | None = first
-
-    async def following() -> T:
-        nonlocal pending
-        if pending is not None:
-            error, pending = pending, None
-            raise error
-        return await attempt()
+    def wait(state: RetryCallState) -> float:
+        retry_after = _error(state).retry_after
+        if retry_after is None:
+            return back_off(state)
+        # A little later than asked, so that several kernels do not come back in the same instant.
+        return retry_after + wait_random(0, min(1.0, 0.1 + retry_after / 10))(state)
 
     def before_sleep(state: RetryCallState) -> None:
-        error = _error_of(state)
-        if error is not None and state.next_action is not None:
-            tell(state.attempt_number, error, float(state.next_action.sleep))
+        if on_retry is not None:
+            on_retry(Retry(state.attempt_number, _error(state), state.upcoming_sleep))
 
     retrying = AsyncRetrying(
-        retry=retry_if_exception(again),
-        stop=stop_after_attempt(retries + 1),
-        wait=lambda state: _wait(state, first_wait),
+        retry=retry_if_exception(may_go_through),
+        stop=stop_after_attempt(max(0, retries) + 1),
+        wait=wait,
         before_sleep=before_sleep,
         reraise=True,
     )
-    return await retrying(following)
+    async for attempt in retrying:
+        with attempt:
+            if attempt.retry_state.attempt_number == 1:
+                raise failure
+            return await call()
+    raise AssertionError("the last attempt returns or raises")
 
 
-def _wait(state: RetryCallState, first_wait: float) -> float:
-    from tenacity import wait_random, wait_random_exponential
-
-    error = _error_of(state)
-    if error is not None and error.retry_after is not None:
-        # A little later than asked, so that several kernels do not come back in the same instant.
-        return error.retry_after + wait_random(0, min(1.0, 0.1 + error.retry_after / 10))(state)
-    return wait_random_exponential(multiplier=first_wait, max=_LONGEST_BACK_OFF)(state)
-
-
-class _Shown:
-    """Passes text on, and remembers that some went out."""
-
-    def __init__(self, on_text: Callable[[str], None] | None) -> None:
-        self._on_text = on_text
-        self.any = False
-
-    def __call__(self, text: str) -> None:
-        self.any = self.any or bool(text)
-        if self._on_text is not None:
-            self._on_text(text)
-
-
-def _error_of(state: RetryCallState) -> ModelError | None:
+def _error(state: RetryCallState) -> ModelError:
+    """The error of an attempt that `may_go_through`."""
     error = state.outcome.exception() if state.outcome is not None else None
-    return error if isinstance(error, ModelError) else None
+    assert isinstance(error, ModelError)
+    return error

@@ -12,12 +12,13 @@ import os
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.models import litellm_loader, provider_errors
 from reyn_jupyter.models.base import ModelError, estimate_tokens
 from reyn_jupyter.models.providers import base_override, provider_host, required_key, set_key
-from reyn_jupyter.models.retry import patiently
+from reyn_jupyter.models.retry import call_with_retries
 
 if TYPE_CHECKING:
     import numpy as np
@@ -111,12 +112,12 @@ class HostedEmbedder:
         import numpy as np
 
         litellm = litellm_loader.loaded() or await asyncio.to_thread(litellm_loader.load)
-        rows = []
+        rows: list[Floats] = []
         for start in range(0, len(texts), BATCH):
             batch = [self._redact(text[:LONGEST]) or " " for text in texts[start : start + BATCH]]
             rows.append(
-                await patiently(
-                    lambda batch=batch: self._request(litellm, batch),  # type: ignore[misc]
+                await call_with_retries(
+                    partial(self._request, litellm, batch),
                     retries=self._retries,
                     first_wait=self._first_wait,
                 )
