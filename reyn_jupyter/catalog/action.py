@@ -33,10 +33,12 @@ class Purity(StrEnum):
     EXEC = "exec"
     UNKNOWN = "unknown"
 
-    @property
-    def repeatable(self) -> bool:
-        """Whether a call may run beside others, be merged with an equal one, or run again in a replay."""
-        return self in (Purity.PURE, Purity.READ)
+    repeatable: (
+        bool  # whether a call may run beside others, be merged with an equal one, or run again in a replay
+    )
+
+    def __init__(self, value: str) -> None:
+        self.repeatable = value in ("pure", "read")
 
 
 @dataclass(frozen=True, slots=True)

@@ -107,10 +107,11 @@ class Policy:
         self, action: str, purity: Purity, effect: Effect | None, actor: Actor, approve: Approve
     ) -> PermissionVerdict:
         target = None if effect is None else _target(effect)
-        what = action if target is None else f"{action} on {clip_middle(printable(target), 120)}"
         denied = _first(self.deny, action, target, folded=True)
         if denied:
-            return PermissionVerdict("deny", "policy", f"the rule {denied} denies {what}", denied)
+            return PermissionVerdict(
+                "deny", "policy", f"the rule {denied} denies {_named(action, target)}", denied
+            )
         if actor == "person":
             return PermissionVerdict("allow", "person", "the person called it")
         if approve == "all":
@@ -125,12 +126,17 @@ class Policy:
                 return PermissionVerdict("allow", "person", "the person registered this function")
             if effect.kind == "read" if effect else purity.repeatable:
                 return PermissionVerdict("allow", "purity", "it only reads inside the workspace")
-        by = "policy" if asked else "default"
+        by, what = "policy" if asked else "default", _named(action, target)
         if approve == "read":
             return PermissionVerdict(
                 "deny", "approve", f"{what} needs consent, and this run only reads", asked
             )
         return PermissionVerdict("ask", by, f"{what} needs consent", asked)
+
+
+def _named(action: str, target: str | None) -> str:
+    """An action with its target, as a sentence names it."""
+    return action if target is None else f"{action} on {clip_middle(printable(target), 120)}"
 
 
 def suggest_pattern(action: str, effects: Sequence[Effect]) -> str | None:

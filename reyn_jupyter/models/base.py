@@ -170,10 +170,18 @@ class Request:
     def key(self) -> str:
         return hashlib.sha256("".join(self.components.values()).encode()).hexdigest()
 
-    def tokens_beside(self, start: int, stop: int) -> int:
-        """Return the estimated tokens of the tools and of all messages but ``messages[start:stop]``."""
-        messages = (*self.messages[:start], *self.messages[stop:])
-        return sum(message.tokens for message in messages) + self.tools.tokens
+    def facts(self, counted: int, logged: int, *, system: bool) -> RequestFacts:
+        """Return what a run log says of the request.
+
+        Args:
+            counted: how many messages after the system message are left out of `tokens`.
+            logged: the index of the first message that the log does not have yet.
+            system: whether the log needs the system message too.
+        """
+        head, *rest = self.messages
+        tokens = sum([message.tokens for message in rest[counted:]], head.tokens + self.tools.tokens)
+        wire = [message.wire for message in self.messages[logged:]]
+        return RequestFacts(self.key, self.components, tuple([head.wire, *wire] if system else wire), tokens)
 
     @property
     def wire(self) -> dict[str, Any]:
@@ -185,6 +193,16 @@ class Request:
             "tool_choice": self.tool_choice,
             **self.parameters,
         }
+
+
+@dataclass(frozen=True)
+class RequestFacts:
+    """What a run log says of a request: its key and what that is made of, the new messages, the estimated tokens."""
+
+    key: str
+    components: dict[str, str]
+    messages: tuple[dict[str, Any], ...]
+    tokens: int
 
 
 @dataclass(frozen=True)

@@ -131,7 +131,7 @@ class RouterLoop:
         return replace(self._behaviour, surface=surface)
 
     async def _steps(self, state: TurnState, history: list[Message], run: Run, budget: TurnBudget) -> None:
-        limits = self._services.settings().router.limits
+        limits = run.settings.router.limits
         self._decide_search()
         made = self._asking.offer(run)
         system = self._asking.system(run, made.surface)
@@ -246,7 +246,7 @@ class RouterLoop:
         conversation.add(turn, at)
         self._calls.release()
         state.notes += budget.notes()
-        shrunk = conversation.shrink(self._services.settings().router.limits.history_tokens)
+        shrunk = conversation.shrink(run.settings.router.limits.history_tokens)
         if shrunk:
             state.notes.append(f"{shrunk} old tool results shrank to stubs (router.limits.history_tokens)")
         run.log.append(
@@ -261,7 +261,6 @@ class RouterLoop:
                 seconds=run.seconds,
             )
         )
-        run.log.close()
 
 
 def _set_answer(state: TurnState, answer: str) -> None:

@@ -223,13 +223,10 @@ class Asking:
     def _log_request(
         self, state: TurnState, request: Request, made: Offer, run: Run, not_forced: str | None
     ) -> None:
-        conversation = self._conversation
-        new = list(request.messages[state.base + state.logged :])
-        state.logged += len(new)
-        system = request.messages[0]
-        if conversation.system != system.content:
-            new = [system, *new]
-            conversation.system = system.content
+        conversation, system = self._conversation, request.messages[0].content
+        facts = request.facts(state.base - 1, state.base + state.logged, system=conversation.system != system)
+        state.logged = len(request.messages) - state.base
+        conversation.system = system
         specs = None
         if conversation.tools is None or conversation.tools.digest != request.tools.digest:
             specs = request.tools.specs
@@ -238,10 +235,10 @@ class Asking:
             ModelRequested(
                 step=state.step,
                 at=time.time(),
-                key=request.key,
-                components=request.components,
+                key=facts.key,
+                components=facts.components,
                 model=request.model,
-                messages=tuple(message.wire for message in new),
+                messages=facts.messages,
                 total_messages=len(request.messages),
                 tools=request.tools.names
                 if made.surface == "universal"
@@ -252,7 +249,7 @@ class Asking:
                 parameters=self._services.redactor.value(dict(request.parameters))
                 if self._parameters
                 else {},
-                estimated_tokens=conversation.tokens + request.tokens_beside(1, state.base),
+                estimated_tokens=conversation.tokens + facts.tokens,
                 repeat=request.repeat,
             )
         )

@@ -17,12 +17,13 @@ class SessionSpend:
     cost: float = 0.0
     unpriced: int = 0
 
-    def add(self, response: Response) -> None:
-        self.tokens += response.usage.total
-        if response.cost is None:
+    def add(self, tokens: int, cost: float | None) -> None:
+        """Count one model call; `cost` is None where its price is not known."""
+        self.tokens += tokens
+        if cost is None:
             self.unpriced += 1
         else:
-            self.cost += response.cost
+            self.cost += cost
 
 
 @dataclass
@@ -40,8 +41,9 @@ class TurnBudget:
     turn: SessionSpend = field(default_factory=SessionSpend)
 
     def spend(self, response: Response) -> None:
-        self.turn.add(response)
-        self.session.add(response)
+        tokens = response.usage.total
+        self.turn.add(tokens, response.cost)
+        self.session.add(tokens, response.cost)
 
     def notes(self) -> list[str]:
         """What the person should know: a limit in dollars that could not be kept."""

@@ -13,6 +13,7 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, cast
 
 from reyn_jupyter.catalog.action import Action, Tool
@@ -110,8 +111,8 @@ class Invoker:
             call: as it came, with its name resolved to the action.
             action: of the run's snapshot now.
         """
-        settings, redactor = self._services.settings(), self._services.redactor
-        prepared = prepare(action.input_schema, call.args, forgive=settings.router.forgive)
+        redactor = self._services.redactor
+        prepared = prepare(action.input_schema, call.args, forgive=run.settings.router.forgive)
         flags = (*call.flags, *cast("tuple[Flag, ...]", prepared.flags))
         if prepared.invalid:
             payload = invalid_arguments(action, prepared.invalid)
@@ -134,7 +135,7 @@ class Invoker:
         )
         repeatable = action.purity.repeatable
         return PlannedCall(
-            lambda: self._execute(resolved, action, prepared.args, run),
+            partial(self._execute, resolved, action, prepared.args, run),
             repeatable,
             (lambda: canonical([action.name.text, prepared.args])) if repeatable else None,
             lambda first: self._repeat(resolved, first, run),
@@ -159,7 +160,7 @@ class Invoker:
             try:
                 answered = await look()
             except asyncio.CancelledError:
-                self._finish(call, run, self._delivery.interrupted(call.wrapper, Reports()), began)
+                self._finish(call, run, self._delivery.interrupted(call.wrapper, run, Reports()), began)
                 raise
             except Exception as error:  # noqa: BLE001 - a store may fail in ways of its own
                 why = f"{call.wrapper} failed: {type(error).__name__}: {text_of(error)}"
@@ -192,7 +193,7 @@ class Invoker:
     def _answer(self, call: ActionCall, run: Run, answered: ImmediateAnswer, began: float) -> Outcome:
         payload: Any = answered.payload
         if isinstance(payload, dict):
-            payload = self._delivery.bounded(payload)
+            payload = self._delivery.bounded(payload, run)
             text = written(payload)
         else:
             text = payload = self._services.redactor.text(payload)
@@ -217,7 +218,7 @@ class Invoker:
         try:
             outcome = await first
         except asyncio.CancelledError:
-            self._finish(call, run, self._delivery.interrupted(call.name, Reports()), began)
+            self._finish(call, run, self._delivery.interrupted(call.name, run, Reports()), began)
             raise
         self._finish(call, run, outcome, began)
         return outcome
@@ -238,7 +239,7 @@ class Invoker:
                     raise
                 outcome = self._kept(call, run, await self._delivery.failure(call.name, error, run, reports))
         except BaseException:
-            self._finish(call, run, self._delivery.interrupted(call.name, reports), began)
+            self._finish(call, run, self._delivery.interrupted(call.name, run, reports), began)
             raise
         self._finish(call, run, outcome, began)
         return outcome
@@ -270,7 +271,7 @@ class Invoker:
                 verdict = PermissionVerdict("deny" if run.approve == "read" else "ask", "replay", why)
         verdict = await self._gate.settle(verdict, call.id, effects, tool, target_args, context, run)
         if verdict.decision != "allow":
-            return self._delivery.denied(name, effects, verdict)
+            return self._delivery.denied(name, run, effects, verdict)
         run.within_budget()
         if self._enter is not None:
             tool, context = await self._enter(action, tool, context, run)

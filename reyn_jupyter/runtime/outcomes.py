@@ -51,11 +51,8 @@ class Delivery:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    @property
-    def _policy(self) -> OutputPolicy:
-        return output_policy(self._services.settings().outputs)
-
-    def _with_note(self, text: str, value: object, *, stored: bool) -> str:
+    @staticmethod
+    def _with_note(text: str, value: object, policy: OutputPolicy, *, stored: bool) -> str:
         """The text with what a table says of itself (that it was cut, and the knob), within a summary's bound."""
         kind = type(value)
         if kind.__name__ != "DataFrame" or not kind.__module__.startswith("pandas"):
@@ -65,24 +62,27 @@ class Delivery:
             return text
         line = f"\n[{clip(note, NOTE_BYTES)}]"
         if stored:
-            text = clip(text, self._policy.summary_bytes - len(line.encode()))
+            text = clip(text, policy.summary_bytes - len(line.encode()))
         return text + line
 
     async def value(self, name: str, tool: Tool, value: object, run: Run, reports: Reports) -> Outcome:
         """What a handler returned: inline, or stored with a summary."""
         redactor = self._services.redactor
         if tool.guides and issubclass(type(value), dict):
-            text = written(self.bounded(cast("dict[str, Any]", value)))
+            text = written(self.bounded(cast("dict[str, Any]", value), run))
             return Outcome(text, True, text, value, size=len(text.encode()), name=name, **reports.kept)
+        policy = output_policy(run.settings.outputs)
         delivered = await deliver(
             value,
             store=self._services.blobs,
-            policy=self._policy,
+            policy=policy,
             action=name,
             run=run.id,
             mask=redactor.masked,
         )
-        text = self._with_note(redactor.text(delivered.text), value, stored=delivered.blob is not None)
+        text = self._with_note(
+            redactor.text(delivered.text), value, policy, stored=delivered.blob is not None
+        )
         return Outcome(
             text,
             True,
@@ -103,7 +103,7 @@ class Delivery:
             kind=None if plainly else type_name(error),
             hint=_hint(error),
             store=self._services.blobs,
-            policy=self._policy,
+            policy=output_policy(run.settings.outputs),
             action=name,
             run=run.id,
             mask=self._services.redactor.masked,
@@ -123,27 +123,28 @@ class Delivery:
             **reports.kept,
         )
 
-    def denied(self, name: str, effects: Sequence[Effect], verdict: PermissionVerdict) -> Outcome:
+    def denied(self, name: str, run: Run, effects: Sequence[Effect], verdict: PermissionVerdict) -> Outcome:
         what = ", ".join(str(effect) for effect in effects) or "run it"
         return self._refusal(
             name,
+            run,
             f"Denied: {name} may not {what} ({verdict.reason}).",
             "Do not retry it. Go on without it, or tell the person what you would have done.",
         )
 
-    def interrupted(self, name: str, reports: Reports) -> Outcome:
+    def interrupted(self, name: str, run: Run, reports: Reports) -> Outcome:
         done = "; ".join(f"{change.path} was already changed" for change in reports.changes)
         error = f"interrupted by the person while {name} ran" + (f"; {done}" if done else "")
-        return self._refusal(name, error, "It may not have finished.", **reports.kept)
+        return self._refusal(name, run, error, "It may not have finished.", **reports.kept)
 
-    def _refusal(self, name: str, error: str, hint: str, **kept: Any) -> Outcome:
-        payload = self.bounded({"error": error, "hint": hint})
+    def _refusal(self, name: str, run: Run, error: str, hint: str, **kept: Any) -> Outcome:
+        payload = self.bounded({"error": error, "hint": hint}, run)
         return Outcome(written(payload), False, payload, name=name, error=payload["error"], **kept)
 
-    def bounded(self, payload: Mapping[str, Any]) -> dict[str, Any]:
+    def bounded(self, payload: Mapping[str, Any], run: Run) -> dict[str, Any]:
         """What helps a model to find its way, within the bytes of an answer; redacted before it is cut."""
         redacted = self._services.redactor.value(dict(payload))
-        fitting: dict[str, Any] = bound_guide(redacted, self._policy.answer_bytes)
+        fitting: dict[str, Any] = bound_guide(redacted, run.settings.outputs.answer_bytes)
         return fitting
 
 

@@ -10,6 +10,7 @@ from typing import Any, Literal, Protocol
 import uuid_utils.compat as uuid_utils
 
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.config import Settings
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.runlog import RunLog
 from reyn_jupyter.runtime.services import Actor, VariablesPolicy
@@ -61,13 +62,14 @@ class Run:
 
     `within_budget` raises LimitReachedError once a limit of the person's is reached; it is asked before each action.
     `ask` answers this run's questions about consent, in place of the input of a cell; a call by hand that has one is
-    not consent by itself.
+    not consent by itself. `settings` are those that the run began with: they hold for all of it.
     """
 
     id: str
     actor: Actor
     log: RunLog
     snapshot: CatalogSnapshot
+    settings: Settings
     approve: Approve = "ask"
     variables: VariablesPolicy = "head"
     discovery: Discovery = field(default_factory=Discovery)

@@ -168,7 +168,7 @@ class Wrappers:
     def _unknown(
         self, call: ActionCall, error: UnknownActionError, run: Run, *, salvaged: bool = False
     ) -> PlannedCall:
-        settings = self._services.settings().router
+        settings = run.settings.router
         if settings.repair and run.actor == "model":
             repaired = unambiguous(run.snapshot, call.name)
             if repaired is not None:
@@ -177,8 +177,11 @@ class Wrappers:
         return self._invoker.answer(call, run, ImmediateAnswer(error.payload, error.problem))
 
     def _invoke(self, call: ActionCall, given: dict[str, Any], run: Run) -> PlannedCall:
-        forgive = self._services.settings().router.forgive
-        name, args, lifted = lift(given, forgive=forgive)
+        forgive = run.settings.router.forgive
+        as_told = given.keys() == {"action_name", "args"} and isinstance(given["action_name"], str)
+        name, args, lifted = (
+            (given["action_name"], given["args"], ()) if as_told else lift(given, forgive=forgive)
+        )
         flags = cast("tuple[Flag, ...]", lifted)
         if name in self._wrappers:
             payload = {"error": f"{name} is a tool, not an action.", "hint": f"Call {name} itself."}
@@ -186,7 +189,7 @@ class Wrappers:
         if not isinstance(name, str) or not name:
             payload = self._usage("invoke_action", "action_name is missing or no string")
             return self._invoker.answer(call, run, ImmediateAnswer(payload, "invalid"))
-        if given.keys() != {"action_name", "args"}:
+        if not as_told:
             beside = misplaced(given, forgive=forgive)
             other = [key for key in given if key in LIKE_ARGS]
             if other and "args" not in given and len(given) == 2:
@@ -218,8 +221,8 @@ class Wrappers:
             **list_actions(
                 run.snapshot,
                 [category] if category else None,
-                schemas=self._services.settings().router.list_schemas,
-                answer_bytes=self._answer_bytes - GATE_WORDS,
+                schemas=run.settings.router.list_schemas,
+                answer_bytes=run.settings.outputs.answer_bytes - GATE_WORDS,
             ),
         }
         self._listed(run, payload)
@@ -239,9 +242,9 @@ class Wrappers:
             prepared.get("filter"),
             prepared.get("offset", 0),
             prepared.get("limit", 20),
-            schemas=self._services.settings().router.list_schemas,
+            schemas=run.settings.router.list_schemas,
             hint=hint,
-            answer_bytes=self._answer_bytes,
+            answer_bytes=run.settings.outputs.answer_bytes,
         )
         if "error" in payload:
             return self._invoker.answer(
@@ -269,12 +272,8 @@ class Wrappers:
             action = self._find(run, call.name)
         except UnknownActionError as error:
             return self._invoker.answer(call, run, ImmediateAnswer(error.payload, error.problem))
-        described = describe_action(run.snapshot, action.name, answer_bytes=self._answer_bytes)
+        described = describe_action(run.snapshot, action.name, answer_bytes=run.settings.outputs.answer_bytes)
         return self._invoker.answer(call, run, ImmediateAnswer(described, name=action.name.text))
-
-    @property
-    def _answer_bytes(self) -> int:
-        return self._services.settings().outputs.answer_bytes
 
     @property
     def _search_hint(self) -> dict[str, str] | None:
@@ -306,7 +305,7 @@ class Wrappers:
         async def look() -> ImmediateAnswer:
             await search.ready(run.snapshot)
             found = await search.find(run.snapshot, query, limit, [part.category.name for part in parts])
-            payload = search_answer(found, self._answer_bytes)
+            payload = search_answer(found, run.settings.outputs.answer_bytes)
             if payload["items"]:
                 self._listed(run, payload)
             return ImmediateAnswer(payload)
@@ -320,13 +319,13 @@ class Wrappers:
         call, prepared = checked
 
         async def look() -> ImmediateAnswer:
-            payload = await self.look(prepared)
+            payload = await self.look(prepared, run.settings.outputs.answer_bytes)
             seen = (Source("blob", str(prepared["blob_id"])),) if isinstance(payload, str) else ()
             return ImmediateAnswer(payload, sources=seen)
 
         return self._invoker.answering(call, run, look)
 
-    async def look(self, given: dict[str, Any]) -> dict[str, Any] | str:
+    async def look(self, given: dict[str, Any], answer_bytes: int) -> dict[str, Any] | str:
         """What `inspect` answers: the text, secrets covered before anything is cut, or an error as a dict."""
         store = self._services.blobs
         if store is None:
@@ -337,7 +336,7 @@ class Wrappers:
         try:
             redactor = self._services.redactor
             text = await inspect(
-                store, given["blob_id"], given.get("selector"), cap=self._answer_bytes, mask=redactor.masked
+                store, given["blob_id"], given.get("selector"), cap=answer_bytes, mask=redactor.masked
             )
             return redactor.text(text)
         except (SelectorError, InvalidBlobIdError) as error:
@@ -352,7 +351,7 @@ class Wrappers:
     ) -> tuple[ActionCall, dict[str, Any]] | PlannedCall:
         """A wrapper's own arguments, forgiven and validated like an action's; what was forgiven is recorded."""
         schema = _schemas()[call.wrapper]
-        forgive = self._services.settings().router.forgive
+        forgive = run.settings.router.forgive
         category = given.get("category")
         flags = call.flags
         if forgive and isinstance(category, str) and not category.lstrip().startswith("["):

@@ -140,7 +140,9 @@ class AsyncSession:
         async def work() -> Inspection:
             parts = self._parts
             given = {"blob_id": str(blob_id), **({} if selector is None else {"selector": selector})}
-            payload = await Wrappers(parts.services, parts.invoker).look(given)
+            payload = await Wrappers(parts.services, parts.invoker).look(
+                given, parts.settings.outputs.answer_bytes
+            )
             blob = await self._blob(str(blob_id)) if isinstance(payload, str) else None
             return Inspection(payload, blob, selector)
 

@@ -41,7 +41,8 @@ async def by_hand(parts: Parts, what: str, ask: Callable[[Question], Awaitable[A
     snapshot = await parts.catalog.refresh()
     parts.search.begin(snapshot)
     run_id = new_run_id()
-    run = Run(run_id, "person", parts.runs.open(run_id, publisher()), snapshot, ask=ask)
+    log = parts.runs.open(run_id, publisher())
+    run = Run(run_id, "person", log, snapshot, parts.settings, ask=ask)
     run.log.append(
         RunStarted(
             run=run.id,
@@ -119,6 +120,7 @@ async def turn(
         "model",
         parts.runs.open(run_id, publisher()),
         snapshot,
+        settings,
         options.approve,
         discovery=Discovery(),
         recorded=recorded,
