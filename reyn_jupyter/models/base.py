@@ -140,9 +140,36 @@ class ToolSet:
         return tuple(spec["function"]["name"] for spec in self.specs)
 
 
+class Prefix:
+    """The messages that the requests of a conversation begin with, hashed once, however long the history is.
+
+    Args:
+        messages: the system message and the history.
+        before: the prefix of an earlier turn, whose hash goes on where its messages are the first of these.
+    """
+
+    def __init__(self, messages: tuple[Message, ...], before: Prefix | None = None) -> None:
+        self.messages = messages
+        self._state: Any = (before or _NO_PREFIX).hash(messages) if messages else hashlib.sha256()
+
+    def hash(self, messages: tuple[Message, ...]) -> Any:
+        """Return the SHA-256 over the digests of messages; those of the prefix cost nothing again."""
+        count = len(self.messages)
+        known = messages[:count] == self.messages
+        state = self._state.copy() if known else hashlib.sha256()
+        state.update(b"".join([message.digest for message in messages[count if known else 0 :]]))
+        return state
+
+
+_NO_PREFIX = Prefix(())
+
+
 @dataclass(frozen=True)
 class Request:
-    """One call of a model. `tool_choice` is "auto", "none", "required" or the name of one tool."""
+    """One call of a model. `tool_choice` is "auto", "none", "required" or the name of one tool.
+
+    `prefix` is kept by whoever sends many requests of one conversation; only the time that `key` takes depends on it.
+    """
 
     model: str
     messages: tuple[Message, ...]
@@ -151,15 +178,14 @@ class Request:
     parameters: Mapping[str, Any] = field(default_factory=dict)
     timeout: float = 60.0
     repeat: int = 0
+    prefix: Prefix | None = field(default=None, compare=False, repr=False)
 
     @cached_property
     def components(self) -> dict[str, str]:
         """A short hash of each part that makes up the key, so that a miss can say which one moved."""
         return {
             "model": _short_hash(self.model.encode()),
-            "messages": hashlib.sha256(b"".join([message.digest for message in self.messages])).hexdigest()[
-                :16
-            ],
+            "messages": (self.prefix or _NO_PREFIX).hash(self.messages).hexdigest()[:16],
             "tools": _short_hash(self.tools.digest),
             "tool_choice": _short_hash(self.tool_choice.encode()),
             "parameters": _short_hash(canonical(dict(self.parameters)) if self.parameters else b"{}"),
@@ -170,18 +196,18 @@ class Request:
     def key(self) -> str:
         return hashlib.sha256("".join(self.components.values()).encode()).hexdigest()
 
-    def facts(self, counted: int, logged: int, *, system: bool) -> RequestFacts:
+    def facts(self, turn: int, logged: int, *, system: bool) -> RequestFacts:
         """Return what a run log says of the request.
 
         Args:
-            counted: how many messages after the system message are left out of `tokens`.
+            turn: the index of the first message of the turn; the history before it is left out of `tokens`.
             logged: the index of the first message that the log does not have yet.
-            system: whether the log needs the system message too.
+            system: whether the log needs the system message, the first one, too.
         """
-        head, *rest = self.messages
-        tokens = sum([message.tokens for message in rest[counted:]], head.tokens + self.tools.tokens)
+        first = self.messages[0]
+        tokens = sum([message.tokens for message in self.messages[turn:]], first.tokens + self.tools.tokens)
         wire = [message.wire for message in self.messages[logged:]]
-        return RequestFacts(self.key, self.components, tuple([head.wire, *wire] if system else wire), tokens)
+        return RequestFacts(self.key, self.components, tuple([first.wire, *wire] if system else wire), tokens)
 
     @property
     def wire(self) -> dict[str, Any]:

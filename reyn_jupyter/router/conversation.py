@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal
 
-from reyn_jupyter.models.base import Message, ToolSet
+from reyn_jupyter.models.base import Message, Prefix, ToolSet
 from reyn_jupyter.outputs.encoding import clip
 
 STUB_AFTER = 200  # bytes: shorter results stay as they are
@@ -101,6 +101,23 @@ class _Facts:
         )
 
 
+@dataclass(frozen=True)
+class TurnPlace:
+    """Where a turn stands in its conversation, and what that means for the others.
+
+    Attributes:
+        at: the 0-based place of the turn that it replaces; None at the end.
+        later: how many turns stand on the replaced one.
+        left_out: how many earlier results were left out of the history.
+        resent: what of the person's earlier turns this host gets for the first time.
+    """
+
+    at: int | None
+    later: int
+    left_out: int
+    resent: tuple[Disclosure, ...]
+
+
 @dataclass
 class Conversation:
     """Turns, and what was decided once for all of them: what an automatic surface came to, and
@@ -122,6 +139,7 @@ class Conversation:
     reserved: set[str] = field(default_factory=set, repr=False)
     described: set[str] = field(default_factory=set, repr=False)  # blobs that hold a variable's description
     _known: tuple[tuple[Turn, ...], _Facts] | None = field(default=None, repr=False)
+    _prefix: Prefix | None = field(default=None, repr=False)
 
     @property
     def _facts(self) -> _Facts:
@@ -154,6 +172,22 @@ class Conversation:
 
     def messages(self) -> list[Message]:
         return [message for turn in self.turns for message in turn.messages]
+
+    def prefix(self, system: Message) -> Prefix:
+        """Return what every request of the next turn begins with: the system message and the history."""
+        self._prefix = Prefix((system, *self.messages()), self._prefix)
+        return self._prefix
+
+    def begin(self, cell: str | None, variables: str, host: str | None) -> TurnPlace:
+        """Prepare the history for a turn: replace the cell's earlier turn, leave out what the model may not see.
+
+        Args:
+            cell: the id of the cell that asks.
+            variables: how much of variables the model may see, a key of `LOOSENESS`.
+            host: where its requests go.
+        """
+        at, later = self.replace_cell(cell)
+        return TurnPlace(at, later, self.restrict(variables), tuple(self.resent(host)))
 
     def add(self, turn: Turn, at: int | None = None) -> None:
         """Put a finished turn in its place, the end when `at` is None; a cell has one turn, its latest."""

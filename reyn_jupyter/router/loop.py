@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reyn_jupyter.models.base import Message, Model, ModelError
+from reyn_jupyter.models.base import Message, Model, ModelError, Prefix
 from reyn_jupyter.outputs.encoding import clean
 from reyn_jupyter.router.conversation import Conversation, Turn
 from reyn_jupyter.router.model_call import Asking, TurnState
@@ -95,12 +95,11 @@ class RouterLoop:
             at: the place in the conversation (0-based); the end when None.
             notes: what the card should say besides.
         """
-        history = self._conversation.messages()
         run.within_budget = budget.check
         message = Message("user", self._services.redactor.text(clean(text)))
-        state = TurnState([message], base=1 + len(history), notes=list(notes))
+        state = TurnState([message], notes=list(notes))
         try:
-            await self._steps(state, history, run, budget)
+            await self._steps(state, run, budget)
         except asyncio.CancelledError:
             self._interrupted(state, run)
         except LimitReachedError as error:
@@ -128,13 +127,17 @@ class RouterLoop:
         if self._behaviour.surface == "auto":
             conversation.surface = surface
         run.discovery.gate = self._behaviour.discovery == "gate" and surface == "universal"
-        return replace(self._behaviour, surface=surface)
+        return (
+            self._behaviour
+            if self._behaviour.surface == surface
+            else replace(self._behaviour, surface=surface)
+        )
 
-    async def _steps(self, state: TurnState, history: list[Message], run: Run, budget: TurnBudget) -> None:
+    async def _steps(self, state: TurnState, run: Run, budget: TurnBudget) -> None:
         limits = run.settings.router.limits
         self._decide_search()
         made = self._asking.offer(run)
-        system = self._asking.system(run, made.surface)
+        prefix = self._conversation.prefix(self._asking.system(run, made.surface))
         nudged, most = False, limits.max_steps
         while state.step < most:
             budget.check()
@@ -144,9 +147,10 @@ class RouterLoop:
             if refused:
                 state.notes.append(NOT_FORCED)
             choice, not_forced = ("auto", forced) if refused else (forced or "auto", None)
-            messages = [system, *history, *state.messages]
             try:
-                reply = await self._asking.ask(state, messages, made, choice, run, budget, not_forced)
+                reply = await self._asking.ask(
+                    state, prefix, made, choice, run, budget, not_forced=not_forced
+                )
             except ModelError as error:
                 if choice == "auto" or error.kind != "tool_choice":
                     raise
@@ -171,7 +175,7 @@ class RouterLoop:
             else:
                 nudged = True
                 state.messages.append(Message("user", EMPTY_NUDGE))
-        await self._close(state, history, system, made, run, budget, limits.max_steps)
+        await self._close(state, prefix, made, run, budget, limits.max_steps)
 
     def _decide_search(self) -> None:
         """Decide, once for the whole conversation, whether actions can be searched."""
@@ -188,8 +192,7 @@ class RouterLoop:
     async def _close(
         self,
         state: TurnState,
-        history: list[Message],
-        system: Message,
+        prefix: Prefix,
         made: Offer,
         run: Run,
         budget: TurnBudget,
@@ -199,8 +202,7 @@ class RouterLoop:
         budget.check()
         state.step += 1
         nudge = Message("user", CLOSING_NUDGE.format(limit=limit))
-        messages = [system, *history, *state.messages, nudge]
-        reply = await self._asking.ask(state, messages, made, "none", run, budget)
+        reply = await self._asking.ask(state, prefix, made, "none", run, budget, nudge=nudge)
         why = "not run: this was the closing call, which has no tools"
         self._calls.refuse_all(reply.raw.tool_calls, run, state.step, why)
         state.status = "limit"

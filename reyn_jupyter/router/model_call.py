@@ -7,13 +7,13 @@ byte, as long as nothing that it is made of moved.
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
-from reyn_jupyter.models.base import Message, Model, ModelError, Request, Response, ToolCall, ToolSet
+from reyn_jupyter.models.base import Message, Model, ModelError, Prefix, Request, Response, ToolCall, ToolSet
 from reyn_jupyter.models.retry import Retry, RetryingModel
 from reyn_jupyter.router import prompt as prompts
 from reyn_jupyter.router.conversation import Conversation
@@ -47,11 +47,10 @@ class Reply:
 class TurnState:
     """What a turn has gathered: its messages, how far its requests were logged, how it ends.
 
-    `base` is the index of its first message in a request, `pending` its tool calls without a result, `answer` redacted.
+    `pending` are its tool calls without a result; `answer` is redacted.
     """
 
     messages: list[Message]
-    base: int = 1
     step: int = 0
     pending: list[ToolCall] = field(default_factory=list)
     logged: int = 0
@@ -161,17 +160,21 @@ class Asking:
     async def ask(
         self,
         state: TurnState,
-        messages: Sequence[Message],
+        prefix: Prefix,
         made: Offer,
         choice: str,
         run: Run,
         budget: TurnBudget,
+        *,
+        nudge: Message | None = None,
         not_forced: str | None = None,
     ) -> Reply:
         """One call of the model, with retries, recorded before it goes out and when it came back.
 
         Args:
+            prefix: the system message and the history, which the turn's messages follow.
             choice: the request's `tool_choice`.
+            nudge: a last message, for this request alone.
             not_forced: the tool that the provider could not be told to force.
 
         Raises:
@@ -179,14 +182,15 @@ class Asking:
         """
         request = Request(
             self._model.label,
-            tuple(messages),
+            (*prefix.messages, *state.messages, *((nudge,) if nudge is not None else ())),
             made.tools,
             choice,
             self._parameters,
             self._limits.model_timeout,
             self._repeat,
+            prefix,
         )
-        self._log_request(state, request, made, run, not_forced)
+        self._log_request(state, request, len(prefix.messages), made, run, not_forced)
         publish, step = run.log.listener, state.step
         on_text = (lambda piece: publish(Delta(step, piece))) if publish is not None else None
         began = time.perf_counter()
@@ -221,11 +225,11 @@ class Asking:
         return replace(response, text=text, tool_calls=tuple(ToolCall(c.id, n, a) for c, n, a in pairs))
 
     def _log_request(
-        self, state: TurnState, request: Request, made: Offer, run: Run, not_forced: str | None
+        self, state: TurnState, request: Request, turn: int, made: Offer, run: Run, not_forced: str | None
     ) -> None:
         conversation, system = self._conversation, request.messages[0].content
-        facts = request.facts(state.base - 1, state.base + state.logged, system=conversation.system != system)
-        state.logged = len(request.messages) - state.base
+        facts = request.facts(turn, turn + state.logged, system=conversation.system != system)
+        state.logged = len(request.messages) - turn
         conversation.system = system
         specs = None
         if conversation.tools is None or conversation.tools.digest != request.tools.digest:

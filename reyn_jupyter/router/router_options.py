@@ -7,7 +7,6 @@ Weak models obey mechanical mandates and skip discovery; strong ones need neithe
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from functools import cached_property
 from typing import Any, Literal
 
 from reyn_jupyter.config import Settings
@@ -74,7 +73,10 @@ class Behaviour:
             listed.append(f"discovery: {self.discovery}")
         return tuple(listed)
 
-    @cached_property
+    @property
     def record(self) -> dict[str, Any]:
         """The keys as plain data, for a run's record."""
-        return {field.name: getattr(self, field.name) for field in fields(self)}
+        return {name: getattr(self, name) for name in _KEYS}
+
+
+_KEYS = tuple(field.name for field in fields(Behaviour))

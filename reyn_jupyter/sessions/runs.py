@@ -6,13 +6,13 @@ Invariant: every run that began has a `RunStarted` and, unless the process was k
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from reyn_jupyter.models.base import Model, ModelError
 from reyn_jupyter.models.providers import is_local
 from reyn_jupyter.models.registry import resolve_model
-from reyn_jupyter.router.conversation import Conversation, Disclosure
+from reyn_jupyter.router.conversation import Conversation, Disclosure, TurnPlace
 from reyn_jupyter.router.loop import RouterLoop
 from reyn_jupyter.router.router_options import Behaviour
 from reyn_jupyter.router.turn_budget import TurnBudget
@@ -137,9 +137,7 @@ async def turn(
     async def refresh(of: Run) -> None:
         of.snapshot = await parts.catalog.refresh()
 
-    place, later = conversation.replace_cell(options.cell)
-    left_out = conversation.restrict(run.variables)
-    earlier = conversation.resent(model.host)
+    place = conversation.begin(options.cell, run.variables, model.host)
     behaviour = Behaviour.of(settings, model.tier)
     loop = RouterLoop(
         parts.services,
@@ -154,18 +152,18 @@ async def turn(
         unforced=parts.unforced,
     )
     in_force = loop.prepare(run)
-    run.log.append(
-        _started(parts, prompt, options, run, model, in_force, conversation, replay_of, place, earlier)
+    run.log.append(_started(parts, prompt, options, run, model, in_force, conversation, replay_of, place))
+    stood = "1 later turn stands" if place.later == 1 else f"{place.later} later turns stand"
+    notes = (
+        [f"{stood} on the answer that this cell replaced; %reyn history shows them"] if place.later else []
     )
-    stood = "1 later turn stands" if later == 1 else f"{later} later turns stand"
-    notes = [f"{stood} on the answer that this cell replaced; %reyn history shows them"] if later else []
-    if left_out:
+    if place.left_out:
         notes.append(
-            f"{left_out} earlier results with a variable's content were left out (variables: {run.variables})"
+            f"{place.left_out} earlier results with a variable's content were left out (variables: {run.variables})"
         )
     budget = TurnBudget(settings, parts.spent, options.budget)
     try:
-        await loop.turn(prompt, run, budget, cell=options.cell, at=place, notes=notes)
+        await loop.turn(prompt, run, budget, cell=options.cell, at=place.at, notes=notes)
     finally:  # a turn that failed stands in the history too
         trace = _closed(parts, run)
         conversation.remember(run.id, _shown(trace, conversation), model.host, run.variables)
@@ -212,9 +210,9 @@ def _started(
     behaviour: Behaviour | None,
     conversation: Conversation,
     replay_of: str | None,
-    place: int | None = None,
-    earlier: Sequence[Disclosure] = (),
+    place: TurnPlace | None = None,
 ) -> RunStarted:
+    at = place.at if place is not None else None
     return RunStarted(
         run=run.id,
         at=run.started,
@@ -225,7 +223,7 @@ def _started(
         tier=model.tier if model else None,
         host=model.host if model else None,
         real=model.real if model else False,
-        turn=(len(conversation.turns) if place is None else place) + 1,
+        turn=(len(conversation.turns) if at is None else at) + 1,
         history_tokens=conversation.tokens,
         mandates=behaviour.mandates if behaviour else (),
         settings=behaviour.record if behaviour else {},
@@ -236,7 +234,7 @@ def _started(
             *options.sent,
             *(
                 {"kind": item.kind, "name": f"{item.name}, from an earlier turn", "bytes": item.size}
-                for item in earlier
+                for item in (place.resent if place is not None else ())
             ),
         ),
         versions=versions(),
