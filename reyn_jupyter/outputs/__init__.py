@@ -1,1 +1,5 @@
+"""Results: content, blobs, summaries and inspection. Importing the package teaches `convert` to convert tables."""
+
 from __future__ import annotations
+
+from reyn_jupyter.outputs import frames as frames

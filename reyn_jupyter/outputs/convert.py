@@ -14,7 +14,8 @@ import json
 import re
 import sys
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from math import isfinite
@@ -36,6 +37,23 @@ _TEXTUAL = (
 )  # fmt: skip
 _JSON_START = re.compile(r"[ \t\r\n]*[\[{]")
 _name_of_type = type.__dict__["__name__"].__get__
+
+
+@dataclass(frozen=True)
+class TableForms:
+    """How a table (DataFrame, Series, Index, ndarray) is counted and converted; `frames` registers its own."""
+
+    count_cells: Callable[[Any], int]
+    to_structured: Callable[[Any], Structured]
+    to_records: Callable[[Any], JsonValue]
+
+
+_table_forms: list[TableForms] = []  # one, as soon as the package `outputs` is imported
+
+
+def register_tables(forms: TableForms) -> None:
+    """Convert tables by `forms` from now on."""
+    _table_forms[:] = [forms]
 
 
 class ValueTooLargeError(Exception):
@@ -111,11 +129,10 @@ def _content(value: object, budget: int | None) -> Content:
     if issubclass(kind, str):
         return _from_text(str.__str__(value), budget)
     if _is_table(kind) and _has_rows(value):
-        from reyn_jupyter.outputs import frames
-
-        if budget is not None and frames.cells(value) > budget:
+        [tables] = _table_forms
+        if budget is not None and tables.count_cells(value) > budget:
             raise ValueTooLargeError
-        return frames.to_structured(value)
+        return tables.to_structured(value)
     converted = _Walk(budget).convert(value, 0)
     if isinstance(converted, str):
         return Text(converted)
@@ -269,12 +286,11 @@ class _Walk:
         if kind is datetime or _belongs(kind, "pandas", "Timestamp"):
             return None if value != value else value.isoformat()
         if _is_table(kind):
-            from reyn_jupyter.outputs import frames
-
             if not _has_rows(value):
                 return self.convert(value.item(), depth + 1)
-            self.nodes -= frames.cells(value)
-            return frames.plain_records(value) if self.nodes >= 0 else self._spent(f"array({len(value)})")
+            [tables] = _table_forms
+            self.nodes -= tables.count_cells(value)
+            return tables.to_records(value) if self.nodes >= 0 else self._spent(f"array({len(value)})")
         if _belongs(kind, "numpy", "generic") or (kind.__module__ or "").startswith("pandas."):
             return self._scalar(value, kind, depth)
         if any("__dataclass_fields__" in base.__dict__ for base in kind.__mro__):
@@ -315,9 +331,8 @@ class _Walk:
         if kind.__name__ in ("Timedelta", "Period", "Interval"):
             return str(value)
         if hasattr(kind, "__array__") and hasattr(kind, "dtype"):
-            from reyn_jupyter.outputs import frames
-
-            return frames.plain_records(value)
+            [tables] = _table_forms
+            return tables.to_records(value)
         return type_name(value)
 
 

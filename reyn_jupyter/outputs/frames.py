@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from reyn_jupyter.outputs.column_codec import describe, encode_cells, note_specials
 from reyn_jupyter.outputs.content import JsonValue, Structured
-from reyn_jupyter.outputs.convert import Namer, to_json, type_name
+from reyn_jupyter.outputs.convert import Namer, TableForms, register_tables, to_json, type_name
 from reyn_jupyter.outputs.encoding import compact
 
 if TYPE_CHECKING:
@@ -21,31 +21,23 @@ if TYPE_CHECKING:
 
 BLOCK_ROWS = 2000
 EAGER_CELLS = 200_000  # frames up to this many cells become a plain list of records at once
-UNIFORM = (
-    "date",
-    "datetime",
-    "time",
-    "Decimal",
-    "UUID",
-    "Timestamp",
-)  # object columns of one of these come back
 
 
-def cells(value: Any) -> int:
-    """How many cells a frame, series or array holds."""
+def count_cells(value: Any) -> int:
+    """Return how many cells a frame, series or array holds."""
     return int(value.size)
 
 
 def to_structured(value: Any) -> Structured:
-    """A DataFrame, Series, Index or ndarray (one dimension or more) as records with `frame` info."""
+    """Return a DataFrame, Series, Index or ndarray (one dimension or more) as records with `frame` info."""
     records = FrameRecords(*_as_frame(value))
     if len(records) * max(1, len(records.info["columns"])) <= EAGER_CELLS:
         return Structured(list(records), frame=records.info)
     return Structured(records, frame=records.info)
 
 
-def plain_records(value: Any) -> JsonValue:
-    """A table that lies inside another value: a frame's records, an array's nested lists."""
+def to_records(value: Any) -> JsonValue:
+    """Return a table that lies inside another value: a frame's records, an array's nested lists."""
     if hasattr(value, "tolist") and not hasattr(value, "index"):
         return to_json(value.tolist())
     return list(FrameRecords(*_as_frame(value)))
@@ -204,3 +196,6 @@ def encode_label(label: Any) -> JsonValue:
         return to_json(label)
     converted = to_json(label)
     return converted if isinstance(converted, str | int | float | bool | None) else type_name(label)
+
+
+register_tables(TableForms(count_cells, to_structured, to_records))

@@ -22,7 +22,8 @@ from itertools import islice
 from typing import Any
 
 from reyn_jupyter.outputs.blobs.manifest import BlobInfo, headline
-from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore, borrowed
+from reyn_jupyter.outputs.blobs.memory_store import as_local_store
+from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore
 from reyn_jupyter.outputs.blobs.reader import BlobView
 from reyn_jupyter.outputs.content import BlobStore, BlobStoreError
 from reyn_jupyter.outputs.encoding import clip, one_line
@@ -76,7 +77,7 @@ async def inspect(
         SelectorError: the selector is wrong, or wrong for this kind of blob; `hint` says which is right.
         BlobNotFoundError, BlobStoreError: the store does not have it or cannot read it.
     """
-    local, wanted = await borrowed(store, blob_id)
+    local, wanted = await as_local_store(store, blob_id)
     info = local.describe(wanted)
     parsed = _parsed(selector, info)
     if info.size <= DIRECT_BYTES and not isinstance(parsed, GrepSelector):

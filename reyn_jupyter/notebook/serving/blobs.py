@@ -23,7 +23,8 @@ from reyn_jupyter.notebook.serving.operation import (
 )
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError
 from reyn_jupyter.outputs.blobs.manifest import BlobInfo
-from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore, borrowed, is_local
+from reyn_jupyter.outputs.blobs.memory_store import as_local_store
+from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore, is_local
 from reyn_jupyter.outputs.blobs.read_progress import StoppedError, Watch, WatchedSource
 from reyn_jupyter.outputs.blobs.reader import BlobView
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStoreError
@@ -134,7 +135,7 @@ async def _store(asked: OperationContext, blob_id: str) -> tuple[LocalBlobStore,
     if blob_id in copies:
         return copies[blob_id], blob_id
     try:
-        local, wanted = await borrowed(store, blob_id)
+        local, wanted = await as_local_store(store, blob_id)
     except InvalidBlobIdError as error:
         raise OperationError(asked.look.line(str(error), 200), "%reyn blobs lists what is there.") from None
     except BlobNotFoundError as error:

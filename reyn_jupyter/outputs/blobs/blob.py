@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.outputs.blobs.ids import canonical_id
 from reyn_jupyter.outputs.blobs.manifest import BlobInfo
-from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore, borrowed, is_local, parsed
+from reyn_jupyter.outputs.blobs.memory_store import as_local_store
+from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore, is_local, parse_json
 from reyn_jupyter.outputs.blobs.reader import BlobView
 from reyn_jupyter.outputs.content import BlobStore, BlobStoreError
 from reyn_jupyter.outputs.encoding import clip
@@ -129,7 +130,7 @@ class Blob:
         """The whole content, parsed. Raises BlobKindError for a text, BlobStoreError when it is damaged."""
         if not self.info.is_json:
             raise BlobKindError(f"blob {self.id} is {self.kind}, no JSON; use .text")
-        return parsed(self.data, self.info)
+        return parse_json(self.data, self.info)
 
     @property
     def df(self) -> pd.DataFrame:
@@ -218,5 +219,5 @@ def open_blob(store: BlobStore, blob_id: str) -> Blob:
 
 async def fetch_blob(store: BlobStore, blob_id: str) -> Blob:
     """`open_blob` for any store; one that cannot be read in parts gives the whole content once."""
-    local, wanted = await borrowed(store, blob_id)
+    local, wanted = await as_local_store(store, blob_id)
     return Blob(local.describe(wanted), local)

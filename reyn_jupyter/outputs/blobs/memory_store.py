@@ -1,4 +1,7 @@
-"""A blob store in memory: for tests, and for kernels without a disk. It has the same face as the one on disk."""
+"""A blob store in memory: for kernels without a disk, and for a copy of what a remote store holds.
+
+It has the same methods as the one on disk.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,22 @@ from pathlib import Path
 from reyn_jupyter.outputs.blobs.byte_source import MemorySource
 from reyn_jupyter.outputs.blobs.ids import canonical_id, new_blob_id
 from reyn_jupyter.outputs.blobs.manifest import BlobInfo, BlobStats, Collected, collectable
-from reyn_jupyter.outputs.blobs.random_access import build_index, content_of, read_handed_over
+from reyn_jupyter.outputs.blobs.random_access import (
+    LocalBlobStore,
+    build_index,
+    content_of,
+    is_local,
+    read_handed_over,
+)
 from reyn_jupyter.outputs.blobs.writer import Index, entries_of, kind_of, pieces, survey
-from reyn_jupyter.outputs.content import BlobId, BlobNotFoundError, BlobStoreError, Content, FileContent
+from reyn_jupyter.outputs.content import (
+    BlobId,
+    BlobNotFoundError,
+    BlobStore,
+    BlobStoreError,
+    Content,
+    FileContent,
+)
 
 
 @dataclass
@@ -152,3 +168,17 @@ class MemoryBlobStore:
         with self._lock:
             self._blobs[info.id] = _Kept(info, data, index)
         return info
+
+
+async def as_local_store(store: BlobStore, blob_id: str) -> tuple[LocalBlobStore, str]:
+    """Return the store and the blob's canonical id; in place of a remote store, one in memory with a copy of the blob.
+
+    Raises:
+        InvalidBlobIdError, BlobNotFoundError, BlobStoreError.
+    """
+    wanted = canonical_id(blob_id)
+    if is_local(store):
+        return store, wanted
+    copy = MemoryBlobStore()
+    copy.put(await store.load(wanted), blob_id=wanted)
+    return copy, wanted

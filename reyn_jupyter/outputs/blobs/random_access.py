@@ -1,7 +1,7 @@
 """Stores that can be read in parts, by ordinary calls: what the person's views and `inspect` use.
 
-`BlobStore` asks little, so that anyone can write one. A store that also has this face shows blobs without loading
-them. One that has not is still readable: its blob is loaded whole and looked at in memory (`borrowed`).
+`BlobStore` asks little, so that anyone can write one. A store that is a `LocalBlobStore` too shows blobs without
+loading them. Any other is still readable: `memory_store.as_local_store` loads its blob whole and reads the copy.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
 from reyn_jupyter.outputs.blobs.byte_source import ByteSource
-from reyn_jupyter.outputs.blobs.ids import canonical_id
 from reyn_jupyter.outputs.blobs.manifest import BlobInfo, BlobStats, Collected
 from reyn_jupyter.outputs.blobs.writer import Index
 from reyn_jupyter.outputs.content import BlobStore, BlobStoreError, Content, FileContent, Structured, Text
@@ -88,11 +87,12 @@ def content_of(raw: bytes, info: BlobInfo) -> Content:
         return Text(raw.decode(errors="replace"))
     if info.kind == "bytes":
         return Structured({"bytes": len(raw), "base64": base64.b64encode(raw).decode()})
-    value = parsed(raw, info)
+    value = parse_json(raw, info)
     return Structured(value, source=raw.decode(errors="replace") if info.source else None, frame=info.frame)
 
 
-def parsed(raw: bytes, info: BlobInfo) -> Any:
+def parse_json(raw: bytes, info: BlobInfo) -> Any:
+    """Return the JSON value of a blob's bytes. Raises BlobStoreError when it is damaged."""
     try:
         return json.loads(raw)
     except (ValueError, RecursionError) as problem:
@@ -114,19 +114,3 @@ def read_handed_over(content: FileContent) -> Text | Structured:
         except (ValueError, RecursionError):
             pass
     return Text(text)
-
-
-async def borrowed(store: BlobStore, blob_id: str) -> tuple[LocalBlobStore, str]:
-    """The store itself when it is local, else one in memory that holds a copy of this blob under the same id.
-
-    Raises:
-        InvalidBlobIdError, BlobNotFoundError, BlobStoreError.
-    """
-    wanted = canonical_id(blob_id)
-    if is_local(store):
-        return store, wanted
-    from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
-
-    copy = MemoryBlobStore()
-    copy.put(await store.load(wanted), blob_id=wanted)
-    return copy, wanted
