@@ -106,6 +106,9 @@ class Served:
         self.silent = threading.Event()  # set: the kernel does not answer any more
         self.mute: set[str] = set()  # operations that it does not answer
         self.slow = 0.0  # seconds that it takes to hear a message
+        self.held: dict[
+            str, list[dict[str, Any]]
+        ] = {}  # operations that wait for `release`, and what was asked
         self.hub = Hub(lambda: session)
         self.connection = Connection(self.hub, self._put, None)
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -116,6 +119,15 @@ class Served:
     def _put(self, message: dict[str, Any]) -> None:
         if not self.silent.is_set():
             self.outgoing.put(message)
+
+    def hold(self, op: str) -> None:
+        """Answer an operation no more, until `release`."""
+        self.held[op] = []
+
+    def release(self, op: str) -> None:
+        """Answer what was asked since `hold`."""
+        for message in self.held.pop(op):
+            self.connection.receive(message)
 
     def close(self) -> None:
         self.connection.close()
@@ -147,7 +159,9 @@ class Served:
                 message = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
                 served.requests.append(message)
                 time.sleep(served.slow)
-                if not served.silent.is_set() and message.get("op") not in served.mute:
+                if message.get("op") in served.held:
+                    served.held[message["op"]].append(message)
+                elif not served.silent.is_set() and message.get("op") not in served.mute:
                     served.connection.receive(message)
                 self._send("text/plain", b"ok")
 

@@ -244,6 +244,106 @@ def test_new_actions_appear_and_what_was_typed_stays(browser: Browser, tmp_path:
         expect(page.get_by_role("row", selected=True)).to_contain_text("payment__send")
 
 
+@pytest.mark.parametrize(
+    ("button", "op"), [("Invoke", "catalog.invoke"), ("Copy as %reyn", "catalog.command")]
+)
+def test_what_is_typed_while_an_answer_arrives_goes_on_where_it_is_typed(
+    browser: Browser, session: Session, button: str, op: str
+) -> None:
+    with exploring(browser, session) as shown:
+        page = shown.page
+        opened(page, "payment__send")
+        options, note = (page.get_by_role("textbox", name=name) for name in ("options", "note"))
+        options.fill("{broken")
+        for field in (note, page.get_by_role("searchbox")):
+            shown.server.hold(op)
+            page.get_by_role("button", name=button).click()
+            expect(options).to_have_attribute("aria-invalid", "false")
+            field.fill("")
+            page.keyboard.type("pay ")
+            shown.requests()
+            shown.server.release(op)
+            expect(options).to_have_attribute("aria-invalid", "true")
+            page.keyboard.type("two")
+            expect(field).to_have_value("pay two")
+        expect(options).to_have_value("{broken")
+
+
+def test_a_fault_in_the_field_that_is_typed_on_takes_nobody_elsewhere(
+    browser: Browser, session: Session
+) -> None:
+    with exploring(browser, session) as shown:
+        page = shown.page
+        opened(page, "payment__send")
+        amount, note = page.get_by_role("spinbutton", name="amount"), page.get_by_role("textbox", name="note")
+        shown.server.hold("catalog.invoke")
+        note.press("Enter")
+        page.keyboard.type("for ")
+        shown.requests()
+        shown.server.release("catalog.invoke")
+        expect(amount).to_have_attribute("aria-invalid", "true")
+        page.keyboard.type("two")
+        expect(note).to_have_value("for two")
+        note.press("Enter")
+        expect(amount).to_be_focused()
+
+
+def test_a_call_is_stopped_by_its_button_and_not_by_enter_in_a_field(
+    browser: Browser, session: Session
+) -> None:
+    with exploring(browser, session) as shown:
+        page = shown.page
+        opened(page, "payment__send")
+        amount, result = page.get_by_role("spinbutton", name="amount"), page.locator(".r-result")
+        for key in ("Enter", "Control+Enter"):
+            shown.server.hold("catalog.invoke")
+            amount.fill("5")
+            amount.press("Enter")
+            expect(page.get_by_role("button", name="Stop")).to_be_visible()
+            amount.fill("6")
+            amount.press(key)
+            shown.requests()
+            shown.server.release("catalog.invoke")
+            expect(result.get_by_text("✓ ok")).to_be_visible()
+            expect(amount).to_have_value("6")
+        assert [
+            call.resolved.inner for run in session.runs.rows for call in session.trace(run["run"]).calls
+        ] == [{"amount": 5}] * 2
+        shown.server.hold("catalog.invoke")
+        page.get_by_role("button", name="Invoke").click()
+        page.get_by_role("button", name="Stop").click()
+        expect(result).to_contain_text("Stopped.")
+        expect(page.get_by_role("button", name="Invoke")).to_be_visible()
+
+
+def test_a_new_catalog_leaves_keys_clicks_and_the_place_where_they_were(
+    browser: Browser, tmp_path: Path
+) -> None:
+    entries = tasks(400)
+    session = Session(tmp_path, categories=payments(entries), namespace={})
+    with exploring(browser, session) as shown:
+        page = shown.page
+        table = page.locator(".r-scroll.r-pick")
+        table.evaluate("(each) => (each.scrollTop = 6000)")
+        row = page.get_by_role("row").filter(has_text="skill__task_00200")
+        box = row.bounding_box()
+        assert box is not None
+        page.get_by_role("button", name="payment 2").focus()
+        page.mouse.move(box["x"] + 40, box["y"] + 10)
+        page.mouse.down()
+        page.get_by_role("button", name="payment 2").focus()
+        entries.append(Entry("zebra", "Feed it.", {}))
+        shown.server.connection.send(Happened(event=CatalogChanged(revision="another")))
+        expect(page.get_by_text("403 actions", exact=True)).to_be_visible()
+        assert table.evaluate("(each) => each.scrollTop") == 6000
+        page.mouse.up()
+        expect(page.get_by_role("region", name="skill__task_00200")).to_be_visible()
+        expect(page.get_by_role("button", name="payment 2")).to_be_focused()
+        page.keyboard.press("/")
+        page.keyboard.type("money")
+        expect(page.get_by_role("searchbox")).to_have_value("money")
+
+
 def test_ten_thousand_actions_are_there_and_few_rows_are_drawn(browser: Browser, tmp_path: Path) -> None:
     session = Session(tmp_path, categories=payments(tasks(10_000)), namespace={})
     with exploring(browser, session) as shown:

@@ -58,7 +58,18 @@ export function actionDetail(name: string, source: Source, around: Around): Deta
 
   function caller(shown: ActionShown): HTMLElement[] {
     const form = drawForm(shown.form);
-    const invoke = h("button.r-button", { type: "submit" }, "Invoke");
+    const invoke = h(
+      "button.r-button",
+      {
+        type: "submit",
+        onclick: (event: Event) => {
+          if (!calling) return;
+          event.preventDefault(); // by the time that a press takes effect, it may be the submit button again
+          calling.abort();
+        },
+      },
+      "Invoke",
+    );
     const line = h("div.r-cmd", { hidden: true });
     const result = h("div.r-result");
     const { insertCell } = source.host;
@@ -69,8 +80,7 @@ export function actionDetail(name: string, source: Source, around: Around): Deta
         "aria-label": `Arguments of ${visible(name)}`,
         onsubmit: (event: Event) => {
           event.preventDefault();
-          if (calling) calling.abort();
-          else void call(form, invoke, line, result);
+          if (!calling) void call(form, invoke, line, result);
         },
         onkeydown: (event: KeyboardEvent) => {
           if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey)) return;
@@ -107,7 +117,7 @@ export function actionDetail(name: string, source: Source, around: Around): Deta
 
   async function call(
     form: FormView,
-    button: HTMLElement,
+    button: HTMLButtonElement,
     line: HTMLElement,
     result: HTMLElement,
   ): Promise<void> {
@@ -115,6 +125,7 @@ export function actionDetail(name: string, source: Source, around: Around): Deta
     if (!typed) return;
     const { signal } = (calling = new AbortController());
     button.textContent = "Stop";
+    button.type = "button"; // Enter in a field presses the form's submit button, and would stop the call
     inspected?.dispose();
     fill(result, h("div.r-msg.r-muted", { role: "status" }, "Running …"));
     try {
@@ -130,6 +141,7 @@ export function actionDetail(name: string, source: Source, around: Around): Deta
     } finally {
       calling = null;
       button.textContent = "Invoke";
+      button.type = "submit";
     }
   }
 

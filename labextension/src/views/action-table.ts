@@ -1,7 +1,8 @@
 // The table of actions: tens of thousands of rows, of which only those in sight are in the page.
 //
 // Invariant: `shown` holds the rows that fit the search, in the order that the table is sorted by; the cursor stays on
-// its action through search, sorting and new rows, as long as that action is shown.
+// its action through search, sorting and new rows, as long as that action is shown. A row that shows what it showed
+// stays the very element that it is, so that new rows take no click away.
 import type { CatalogPage } from "../protocol";
 import { textOf, valueOf } from "./cells";
 import { fill, h, unique } from "./h";
@@ -45,11 +46,13 @@ export function actionTable(opened: (name: string) => void): ActionTable {
   let shown: number[] = [];
   let tones: CatalogPage["tones"] = {};
   let sorted: { column: number; down: boolean } | null = null;
+  let said = "";
   let sought: string[] = [];
   let category = "";
   let cursor = "";
   let at = -1; // the cursor's place in `shown`
   let narrow = false;
+  let drawn = new Map<string, HTMLElement>(); // the rows in the page, by what they show
   let virtual: VirtualRows | null = null;
 
   const text = (row: ActionRow, key: string): string => textOf(row[places.get(key) ?? -1]);
@@ -79,10 +82,18 @@ export function actionTable(opened: (name: string) => void): ActionTable {
   }
 
   function draw(first: number, stop: number): void {
-    fill(
-      body,
-      shown.slice(first, stop).map((row, place) => drawRow(rows[row]!, first + place)),
-    );
+    const before = drawn;
+    drawn = new Map();
+    shown.slice(first, stop).forEach((row, offset) => {
+      const state = JSON.stringify([first + offset, rows[row]]);
+      drawn.set(state, before.get(state) ?? drawRow(rows[row]!, first + offset));
+    });
+    for (const [state, row] of before) if (!drawn.has(state)) row.remove();
+    // Only what is not there yet is put in: a row that is moved loses the press that was begun on it.
+    let next = body.firstChild;
+    for (const row of drawn.values())
+      if (row === next) next = row.nextSibling;
+      else body.insertBefore(row, next);
     mark();
   }
 
@@ -232,6 +243,8 @@ export function actionTable(opened: (name: string) => void): ActionTable {
       narrowed();
     },
     search(words, within) {
+      if (words === said && within === category) return;
+      said = words;
       sought = words.split(/\s+/).map(fold).filter(Boolean);
       category = within;
       element.scrollTop = 0;

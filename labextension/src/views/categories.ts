@@ -1,6 +1,6 @@
 // The categories of a catalog as buttons, of which one may be pressed; its sentence stands below them.
 import type { CatalogCategory } from "../protocol";
-import { fill, h, unique } from "./h";
+import { fill, focusedNear, h, unique } from "./h";
 import { visible } from "./text";
 
 export interface Categories {
@@ -18,6 +18,7 @@ export function categoryChips(changed: () => void): Categories {
   let known: readonly CatalogCategory[] = [];
   let count = 0;
   let chosen = "";
+  let names: string[] = []; // of the chips
 
   const chip = (name: string, label: string, number: number, title: string): HTMLElement =>
     h(
@@ -35,11 +36,15 @@ export function categoryChips(changed: () => void): Categories {
 
   function draw(): void {
     if (!known.some((each) => each.name === chosen)) chosen = "";
+    const focused = names[[...chips.children].indexOf(focusedNear(chips)!)];
+    names = ["", ...known.map((each) => each.name)];
     fill(
       chips,
       chip("", "all", count, ""),
       known.map((each) => chip(each.name, visible(each.name), each.count, visible(each.sentence))),
     );
+    if (focused !== undefined)
+      (chips.children[Math.max(0, names.indexOf(focused))] as HTMLElement).focus({ preventScroll: true });
     sentence.textContent = visible(known.find((each) => each.name === chosen)?.sentence ?? "");
   }
 

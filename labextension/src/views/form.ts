@@ -1,16 +1,16 @@
 // The form of an action: fields to type into, and what was typed, as text.
 //
-// Invariant: nothing is read here. What is typed goes to the kernel as it stands, so that a number keeps its digits;
-// there it is read, and what is wrong comes back to its field.
+// Invariants: nothing is read here. What is typed goes to the kernel as it stands, so that a number keeps its digits;
+// there it is read, and what is wrong comes back to its field. An answer takes the focus from nobody who types on.
 import type { ActionForm, ArgumentFault, FormField } from "../protocol";
-import { h, unique } from "./h";
+import { focusedNear, h, unique } from "./h";
 import { visible } from "./text";
 
 export interface FormView {
   element: HTMLElement;
   /** Field name → text, without the empty ones; null when the browser itself cannot read a field. */
   typed(): Record<string, string> | null;
-  /** Marks the fields that faults belong to, and puts the focus on the first. */
+  /** Marks the fields that faults belong to. The first gets the focus, unless the person has gone on meanwhile. */
   mark(faults: readonly ArgumentFault[]): void;
 }
 
@@ -19,6 +19,7 @@ type Control = HTMLInputElement | HTMLTextAreaElement | HTMLSelectElement;
 export function drawForm(form: ActionForm): FormView {
   const others = { name: "", kind: "json", type: "JSON object", description: "Arguments without a field." };
   const shown = [...form.fields, ...(form.others ? [others as FormField] : [])].map(drawField);
+  let waitsAt: Element | null = null; // where the focus was when the fields were read, while nobody types on
   const mark = (faults: readonly ArgumentFault[]): void => {
     let first: Control | undefined;
     for (const { name, control, wrong } of shown) {
@@ -29,15 +30,17 @@ export function drawForm(form: ActionForm): FormView {
       control.setAttribute("aria-invalid", String(found.length > 0));
       if (found.length) first ??= control;
     }
-    first?.focus();
+    if (waitsAt && focusedNear(element) === waitsAt) first?.focus();
   };
+  const element = h(
+    "div.r-fields",
+    { oninput: () => (waitsAt = null) },
+    shown.length ? shown.map((each) => each.element) : h("p.r-quiet", {}, "It takes no arguments."),
+  );
   return {
-    element: h(
-      "div.r-fields",
-      {},
-      shown.length ? shown.map((each) => each.element) : h("p.r-quiet", {}, "It takes no arguments."),
-    ),
+    element,
     typed() {
+      waitsAt = focusedNear(element);
       const bad = shown.filter((each) => each.control.validity.badInput);
       mark(bad.map((each) => ({ path: `/${each.name}`, message: "is no number" })));
       const given = shown.map((each) => [each.name, each.control.value] as const);

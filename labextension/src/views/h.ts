@@ -56,6 +56,10 @@ export function fill(element: Element, ...children: Child[]): void {
   append(element, children);
 }
 
+/** What has the focus, in the page or the shadow tree that a node stands in. */
+export const focusedNear = (node: Node): Element | null =>
+  (node.getRootNode() as Partial<DocumentOrShadowRoot>).activeElement ?? null;
+
 let number = 0;
 /** An id that no other element of the page has. */
 export const unique = (prefix: string): string => `reyn-${prefix}-${(number += 1)}`;

@@ -1,5 +1,7 @@
 // What a person did to a part of a view outlives its being drawn again: folds opened, the place scrolled to, focus.
 
+import { focusedNear } from "./h";
+
 const SCROLLED = "pre, .r-scroll, .r-tree";
 const FOCUSED = "a, button, summary, [tabindex]";
 
@@ -11,7 +13,7 @@ export function remember(before: readonly Element[]): (after: readonly Element[]
   const places = before
     .flatMap((each) => all(each, SCROLLED))
     .map((each) => [each.scrollTop, each.scrollLeft]);
-  const active = (before[0]?.getRootNode() as Document | undefined)?.activeElement;
+  const active = before[0] && focusedNear(before[0]);
   const focus = active ? before.flatMap((each) => all(each, FOCUSED)).indexOf(active) : -1;
   return (after) => {
     for (const each of after.flatMap((one) => all(one, "details")))
