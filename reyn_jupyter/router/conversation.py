@@ -133,7 +133,7 @@ class Conversation:
     search: bool | None = None
     tools: ToolSet | None = None
     system: str | None = None
-    made: dict[str, Any] = field(default_factory=dict, repr=False)
+    kept: dict[str, Any] = field(default_factory=dict, repr=False)
     opened: bool = False
     shrunk: int = 0
     reserved: set[str] = field(default_factory=set, repr=False)

@@ -15,8 +15,8 @@ from typing import Any
 from reyn_jupyter.models.base import Message, Model, ModelError, Prefix
 from reyn_jupyter.outputs.encoding import clean
 from reyn_jupyter.router.conversation import Conversation, Turn
-from reyn_jupyter.router.model_call import Asking, TurnState
-from reyn_jupyter.router.router_options import Behaviour
+from reyn_jupyter.router.model_call import ModelCaller, TurnState
+from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.surface import Offer
 from reyn_jupyter.router.tool_calls import ToolCalls
 from reyn_jupyter.router.turn_budget import TurnBudget
@@ -47,7 +47,7 @@ class RouterLoop:
         invoker: the one way to a handler.
         model: what stands behind the seam.
         conversation: the turns so far; a finished turn is added to it.
-        behaviour: the router's effective keys.
+        options: the router's effective keys.
         refresh: rebuilds the slices of the catalog whose revision moved.
         uses: how often actions were invoked, for the hot list.
         unforced: the models of the session whose providers refused a forced choice; added to here.
@@ -59,7 +59,7 @@ class RouterLoop:
         invoker: Invoker,
         model: Model,
         conversation: Conversation,
-        behaviour: Behaviour,
+        options: RouterOptions,
         *,
         refresh: Callable[[Run], Any],
         uses: dict[str, ActionUse] | None = None,
@@ -69,10 +69,10 @@ class RouterLoop:
     ) -> None:
         self._services = services
         self._conversation = conversation
-        self._behaviour = behaviour
+        self._options = options
         self._unforced = set() if unforced is None else unforced
-        self._asking = Asking(
-            services, model, conversation, behaviour, uses=uses, parameters=parameters, repeat=repeat
+        self._caller = ModelCaller(
+            services, model, conversation, options, uses=uses, parameters=parameters, repeat=repeat
         )
         self._calls = ToolCalls(Wrappers(services, invoker), conversation, refresh)
 
@@ -113,7 +113,7 @@ class RouterLoop:
             raise
         self._end(state, run, text, budget, cell, at)
 
-    def prepare(self, run: Run) -> Behaviour:
+    def prepare(self, run: Run) -> RouterOptions:
         """Take over what the conversation knows of the catalog, and decide an automatic surface once for all of it.
 
         Returns:
@@ -123,44 +123,40 @@ class RouterLoop:
         run.discovery.listed = conversation.listed
         run.discovery.hint_due = conversation.hint_due
         run.discovery.names = conversation.names
-        surface = self._asking.offer(run).surface
-        if self._behaviour.surface == "auto":
+        surface = self._caller.offer(run).surface
+        if self._options.surface == "auto":
             conversation.surface = surface
-        run.discovery.gate = self._behaviour.discovery == "gate" and surface == "universal"
-        return (
-            self._behaviour
-            if self._behaviour.surface == surface
-            else replace(self._behaviour, surface=surface)
-        )
+        run.discovery.gate = self._options.discovery == "gate" and surface == "universal"
+        return self._options if self._options.surface == surface else replace(self._options, surface=surface)
 
     async def _steps(self, state: TurnState, run: Run, budget: TurnBudget) -> None:
         limits = run.settings.router.limits
         self._decide_search()
-        made = self._asking.offer(run)
-        prefix = self._conversation.prefix(self._asking.system(run, made.surface))
+        offer = self._caller.offer(run)
+        prefix = self._conversation.prefix(self._caller.system(run, offer.surface))
         nudged, most = False, limits.max_steps
         while state.step < most:
             budget.check()
             state.step += 1
-            forced = self._forced(state, run, made)
-            refused = forced is not None and self._asking.model in self._unforced
+            forced = self._forced(state, run, offer)
+            refused = forced is not None and self._caller.model in self._unforced
             if refused:
                 state.notes.append(NOT_FORCED)
             choice, not_forced = ("auto", forced) if refused else (forced or "auto", None)
             try:
-                reply = await self._asking.ask(
-                    state, prefix, made, choice, run, budget, not_forced=not_forced
+                reply = await self._caller.ask(
+                    state, prefix, offer, choice, run, budget, not_forced=not_forced
                 )
             except ModelError as error:
                 if choice == "auto" or error.kind != "tool_choice":
                     raise
-                self._unforced.add(self._asking.model)  # the next call leaves the choice to the model
+                self._unforced.add(self._caller.model)  # the next call leaves the choice to the model
                 most += 1  # this one it never got
                 continue
             if reply.raw.tool_calls:
-                await self._calls.run(state, reply, made.encoder, run, limits.calls_per_completion)
-                if self._behaviour.constrain_names:
-                    made = self._asking.offer(run)
+                await self._calls.run(state, reply, offer.encoder, run, limits.calls_per_completion)
+                if self._options.constrain_names:
+                    offer = self._caller.offer(run)
             elif reply.raw.text.strip():
                 _set_answer(state, reply.kept.text)
                 if reply.raw.finish_reason == "length":
@@ -175,7 +171,7 @@ class RouterLoop:
             else:
                 nudged = True
                 state.messages.append(Message("user", EMPTY_NUDGE))
-        await self._close(state, prefix, made, run, budget, limits.max_steps)
+        await self._close(state, prefix, offer, run, budget, limits.max_steps)
 
     def _decide_search(self) -> None:
         """Decide, once for the whole conversation, whether actions can be searched."""
@@ -183,9 +179,9 @@ class RouterLoop:
         if self._conversation.search is None:
             self._conversation.search = search is not None and search.offered
 
-    def _forced(self, state: TurnState, run: Run, made: Offer) -> str | None:
+    def _forced(self, state: TurnState, run: Run, offer: Offer) -> str | None:
         """The tool that the next reply is to call, until there was a reply; None where the model is free."""
-        forced = self._behaviour.discovery == "forced" and made.surface == "universal"
+        forced = self._options.discovery == "forced" and offer.surface == "universal"
         unanswered = len(state.messages) == 1
         return "list_actions" if forced and unanswered and not run.discovery.listed else None
 
@@ -193,7 +189,7 @@ class RouterLoop:
         self,
         state: TurnState,
         prefix: Prefix,
-        made: Offer,
+        offer: Offer,
         run: Run,
         budget: TurnBudget,
         limit: int,
@@ -202,7 +198,7 @@ class RouterLoop:
         budget.check()
         state.step += 1
         nudge = Message("user", CLOSING_NUDGE.format(limit=limit))
-        reply = await self._asking.ask(state, prefix, made, "none", run, budget, nudge=nudge)
+        reply = await self._caller.ask(state, prefix, offer, "none", run, budget, nudge=nudge)
         why = "not run: this was the closing call, which has no tools"
         self._calls.refuse_all(reply.raw.tool_calls, run, state.step, why)
         state.status = "limit"

@@ -7,7 +7,7 @@ No sentence here holds an action's name unless names are shown, which only an ev
 
 from __future__ import annotations
 
-from reyn_jupyter.router.router_options import Behaviour
+from reyn_jupyter.router.router_options import RouterOptions
 
 LIST_FIRST = {
     "explicit": (
@@ -39,19 +39,19 @@ EDIT = {
 PLACES = ("behaviour", "identity", "categories")
 
 
-def sentences(behaviour: Behaviour, place: str) -> list[str]:
+def sentences(options: RouterOptions, place: str) -> list[str]:
     """The mandate sentences for one place of the system prompt.
 
     The first placement is in Behaviour, the second under Identity, the third closes the categories; more than three
     repeat in Behaviour. The edit rule stands once, in Behaviour.
     """
     lines: list[str] = []
-    if behaviour.mandate != "none" and behaviour.surface != "flat" and behaviour.reinforcement > 0:
-        times = max(0, (behaviour.reinforcement - PLACES.index(place) + 2) // 3)
+    if options.mandate != "none" and options.surface != "flat" and options.reinforcement > 0:
+        times = max(0, (options.reinforcement - PLACES.index(place) + 2) // 3)
         first = place == "behaviour"
-        texts = [LIST_FIRST[behaviour.mandate]] if first else []
-        texts += [LIST_FIRST_AGAIN[behaviour.mandate]] * (times - len(texts))
+        texts = [LIST_FIRST[options.mandate]] if first else []
+        texts += [LIST_FIRST_AGAIN[options.mandate]] * (times - len(texts))
         lines += texts[:times]
-    if place == "behaviour" and behaviour.edit_rule != "none":
-        lines.append(EDIT[behaviour.edit_rule, behaviour.names])
+    if place == "behaviour" and options.edit_rule != "none":
+        lines.append(EDIT[options.edit_rule, options.names])
     return lines

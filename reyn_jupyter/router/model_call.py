@@ -12,14 +12,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.models.base import Message, Model, ModelError, Prefix, Request, Response, ToolCall, ToolSet
 from reyn_jupyter.models.retry import Retry, RetryingModel
 from reyn_jupyter.router import prompt as prompts
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.router.normalize_reply import readable
-from reyn_jupyter.router.router_options import Behaviour
-from reyn_jupyter.router.surface import Offer, offer
+from reyn_jupyter.router.router_options import RouterOptions
+from reyn_jupyter.router.surface import Offer, make_offer
 from reyn_jupyter.router.turn_budget import TurnBudget
 from reyn_jupyter.runtime.action_usage import ActionUse
 from reyn_jupyter.runtime.events import ModelReplied, ModelRequested, RunStatus
@@ -61,14 +60,14 @@ class TurnState:
     notes: list[str] = field(default_factory=list)
 
 
-class Asking:
+class ModelCaller:
     """Asks one model in one conversation.
 
     Args:
         services: settings, redactor, blob store.
         model: what stands behind the seam.
         conversation: the turns so far, and what was made for them before.
-        behaviour: the router's effective keys.
+        options: the router's effective keys.
         uses: how often actions were invoked, for the hot list.
         parameters: the model's own, sent with every request.
         repeat: the index of a repeated trial.
@@ -79,7 +78,7 @@ class Asking:
         services: Services,
         model: Model,
         conversation: Conversation,
-        behaviour: Behaviour,
+        options: RouterOptions,
         *,
         uses: dict[str, ActionUse] | None = None,
         parameters: dict[str, Any] | None = None,
@@ -88,7 +87,7 @@ class Asking:
         self._services = services
         self._model = model
         self._conversation = conversation
-        self._behaviour = behaviour
+        self._options = options
         self._uses = uses or {}
         self._parameters = parameters or {}
         self._repeat = repeat
@@ -97,19 +96,19 @@ class Asking:
         self._patient = RetryingModel(model, retries=self._limits.retries, on_retry=self._retries.append)
 
     def offer(self, run: Run) -> Offer:
-        names = run.discovery.names if self._behaviour.constrain_names else ()
+        names = run.discovery.names if self._options.constrain_names else ()
         surface, searching = self._conversation.surface, bool(self._conversation.search)
 
         # Under the universal surface the tools depend on the categories alone, however the actions move.
-        universal = self._behaviour.surface == "universal" or (
-            self._behaviour.surface == "auto" and surface == "universal"
+        universal = self._options.surface == "universal" or (
+            self._options.surface == "auto" and surface == "universal"
         )
-        simple = universal and not self._behaviour.hot_list_n
+        simple = universal and not self._options.hot_list_n
 
         def make() -> Offer:
-            made = offer(
+            offer = make_offer(
                 run.snapshot,
-                self._behaviour,
+                self._options,
                 inspect=self._services.blobs is not None,
                 search=searching,
                 flat_tokens=self._services.settings().router.limits.flat_tokens,
@@ -118,13 +117,13 @@ class Asking:
                 constrain=names or None,
             )
             if simple:
-                return made
+                return offer
             # An action's description is its author's, or a docstring of the person's.
-            return replace(made, tools=ToolSet(tuple(self._services.redactor.value(made.tools.specs))))
+            return replace(offer, tools=ToolSet(tuple(self._services.redactor.value(offer.tools.specs))))
 
-        seen = run.snapshot.category_names if simple else run.snapshot
-        made: Offer = self._made(f"offer {surface}", (seen, self._behaviour, surface, searching, names), make)
-        return made
+        seen = run.snapshot.category_names if simple else run.snapshot.slices
+        offer: Offer = self._kept(f"offer {surface}", (seen, self._options, surface, searching, names), make)
+        return offer
 
     def system(self, run: Run, surface: str) -> Message:
         # A recorded model lives on the day of its recording: its requests would not be found on another.
@@ -134,22 +133,22 @@ class Asking:
         searching = bool(self._conversation.search)
 
         def make() -> Message:
-            behaviour = replace(self._behaviour, surface="flat" if surface == "flat" else "universal")
+            options = replace(self._options, surface="flat" if surface == "flat" else "universal")
             static = prompts.static_prompt(
-                run.snapshot, behaviour, inspect=self._services.blobs is not None, search=searching
+                run.snapshot, options, inspect=self._services.blobs is not None, search=searching
             )
             dynamic = prompts.dynamic_prompt(workspace=Path(self._services.root).name, date=date)
             return Message("system", self._services.redactor.text(f"{static}\n\n{dynamic}"))
 
-        seen = run.snapshot if self._behaviour.names == "shown" else run.snapshot.category_names
-        made: Message = self._made("system", (seen, self._behaviour, surface, searching, date), make)
-        return made
+        seen = run.snapshot.slices if self._options.names == "shown" else run.snapshot.category_names
+        message: Message = self._kept("system", (seen, self._options, surface, searching, date), make)
+        return message
 
-    def _made(self, what: str, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
+    def _kept(self, what: str, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
         """What the conversation made before from the same things, so that a turn pays for it once."""
-        kept = self._conversation.made.get(what)
-        if kept is None or not _same(kept[0], key):
-            kept = self._conversation.made[what] = (key, make())
+        kept = self._conversation.kept.get(what)
+        if kept is None or kept[0] != key:
+            kept = self._conversation.kept[what] = (key, make())
         return kept[1]
 
     @property
@@ -161,7 +160,7 @@ class Asking:
         self,
         state: TurnState,
         prefix: Prefix,
-        made: Offer,
+        offer: Offer,
         choice: str,
         run: Run,
         budget: TurnBudget,
@@ -183,14 +182,14 @@ class Asking:
         request = Request(
             self._model.label,
             (*prefix.messages, *state.messages, *((nudge,) if nudge is not None else ())),
-            made.tools,
+            offer.tools,
             choice,
             self._parameters,
             self._limits.model_timeout,
             self._repeat,
             prefix,
         )
-        self._log_request(state, request, len(prefix.messages), made, run, not_forced)
+        self._log_request(state, request, len(prefix.messages), offer, run, not_forced)
         publish, step = run.log.listener, state.step
         on_text = (lambda piece: publish(Delta(step, piece))) if publish is not None else None
         began = time.perf_counter()
@@ -225,7 +224,7 @@ class Asking:
         return replace(response, text=text, tool_calls=tuple(ToolCall(c.id, n, a) for c, n, a in pairs))
 
     def _log_request(
-        self, state: TurnState, request: Request, turn: int, made: Offer, run: Run, not_forced: str | None
+        self, state: TurnState, request: Request, turn: int, offer: Offer, run: Run, not_forced: str | None
     ) -> None:
         conversation, system = self._conversation, request.messages[0].content
         facts = request.facts(turn, turn + state.logged, system=conversation.system != system)
@@ -245,7 +244,7 @@ class Asking:
                 messages=facts.messages,
                 total_messages=len(request.messages),
                 tools=request.tools.names
-                if made.surface == "universal"
+                if offer.surface == "universal"
                 else (f"{len(request.tools.specs)} tools",),
                 tool_specs=specs,
                 tool_choice=request.tool_choice,
@@ -257,17 +256,6 @@ class Asking:
                 repeat=request.repeat,
             )
         )
-
-
-def _same(left: tuple[Any, ...], right: tuple[Any, ...]) -> bool:
-    """Equal part by part; of a snapshot the slices are compared, by identity, never action by action."""
-
-    def same(a: Any, b: Any) -> bool:
-        if isinstance(a, CatalogSnapshot) and isinstance(b, CatalogSnapshot):
-            return a.slices is b.slices
-        return bool(a == b)
-
-    return all(a is b or same(a, b) for a, b in zip(left, right, strict=True))
 
 
 def _replied(step: int, request: Request, response: Response, seconds: float, retries: int) -> ModelReplied:

@@ -12,7 +12,7 @@ import re
 from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.router.mandates import sentences
-from reyn_jupyter.router.router_options import Behaviour
+from reyn_jupyter.router.router_options import RouterOptions
 
 _DATE = re.compile(r" Date: (\d{4}-\d{2}-\d{2})\. Paths are relative")
 IDENTITY = """# Identity
@@ -48,11 +48,11 @@ BEHAVIOUR = """## Behaviour
 
 
 def static_prompt(
-    snapshot: CatalogSnapshot, behaviour: Behaviour, *, inspect: bool, search: bool = False
+    snapshot: CatalogSnapshot, options: RouterOptions, *, inspect: bool, search: bool = False
 ) -> str:
     """Everything before the dynamic part."""
-    universal = behaviour.surface != "flat"
-    listed = behaviour.list_schemas
+    universal = options.surface != "flat"
+    listed = options.list_schemas
     capabilities = (UNIVERSAL if universal else FLAT).format(
         inspect=INSPECT if inspect else "",
         search=SEARCH if search else "",
@@ -61,10 +61,10 @@ def static_prompt(
         describe="" if listed else "describe_action → ",
     )
     parts = [
-        "\n".join([IDENTITY, *sentences(behaviour, "identity")]),
+        "\n".join([IDENTITY, *sentences(options, "identity")]),
         capabilities.rstrip(),
-        "\n".join([_categories(snapshot, behaviour), *sentences(behaviour, "categories")]),
-        "\n".join([BEHAVIOUR, *(f"- {line}" for line in sentences(behaviour, "behaviour"))]),
+        "\n".join([_categories(snapshot, options), *sentences(options, "categories")]),
+        "\n".join([BEHAVIOUR, *(f"- {line}" for line in sentences(options, "behaviour"))]),
     ]
     return "\n\n".join(parts)
 
@@ -85,9 +85,9 @@ def date_in(prompt: str) -> str | None:
     return found[1] if found else None
 
 
-def _categories(snapshot: CatalogSnapshot, behaviour: Behaviour) -> str:
+def _categories(snapshot: CatalogSnapshot, options: RouterOptions) -> str:
     lines = ["## Action categories", *(_line(category) for category in snapshot.categories)]
-    if behaviour.names == "shown":
+    if options.names == "shown":
         lines += ["", "Actions: " + ", ".join(str(action.name) for action in snapshot.actions)]
     return "\n".join(lines)
 

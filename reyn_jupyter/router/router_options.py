@@ -20,11 +20,11 @@ Names = Literal["hidden", "shown"]
 
 
 @dataclass(frozen=True)
-class Behaviour:
+class RouterOptions:
     """The router's effective keys for one model.
 
     >>> from reyn_jupyter.config import Settings
-    >>> Behaviour.of(Settings(), "light").discovery, Behaviour.of(Settings(), "strong").mandate
+    >>> RouterOptions.of(Settings(), "light").discovery, RouterOptions.of(Settings(), "strong").mandate
     ('gate', 'none')
     """
 
@@ -41,7 +41,7 @@ class Behaviour:
     hot_list_n: int = 0
 
     @classmethod
-    def of(cls, settings: Settings, tier: Tier) -> Behaviour:
+    def of(cls, settings: Settings, tier: Tier) -> RouterOptions:
         weak = tier == "light"
         router = settings.router
         surface: Surface = router.surface or (
@@ -79,4 +79,4 @@ class Behaviour:
         return {name: getattr(self, name) for name in _KEYS}
 
 
-_KEYS = tuple(field.name for field in fields(Behaviour))
+_KEYS = tuple(field.name for field in fields(RouterOptions))

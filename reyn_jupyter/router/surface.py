@@ -16,7 +16,7 @@ from reyn_jupyter.catalog.names import NameEncoder
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
 from reyn_jupyter.models.base import ToolSet
-from reyn_jupyter.router.router_options import Behaviour
+from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.runtime.action_usage import ActionUse
 
 DAY = 86_400.0
@@ -65,9 +65,9 @@ def direct_tool(action: Action, encoder: NameEncoder) -> dict[str, Any]:
     }
 
 
-def offer(
+def make_offer(
     snapshot: CatalogSnapshot,
-    behaviour: Behaviour,
+    options: RouterOptions,
     *,
     inspect: bool,
     search: bool,
@@ -84,7 +84,7 @@ def offer(
         constrain: names just listed, which `action_name` may be narrowed to.
         flat_tokens: `auto` is flat while all definitions fit into this many tokens.
     """
-    surface = behaviour.surface
+    surface = options.surface
     if surface == "auto":
         flat = decided == "flat" or (
             not decided and flat_tools(snapshot, inspect=inspect).tokens <= flat_tokens
@@ -96,14 +96,14 @@ def offer(
             flat_tools(snapshot, inspect=inspect),
             NameEncoder([action.name for action in snapshot.actions]),
         )
-    hot = hot_list(snapshot, uses or {}, behaviour.hot_list_n)
+    hot = hot_list(snapshot, uses or {}, options.hot_list_n)
     tools = universal_tools(
         snapshot,
         inspect=inspect,
         search=search,
         constrain=constrain,
         hot=hot,
-        schemas=behaviour.list_schemas,
+        schemas=options.list_schemas,
     )
     return Offer("universal", tools, NameEncoder([action.name for action in hot]))
 

@@ -31,8 +31,8 @@ from reyn_jupyter.runtime.events import (
     Flag,
     Problem,
 )
-from reyn_jupyter.runtime.outcomes import Delivery, Reports, written
-from reyn_jupyter.runtime.permission_gate import Gate
+from reyn_jupyter.runtime.outcomes import OutcomeBuilder, Reports, written
+from reyn_jupyter.runtime.permission_gate import PermissionGate
 from reyn_jupyter.runtime.reference_resolver import check, open_references
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.services import FileChange, Services, Source, ToolContext
@@ -87,7 +87,7 @@ class Invoker:
 
     Args:
         services: what handlers get.
-        policy, ask, remember: see `Gate`.
+        policy, ask, remember: see `PermissionGate`.
         enter: asked last before a handler runs; None where every call runs where the session is.
     """
 
@@ -100,9 +100,9 @@ class Invoker:
         enter: Enter | None = None,
     ) -> None:
         self._services = services
-        self._gate = Gate(policy, ask, remember)
+        self._gate = PermissionGate(policy, ask, remember)
         self._enter = enter
-        self._delivery = Delivery(services)
+        self._outcomes = OutcomeBuilder(services)
 
     def plan(self, call: ActionCall, action: Action, run: Run) -> PlannedCall:
         """Check the arguments of a call of an action on offer. Changes nothing; never raises.
@@ -160,7 +160,7 @@ class Invoker:
             try:
                 answered = await look()
             except asyncio.CancelledError:
-                self._finish(call, run, self._delivery.interrupted(call.wrapper, run, Reports()), began)
+                self._finish(call, run, self._outcomes.interrupted(call.wrapper, run, Reports()), began)
                 raise
             except Exception as error:  # noqa: BLE001 - a store may fail in ways of its own
                 why = f"{call.wrapper} failed: {type(error).__name__}: {text_of(error)}"
@@ -193,7 +193,7 @@ class Invoker:
     def _answer(self, call: ActionCall, run: Run, answered: ImmediateAnswer, began: float) -> Outcome:
         payload: Any = answered.payload
         if isinstance(payload, dict):
-            payload = self._delivery.bounded(payload, run)
+            payload = self._outcomes.bounded(payload, run)
             text = written(payload)
         else:
             text = payload = self._services.redactor.text(payload)
@@ -218,7 +218,7 @@ class Invoker:
         try:
             outcome = await first
         except asyncio.CancelledError:
-            self._finish(call, run, self._delivery.interrupted(call.name, run, Reports()), began)
+            self._finish(call, run, self._outcomes.interrupted(call.name, run, Reports()), began)
             raise
         self._finish(call, run, outcome, began)
         return outcome
@@ -237,9 +237,9 @@ class Invoker:
             except BaseException as error:
                 if _ends(error, task):
                     raise
-                outcome = self._kept(call, run, await self._delivery.failure(call.name, error, run, reports))
+                outcome = self._kept(call, run, await self._outcomes.failure(call.name, error, run, reports))
         except BaseException:
-            self._finish(call, run, self._delivery.interrupted(call.name, run, reports), began)
+            self._finish(call, run, self._outcomes.interrupted(call.name, run, reports), began)
             raise
         self._finish(call, run, outcome, began)
         return outcome
@@ -271,13 +271,13 @@ class Invoker:
                 verdict = PermissionVerdict("deny" if run.approve == "read" else "ask", "replay", why)
         verdict = await self._gate.settle(verdict, call.id, effects, tool, target_args, context, run)
         if verdict.decision != "allow":
-            return self._delivery.denied(name, run, effects, verdict)
+            return self._outcomes.denied(name, run, effects, verdict)
         run.within_budget()
         if self._enter is not None:
             tool, context = await self._enter(action, tool, context, run)
         opened = await open_references(target_args, context, references)
         value = await tool.handler(opened, context)
-        return self._kept(call, run, await self._delivery.value(name, tool, value, run, reports))
+        return self._kept(call, run, await self._outcomes.value(name, tool, value, run, reports))
 
     def _changing(self, call: ActionCall, change: FileChange, run: Run) -> None:
         said = self._services.redactor.value(asdict(change))

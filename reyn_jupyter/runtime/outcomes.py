@@ -45,7 +45,7 @@ class Reports:
         }
 
 
-class Delivery:
+class OutcomeBuilder:
     """Turns what a call came to into its `Outcome`."""
 
     def __init__(self, services: Services) -> None:

@@ -20,7 +20,7 @@ from reyn_jupyter.runtime.services import ToolContext
 IN_BACKGROUND = "nobody is there to ask: the run is in the background"
 
 
-class Gate:
+class PermissionGate:
     """Decides whether calls may run.
 
     Args:

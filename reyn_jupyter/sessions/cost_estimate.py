@@ -17,8 +17,8 @@ from reyn_jupyter.models.base import Message, Model
 from reyn_jupyter.models.providers import is_local
 from reyn_jupyter.router import prompt as prompts
 from reyn_jupyter.router.conversation import Conversation
-from reyn_jupyter.router.router_options import Behaviour
-from reyn_jupyter.router.surface import Offer, offer
+from reyn_jupyter.router.router_options import RouterOptions
+from reyn_jupyter.router.surface import Offer, make_offer
 from reyn_jupyter.runtime.result_objects import Card
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.runs import find_model
@@ -64,11 +64,13 @@ async def dry(parts: Parts, prompt: str, options: TurnOptions) -> Card:
     parts.override(settings)
     parts.redactor.refresh()
     model = find_model(parts, options.model)
-    behaviour = Behaviour.of(settings, model.tier)
+    router_options = RouterOptions.of(settings, model.tier)
     conversation = _conversation(parts, options)
-    made = await _offer(parts, behaviour, conversation)
+    made = await _offer(parts, router_options, conversation)
     tokens = _Tokens(
-        await _system_tokens(parts, replace(behaviour, surface=made.surface), _searches(parts, conversation)),
+        await _system_tokens(
+            parts, replace(router_options, surface=made.surface), _searches(parts, conversation)
+        ),
         made.tools.tokens,
         conversation.tokens,
         Message("user", parts.redactor.text(prompt)).tokens,
@@ -138,14 +140,14 @@ def _conversation(parts: Parts, options: TurnOptions) -> Conversation:
     return Conversation(conversation.id, kept, surface, conversation.search)
 
 
-async def _offer(parts: Parts, behaviour: Behaviour, conversation: Conversation) -> Offer:
-    return offer(
+async def _offer(parts: Parts, router_options: RouterOptions, conversation: Conversation) -> Offer:
+    return make_offer(
         await parts.catalog.refresh(),
-        behaviour,
+        router_options,
         inspect=parts.services.blobs is not None,
         search=_searches(parts, conversation),
         flat_tokens=parts.settings.router.limits.flat_tokens,
-        uses=parts.usage.uses if behaviour.hot_list_n else None,
+        uses=parts.usage.uses if router_options.hot_list_n else None,
         decided=conversation.surface,
     )
 
@@ -155,10 +157,10 @@ def _searches(parts: Parts, conversation: Conversation) -> bool:
     return parts.search.offered if conversation.search is None else conversation.search
 
 
-async def _system_tokens(parts: Parts, behaviour: Behaviour, search: bool) -> int:
+async def _system_tokens(parts: Parts, router_options: RouterOptions, search: bool) -> int:
     snapshot = await parts.catalog.refresh()
     inspect = parts.services.blobs is not None
-    static = prompts.static_prompt(snapshot, behaviour, inspect=inspect, search=search)
+    static = prompts.static_prompt(snapshot, router_options, inspect=inspect, search=search)
     dynamic = prompts.dynamic_prompt(workspace=parts.root.name, date=time.strftime("%Y-%m-%d"))
     return Message("system", f"{static}\n\n{dynamic}").tokens
 

@@ -11,7 +11,7 @@ from reyn_jupyter.models.providers import key_status, provider_host, required_ke
 from reyn_jupyter.outputs.blobs.blob import Blob
 from reyn_jupyter.outputs.blobs.random_access import is_local
 from reyn_jupyter.router import prompt as prompts
-from reyn_jupyter.router.router_options import Behaviour
+from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.surface import flat_tools, universal_tools
 from reyn_jupyter.runtime.consent import DESK
 from reyn_jupyter.runtime.result_objects import Card, Table
@@ -208,8 +208,8 @@ def surface(parts: Parts, snapshot: CatalogSnapshot) -> Table:
     inspect = parts.services.blobs is not None
     decided = parts.conversation.search
     search = parts.search.offered if decided is None else decided
-    behaviour = _behaviour(parts)
-    prompt = estimate_tokens(prompts.static_prompt(snapshot, behaviour, inspect=inspect, search=search))
+    router_options = _router_options(parts)
+    prompt = estimate_tokens(prompts.static_prompt(snapshot, router_options, inspect=inspect, search=search))
     limit = parts.settings.router.limits.flat_tokens
     sizes = {
         "universal": universal_tools(snapshot, inspect=inspect, search=search),
@@ -223,7 +223,7 @@ def surface(parts: Parts, snapshot: CatalogSnapshot) -> Table:
             "tool tokens": tool_set.tokens,
             "prompt tokens": prompt,
             "in use": "yes"
-            if name == behaviour.surface or (behaviour.surface == "auto" and name == auto)
+            if name == router_options.surface or (router_options.surface == "auto" and name == auto)
             else "",
             "auto": "chosen" if name == auto else "",
         }
@@ -233,11 +233,11 @@ def surface(parts: Parts, snapshot: CatalogSnapshot) -> Table:
     return Table("surface", rows, f"Surfaces for {len(snapshot.actions):,} actions", note)
 
 
-def _behaviour(parts: Parts) -> Behaviour:
+def _router_options(parts: Parts) -> RouterOptions:
     try:
-        return Behaviour.of(parts.settings, find_model(parts, None).tier)
+        return RouterOptions.of(parts.settings, find_model(parts, None).tier)
     except ModelError:
-        return Behaviour.of(parts.settings, "standard")
+        return RouterOptions.of(parts.settings, "standard")
 
 
 def status(parts: Parts, snapshot: CatalogSnapshot) -> Card:

@@ -14,7 +14,7 @@ from reyn_jupyter.models.providers import is_local
 from reyn_jupyter.models.registry import resolve_model
 from reyn_jupyter.router.conversation import Conversation, Disclosure, TurnPlace
 from reyn_jupyter.router.loop import RouterLoop
-from reyn_jupyter.router.router_options import Behaviour
+from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import TurnBudget
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.engine import publisher
@@ -138,15 +138,15 @@ async def turn(
         of.snapshot = await parts.catalog.refresh()
 
     place = conversation.begin(options.cell, run.variables, model.host)
-    behaviour = Behaviour.of(settings, model.tier)
+    router_options = RouterOptions.of(settings, model.tier)
     loop = RouterLoop(
         parts.services,
         parts.invoker,
         model,
         conversation,
-        behaviour,
+        router_options,
         refresh=refresh,
-        uses=parts.usage.uses if behaviour.hot_list_n else None,
+        uses=parts.usage.uses if router_options.hot_list_n else None,
         parameters=dict(getattr(model, "parameters", {}) or {}),
         repeat=options.repeat,
         unforced=parts.unforced,
@@ -207,7 +207,7 @@ def _started(
     options: TurnOptions,
     run: Run,
     model: Model | None,
-    behaviour: Behaviour | None,
+    router_options: RouterOptions | None,
     conversation: Conversation,
     replay_of: str | None,
     place: TurnPlace | None = None,
@@ -225,8 +225,8 @@ def _started(
         real=model.real if model else False,
         turn=(len(conversation.turns) if at is None else at) + 1,
         history_tokens=conversation.tokens,
-        mandates=behaviour.mandates if behaviour else (),
-        settings=behaviour.record if behaviour else {},
+        mandates=router_options.mandates if router_options else (),
+        settings=router_options.record if router_options else {},
         catalog=run.snapshot.hash,
         replay_of=replay_of,
         cell=options.cell,

@@ -18,7 +18,7 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.notebook import completion
 from reyn_jupyter.router.prompt import static_prompt
-from reyn_jupyter.router.router_options import Behaviour
+from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.runtime.consent import Question
 from reyn_jupyter.sessions import current
 
@@ -189,7 +189,7 @@ def test_the_prompts_categories_are_those_of_the_category_files_in_the_order_of_
     files, problems = category_files.load(session.parts.services)
     named = {category.name: category for category in files}
     order = [*(name for name in TAXONOMY if name in named), *sorted(set(named) - set(TAXONOMY))]
-    prompt = static_prompt(session.catalog, Behaviour.of(Settings(), "standard"), inspect=True)
+    prompt = static_prompt(session.catalog, RouterOptions.of(Settings(), "standard"), inspect=True)
     section = prompt.partition("## Action categories\n")[2].partition("\n\n")[0].splitlines()
     expected = []
     for name in order:

@@ -184,7 +184,7 @@ class TrialEnvironment:
             runs=RunStore(None, blobs),
             usage=ActionUsage(None),
             search=search,
-            conversation=Conversation(new_run_id(), made=ground.made.setdefault(key, {})),
+            conversation=Conversation(new_run_id(), kept=ground.made.setdefault(key, {})),
         )
 
     async def index(self) -> None:
