@@ -109,6 +109,21 @@ def test_families_have_rates_of_their_own() -> None:
     }
 
 
+def test_a_table_says_what_a_trial_and_a_success_cost_of_the_trials_with_a_price() -> None:
+    arms = {"a": mixed(2, 8), "none": many(4, False), "free": {}}
+    unpriced = [trial("a", f"s{n:03}", 1, True, cost=None) for n in range(8)]
+    missing = [trial("a", "s000", 2, "error", cost=0.009)]
+    free = [trial("free", f"s{n:03}", 0, True, cost=None) for n in range(4)]
+    rows = report(evidence(arms, more=[*unpriced, *missing, *free])).df.set_index(["variant", "check"])
+    lists = rows.xs("first_call_is", level="check")
+    assert lists.loc["a", "cost_per_success"] == pytest.approx(8 * 0.001 / 2)
+    assert lists.loc["a", "cost_per_trial"] == pytest.approx((8 * 0.001 + 0.009) / 9)
+    assert lists.loc["none", "cost_per_trial"] == pytest.approx(0.001)
+    assert lists["cost_per_success"].isna().to_dict() == {"a": False, "none": True, "free": True}
+    assert lists["cost_per_trial"].isna().to_dict() == {"a": False, "none": False, "free": True}
+    assert rows.xs("tokens", level="check")["cost_per_success"].isna().all(), "numbers are no successes"
+
+
 def test_a_numeric_primary_check_has_means_and_no_failures() -> None:
     spread = [trial(name, f"s{n:03}", 0, True, prompt_tokens=size + 10 * n) for n in range(20) for name, size in
               (("a", 4_000), ("b", 1_000))]  # fmt: skip

@@ -7,6 +7,7 @@ with words, so that neither an error nor a call that could not be read passes fo
 from __future__ import annotations
 
 import posixpath
+from collections.abc import Sequence
 
 from reyn_jupyter.evaluation.checks.actions import right_action
 from reyn_jupyter.evaluation.checks.call_predicates import (
@@ -16,6 +17,7 @@ from reyn_jupyter.evaluation.checks.call_predicates import (
     is_attempt,
     is_gated,
     name_of,
+    reached,
     said,
     seen_before,
     together,
@@ -24,10 +26,11 @@ from reyn_jupyter.evaluation.checks.registry import check
 from reyn_jupyter.evaluation.checks.text_match import missing_words
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
 from reyn_jupyter.evaluation.plan.call_matching import serve
-from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Scenario
+from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Gold, Scenario
 from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
 
 EDIT, WRITE = "file__edit", "file__write"
+NO_GOLD = Gold()
 
 
 @check(
@@ -76,15 +79,24 @@ def _path(call: CallFact, files: set[str]) -> str | None:
     "action, successful, and is every needed step done?",
 )
 def recovered_after_error(trial: Trial, scenario: Scenario) -> Verdict:
-    calls = accepted_calls(trial)
+    return judge_recovery(trial.calls, scenario.gold)
+
+
+def judge_recovery(calls: Sequence[CallFact], gold: Gold = NO_GOLD) -> Verdict:
+    """Return whether a run went on after its first error, and did what was needed.
+
+    Args:
+        gold: the needed steps; without any, only a later success of the same action counts.
+    """
+    calls = [call for call in calls if reached(call)]
     error = next((call for call in calls if call.ok is False), None)
     if error is None:
         return not_applicable("no action answered with an error")
-    good = {error.name} | scenario.gold.actions
+    good = {error.name} | gold.actions
     later = [call for call in calls if call.ok and seen_before(error, call) and call.name in good]
     if not later:
         return failed(f"no success after the error of {name_of(error)}: {error.error or ''}", *said([error]))
-    served = serve(scenario.gold, [call for call in calls if call.ok])
+    served = serve(gold, [call for call in calls if call.ok])
     if not served.complete:
         return failed(together(served.faults.values()), *said([error, *later]))
     return passed(f"went on after the error of {name_of(error)}", *said([error, *later]))

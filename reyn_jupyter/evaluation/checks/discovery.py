@@ -6,6 +6,8 @@ written after its answer was there.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from reyn_jupyter.evaluation.checks.call_predicates import (
     DESCRIBE,
     LIST,
@@ -18,7 +20,7 @@ from reyn_jupyter.evaluation.checks.call_predicates import (
 from reyn_jupyter.evaluation.checks.registry import check
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, number, passed
 from reyn_jupyter.evaluation.plan.scenario import Scenario
-from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
+from reyn_jupyter.evaluation.trial.trial import CallFact, Surface, Trial
 
 _FLAT = "every action was its own tool; there was nothing to list"
 
@@ -29,11 +31,16 @@ _FLAT = "every action was its own tool; there was nothing to list"
     "answered is what it is.",
 )
 def first_call_is(trial: Trial, scenario: Scenario) -> Verdict:
-    if trial.surface == "flat":
+    return judge_first_call(trial.calls, trial.surface)
+
+
+def judge_first_call(calls: Sequence[CallFact], surface: Surface) -> Verdict:
+    """Return whether the first of a run's calls lists the catalog."""
+    if surface == "flat":
         return not_applicable(_FLAT)
-    if not trial.calls:
+    if not calls:
         return failed("no call was made")
-    first = trial.calls[0]
+    first = calls[0]
     if first.wrapper == LIST:
         return passed("the first call lists the catalog", *said([first]))
     return failed(f"the first call is {first.wrapper}", *said([first]))
@@ -45,12 +52,17 @@ def first_call_is(trial: Trial, scenario: Scenario) -> Verdict:
     "invoked or described an action?",
 )
 def discovered_before_invoke(trial: Trial, scenario: Scenario) -> Verdict:
-    if trial.surface == "flat":
+    return judge_discovery(trial.calls, trial.surface)
+
+
+def judge_discovery(calls: Sequence[CallFact], surface: Surface) -> Verdict:
+    """Return whether a look at the catalog was answered before the first call that needs one."""
+    if surface == "flat":
         return not_applicable(_FLAT)
-    first = next((call for call in trial.calls if _acts(call)), None)
+    first = next((call for call in calls if _acts(call)), None)
     if first is None:
         return not_applicable("nothing was invoked or described")
-    look = next((call for call in trial.calls if is_look(call) and seen_before(call, first)), None)
+    look = next((call for call in calls if is_look(call) and seen_before(call, first)), None)
     if look is None:
         return failed("an action was invoked or described before anything was listed", *said([first]))
     how = "the gate's answer" if is_gated(look) else f"{look.wrapper}'s answer"

@@ -21,6 +21,7 @@ from reyn_jupyter.evaluation.checks import CHECKS
 from reyn_jupyter.evaluation.checks.verdict import Check
 from reyn_jupyter.evaluation.plan.scenario import Source
 from reyn_jupyter.evaluation.results.comparison import Comparison, adjust, compare
+from reyn_jupyter.evaluation.results.effort import Effort, cost_per_success, mean_effort
 from reyn_jupyter.evaluation.results.failure_examples import Failure, find_failures
 from reyn_jupyter.evaluation.results.findings import ClaimFinding, find_claims
 from reyn_jupyter.evaluation.results.reliability import Predictability, predictability
@@ -45,6 +46,7 @@ class Figure:
         missing, not_applicable: trials that were left out for that reason.
         bounds: the rate if every missing trial had failed, and if every one had passed.
         truth: the true rate, where a simulator's table says it.
+        cost_per_success: US dollars for one trial that passes, see `effort.cost_per_success`.
     """
 
     variant: str
@@ -55,6 +57,7 @@ class Figure:
     not_applicable: int = 0
     bounds: tuple[float, float] | None = None
     truth: float | None = None
+    cost_per_success: float | None = None
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,7 @@ class Report:
         failures: scenarios to look at, those first in which two variants disagree.
         families: family → variant → rate on the primary check, for exploration.
         predictability: how often each variant repeats its success, and how well it was foretold.
+        efforts: variant → what a trial of it took on average.
     """
 
     evidence: TrialSet
@@ -80,6 +84,7 @@ class Report:
     failures: tuple[Failure, ...] = ()
     families: Mapping[str, Mapping[str, Rate]] = field(default_factory=dict)
     predictability: tuple[Predictability, ...] = ()
+    efforts: Mapping[str, Effort] = field(default_factory=dict)
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.sentence!r})"
@@ -128,11 +133,16 @@ class Report:
 
     @cached_property
     def df(self) -> pd.DataFrame:
-        """One row a variant and check: estimate, interval, trials, scenarios, what was left out, source."""
+        """One row a variant and check: estimate, interval, trials, scenarios, cost, what was left out, source.
+
+        `cost_per_trial` and `cost_per_success` are in US dollars; both are missing where no price is known, the
+        second also where nothing passed and for checks that give numbers.
+        """
         import pandas as pd
 
         rows = []
         for variant, figures in self.figures.items():
+            effort = self.efforts.get(variant)
             for figure in figures.values():
                 found = figure.found
                 rows.append(
@@ -151,6 +161,8 @@ class Report:
                         "effective_n": found.effective_n if found else None,
                         "not_applicable": figure.not_applicable,
                         "missing": figure.missing,
+                        "cost_per_trial": effort.cost if effort else None,
+                        "cost_per_success": figure.cost_per_success,
                         "truth": figure.truth,
                         "source": figure.source,
                     }
@@ -184,6 +196,7 @@ def report(evidence: TrialSet) -> Report:
         find_failures(evidence),
         _families(evidence),
         tuple(predictability(evidence, variant) for variant in evidence.tried),
+        {variant: mean_effort(evidence, variant) for variant in evidence.tried},
     )
 
 
@@ -202,6 +215,7 @@ def figure(evidence: TrialSet, variant: str, name: str) -> Figure:
         evidence.not_applicable(variant, name),
         worst_rate(arm, evidence.absent(variant)) if arm and missing and not check.numeric else None,
         evidence.truths.get(variant, {}).get(name),
+        cost_per_success(evidence, variant, name),
     )
 
 

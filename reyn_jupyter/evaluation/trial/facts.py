@@ -12,12 +12,14 @@ from typing import Any
 import pydantic_core
 
 from reyn_jupyter.catalog.names import WRAPPERS
-from reyn_jupyter.evaluation.trial.trial import CallFact, Outcome
-from reyn_jupyter.router.loop import NOT_FORCED
+from reyn_jupyter.evaluation.trial.trial import CallFact, Outcome, Surface
 from reyn_jupyter.runtime.events import ActionResolved, ModelReplied
 from reyn_jupyter.runtime.trace import Call, Trace
 
-NOT_THE_VARIANT = f"not what the variant says: {NOT_FORCED}"
+NOT_THE_VARIANT = (
+    "not what the variant says: the provider cannot be told to list first (router.discovery: forced), so the model "
+    "was asked alone"
+)
 LONGEST_WRAPPER = 200  # characters
 LONGEST_ERROR = 500  # characters
 _LISTING = frozenset({"list_actions", "search_actions"})
@@ -26,6 +28,11 @@ _LISTING = frozenset({"list_actions", "search_actions"})
 def call_facts(trace: Trace) -> tuple[CallFact, ...]:
     """Every tool call of a run, in order."""
     return tuple(_call(call) for call in trace.calls)
+
+
+def offered_surface(trace: Trace) -> Surface:
+    """Return what the model of a run was offered: every action as a tool of its own, or the wrappers over all."""
+    return "flat" if trace.started.settings.get("surface") == "flat" else "universal"
 
 
 def _call(call: Call) -> CallFact:
@@ -106,7 +113,7 @@ def effort(trace: Trace) -> dict[str, Any]:
     known = [cost for cost in costs if cost is not None]
     prints = dict.fromkeys(reply.fingerprint for reply in replies if reply.fingerprint)
     return {
-        "surface": "flat" if trace.started.settings.get("surface") == "flat" else "universal",
+        "surface": offered_surface(trace),
         "model_calls": len(replies),
         "prompt_tokens": sum(reply.prompt_tokens for reply in replies),
         "completion_tokens": sum(reply.completion_tokens for reply in replies),

@@ -19,6 +19,7 @@ from reyn_jupyter.models.base import canonical
 from reyn_jupyter.runtime.events import Flag, Problem
 
 Outcome = Literal["ok", "error", "timeout", "limit"]
+Surface = Literal["universal", "flat"]
 
 
 def trial_key(scenario: Scenario, variant: Variant, repeat: int, code: str) -> str:
@@ -92,7 +93,7 @@ class Trial(FrozenModel):
     repeat: int = Field(ge=0)
     code: str
     phrasing: str = ""
-    surface: Literal["universal", "flat"] = "universal"
+    surface: Surface = "universal"
     source: Source
     outcome: Outcome = "ok"
     error: str | None = None

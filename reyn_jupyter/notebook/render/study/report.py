@@ -377,12 +377,8 @@ def _costs(report: Report, look: Look) -> list[Block]:
     marked, sources = source_column(report.figures[name][evidence.primary] for name in evidence.tried)
     rows, points = [], []
     for variant in evidence.tried:
-        trials = evidence.by_variant[variant]
-        tokens = sum(t.prompt_tokens + t.completion_tokens for t in trials) / len(trials)
-        known = [t.cost for t in trials if t.cost is not None]
-        cost = sum(known) / len(known) if known else None
-        calls = sum(t.model_calls for t in trials) / len(trials)
-        seconds = sum(t.seconds for t in trials) / len(trials)
+        effort = report.efforts[variant]
+        tokens, cost = effort.tokens, effort.cost
         found = report.figures[variant][evidence.primary]
         source = evidence.sources[variant]
         outcome = Cell(said(found), missing=True)
@@ -391,7 +387,8 @@ def _costs(report: Report, look: Look) -> list[Block]:
         rows.append((
             Cell(look.line(variant, 60)), *sources(source), outcome, number_cell(f"{tokens:,.0f}", tokens),
             number_cell(formatting.money(cost), cost) if cost is not None else Cell("not known", missing=True),
-            number_cell(f"{calls:.1f}", calls), number_cell(formatting.seconds(seconds), seconds),
+            number_cell(f"{effort.model_calls:.1f}", effort.model_calls),
+            number_cell(formatting.seconds(effort.seconds), effort.seconds),
         ))  # fmt: skip
         if found.found is not None and not found.check.numeric:
             text = beside(f"{said(found)} at {tokens:,.0f} tokens", source)

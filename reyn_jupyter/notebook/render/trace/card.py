@@ -28,7 +28,7 @@ from reyn_jupyter.notebook.render.file_changes import Previous, previous_bytes
 from reyn_jupyter.notebook.render.markdown import markdown
 from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.notebook.render.trace.calls import call_fold
-from reyn_jupyter.notebook.render.trace.compliance_marks import ribbon_blocks
+from reyn_jupyter.notebook.render.trace.compliance_marks import compliance_blocks
 
 if TYPE_CHECKING:
     from reyn_jupyter.runtime.script import Script
@@ -78,7 +78,7 @@ def trace_view(
     # What a call by hand gave stands at the call.
     answered = trace.answer and not (trace.model is None and trace.calls)
     answer = markdown(whole(trace.answer, look), "trace.answer") if answered else ()
-    rules = ribbon_blocks(trace, look)
+    rules = compliance_blocks(trace, look)
     blocks: list[Block] = [*_state(trace, status, look), *answer, *rules]
     if tail is not None and trace.ended is None:
         blocks += _now(trace, tail, look, stop)

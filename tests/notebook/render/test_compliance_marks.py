@@ -10,13 +10,14 @@ from render_samples import asked, call, invoked, said, started, trace
 
 from reyn_jupyter import Session
 from reyn_jupyter.evaluation.checks import find_check
+from reyn_jupyter.evaluation.checks.compliance import compliance_marks
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.trial.facts import call_facts
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.models.scripted import ScriptedModel, Step
 from reyn_jupyter.models.scripted import call as asks
 from reyn_jupyter.notebook.render import to_html, to_text, view
-from reyn_jupyter.notebook.render.trace.compliance_marks import ribbon
+from reyn_jupyter.notebook.render.trace.compliance_marks import mark_text
 from reyn_jupyter.runtime.trace import Trace
 
 LIST = asks("list_actions", category=["file"])
@@ -36,7 +37,7 @@ def asked_of(root: Path, *steps: Step, **config: Any) -> Trace:
 
 
 def marks(run: Trace) -> list[tuple[int, str, str]]:
-    return [(mark.step, mark.text, mark.tone) for mark in ribbon(run)]
+    return [(mark.step, mark_text(mark), mark.tone) for mark in compliance_marks(run)]
 
 
 def test_a_run_that_keeps_the_rules_says_so_step_by_step(tmp_path: Path) -> None:
@@ -115,10 +116,10 @@ def test_where_there_is_nothing_to_list_listing_is_no_rule(tmp_path: Path) -> No
 
 def test_nothing_is_said_of_a_call_by_hand_nor_of_a_run_without_calls(tmp_path: Path) -> None:
     session = Session(tmp_path, model=ScriptedModel("Hello."))
-    assert ribbon(session.ask("Hi")) == ()
+    assert compliance_marks(session.ask("Hi")) == ()
     session.invoke_action("file__read", {"path": "x"})
     by_hand = next(iter(session.runs))
-    assert by_hand.started.run_kind == "manual" and ribbon(by_hand) == ()
+    assert by_hand.started.run_kind == "manual" and compliance_marks(by_hand) == ()
     assert "rules of the catalog" not in to_text(view(by_hand))
 
 
@@ -154,7 +155,7 @@ def test_what_is_said_again_is_counted_and_many_steps_are_announced() -> None:
     ],
     ids=["listed", "at once", "both in one reply", "searched"],
 )
-def test_the_ribbon_and_the_check_of_a_study_agree(
+def test_the_marks_of_a_run_and_the_check_of_a_study_agree(
     tmp_path: Path, name: str, steps: tuple[Step, ...]
 ) -> None:
     run = asked_of(tmp_path, *steps)
@@ -164,4 +165,4 @@ def test_the_ribbon_and_the_check_of_a_study_agree(
     check = find_check(name)
     verdict = check.grade(trial, Scenario(id="s", family="f", prompts={"natural": "Hi"}))
     sign = {"pass": "✓", "fail": "✗"}[verdict.kind]
-    assert f"{sign} {check.title}" in [mark.text for mark in ribbon(run)]
+    assert f"{sign} {check.title}" in [mark_text(mark) for mark in compliance_marks(run)]
