@@ -11,7 +11,6 @@ secret that a model sees only as a mark is neither met by its edits nor overwrit
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,6 +22,7 @@ from reyn_jupyter.backends.file_tree import FileTree, human
 from reyn_jupyter.catalog.action import Arguments
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import ToolContext
+from reyn_jupyter.support.text import nearest
 
 _MOST_LINES = 10  # line numbers that a refusal names
 _HINT_LINES = 2000  # lines compared to find the nearest one
@@ -59,7 +59,7 @@ def replace(text: str, old: str, new: str, *, every: bool = False) -> Edited:
         raise EditError("old_string and new_string are the same", "There is nothing to change.", 1)
     lines = _line_numbers(text, positions(text, old))
     if not lines:
-        raise EditError("old_string does not occur (0 matches)", nearest(text, old), 0)
+        raise EditError("old_string does not occur (0 matches)", nearest_passage(text, old), 0)
     if len(lines) > 1 and not every:
         named = ", ".join(map(str, lines[:_MOST_LINES])) + (", …" if len(lines) > _MOST_LINES else "")
         raise EditError(
@@ -90,7 +90,7 @@ def _line_numbers(text: str, places: list[int]) -> list[int]:
     return numbers
 
 
-def nearest(text: str, old: str) -> str:
+def nearest_passage(text: str, old: str) -> str:
     """Where in `text` something like `old` is, as a hint for one who quoted it wrongly."""
     if "\r\n" in text and "\r" not in old and old.replace("\n", "\r\n") in text:
         return "The lines of this file end with \\r\\n: write the line ends in old_string and new_string so."
@@ -99,9 +99,9 @@ def nearest(text: str, old: str) -> str:
     wanted = next((line.strip() for line in old.split("\n") if line.strip()), "")[:_HINT_CHARACTERS]
     lines = text.split("\n", _HINT_LINES)[:_HINT_LINES]
     shortened = [line.strip()[:_HINT_CHARACTERS] for line in lines]
-    close = difflib.get_close_matches(wanted, [line for line in shortened if line], n=1, cutoff=0.6)
+    close = nearest(wanted, filter(None, shortened), cutoff=0.6)
     if close:
-        return f"The nearest line is {shortened.index(close[0]) + 1}: {close[0]!r}. Copy the text exactly."
+        return f"The nearest line is {shortened.index(close) + 1}: {close!r}. Copy the text exactly."
     return "Read the file first and copy the text exactly, without line numbers."
 
 
@@ -153,7 +153,7 @@ def make_edited(tree: FileTree, args: Arguments, context: ToolContext) -> Make:
         try:
             return replace(text, old, new, every=args.get("replace_all", False)).text.encode()
         except EditError as error:
-            hint = error.hint if error.matches else nearest(seen, old)
+            hint = error.hint if error.matches else nearest_passage(seen, old)
             raise ActionError(f"{args['path']} was not changed: {error}", hint) from error
 
     return make

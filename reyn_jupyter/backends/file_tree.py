@@ -8,7 +8,6 @@ did wrong is an `ActionError` in plain words.
 from __future__ import annotations
 
 import asyncio
-import difflib
 import os
 import threading
 from contextlib import suppress
@@ -26,6 +25,7 @@ from reyn_jupyter.guard.workspace import Workspace, WorkspaceError, protects
 from reyn_jupyter.outputs.content import FileContent, Text
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.support.sanitize import printable
+from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -216,9 +216,9 @@ class FileTree:
             names: dict[str, list[str]] = {}
             for file in files:
                 names.setdefault(file.rpartition("/")[2].casefold(), []).append(file)
-            close = difflib.get_close_matches(wanted, names, n=3, cutoff=0.6)
+            close = nearest_names(wanted, names)
             if close:
-                return f"Did you mean {', '.join(shown(file) for name in close for file in names[name][:2])}?"
+                return did_you_mean([shown(file) for name in close for file in names[name][:2]])
         return "List the folder to see what is there."
 
 

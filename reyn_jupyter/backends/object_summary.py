@@ -27,6 +27,7 @@ from uuid import UUID
 
 from reyn_jupyter.outputs.convert import number_tag, to_json, type_name
 from reyn_jupyter.runtime.variables import secret_name
+from reyn_jupyter.support.text import count
 
 HIDDEN = "[hidden]"  # in place of a value under a name like a secret's
 _COLUMNS = 100  # of a frame that are listed
@@ -55,21 +56,21 @@ def title(value: object) -> str:
         rows, columns = frame.shape
         named = ", ".join(_labels(frame.columns[:_COLUMNS_NAMED]))
         more = ", …" if columns > _COLUMNS_NAMED else ""
-        return f"DataFrame, {_count(rows, 'row')} × {_count(columns, 'column')}: {named}{more}"
+        return f"DataFrame, {count(rows, 'row')} × {count(columns, 'column')}: {named}{more}"
     if is_loaded_type(value, "pandas", "Series"):
         series: Any = value
-        return f"Series, {_count(len(series), 'value')}, {dtype_text(series.dtype)}"
+        return f"Series, {count(len(series), 'value')}, {dtype_text(series.dtype)}"
     if is_loaded_type(value, "numpy", "ndarray"):
         array: Any = value
         return f"ndarray, {' × '.join(map(str, array.shape)) or 'no dimensions'}, {dtype_text(array.dtype)}"
     if is_exactly(value, (str,)):
-        return f"str, {_count(len(value), 'character')}"  # type: ignore[arg-type]
+        return f"str, {count(len(value), 'character')}"  # type: ignore[arg-type]
     if is_exactly(value, (bytes, bytearray)):
-        return f"{kind.__name__}, {_count(len(value), 'byte')}"  # type: ignore[arg-type]
+        return f"{kind.__name__}, {count(len(value), 'byte')}"  # type: ignore[arg-type]
     if is_exactly(value, (dict,)):
-        return f"dict, {_count(len(value), 'key')}"  # type: ignore[arg-type]
+        return f"dict, {count(len(value), 'key')}"  # type: ignore[arg-type]
     if is_exactly(value, _SEQUENCES):
-        return f"{kind.__name__}, {_count(len(value), 'element')}"  # type: ignore[arg-type]
+        return f"{kind.__name__}, {count(len(value), 'element')}"  # type: ignore[arg-type]
     return type_name(value)
 
 
@@ -274,10 +275,6 @@ def _unique(labels: list[str]) -> list[str]:
         seen[label] += 1
         unique.append(label if seen[label] == 1 else f"{label} ({seen[label]})")
     return unique
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
 
 
 _LONGEST_DTYPE = 200  # characters

@@ -12,11 +12,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.catalog.listing_filter import InvalidListingError, as_count, as_filter, select_categories
-from reyn_jupyter.catalog.ranking import nearest
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.catalog.size_budget import ANSWER_BYTES, encoded_size, shortened
 from reyn_jupyter.catalog.suggest import suggest
 from reyn_jupyter.catalog.text import fold, quoted
+from reyn_jupyter.support.text import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -10,9 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.catalog.argument_repair import read_json
-from reyn_jupyter.catalog.ranking import nearest
 from reyn_jupyter.catalog.taxonomy import REDIRECTS, TAXONOMY
 from reyn_jupyter.catalog.text import clip, quoted
+from reyn_jupyter.support.text import nearest
 
 if TYPE_CHECKING:
     from reyn_jupyter.catalog.snapshot import CatalogSnapshot, CategorySlice

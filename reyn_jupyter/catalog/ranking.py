@@ -9,7 +9,7 @@ cutoff: Universal Action Catalog (FP-0034), error response.
 from __future__ import annotations
 
 import heapq
-from difflib import SequenceMatcher, get_close_matches
+from difflib import SequenceMatcher
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -73,14 +73,3 @@ def _bonus(wanted: frozenset[str], name: str) -> float:
     if wanted == stems(name.partition(SEPARATOR)[2]):
         return _SAME_ENTRY
     return _ALL_WORDS_GIVEN if have < wanted else 0.0
-
-
-def nearest(word: str, candidates: Iterable[str]) -> str | None:
-    """The one candidate that a mistyped word is closest to, or None. For arguments and categories.
-
-    >>> nearest("pth", ["path", "limit"])
-    'path'
-    """
-    by_folded = {candidate.casefold(): candidate for candidate in candidates}
-    found = get_close_matches(word[:LONGEST_QUERY].casefold(), by_folded, n=1, cutoff=0.5)
-    return by_folded[found[0]] if found else None

@@ -19,10 +19,10 @@ from reyn_jupyter.catalog.dispatch import (
     unknown_action,
 )
 from reyn_jupyter.catalog.names import LONGEST_NAME, ActionName, MalformedNameError
-from reyn_jupyter.catalog.ranking import nearest
 from reyn_jupyter.catalog.suggest import suggest
 from reyn_jupyter.catalog.taxonomy import REDIRECTS, TAXONOMY
 from reyn_jupyter.catalog.text import clip, quoted
+from reyn_jupyter.support.text import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,9 +17,9 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.catalog.fast_schema import MOST_MESSAGES, NEEDS_REFERENCE, Invalid, shown
-from reyn_jupyter.catalog.ranking import nearest
 from reyn_jupyter.catalog.references import child, claims_reference
 from reyn_jupyter.catalog.text import clip, quoted
+from reyn_jupyter.support.text import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

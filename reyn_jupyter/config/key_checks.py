@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from reyn_jupyter.config import key_table
 from reyn_jupyter.config.config_error import ConfigError
 from reyn_jupyter.config.settings import Settings
-from reyn_jupyter.config.wording import reason
+from reyn_jupyter.support.validation_messages import reason
 
 Lines = Mapping[tuple[str | int, ...], int]
 

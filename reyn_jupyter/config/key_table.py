@@ -6,7 +6,6 @@ leaves: they are replaced whole, so no layer can put an address or a header unde
 
 from __future__ import annotations
 
-import difflib
 import types
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -17,9 +16,11 @@ from pydantic import BaseModel
 
 from reyn_jupyter.config.config_error import ConfigError
 from reyn_jupyter.config.settings import EmbeddingClass, ModelEntry, Settings
+from reyn_jupyter.support import text
 
 _LEAVES = (ModelEntry, EmbeddingClass)
 CLASSES = "embedding.classes"
+_ALIKE = 0.75  # dotted names share long parts
 
 
 @dataclass(frozen=True)
@@ -123,13 +124,12 @@ def _leaf_names() -> frozenset[str]:
 def nearest(key: str) -> str | None:
     """The key that was probably meant, or None."""
     names = [info.key for info in all_keys()] + list(sections())
-    close = difflib.get_close_matches(key, names, 1, 0.75)
-    if close:
-        return close[0]
+    if close := text.nearest(key, names, cutoff=_ALIKE):
+        return close
     last = key.rpartition(".")[2]
     tails = {name.rpartition(".")[2]: name for name in reversed(names)}
-    close = difflib.get_close_matches(last, tails, 1, 0.75)
-    return tails[close[0]] if close else None
+    close = text.nearest(last, tails, cutoff=_ALIKE)
+    return tails[close] if close else None
 
 
 @cache

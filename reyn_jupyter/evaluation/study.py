@@ -20,7 +20,6 @@ from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from reyn_jupyter.config.wording import shown
 from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.checks.grading import grade_stored
 from reyn_jupyter.evaluation.plan.scenario import Scenario
@@ -48,6 +47,7 @@ from reyn_jupyter.evaluation.trial.model_factory import CassetteMode
 from reyn_jupyter.runtime.engine import publisher
 from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.sessions.assembly import ENGINE
+from reyn_jupyter.support.validation_messages import quote_value
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.results.comparison import Comparison
@@ -105,7 +105,9 @@ def only_progress(listener: OnProgress | None) -> Callable[[Any], None] | None:
     if listener is None:
         return None
     if not callable(listener):
-        raise PlanError(f"on_progress={shown(listener)}: give a function of the progress, such as print.")
+        raise PlanError(
+            f"on_progress={quote_value(listener)}: give a function of the progress, such as print."
+        )
 
     def hear(event: Any) -> None:
         if isinstance(event, Progress):

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from reyn_jupyter.config import Settings, load
-from reyn_jupyter.config.wording import shown
 from reyn_jupyter.evaluation.checks.grading import broken_in
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.scenario import Scenario
@@ -55,6 +54,7 @@ from reyn_jupyter.evaluation.trial.trial_model import Agent, replayed
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.runtime.events import Event
+from reyn_jupyter.support.validation_messages import quote_value
 
 
 class StudyParts:
@@ -302,18 +302,18 @@ class StudyOptions:
         )
         if not callable(getattr(self.executor, "run", None)):
             raise PlanError(
-                f"executor={shown(self.executor)} runs nothing; give an object with run(plans, one)."
+                f"executor={quote_value(self.executor)} runs nothing; give an object with run(plans, one)."
             )
         instance("concurrency", self.concurrency, Concurrency, PlanError, "a Concurrency(…)")
         instance("budget", self.budget, Budget, PlanError, "reyn.Budget(usd=2.0)")
         for name, given in (("models", self.models), ("config", self.config or {})):
             if not isinstance(given, Mapping):
-                raise PlanError(f"{name}={shown(given)}: give a mapping.")
+                raise PlanError(f"{name}={quote_value(given)}: give a mapping.")
         for name, model in self.models.items():
             lacking = [part for part in _PARTS if not hasattr(model, part)]
             if lacking and not isinstance(model, Agent):
                 raise PlanError(
-                    f"models[{name!r}]={shown(model)} is no model; it lacks {', '.join(lacking)}."
+                    f"models[{name!r}]={quote_value(model)} is no model; it lacks {', '.join(lacking)}."
                 )
 
 
@@ -327,7 +327,7 @@ def suite_of(suite: str | Path | Suite | Scenario | Sequence[Scenario]) -> Suite
         scenarios = (suite,) if isinstance(suite, Scenario) else tuple(suite)
     except TypeError as error:
         raise SuiteError(
-            f"suite={shown(suite)}: give the name of a suite, a .yaml file, a Suite, or a list of scenarios"
+            f"suite={quote_value(suite)}: give the name of a suite, a .yaml file, a Suite, or a list of scenarios"
         ) from error
     title = f"{len(scenarios)} scenarios"
     checks = ("first_call_is", "arguments_correct", "chain")

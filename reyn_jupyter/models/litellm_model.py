@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-import difflib
 import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
@@ -32,6 +31,7 @@ from reyn_jupyter.models.providers import (
     required_key,
     set_key,
 )
+from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -288,6 +288,7 @@ async def _close(stream: Any) -> None:
 
 
 _LONGEST = 200
+_ALIKE = 0.75  # names of providers are short, and those of models begin alike
 
 
 def unknown_provider(litellm: Any, model: str, api_base: str | None) -> ModelError | None:
@@ -313,11 +314,10 @@ def unknown_provider(litellm: Any, model: str, api_base: str | None) -> ModelErr
 
 
 def _way_on(litellm: Any, providers: list[str], model: str, prefix: str, rest: str) -> str:
-    short = model[:_LONGEST]
     near = [
         f"{each}/{rest[:_LONGEST]}"
         for names in (PROVIDERS, providers)
-        for each in difflib.get_close_matches(prefix.casefold(), names, 1, 0.75)
-    ] or difflib.get_close_matches(short, litellm.model_cost, 1, 0.75)
-    meant = f"Did you mean {near[0]}? " if near else ""
+        for each in nearest_names(prefix, names, 1, cutoff=_ALIKE)
+    ] or nearest_names(model, litellm.model_cost, 1, cutoff=_ALIKE)
+    meant = f"{did_you_mean(near[:1])} " if near else ""
     return f"{meant}A model is named with its provider, as openai/gpt-4o-mini or ollama_chat/llama3.2."

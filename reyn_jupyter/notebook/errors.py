@@ -16,6 +16,7 @@ from typing import Any
 from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.secrets import environment_redaction
+from reyn_jupyter.support.text import did_you_mean
 from reyn_jupyter.support.user_errors import UserError, sanitize
 
 _LINE = 600
@@ -108,7 +109,7 @@ def way_on(payload: Mapping[str, Any]) -> str:
     if isinstance(redirects, Mapping) and redirects:
         return "Renamed: " + ", ".join(f"{old} → {new}" for old, new in redirects.items()) + "."
     if suggestions:
-        return f"Did you mean {_either(suggestions)}?"
+        return did_you_mean(suggestions)
     if "valid_categories" in payload:
         return f"Categories: {', '.join(map(str, _list(payload, 'valid_categories')[:_CATEGORIES]))}."
     if "suggestions" in payload:
@@ -125,10 +126,6 @@ def _argument(item: Mapping[str, Any]) -> str:
     message = str(item.get("message", "is wrong"))
     joint = " " if message.startswith(("is ", "must ", "has ")) else ": "
     return f"{name}{joint}{message}" if name else message
-
-
-def _either(names: list[str]) -> str:
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} or {names[-1]}"
 
 
 def _list(payload: Mapping[str, Any], key: str) -> list[Any]:

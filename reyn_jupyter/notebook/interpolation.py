@@ -6,12 +6,12 @@ Everything else in a prompt is literal: single braces, dollars and quotes surviv
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reyn_jupyter.notebook.errors import ReynError
+from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 TEXT = 100_000  # characters of a text variable in a prompt
 PREVIEW = 4_000  # characters of any other variable's description
@@ -61,9 +61,8 @@ def _variable(name: str, namespace: Mapping[str, Any], redactor: Any, way_out: s
         raise ReynError(f"{name[:80]!r} is no variable name.", "For example: --vars orders,limit")
     if name not in namespace:
         known = [each for each in namespace if type(each) is str and not each.startswith("_")]
-        close = difflib.get_close_matches(name, known, n=1, cutoff=0.6)
-        meant = f"Did you mean {close[0]}? " if close else ""
-        raise ReynError(f"There is no variable {name!r}.", f"{meant}{way_out}")
+        meant = did_you_mean(nearest_names(name, known, 1))
+        raise ReynError(f"There is no variable {name!r}.", f"{meant} {way_out}".strip())
     if is_secret(name, namespace[name], redactor):
         raise ReynError(
             f"The variable {name!r} looks like a secret, so it is not put into a prompt.", "Leave it out."

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import keyword
 import traceback
 from typing import Any
@@ -21,6 +20,7 @@ from reyn_jupyter.runtime.run_store import RunNotFoundError
 from reyn_jupyter.runtime.runlog import RunLogError
 from reyn_jupyter.runtime.script import ScriptError
 from reyn_jupyter.sessions.undo import NothingToUndoError
+from reyn_jupyter.support.text import nearest
 
 # Errors whose own words are for the person; any other one is named by its type.
 PLAIN = (
@@ -101,7 +101,7 @@ def _verb(line: str, cell: str | None) -> tuple[Verb, str]:
         return _known("help"), ""
     if word.startswith("-"):
         raise ReynError("A verb comes before its options.", 'For example: %reyn ask -m offline "…"')
-    if cell is not None and verbs.find(word) is None and not difflib.get_close_matches(word, verbs.names()):
+    if cell is not None and verbs.find(word) is None and nearest(word, verbs.names()) is None:
         raise ReynError(
             f"There is no verb {word!r}.",
             "Beside %%reyn stand options; the question goes into the cell below.",

@@ -6,7 +6,6 @@ left, everything else is ``--name value`` (``--flag`` for booleans), with the sh
 
 from __future__ import annotations
 
-import difflib
 import re
 import shlex
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic.fields import FieldInfo
 
 from reyn_jupyter.notebook.errors import ReynError
+from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 
 @dataclass(frozen=True)
@@ -197,8 +197,7 @@ def _name_of(word: str) -> tuple[str, str | None]:
 def _key(model: type[Options], word: str) -> str:
     known = named(model)
     if word not in known:
-        close = difflib.get_close_matches(word, known, n=1, cutoff=0.5)
-        hint = f"Did you mean {close[0]}?" if close else f"Options: {', '.join(sorted(known))}."
+        hint = did_you_mean(nearest_names(word, known, 1)) or f"Options: {', '.join(sorted(known))}."
         raise ReynError(f"There is no option {word}.", hint)
     return known[word]
 
@@ -249,10 +248,10 @@ def _plain(model: type[Options], error: ValidationError) -> tuple[str, str]:
         return f"{shown} is missing.", "--help shows an example."
     given = str(first.get("input"))[:80]
     allowed = choices(info)
-    close = difflib.get_close_matches(given, allowed, n=1, cutoff=0.4)
-    hint = f"Did you mean {close[0]}?" if close else (f"Choose from {', '.join(allowed)}." if allowed else "")
+    meant = did_you_mean(nearest_names(given, allowed, 1))
+    hint = meant or (f"Choose from {', '.join(allowed)}." if allowed else "")
     if marker is not None and allowed:
-        return f"{given!r} is not one of {', '.join(allowed)}.", hint if close else ""
+        return f"{given!r} is not one of {', '.join(allowed)}.", meant
     why = _WRONG.get(first["type"], first["msg"].removeprefix("Value error, "))
     why = why.format(**first.get("ctx", {}))
     return f"{shown} cannot be {given!r}{f': {why}' if why else ''}.", hint

@@ -17,6 +17,7 @@ from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStore, BlobStore
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 from reyn_jupyter.runtime.variables import hidden, is_secret
+from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 _SHOWN = 100  # characters of a name that are quoted back
 
@@ -228,12 +229,9 @@ def _key(reference: Reference) -> tuple[str, str, str | None]:
 
 
 def _nearest(name: str, context: ToolContext) -> str:
-    import difflib
-
     from reyn_jupyter.runtime.variables import visible_variables
 
     names = list(visible_variables(context.services.namespace(), context.services.redactor))
-    near = difflib.get_close_matches(name[:_SHOWN], names, n=3, cutoff=0.4)
-    if near:
-        return f"Did you mean {', '.join(near)}?"
+    if near := nearest_names(name, names):
+        return did_you_mean(near)
     return f"There are: {', '.join(names[:20])}." if names else "The notebook has no variables yet."

@@ -6,7 +6,6 @@ Each answer is planned here and recorded by the `Invoker` like any action. What 
 
 from __future__ import annotations
 
-import difflib
 import json
 import re
 from collections.abc import Callable
@@ -33,6 +32,7 @@ from reyn_jupyter.runtime.events import Flag, Problem
 from reyn_jupyter.runtime.invoke import ActionCall, ImmediateAnswer, Invoker, PlannedCall
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.services import Services, Source
+from reyn_jupyter.support.text import did_you_mean, nearest
 
 LIKE_ARGS = ("arguments", "parameters", "params", "input")  # what models write for `args`
 HEAD = 200  # characters of malformed text that are quoted back
@@ -131,7 +131,7 @@ class Wrappers:
                 return self._invoker.answer(call, run, ImmediateAnswer(error.payload, error.problem))
         meant = self._near_wrapper(call.name)
         if meant is not None:
-            payload = {"error": f"There is no tool {call.wrapper!r}.", "hint": f"Did you mean {meant}?"}
+            payload = {"error": f"There is no tool {call.wrapper!r}.", "hint": did_you_mean([meant])}
             return self._invoker.answer(call, run, ImmediateAnswer(payload, "unknown"))
         call = call.meaning(call.name, given)
         gated = self._gated(call, run)
@@ -153,7 +153,7 @@ class Wrappers:
         for wrapper in self._wrappers:
             if wrapper == plain or wrapper.partition("_")[0] == plain:
                 return wrapper
-        return next(iter(difflib.get_close_matches(plain, self._wrappers, n=1, cutoff=0.85)), None)
+        return nearest(plain, self._wrappers, cutoff=0.85)
 
     def _find(self, run: Run, name: str) -> Action:
         """The action of a name. An error about one that holds a secret quotes it without, since it quotes in part."""

@@ -19,6 +19,7 @@ from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.sessions import runs
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.turn_options import TurnOptions
+from reyn_jupyter.support.text import count
 
 HOT = "action_retrieval.hot_list_n"
 
@@ -70,7 +71,7 @@ async def replay(
         raise ValueError("this run is a call by hand; run it again with %reyn invoke, or see %reyn script")
     steps = len(trace.steps)
     if from_step is not None and not 1 <= from_step <= steps:
-        raise ValueError(f"the run has {steps} step{'s' if steps != 1 else ''}, so --from takes 1 to {steps}")
+        raise ValueError(f"the run has {count(steps, 'step')}, so --from takes 1 to {steps}")
     live_from = from_step if from_step is not None else 1 if model is not None else None
     live = None
     if live_from is not None:

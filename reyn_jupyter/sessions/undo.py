@@ -11,6 +11,7 @@ from reyn_jupyter.runtime.result_objects import Card
 from reyn_jupyter.runtime.trace import Call, Trace
 from reyn_jupyter.sessions import runs
 from reyn_jupyter.sessions.assembly import Parts
+from reyn_jupyter.support.text import count
 
 
 class NothingToUndoError(LookupError):
@@ -53,9 +54,7 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
     facts = [("run", trace.run), ("prompt", trace.prompt)]
     facts += [(restore.path, "removed" if restore.content is None else "restored") for restore in restores]
     sections = tuple((restore.path, tuple(restore.diff.splitlines())) for restore in restores)
-    return Card(
-        "undo", f"{len(restores)} file{'s' if len(restores) != 1 else ''} restored", tuple(facts), sections
-    )
+    return Card("undo", f"{count(len(restores), 'file')} restored", tuple(facts), sections)
 
 
 def _meant(parts: Parts, target: str | int | None) -> tuple[Trace, int | None]:

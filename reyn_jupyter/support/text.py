@@ -1,6 +1,77 @@
-"""Words about names, numbers and texts, as every sentence that a person or a model reads makes them."""
+"""Parts of the sentences that people and models read: numbers with nouns, names that were meant, cuts.
+
+Invariant: the work is bounded by the number of names, whatever the length of what was given.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+LONGEST_COMPARED = 100  # characters of a name; difflib's cost grows with the product of the lengths
+ALIKE = 0.5  # difflib's ratio from which on a name may be what was meant
+
+
+def count(number: int, one: str, many: str = "") -> str:
+    """Return a number with its noun: ``1 row``, ``1,000 rows``.
+
+    >>> count(1, "trial"), count(1200, "query", "queries")
+    ('1 trial', '1,200 queries')
+    """
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
+
+
+def nearest_names(given: object, names: Iterable[str], most: int = 3, *, cutoff: float = ALIKE) -> list[str]:
+    """Return the names that were probably meant, best first, whatever their case.
+
+    Args:
+        given: what was written.
+        names: what there is.
+        most: how many at most.
+        cutoff: the ratio of `difflib` from which on a name is near; more where names share long parts.
+
+    >>> nearest_names("explicite", ["none", "generic", "explicit"])
+    ['explicit']
+    """
+    from difflib import get_close_matches
+
+    by_folded: dict[str, str] = {}
+    for name in names:
+        by_folded.setdefault(name[:LONGEST_COMPARED].casefold(), name)
+    wanted = str(given)[:LONGEST_COMPARED].casefold()
+    return [by_folded[found] for found in get_close_matches(wanted, by_folded, most, cutoff)]
+
+
+def nearest(given: object, names: Iterable[str], *, cutoff: float = ALIKE) -> str | None:
+    """Return the one name that was probably meant, or None.
+
+    >>> nearest("pth", ["path", "limit"])
+    'path'
+    """
+    return next(iter(nearest_names(given, names, 1, cutoff=cutoff)), None)
+
+
+def did_you_mean(names: Sequence[str]) -> str:
+    """Return the sentence that offers names, or nothing where there are none.
+
+    >>> did_you_mean(["file__read", "file__edit", "file__grep"]), did_you_mean([])
+    ('Did you mean file__read, file__edit or file__grep?', '')
+    """
+    return f"Did you mean {either(names)}?" if names else ""
+
+
+def meant_clause(given: object, names: Iterable[str]) -> str:
+    """Return the end of a sentence that offers the nearest name, or nothing where none is near.
+
+    >>> meant_clause("explicite", ["none", "generic", "explicit"])
+    "; did you mean 'explicit'?"
+    """
+    near = nearest(given, names)
+    return f"; did you mean {near!r}?" if near is not None else ""
+
+
+def either(names: Sequence[str]) -> str:
+    """Return the names as a choice: ``a, b or c``."""
+    return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
 
 
 def clip_middle(text: str, most: int) -> str:

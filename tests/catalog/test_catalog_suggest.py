@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reyn_jupyter.catalog.action import Entry, Purity
-from reyn_jupyter.catalog.ranking import nearest, rank
+from reyn_jupyter.catalog.ranking import rank
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.catalog.suggest import suggest, unambiguous
+from reyn_jupyter.support.text import nearest
 
 PUBLISHED = published()
 LARGE = of_size(6_000)

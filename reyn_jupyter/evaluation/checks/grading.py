@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from reyn_jupyter.evaluation.checks import is_missing
 from reyn_jupyter.evaluation.checks.registry import BROKEN
 from reyn_jupyter.evaluation.checks.verdict import Check, Verdict
-from reyn_jupyter.evaluation.statistics.arms import counted
 from reyn_jupyter.evaluation.store.store import Store
+from reyn_jupyter.support.text import count
 
 _BATCH = 1_000  # verdicts a transaction
 
@@ -53,7 +53,7 @@ def broken_in(store: Store, run: str) -> tuple[str, ...]:
         "WHERE run = ? AND kind = 'na' AND substr(reason, 1, ?) = ? GROUP BY \"check\""
     )
     return tuple(
-        f"{check}: {reason}. So it is with {counted(times, 'new trial')}. They are kept: mend the check and run its "
+        f"{check}: {reason}. So it is with {count(times, 'new trial')}. They are kept: mend the check and run its "
         "cell again."
         for check, times, reason in store.rows(query, (run, len(BROKEN), BROKEN))
     )

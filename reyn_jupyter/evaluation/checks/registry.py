@@ -7,7 +7,6 @@ makes a pass or a failure of it; a number is finite, or does not apply; a functi
 
 from __future__ import annotations
 
-import difflib
 import functools
 import inspect
 import linecache
@@ -21,6 +20,7 @@ from typing import Any, Literal, overload
 from reyn_jupyter.evaluation.checks.verdict import Check, Verdict, failed, not_applicable, number, passed
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.support.text import either, nearest_names
 from reyn_jupyter.support.user_errors import UserError
 
 # What a function may give: a verdict, or a plain answer that stands for one.
@@ -185,9 +185,6 @@ def find_check(name: str) -> Check:
     if said in titles:
         hint = f"{titles[said]} is the one that tables call {said!r}"
     else:
-        near = [
-            titles.get(each, each) for each in difflib.get_close_matches(str(name), CHECKS, n=2, cutoff=0.5)
-        ]
-        near = near or [titles[each] for each in difflib.get_close_matches(said, titles, n=1, cutoff=0.6)]
-        hint = f"did you mean {' or '.join(near)}?" if near else f"there are {', '.join(sorted(CHECKS))}"
+        near = nearest_names(name, CHECKS, 2) or [titles[each] for each in nearest_names(said, titles, 1)]
+        hint = f"did you mean {either(near)}?" if near else f"there are {', '.join(sorted(CHECKS))}"
     raise UnknownCheckError(f"there is no check {name!r}; {hint}")

@@ -23,6 +23,7 @@ from reyn_jupyter.evaluation.plan.tool_records import ToolRecord, read_records
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.runtime.catalog_cache import CatalogCache
 from reyn_jupyter.runtime.services import Services
+from reyn_jupyter.support import text
 
 if TYPE_CHECKING:
     from reyn_jupyter.sessions.session import Session
@@ -125,7 +126,7 @@ class Catalog:
     def __repr__(self) -> str:
         count = len(self.snapshot)
         held = ", ".join(self.snapshot.category_names)
-        return f"Catalog({count:,} action{'' if count == 1 else 's'} of {held})"
+        return f"Catalog({text.count(count, 'action')} of {held})"
 
     def name_of(self, record: str) -> str:
         """The qualified name that a record got. Raises KeyError with what to look at."""

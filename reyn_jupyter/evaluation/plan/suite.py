@@ -11,10 +11,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.config.wording import nearest, shown
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.support.text import meant_clause
 from reyn_jupyter.support.user_errors import UserError
+from reyn_jupyter.support.validation_messages import quote_value
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
@@ -82,12 +83,12 @@ class Suite:
         for name in ("scenarios", "checks", "claims"):
             given = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Sequence):
-                raise SuiteError(f"{name}={shown(given)}: give a list, even of one")
+                raise SuiteError(f"{name}={quote_value(given)}: give a list, even of one")
             object.__setattr__(self, name, tuple(given))
         for scenario in self.scenarios:
             if not isinstance(scenario, Scenario):
                 raise SuiteError(
-                    f"{shown(scenario)} is no scenario; make one: reyn.Scenario(id=…, family=…, prompts=…)"
+                    f"{quote_value(scenario)} is no scenario; make one: reyn.Scenario(id=…, family=…, prompts=…)"
                 )
         if not self.scenarios:
             raise SuiteError(f"the suite {self.name!r} has no scenario; give it at least one")
@@ -111,7 +112,7 @@ class Suite:
         for scenario in self.scenarios:
             if scenario.id == identity:
                 return scenario
-        near = nearest(identity, (scenario.id for scenario in self.scenarios))
+        near = meant_clause(identity, (scenario.id for scenario in self.scenarios))
         raise SuiteError(f"the suite {self.name!r} has no scenario {identity!r}{near}")
 
     def catalog(self, name: str) -> Catalog:

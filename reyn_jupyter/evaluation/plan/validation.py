@@ -18,9 +18,10 @@ from typing import Any, Self, SupportsFloat, SupportsIndex, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from reyn_jupyter.config.wording import nearest, problems, shown
 from reyn_jupyter.models.base import canonical
+from reyn_jupyter.support.text import meant_clause
 from reyn_jupyter.support.user_errors import UserError
+from reyn_jupyter.support.validation_messages import problems, quote_value
 
 
 class FrozenModel(BaseModel):
@@ -120,7 +121,7 @@ def whole(
         found = operator.index(exact)
         if found >= least and (most is None or found <= most):
             return found
-    raise error(f"{name}={shown(value)}: give a whole number {bounds}.")
+    raise error(f"{name}={quote_value(value)}: give a whole number {bounds}.")
 
 
 def number(name: str, value: object, error: type[ValueError], *, below: float = math.inf) -> float:
@@ -130,7 +131,7 @@ def number(name: str, value: object, error: type[ValueError], *, below: float = 
         if 0 < found < below:
             return found
     bounds = "above 0" if below == math.inf else f"above 0 and below {below:g}"
-    raise error(f"{name}={shown(value)}: give a number {bounds}.")
+    raise error(f"{name}={quote_value(value)}: give a number {bounds}.")
 
 
 def choice(name: str, value: object, choices: Iterable[str], error: type[ValueError]) -> None:
@@ -138,11 +139,13 @@ def choice(name: str, value: object, choices: Iterable[str], error: type[ValueEr
     allowed = list(choices)
     if not isinstance(value, str) or value not in allowed:
         quoted = " or ".join(f'"{each}"' for each in allowed)
-        raise error(f"{name}={shown(value)} is not known{nearest(value, allowed) or '.'} Take {quoted}.")
+        raise error(
+            f"{name}={quote_value(value)} is not known{meant_clause(value, allowed) or '.'} Take {quoted}."
+        )
 
 
 def instance(name: str, value: object, kind: type[K], error: type[ValueError], example: str) -> K:
     """An object of a class. Raises the given class for anything else, with an example of what fits."""
     if not isinstance(value, kind):
-        raise error(f"{name}={shown(value)} is no {kind.__name__}; give {example}.")
+        raise error(f"{name}={quote_value(value)} is no {kind.__name__}; give {example}.")
     return value

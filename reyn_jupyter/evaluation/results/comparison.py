@@ -24,13 +24,14 @@ import numpy as np
 
 from reyn_jupyter.evaluation.checks.verdict import Check
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError, TrialSet
-from reyn_jupyter.evaluation.statistics.arms import counted, significant
+from reyn_jupyter.evaluation.statistics.arms import significant
 from reyn_jupyter.evaluation.statistics.confidence_sequence import SequentialState
 from reyn_jupyter.evaluation.statistics.intervals import rate_limits
 from reyn_jupyter.evaluation.statistics.missing import worst_difference
 from reyn_jupyter.evaluation.statistics.multiple import benjamini_hochberg, closed_e, holm
 from reyn_jupyter.evaluation.statistics.paired import Difference, difference
 from reyn_jupyter.evaluation.statistics.power import independent_arms, mcnemar_power, pairs_needed
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -255,7 +256,7 @@ def compare(
         times, why = evidence.broken(chosen.name)
         if times:
             raise EvidenceError(
-                f"{chosen.name}: {why}. So it is with {counted(times, 'trial')}; mend it and run its cell again"
+                f"{chosen.name}: {why}. So it is with {count(times, 'trial')}; mend it and run its cell again"
             )
         raise EvidenceError(
             f"{a!r} and {b!r} have no scenario and repeat in common that {chosen.name} applies to; "

@@ -26,9 +26,10 @@ from reyn_jupyter.evaluation.results.failure_examples import Failure, find_failu
 from reyn_jupyter.evaluation.results.findings import ClaimFinding, find_claims
 from reyn_jupyter.evaluation.results.reliability import Predictability, predictability
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError, TrialSet
-from reyn_jupyter.evaluation.statistics.arms import counted, significant
+from reyn_jupyter.evaluation.statistics.arms import significant
 from reyn_jupyter.evaluation.statistics.missing import worst_rate
 from reyn_jupyter.evaluation.statistics.rates import Mean, Rate, mean, rate
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -129,7 +130,7 @@ class Report:
         said = " and ".join([", ".join(told[:-1]), told[-1]] if told[1:] else told)
         others = sorted({source for each in rest for source in each.sources} - {"real"})
         mark = f"{' and '.join(others).capitalize()} trials: of" if others else "Of"
-        return f"{mark} the {counted(len(rest), 'other variant')}, {said}."
+        return f"{mark} the {count(len(rest), 'other variant')}, {said}."
 
     @cached_property
     def df(self) -> pd.DataFrame:
@@ -239,7 +240,7 @@ def _alone(variant: str, figure: Figure) -> str:
     assert found is not None
     mark = "" if figure.source == "real" else f"{figure.source.capitalize()} trials: "
     rate = said(figure).replace("(", f"({100 * found.level:.0f} % CI ")
-    size = f"{counted(found.trials, 'trial')} in {counted(found.scenarios, 'scenario')}"
+    size = f"{count(found.trials, 'trial')} in {count(found.scenarios, 'scenario')}"
     return f"{mark}{rate} on {figure.check.title}, {size}, variant {variant}."
 
 
@@ -294,7 +295,7 @@ def warnings(
         if times:
             graded = len(evidence.verdicts(name))
             told.append(
-                f"{name}: {why}. So it is with {times:,} of {counted(graded, 'trial')}, which it leaves ungraded."
+                f"{name}: {why}. So it is with {times:,} of {count(graded, 'trial')}, which it leaves ungraded."
             )
     for variant, left in evidence.left_out.items():
         counts = ", ".join(f"{count} {source}" for source, count in left.items())
@@ -309,9 +310,9 @@ def warnings(
                 else ""
             )
             outcomes = evidence.outcomes(variant)
-            how = ", ".join(counted(outcomes[kind], kind) for kind in ("error", "timeout") if outcomes[kind])
+            how = ", ".join(count(outcomes[kind], kind) for kind in ("error", "timeout") if outcomes[kind])
             told.append(
-                f"{variant}: {counted(found.missing, 'trial')} {'is' if found.missing == 1 else 'are'} missing "
+                f"{variant}: {count(found.missing, 'trial')} {'is' if found.missing == 1 else 'are'} missing "
                 f"({how}){range_}.".replace("%", " %")
             )
             error, times = _why_missing(evidence, variant)

@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from reyn_jupyter.config.wording import nearest
 from reyn_jupyter.evaluation.checks import CHECKS, find_check, is_broken
 from reyn_jupyter.evaluation.checks.verdict import Check, Verdict, not_applicable
 from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
 from reyn_jupyter.evaluation.plan.suite import Claim
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.support.text import meant_clause
 from reyn_jupyter.support.user_errors import UserError
 
 MISSING = ("error", "timeout")
@@ -230,7 +230,7 @@ class TrialSet:
         """Raises EvidenceError where there is no trial of a variant; says which there are."""
         if variant not in self.tried:
             there = ", ".join(self.tried) or "none yet; run some with study.run(…)"
-            hint = nearest(variant, self.tried) or "."
+            hint = meant_clause(variant, self.tried) or "."
             raise EvidenceError(
                 f"there are no trials of a variant {variant!r}{hint} There are trials of: {there}"
             )

@@ -26,7 +26,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any, get_args
 
-from reyn_jupyter.config.wording import nearest, shown
 from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.plan.conditions import conditions_digest
 from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
@@ -41,7 +40,9 @@ from reyn_jupyter.evaluation.statistics.scipy_import import library
 from reyn_jupyter.evaluation.store.rows import Found
 from reyn_jupyter.evaluation.trial.runner import TrialPlan, TrialRunner
 from reyn_jupyter.models.base import ModelError
+from reyn_jupyter.support.text import meant_clause
 from reyn_jupyter.support.user_errors import UserError
+from reyn_jupyter.support.validation_messages import quote_value
 from reyn_jupyter.version import version_of, versions
 
 
@@ -217,10 +218,12 @@ def selected(
     if isinstance(families, str):
         families = (families,)
     if families is not None and not isinstance(families, Collection):
-        raise PlanError(f"families={shown(families)}: give names of families: {', '.join(sorted(there))}.")
+        raise PlanError(
+            f"families={quote_value(families)}: give names of families: {', '.join(sorted(there))}."
+        )
     unknown = sorted(str(each) for each in set(families or ()) - there)
     if unknown:
-        near = nearest(unknown[0], there) or "."
+        near = meant_clause(unknown[0], there) or "."
         raise PlanError(f"The suite has no family {unknown[0]!r}{near} It has {', '.join(sorted(there))}.")
     kept = [scenario for scenario in scenarios if families is None or scenario.family in families]
     if not kept:
@@ -270,8 +273,8 @@ def checked(variants: Sequence[object]) -> None:
             raise PlanError("Name the variants one by one; a list with a star: study.run(*variants).")
         if not isinstance(variant, Variant):
             raise PlanError(
-                f"{shown(variant)} is no variant; make one, reyn.Variant({variant!r:.80}, model=…), or take one of the "
-                "suite: study.suite.variants."
+                f"{quote_value(variant)} is no variant; make one, reyn.Variant({variant!r:.80}, model=…), or take "
+                "one of the suite: study.suite.variants."
             )
         other = names.get(variant.name)
         if other is not None and other.behaviour_digest != variant.behaviour_digest:

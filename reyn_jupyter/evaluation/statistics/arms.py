@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from reyn_jupyter.support.text import count
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
@@ -121,15 +123,10 @@ def significant(value: float) -> str:
     return text.replace("-", "−")
 
 
-def counted(number: int, noun: str) -> str:
-    """A number with its noun: ``1 scenario``, ``12 scenarios``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
 def few_clusters(scenarios: int) -> str:
     """The sentence that warns of too few scenarios under repeats."""
     return (
-        f"{counted(scenarios, 'scenario')}: below about {FEW_CLUSTERS} clusters add scenarios before repeats, "
+        f"{count(scenarios, 'scenario')}: below about {FEW_CLUSTERS} clusters add scenarios before repeats, "
         "because repeats of one scenario resemble each other."
     )
 

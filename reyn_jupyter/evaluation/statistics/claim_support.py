@@ -9,10 +9,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from reyn_jupyter.evaluation.statistics.arms import counted
 from reyn_jupyter.evaluation.statistics.intervals import rate_limits
 from reyn_jupyter.evaluation.statistics.power import least, scenarios_for_width
 from reyn_jupyter.evaluation.statistics.rates import interval
+from reyn_jupyter.support.text import count
 
 HALF_WIDTH = 0.1
 
@@ -64,7 +64,7 @@ def claim_support(
     head = f"{passed:,} of {trials:,} is {100 * share:.0f} % ({100 * low:.0f} to {100 * high:.0f})"
     if against is None:
         needed = scenarios_for_width(share, HALF_WIDTH, level=level)
-        tail = f"{counted(needed, 'scenario')} would tell it to within {100 * HALF_WIDTH:.0f} points"
+        tail = f"{count(needed, 'scenario')} would tell it to within {100 * HALF_WIDTH:.0f} points"
         return ClaimSupport(share, low, high, None, needed, f"{head}; {tail}.")
     if not 0 <= against <= 1:
         raise ValueError(f"a rate of {against!r} cannot be held against a claim; it must lie between 0 and 1")
@@ -74,7 +74,7 @@ def claim_support(
     supported = not low <= against <= high
     enough = least(lambda size: not _holds(share, size, against, level), 1)
     side = ("more than" if share > against else "less than") if supported else "perhaps"
-    tail = "" if supported else f"; {counted(enough, 'scenario')} of the same share would tell"
+    tail = "" if supported else f"; {count(enough, 'scenario')} of the same share would tell"
     sentence = f"{head}, so {side} {100 * against:.0f} %{tail}."
     return ClaimSupport(share, low, high, supported, enough, sentence)
 

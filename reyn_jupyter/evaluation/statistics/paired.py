@@ -24,7 +24,6 @@ from reyn_jupyter.evaluation.statistics.arms import (
     Arm,
     Clusters,
     clusters_of,
-    counted,
     few_clusters,
     pair,
 )
@@ -41,6 +40,7 @@ from reyn_jupyter.evaluation.statistics.rates import (
     rate,
 )
 from reyn_jupyter.evaluation.statistics.scipy_import import library
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.statistics.arms import Floats
@@ -276,7 +276,7 @@ def _warnings(found: Difference, gaps: Clusters) -> tuple[str, ...]:
     if found.dropped:
         verbs = ("has", "does") if found.dropped == 1 else ("have", "do")
         said.append(
-            f"{counted(found.dropped, 'trial')} {verbs[0]} no partner under the other variant and {verbs[1]} not count."
+            f"{count(found.dropped, 'trial')} {verbs[0]} no partner under the other variant and {verbs[1]} not count."
         )
     moved = int((gaps.sums != 0).sum())
     if gaps.scenarios == 1:
@@ -286,7 +286,7 @@ def _warnings(found: Difference, gaps: Clusters) -> tuple[str, ...]:
     elif 0 < moved < 6 and found.looks is None:
         least = 2.0 ** (1 - moved)
         said.append(
-            f"Only {counted(moved, 'scenario')} differ: p cannot fall below {least:.3g} however they differ."
+            f"Only {count(moved, 'scenario')} differ: p cannot fall below {least:.3g} however they differ."
         )
     if gaps.repeated and 1 < gaps.scenarios < FEW_CLUSTERS:
         said.append(few_clusters(gaps.scenarios))

@@ -24,9 +24,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reyn_jupyter.evaluation.statistics.arms import counted
 from reyn_jupyter.evaluation.statistics.intervals import normal_quantile, rate_limits, t_quantile
 from reyn_jupyter.evaluation.statistics.scipy_import import library
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.statistics.arms import Floats
@@ -214,7 +214,7 @@ def plan(
             scenarios = least(lambda n: sign_flip_power(n, repeats, shares, icc, alpha) >= power, scenarios)
             reached = sign_flip_power(scenarios, repeats, shares, icc, alpha)
             how = f"Power by {STUDIES:,} simulated studies under the sign-flip test over scenarios."
-        said.append(f"{counted(repeats, 'repeat')} a scenario, whose differences correlate by {icc:g}.")
+        said.append(f"{count(repeats, 'repeat')} a scenario, whose differences correlate by {icc:g}.")
         said.append(how)
     said.append(f"Two-sided, alpha {alpha:g}; no trial missing; n fixed before the run.")
     pairs = scenarios * repeats

@@ -16,7 +16,6 @@ from reyn_jupyter.evaluation.statistics.arms import (
     Arm,
     Clusters,
     clusters_of,
-    counted,
     few_clusters,
 )
 from reyn_jupyter.evaluation.statistics.clusters import icc_of, sizes_of, variance_of
@@ -28,6 +27,7 @@ from reyn_jupyter.evaluation.statistics.intervals import (
     t_quantile,
     wilson_limits,
 )
+from reyn_jupyter.support.text import count
 
 CONSTANT = (
     "All scenarios are equal, so there is no interval: nothing varied, which is not the same as certainty."
@@ -198,20 +198,20 @@ def mean(arm: Arm, *, level: float = 0.95, seed: int = 0) -> Mean:
 def mean_limits(clusters: Clusters, level: float, seed: int) -> tuple[float | None, float | None, str]:
     """Limits of a mean of scenarios and how they were found; None with one scenario, and where nothing varied."""
     quantile = normal_quantile(level)
-    means, count = clusters.means, clusters.scenarios
-    if count == 1:
+    means, number = clusters.means, clusters.scenarios
+    if number == 1:
         return None, None, "none: one scenario"
     estimate = float(means.mean())
     if float(np.ptp(means)) <= 1e-12 * max(1.0, abs(estimate)):
         return None, None, "none: all scenarios are equal"
-    if count >= FEW_CLUSTERS:
+    if number >= FEW_CLUSTERS:
         found = bootstrap_t(means, level, seed)
         if found is not None:
             low, high = found
             return min(low, estimate), max(high, estimate), f"bootstrap-t, 9,999 resamples (seed {seed})"
-    quantile = t_quantile(level, count - 1)
-    half = quantile * math.sqrt(float(means.var(ddof=1)) / count)
-    return estimate - half, estimate + half, f"t, {counted(count - 1, 'degree')} of freedom"
+    quantile = t_quantile(level, number - 1)
+    half = quantile * math.sqrt(float(means.var(ddof=1)) / number)
+    return estimate - half, estimate + half, f"t, {count(number - 1, 'degree')} of freedom"
 
 
 def wilson(passed: float, trials: float, level: float = 0.95) -> tuple[float, float]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import comb
 
-from reyn_jupyter.evaluation.statistics.arms import Arm, clusters_of, counted
+from reyn_jupyter.evaluation.statistics.arms import Arm, clusters_of
 from reyn_jupyter.evaluation.statistics.rates import Mean, Rate, mean, rate
+from reyn_jupyter.support.text import count
 
 
 def pass_hat_k(counts: Sequence[int], n: int | Sequence[int], k: int) -> float:
@@ -71,7 +72,7 @@ def reliability(arm: Arm, k: int, *, level: float = 0.95, seed: int = 0) -> Mean
     whole = all(row[0] in (0.0, 1.0) for row in shares.values())
     found: Mean | Rate = rate(shares, level=level) if whole else mean(shares, level=level, seed=seed)
     left = sum(1 for repeats in arm.values() if repeats) - len(enough)
-    extra = (f"{counted(left, 'scenario')} with fewer than {counted(k, 'trial')} left out.",) if left else ()
+    extra = (f"{count(left, 'scenario')} with fewer than {count(k, 'trial')} left out.",) if left else ()
     return Mean(
         found.estimate,
         None if found.low is None else max(0.0, found.low),

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from reyn_jupyter.config.wording import nearest
 from reyn_jupyter.evaluation.plan.suite import Suite, SuiteError
+from reyn_jupyter.support.text import meant_clause
 
 __all__ = ["SuiteError", "check_suite", "describe_suites", "load_suite", "suite_names"]
 
@@ -49,7 +49,7 @@ def load_suite(name: str | Path) -> Suite:
         return read_suite(_FOLDER / str(name) / _FILE)[1]
     path = Path(name).expanduser()
     if path.suffix not in (".yaml", ".yml"):
-        hint = nearest(name, names) or f"; there are {', '.join(names)}."
+        hint = meant_clause(name, names) or f"; there are {', '.join(names)}."
         raise SuiteError(f"there is no suite {str(name)!r}{hint} A suite of your own is a .yaml file.")
     places, suite = read_suite(path)
     check_suite(suite, places)

@@ -11,12 +11,12 @@ from collections.abc import Iterator, Mapping
 from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.arguments import prepare
 from reyn_jupyter.catalog.names import ActionName, MalformedNameError
-from reyn_jupyter.catalog.ranking import nearest
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.evaluation.checks import UnknownCheckError, find_check
 from reyn_jupyter.evaluation.plan.scenario import MAY_BE_LEFT_OUT, AcceptedCall, Scenario
 from reyn_jupyter.evaluation.plan.suite import Claim, Suite, SuiteError
 from reyn_jupyter.evaluation.suites.templates import memory_entries
+from reyn_jupyter.support.text import nearest
 
 _MEMORY = "memory_entry"
 _REQUIRED = "is required"

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pydantic import BaseModel, Field, ValidationError
 
-from reyn_jupyter.config.wording import fields_at, nearest, reason
 from reyn_jupyter.evaluation.checks.text_match import missing_words
 from reyn_jupyter.evaluation.plan.scenario import Expected, Scenario
 from reyn_jupyter.evaluation.plan.suite import Claim, Suite, SuiteError
@@ -25,6 +24,8 @@ from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.suites.scenario_expansion import Shared, WrittenScenario
 from reyn_jupyter.evaluation.suites.suite_document import SuiteDocument, read, read_lines
 from reyn_jupyter.evaluation.suites.templates import Written
+from reyn_jupyter.support.text import meant_clause
+from reyn_jupyter.support.validation_messages import fields_at, reason
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
@@ -200,7 +201,7 @@ def _claim(fields: Mapping[str, Any], place: str) -> Claim:
     for key in fields:
         if key not in known:
             raise SuiteError(
-                f"{where}: {key}: unknown key{nearest(key, known) or '; known are ' + ', '.join(known)}"
+                f"{where}: {key}: unknown key{meant_clause(key, known) or '; known are ' + ', '.join(known)}"
             )
     lacking = [name for name, each in known.items() if each.default is MISSING and name not in fields]
     if lacking:

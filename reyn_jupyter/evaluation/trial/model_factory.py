@@ -9,7 +9,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
-from reyn_jupyter.catalog.ranking import nearest
 from reyn_jupyter.config import Settings
 from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
 from reyn_jupyter.evaluation.plan.suite import SuiteError
@@ -27,6 +26,7 @@ from reyn_jupyter.models.base import Model, ModelError, Tier
 from reyn_jupyter.models.cassette import CassettePlayer, CassetteRecorder
 from reyn_jupyter.models.registry import OFFLINE, resolve_model
 from reyn_jupyter.support.secrets import contains_key_shape
+from reyn_jupyter.support.text import did_you_mean, nearest
 
 CassetteMode = Literal["off", "record", "replay"]
 SIMULATOR = "simulator"
@@ -89,8 +89,8 @@ class ModelFactory:
                 check()
         except ModelError as error:
             near = nearest(variant.model, (*self._given, SIMULATOR, OFFLINE, *get_args(Tier)))
-            meant = f"Did you mean {near}? " if near else ""
-            raise ModelError(error.kind, error.message, f"{meant}{error.hint}") from error
+            meant = did_you_mean([near] if near else [])
+            raise ModelError(error.kind, error.message, f"{meant} {error.hint}".strip()) from error
 
     def provider(self, variant: Variant) -> str:
         """Whose limits its calls come under: a host, or a label in this process. Raises ModelError."""

@@ -22,11 +22,11 @@ from reyn_jupyter.notebook.render.blocks import (
     View,
 )
 from reyn_jupyter.notebook.render.dataframe import ROWS, frame_grid, frame_of, records_grid
-from reyn_jupyter.notebook.render.formatting import count
 from reyn_jupyter.notebook.render.problems import problem
 from reyn_jupyter.notebook.render.sanitize import Look, is_a, type_name
 from reyn_jupyter.notebook.render.tree import kind_of, members_tree, tree
 from reyn_jupyter.outputs.content import BlobStoreError
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.outputs.blobs.blob import Blob
@@ -144,11 +144,9 @@ def blob_view(blob: Blob, look: Look) -> View:
     """A stored blob: where it came from, and the head of what it holds."""
     facts = [KINDS.get(blob.kind, blob.kind)]
     if blob.shape is not None:
-        facts.append(
-            f"{formatting.count(blob.shape[0], 'row')} × {formatting.count(blob.shape[1], 'column')}"
-        )
+        facts.append(f"{count(blob.shape[0], 'row')} × {count(blob.shape[1], 'column')}")
     elif blob.entries is not None:
-        facts.append(formatting.count(blob.entries, *_COUNTED.get(blob.kind, ("entry", "entries"))))
+        facts.append(count(blob.entries, *_COUNTED.get(blob.kind, ("entry", "entries"))))
     facts.append(formatting.size(blob.size))
     title = blob_title(blob.info, look)
     if blob.action:
@@ -182,7 +180,7 @@ def _content(blob: Blob, look: Look) -> tuple[Block, ...]:
         case _:
             lines = blob.head_lines(LINES, LINE_BYTES)
             total = blob.entries if blob.entries is not None else len(lines)
-            more = f"The first {len(lines)} of {formatting.count(total, 'line')}; all of it: blob.text"
+            more = f"The first {len(lines)} of {count(total, 'line')}; all of it: blob.text"
             shown = look.lines(lines, LINE_BYTES)
             cut = total > len(lines)
             return (
@@ -198,7 +196,7 @@ def _array(blob: Blob, look: Look) -> tuple[Block, ...]:
     if rows and all(isinstance(row, dict) for row in rows):
         shape = (total, None if blob.shape is None else len(blob.dtypes))
         return (records_grid(rows, shape, look, "blob.df", blob.info), *following)
-    more = f"The first {len(rows)} of {formatting.count(total, 'entry', 'entries')}; all of it: blob.json"
+    more = f"The first {len(rows)} of {count(total, 'entry', 'entries')}; all of it: blob.json"
     drawn = tree(rows, look, "blob.json")
     return (Tree(drawn.root, more if total > len(rows) else drawn.more), *following)
 

@@ -32,9 +32,9 @@ from reyn_jupyter.notebook.render.blocks import (
     missing_cell,
     number_cell,
 )
-from reyn_jupyter.notebook.render.formatting import count
 from reyn_jupyter.notebook.render.problems import hint, names, problem
 from reyn_jupyter.notebook.render.sanitize import Look, integer
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.runtime.result_objects import ActionCard, ActionTable, CatalogExplorer

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 from uuid import UUID
 
 from reyn_jupyter.notebook.render.blocks import Cell, Column, Grid, missing_cell, number_cell
-from reyn_jupyter.notebook.render.formatting import count
 from reyn_jupyter.notebook.render.sanitize import Look, is_a, type_name
 from reyn_jupyter.outputs.blobs.manifest import BlobInfo
 from reyn_jupyter.outputs.restore import untag
@@ -27,6 +26,7 @@ from reyn_jupyter.outputs.table.column_spec import (
     specials_within,
 )
 from reyn_jupyter.outputs.table.column_values import ABSENT
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime
 
+from reyn_jupyter.support.text import count
+
 _UNITS = ("bytes", "KB", "MB", "GB", "TB", "PB")
-
-
-def count(number: int, one: str, many: str = "") -> str:
-    """``1 row``, ``1,000 rows``."""
-    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def size(number: int | float) -> str:

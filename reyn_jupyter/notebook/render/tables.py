@@ -27,6 +27,7 @@ from reyn_jupyter.notebook.render.blocks import (
     number_cell,
 )
 from reyn_jupyter.notebook.render.sanitize import Look
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.runtime.result_objects import Card, Table
@@ -73,7 +74,7 @@ def table(given: Table, look: Look) -> View:
         blocks.append(_grid(given, names, look))
     if given.note:
         blocks.append(Message(look.text(given.note, 600), "muted"))
-    facts = (formatting.count(len(given.rows), "row"),) if given.rows else ()
+    facts = (count(len(given.rows), "row"),) if given.rows else ()
     return View(given.kind, title, (), facts, tuple(blocks), ".df")
 
 

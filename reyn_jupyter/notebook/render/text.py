@@ -48,6 +48,7 @@ from reyn_jupyter.notebook.render.blocks import (
 from reyn_jupyter.notebook.render.charts import Axis, beyond, scatter_table, share, titles_of, words
 from reyn_jupyter.notebook.render.fit import ROOMY, byte_size, fit, leading, named_left_out
 from reyn_jupyter.support.sanitize import visible
+from reyn_jupyter.support.text import count
 
 TEXT_BYTES = 4 * 1024
 REPORT_BYTES = 20 * 1024
@@ -325,7 +326,7 @@ def text_table(grid: Grid, *, whole: bool = False) -> list[str]:
         lines, shown = _panel(head, body, columns, whole=False)
         if shown < len(columns):
             left = ", ".join(visible(column.name) for column in columns[shown : shown + 4])
-            more = f"{len(columns) - shown} more column{'s' if len(columns) - shown > 1 else ''}"
+            more = f"{count(len(columns) - shown, 'more column')}"
             lines.append(clip_width(f"… {more}: {left}", LINE))
     return [*lines, *(visible(text) for text in (grid.caption, grid.more) if text)]
 

@@ -11,8 +11,8 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.notebook.render.blocks import Node, Tree
-from reyn_jupyter.notebook.render.formatting import count
 from reyn_jupyter.notebook.render.sanitize import Look, is_a, quoted, type_name
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.outputs.blobs.blob import KeyLine

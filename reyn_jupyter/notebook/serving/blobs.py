@@ -42,6 +42,7 @@ from reyn_jupyter.outputs.selectors import (
     parse_selector,
 )
 from reyn_jupyter.runtime.events import ActionFinished
+from reyn_jupyter.support.text import count
 
 T = TypeVar("T")
 Pane = Literal["grid", "tree", "text"]
@@ -175,12 +176,10 @@ def _opened(asked: OperationContext, at: Reading, selector: str | None) -> BlobO
     info, look = at.info, asked.look
     facts = [KINDS.get(info.kind, info.kind)]
     if info.shape is not None:
-        facts.append(
-            f"{formatting.count(info.shape[0], 'row')} × {formatting.count(info.shape[1], 'column')}"
-        )
+        facts.append(f"{count(info.shape[0], 'row')} × {count(info.shape[1], 'column')}")
     elif info.entries is not None and info.kind != "json_value":
         one = {"lines": "line", "keys": "key"}.get(info.counted, "entry")
-        facts.append(formatting.count(info.entries, one, info.counted))
+        facts.append(count(info.entries, one, info.counted))
     facts.append(formatting.size(info.size))
     if info.action:
         facts.append(f"blob {formatting.tail(info.id)}")
@@ -192,7 +191,7 @@ def _opened(asked: OperationContext, at: Reading, selector: str | None) -> BlobO
             for label, known in (("action", info.action), ("run", info.run))
             if known
         ),
-        ("size", formatting.count(info.size, "byte")),
+        ("size", count(info.size, "byte")),
         ("sha256", look.line(info.sha256, 80) or "not recorded"),
     ]
     panes, pane = _panes(at)

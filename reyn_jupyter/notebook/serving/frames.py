@@ -15,7 +15,6 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.blocks import Cell
 from reyn_jupyter.notebook.render.dataframe import ColumnStyle, plain_cell, stored_cells, stored_column
 from reyn_jupyter.notebook.render.sanitize import Look
@@ -30,6 +29,7 @@ from reyn_jupyter.outputs.table import frame_table as tables
 from reyn_jupyter.outputs.table.open_table import OpenedTable
 from reyn_jupyter.outputs.table.pandas_code import code_of
 from reyn_jupyter.outputs.table.row_filter import FilterError
+from reyn_jupyter.support.text import count
 
 ROWS = 200
 COLUMNS = 40
@@ -338,7 +338,7 @@ async def frame_cell(asked: OperationContext, arguments: AskCell) -> FrameCell:
     rows = await _matching(asked, frames, opened, arguments.sort, arguments.filter)
     total = opened.rows if rows is None else len(rows)
     if arguments.row >= total:
-        raise OperationError(f"there is no row {arguments.row}; {formatting.count(total, 'row')} match", "")
+        raise OperationError(f"there is no row {arguments.row}; {count(total, 'row')} match", "")
     row = arguments.row if rows is None else int(rows[arguments.row])
     records = None
     if opened.table is None:

@@ -25,6 +25,7 @@ from reyn_jupyter.outputs.encoding import boundary
 from reyn_jupyter.outputs.grep import grep
 from reyn_jupyter.outputs.line_index import LineIndex
 from reyn_jupyter.outputs.selectors import SelectorError
+from reyn_jupyter.support.text import count
 
 WINDOW = 500
 SHOWN = 1000  # characters of a line in a window
@@ -155,7 +156,7 @@ class _Text:
     def piece(self, line: int, offset: int) -> LinePiece:
         if line > self.index.count:
             raise OperationError(
-                f"There is no line {line:,}: the text has {formatting.count(self.index.count, 'line')}."
+                f"There is no line {line:,}: the text has {count(self.index.count, 'line')}."
             )
         start = self.start(line)
         size = self._size(start, line)

@@ -16,7 +16,6 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any
 
-from reyn_jupyter.notebook.render.formatting import count
 from reyn_jupyter.notebook.render.page import request_key
 from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.notebook.serving.frames import COLUMNS, ROWS
@@ -26,6 +25,7 @@ from reyn_jupyter.notebook.serving.registry import operations
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.sessions.session import Session
 from reyn_jupyter.support.secrets import environment_redaction
+from reyn_jupyter.support.text import count
 
 MOST_BYTES = 4_000_000
 

@@ -39,6 +39,7 @@ from reyn_jupyter.runtime.compare import RunDiff, compare
 from reyn_jupyter.runtime.run_store import RunNotFoundError
 from reyn_jupyter.runtime.runlog import RunLogError
 from reyn_jupyter.runtime.trace import Call, Trace
+from reyn_jupyter.support.text import count
 
 Id = Annotated[str, Field(max_length=200)]
 
@@ -191,7 +192,7 @@ def _run_row(trace: Trace, asked: OperationContext) -> RunRow:
     status = "running" if _under_way(asked, trace) else trace.status if trace.ended else "lost"
     facts = [
         run_title(trace, look),
-        formatting.count(len(trace.calls), "call"),
+        count(len(trace.calls), "call"),
         formatting.seconds(trace.seconds),
     ]
     return RunRow(

@@ -25,6 +25,7 @@ from reyn_jupyter.outputs.blobs.byte_source import BLOCK, MaskedSource
 from reyn_jupyter.outputs.encoding import boundary
 from reyn_jupyter.outputs.json_index import NotJsonError, parse_at
 from reyn_jupyter.outputs.json_tree import Child, JsonTree, PathError
+from reyn_jupyter.support.text import count
 
 PAGE = 200
 PARSED = 1 << 12  # bytes; a larger container is counted, not parsed
@@ -187,23 +188,23 @@ def _words(tree: JsonTree, child: Child, look: Look) -> tuple[str, str, int | No
             pass  # it is counted instead, and the child that is wrong, or a number past all bounds, says so
         else:
             return kind_of(value), value_text(value, look), len(value)
-    count = child.inner if child.inner >= 0 else tree.index(child).count
+    inner = child.inner if child.inner >= 0 else tree.index(child).count
     if first == b"{":
-        return "object", formatting.count(count, "key"), count
-    return "array", _array(tree, child, count, look), count
+        return "object", count(inner, "key"), inner
+    return "array", _array(tree, child, inner, look), inner
 
 
-def _array(tree: JsonTree, child: Child, count: int, look: Look) -> str:
+def _array(tree: JsonTree, child: Child, inner: int, look: Look) -> str:
     """A large array: its first elements when they are small, else how many there are."""
-    words = formatting.count(count, "item")
-    start = tree.source.read(child.start, 64).lstrip(b"[ \t\r\n")[:1] if count else b"["
+    words = count(inner, "item")
+    start = tree.source.read(child.start, 64).lstrip(b"[ \t\r\n")[:1] if inner else b"["
     if start in _OPENERS:
         return words
     head = list(tree.children(tree.index(child), 0, ARRAY_HEAD))
     if any(each.end - each.start > SMALL_BYTES for each in head):
         return words
     try:
-        return array_text([parse_at(tree.source, each.start, each.end) for each in head], count, look)
+        return array_text([parse_at(tree.source, each.start, each.end) for each in head], inner, look)
     except (ValueError, RecursionError):
         return words
 

@@ -8,7 +8,7 @@ from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Options, Positional, Rest
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.result_objects import Table
-from reyn_jupyter.sessions.session import Session
+from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 
 class ConfigOptions(Options):
@@ -25,19 +25,10 @@ def run(context: Context, options: ConfigOptions) -> Table:
         return table
     rows = tuple(row for row in table.rows if str(row["key"]).startswith(options.key))
     if not rows:
-        close = _nearest(session, options.key)
-        raise ReynError(
-            f"There is no key {options.key!r}.",
-            f"Did you mean {close}?" if close else "%reyn config lists all.",
-        )
+        keys = [str(row["key"]) for row in session.config.rows]
+        meant = did_you_mean(nearest_names(options.key, keys, 1))
+        raise ReynError(f"There is no key {options.key!r}.", meant or "%reyn config lists all.")
     return Table("config", rows, table.title, table.note)
-
-
-def _nearest(session: Session, key: str) -> str | None:
-    import difflib
-
-    keys = [str(row["key"]) for row in session.config.rows]
-    return next(iter(difflib.get_close_matches(key, keys, n=1, cutoff=0.4)), None)
 
 
 VERB = Verb(

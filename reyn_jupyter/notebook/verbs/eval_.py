@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -17,6 +16,7 @@ from reyn_jupyter.notebook.options import Option, Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.result_objects import Table
 from reyn_jupyter.sessions.session import Session
+from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.plan.variant import Variant
@@ -120,9 +120,10 @@ def _variants(there: Any, options: EvalOptions) -> list[Variant]:
     if unknown and not there:
         raise ReynError("The suite suggests no variants.", "Leave --variants out, or write some in its file.")
     if unknown:
-        near = difflib.get_close_matches(unknown[0], there, n=2, cutoff=0.5)
-        meant = f"Did you mean {' or '.join(near)}? " if near else ""
-        raise ReynError(f"The suite has no variant {unknown[0]!r}.", f"{meant}It has {', '.join(there)}.")
+        meant = did_you_mean(nearest_names(unknown[0], there, 2))
+        raise ReynError(
+            f"The suite has no variant {unknown[0]!r}.", f"{meant} It has {', '.join(there)}.".strip()
+        )
     from reyn_jupyter.evaluation.plan.variant import Variant
 
     chosen = [there[name] for name in names or list(there)[:2]] or [Variant("defaults")]

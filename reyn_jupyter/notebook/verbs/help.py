@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from typing import Annotated
 
 from reyn_jupyter.notebook import verbs
@@ -10,6 +9,7 @@ from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Options, Positional, choices, named, usage
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.result_objects import Card
+from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 
 class HelpOptions(Options):
@@ -53,12 +53,8 @@ def about(name: str) -> Card:
 
 
 def unknown(name: str) -> ReynError:
-    close = difflib.get_close_matches(name, verbs.names(), n=1, cutoff=0.5)
-    hint = (
-        f"Did you mean %reyn {close[0]}?"
-        if close
-        else '%reyn help lists the verbs; %reyn ask "…" asks a question.'
-    )
+    meant = did_you_mean([f"%reyn {verb}" for verb in nearest_names(name, verbs.names(), 1)])
+    hint = meant or '%reyn help lists the verbs; %reyn ask "…" asks a question.'
     return ReynError(f"There is no verb {name!r}.", hint)
 
 

@@ -10,7 +10,6 @@ machine can run it, and the class is configured. Anything else that does not wor
 
 from __future__ import annotations
 
-import difflib
 import importlib.util
 import os
 import threading
@@ -20,6 +19,7 @@ from typing import TYPE_CHECKING, Literal
 
 from reyn_jupyter.config import Settings
 from reyn_jupyter.search.embedders.embedder import LOCAL, MINI, EmbedderError
+from reyn_jupyter.support.text import nearest
 
 if TYPE_CHECKING:
     from reyn_jupyter.search.embedders.embedder import Embedder
@@ -119,10 +119,10 @@ def resolve(
         )
     classes = settings.embedding.classes
     if name not in classes:
-        near = difflib.get_close_matches(name, classes, n=1, cutoff=0.4)
-        nearest = f"Did you mean {near[0]!r}? " if near else ""
+        near = nearest(name, classes)
+        meant = f"Did you mean {near!r}? " if near else ""
         known = ", ".join(sorted(classes))
-        hint = f"{nearest}embedding.classes has {known}; another needs a line embedding.classes.{name}.model."
+        hint = f"{meant}embedding.classes has {known}; another needs a line embedding.classes.{name}.model."
         return Resolved("wrong", name, None, f"there is no embedding class {name!r}", hint)
     model = classes[name].model
     if model.startswith(LOCAL):

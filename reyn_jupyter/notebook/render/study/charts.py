@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 from reyn_jupyter.evaluation.results.report import said
 from reyn_jupyter.evaluation.statistics.arms import significant
 from reyn_jupyter.evaluation.statistics.rates import Mean, Rate
-from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.blocks import Block, Interval, Intervals, Tone
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.plan.scenario import Source
@@ -76,9 +76,7 @@ def _rate_row(figure: Figure, look: Look) -> Interval:
     found = figure.found
     detail = []
     if found is not None:
-        detail.append(
-            f"{formatting.count(found.trials, 'trial')}, {formatting.count(found.scenarios, 'scenario')}"
-        )
+        detail.append(f"{count(found.trials, 'trial')}, {count(found.scenarios, 'scenario')}")
     detail += [f"true {100 * figure.truth:.0f} %"] if figure.truth is not None else []
     detail += [f"{figure.missing} missing"] if figure.missing else []
     detail += [f"n/a {figure.not_applicable}"] if figure.not_applicable else []
@@ -97,7 +95,7 @@ def estimate_rows(
     rows = []
     for variant in dict.fromkeys((*sources, *found)):
         rate, source = found.get(variant), sources.get(variant, "real")
-        detail = formatting.count(rate.trials if rate is not None else 0, "trial")
+        detail = count(rate.trials if rate is not None else 0, "trial")
         detail += f", {missing[variant]} missing" if missing.get(variant) else ""
         row = Interval(look.line(variant, 60), "no graded trial", None, detail=beside(detail, source))
         if isinstance(rate, Rate):
@@ -142,7 +140,7 @@ def _difference_row(label: str, difference: Difference, found: Comparison, tone:
     shares = not found.check.numeric
     whole = difference is found.difference
     detail = _WINS[found.winner == found.b] if whole and found.winner is not None else []
-    detail = [*detail, formatting.count(difference.pairs, "pair")]
+    detail = [*detail, count(difference.pairs, "pair")]
     if whole and found.e_value is not None:
         detail.append(f"e-value {found.e_value:,.3g}")
     elif whole and (p := found.p) is not None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.blocks import (
     Badge,
     Block,
@@ -34,6 +33,7 @@ from reyn_jupyter.notebook.render.study.charts import (
     points,
     tone_of,
 )
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.results.comparison import Comparison
@@ -45,7 +45,7 @@ def comparison_view(found: Comparison, look: Look) -> View:
     """The card of one comparison: sentence, interval plot, table."""
     difference = found.difference
     facts = [
-        f"{formatting.count(difference.pairs, 'pair')} in {formatting.count(difference.scenarios, 'scenario')}",
+        f"{count(difference.pairs, 'pair')} in {count(difference.scenarios, 'scenario')}",
         "e-value" if found.stop else difference.test,
     ]
     blocks: list[Block] = [Paragraph((Span(look.text(found.sentence, 600), ("strong",)),))]
@@ -54,10 +54,10 @@ def comparison_view(found: Comparison, look: Look) -> View:
     notes = [*found.warnings]
     for name in (found.a, found.b):
         if found.missing[name]:
-            lacking = formatting.count(found.missing[name], "trial is", "trials are")
+            lacking = count(found.missing[name], "trial is", "trials are")
             notes.append(f"{name}: {lacking} missing (errors and timeouts).")
         if found.not_applicable[name]:
-            untold = formatting.count(found.not_applicable[name], "trial")
+            untold = count(found.not_applicable[name], "trial")
             notes.append(f"{name}: the check does not apply to {untold}.")
     if found.bounds is not None:
         low, high = found.bounds

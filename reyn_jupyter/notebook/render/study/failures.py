@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.blocks import (
     Badge,
     Block,
@@ -24,6 +23,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Span,
 )
 from reyn_jupyter.notebook.render.study.suite import what_is_right
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.plan.scenario import Scenario
@@ -88,7 +88,7 @@ def transcript(trial: Trial, look: Look) -> tuple[Block, ...]:
     """What a trial did, call by call, and what it said."""
     lines = [_call(fact, look) for fact in trial.calls[:_CALLS]]
     if (left := len(trial.calls) - _CALLS) > 0:
-        lines.append((Span(f"… {formatting.count(left, 'more call')}"),))
+        lines.append((Span(f"… {count(left, 'more call')}"),))
     if trial.outcome != "ok":
         lines.append((Span(f"{trial.outcome}: {look.line(trial.error or '', 160)}"),))
     said = trial.answer.strip() if trial.answer else ""

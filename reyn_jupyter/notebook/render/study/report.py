@@ -61,6 +61,7 @@ from reyn_jupyter.notebook.render.study.charts import (
     rates,
 )
 from reyn_jupyter.notebook.render.study.failures import failures
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.plan.scenario import Source
@@ -108,7 +109,7 @@ def claims_section(claims: Sequence[ClaimFinding], look: Look) -> Section:
         rows = tuple((*_told(each, look), *sources(each.source), *_found(each, look)) for each in tried)
         blocks.append(Grid("", columns, rows))
     if others:
-        title = f"{formatting.count(len(others), 'published claim')} that nothing here was tried for"
+        title = f"{count(len(others), 'published claim')} that nothing here was tried for"
         inner = Grid("", told, tuple(_told(each, look) for each in others))
         blocks.append(Fold((Span(title),), blocks=(inner,)))
     return Section("What was claimed, and what was found", tuple(blocks))
@@ -269,11 +270,9 @@ def report_view(report: Report, look: Look) -> View:
     trials = sum(len(found) for found in evidence.by_variant.values())
     facts = [
         look.line(evidence.suite, 60),
-        formatting.count(trials, "trial"),
-        formatting.count(
-            len({t.scenario for found in evidence.by_variant.values() for t in found}), "scenario"
-        ),
-        formatting.count(len(evidence.tried), "variant"),
+        count(trials, "trial"),
+        count(len({t.scenario for found in evidence.by_variant.values() for t in found}), "scenario"),
+        count(len(evidence.tried), "variant"),
     ]
     blocks: list[Block] = [Paragraph((Span(look.text(report.sentence, 600), ("strong",)),))]
     blocks += [Paragraph((Span(look.text(report.others, 600)),))] if report.others else []

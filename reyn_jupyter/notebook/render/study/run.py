@@ -33,6 +33,7 @@ from reyn_jupyter.notebook.render.blocks import (
 from reyn_jupyter.notebook.render.study.charts import PERCENT, beside, estimate_rows, legend, measured
 from reyn_jupyter.notebook.render.study.suite import what_is_right
 from reyn_jupyter.notebook.render.trace.card import trace_view
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.plan.scenario import Source
@@ -63,7 +64,7 @@ _VERDICTS: dict[str, tuple[str, Tone]] = {
 def progress_view(progress: Progress, look: Look) -> View:
     """How far a run is."""
     facts = [
-        f"{progress.done:,} of {formatting.count(progress.total, 'trial')}",
+        f"{progress.done:,} of {count(progress.total, 'trial')}",
         f"{_left(progress.seconds)} so far",
     ]
     if progress.rate:
@@ -95,9 +96,7 @@ def progress_view(progress: Progress, look: Look) -> View:
     )
     lacking = sum(progress.missing.values())
     if lacking:
-        blocks.append(
-            Message(f"{formatting.count(lacking, 'trial')} ended in an error or a timeout so far.", "warn")
-        )
+        blocks.append(Message(f"{count(lacking, 'trial')} ended in an error or a timeout so far.", "warn"))
     badges = (Badge("… running", "info"), *_source_badges(progress.sources))
     return View("study", "Study", badges, tuple(facts), tuple(blocks))
 
@@ -105,7 +104,7 @@ def progress_view(progress: Progress, look: Look) -> View:
 def summary_view(summary: RunSummary, look: Look) -> View:
     """How a run ended."""
     facts = [
-        f"{summary.done:,} of {formatting.count(summary.planned, 'trial')}",
+        f"{summary.done:,} of {count(summary.planned, 'trial')}",
         formatting.seconds(summary.seconds),
     ]
     facts.append(formatting.money(summary.usd) if summary.usd is not None else "cost not known")
@@ -118,7 +117,7 @@ def summary_view(summary: RunSummary, look: Look) -> View:
     lacking = sum(summary.missing.values())
     if lacking:
         said = "study.run(…, retry=True) tries them again."
-        blocks.append(Message(f"{formatting.count(lacking, 'trial')} missing.", "warn", said))
+        blocks.append(Message(f"{count(lacking, 'trial')} missing.", "warn", said))
     if summary.done:
         blocks.append(
             Commands(("study.report()", f'study.trials.failed("{summary.check}")', "study.recommend()"))
@@ -138,7 +137,7 @@ def plan_view(plan: StudyPlan, look: Look) -> View:
             Message(f"The suite has {plan.available:,} of the {need.scenarios:,} scenarios.", "warn", hint)
         )
     blocks.append(Section("Assumed", (Bullets(items),)))
-    facts = (formatting.count(need.pairs, "pair"), formatting.count(need.trials, "trial"))
+    facts = (count(need.pairs, "pair"), count(need.trials, "trial"))
     return View("plan", "Plan", (), facts, tuple(blocks), ".plan")
 
 
@@ -147,8 +146,8 @@ def study_view(study: Study, look: Look) -> View:
     evidence = study.evidence
     path = study.parts.store.path
     facts = [
-        formatting.count(len(evidence.scenarios), "scenario"),
-        formatting.count(len(evidence.trials), "trial"),
+        count(len(evidence.scenarios), "scenario"),
+        count(len(evidence.trials), "trial"),
     ]
     pairs = [("suite", look.line(evidence.suite, 80)), ("file", look.line(str(path.name), 80) if path else "in memory"),
              ("primary check", look.line(evidence.primary, 60))]  # fmt: skip
@@ -184,7 +183,7 @@ def trials_view(trials: TrialTable, look: Look) -> View:
     more = f"The first {ROWS} of {len(trials):,}; all of them: .df" if len(trials) > ROWS else ""
     grid = Grid("", columns, tuple(rows), more)
     blocks: tuple[Block, ...] = (grid,) if rows else (Message("No trial.", "muted"),)
-    return View("trials", "Trials", (), (formatting.count(len(trials), "trial"),), blocks, ".df")
+    return View("trials", "Trials", (), (count(len(trials), "trial"),), blocks, ".df")
 
 
 def trial_view(view: TrialView, look: Look) -> View:
@@ -248,9 +247,7 @@ def _estimates(
     means = tuple(
         (
             look.line(variant, 60),
-            beside(
-                f"{measured(each)}, {formatting.count(each.trials, 'trial')}", sources.get(variant, "real")
-            ),
+            beside(f"{measured(each)}, {count(each.trials, 'trial')}", sources.get(variant, "real")),
         )
         for variant, each in found.items()
         if isinstance(each, Mean)

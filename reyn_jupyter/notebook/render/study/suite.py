@@ -27,6 +27,7 @@ from reyn_jupyter.notebook.render.blocks import (
     View,
     number_cell,
 )
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
@@ -55,9 +56,9 @@ def suite_view(suite: Suite, look: Look) -> View:
     blocks.append(Facts((("decides", look.line(primary, 80)), ("checks", look.text(", ".join(titles), 600)))))
     blocks.append(Commands((look.line(f'study.suite.scenario("{suite.scenarios[0].id}")', 200),)))
     facts = (
-        formatting.count(len(suite.scenarios), "scenario"),
-        formatting.count(len(suite.variants), "variant"),
-        formatting.count(len(suite.claims), "claim"),
+        count(len(suite.scenarios), "scenario"),
+        count(len(suite.variants), "variant"),
+        count(len(suite.claims), "claim"),
     )
     return View("suite", look.line(f"Suite {suite.name}", 120), (), facts, tuple(blocks), ".scenarios")
 
@@ -198,8 +199,8 @@ def catalog_view(catalog: Catalog, look: Look) -> View:
         Column("among them", wide=True),
     )
     facts = (
-        formatting.count(len(catalog.snapshot), "action"),
-        formatting.count(len(slices), "category", "categories"),
+        count(len(catalog.snapshot), "action"),
+        count(len(slices), "category", "categories"),
     )
     return View("catalog", "Catalog", (), facts, (_some(columns, rows, ".snapshot"),), ".snapshot")
 

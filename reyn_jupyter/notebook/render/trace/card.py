@@ -29,6 +29,7 @@ from reyn_jupyter.notebook.render.markdown import markdown
 from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.notebook.render.trace.calls import call_fold
 from reyn_jupyter.notebook.render.trace.compliance_marks import compliance_blocks
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.runtime.script import Script
@@ -120,8 +121,8 @@ def _facts(trace: Trace, now: float) -> list[str]:
     if trace.model is not None:
         about = "≈ " if trace.tokens_estimated else ""
         facts += [
-            formatting.count(len(trace.steps), "step"),
-            f"{about}{formatting.count(trace.tokens, 'token')}",
+            count(len(trace.steps), "step"),
+            f"{about}{count(trace.tokens, 'token')}",
         ]
         if trace.cost is not None:
             facts.append(formatting.money(trace.cost))
@@ -131,7 +132,7 @@ def _facts(trace: Trace, now: float) -> list[str]:
     facts.append(formatting.seconds(max(trace.seconds, waited)))
     turn, history = trace.started.turn, trace.started.history_tokens
     if turn is not None and (turn > 1 or history):
-        facts.append(f"turn {turn}, {formatting.count(history, 'token')} of history, --new starts afresh")
+        facts.append(f"turn {turn}, {count(history, 'token')} of history, --new starts afresh")
     return facts
 
 
@@ -179,7 +180,7 @@ def _steps(trace: Trace, look: Look, previous: Previous) -> list[Block]:
             if place not in hidden:
                 folds.append(call_fold(call, trace, look, previous))
             elif place == hidden.start:
-                left = formatting.count(len(hidden), "more call")
+                left = count(len(hidden), "more call")
                 folds.append(Message(f"… {left} not shown here; all of them: trace.df", "muted"))
             place += 1
         said = step.replied.text if step.replied and step.calls else ""
@@ -188,7 +189,7 @@ def _steps(trace: Trace, look: Look, previous: Previous) -> list[Block]:
         if folds or (step.replied and step.replied.error):
             blocks.append(Section(_step_title(step, trace, look), tuple(folds)))
     if len(blocks) > FIRST_CALLS + LAST_CALLS:
-        steps = formatting.count(len(blocks) - FIRST_CALLS - LAST_CALLS, "more step")
+        steps = count(len(blocks) - FIRST_CALLS - LAST_CALLS, "more step")
         note = Message(f"… {steps} not shown here; all of them: trace.df", "muted")
         blocks = [*blocks[:FIRST_CALLS], note, *blocks[-LAST_CALLS:]]
     return blocks
@@ -203,14 +204,14 @@ def _step_title(step: Step, trace: Trace, look: Look) -> str:
         about = "≈ " if step.replied.estimated else ""
         parts += [
             f"model {formatting.seconds(step.replied.seconds)}",
-            f"{about}{formatting.count(tokens, 'token')}",
+            f"{about}{count(tokens, 'token')}",
         ]
         if step.replied.retries:
             parts.append(f"{step.replied.retries} retried")
         if step.replied.error:
             parts.append(f"the model failed: {look.line(step.replied.error, 200)}")
     if len(step.calls) > 1:
-        parts.append(formatting.count(len(step.calls), "call"))
+        parts.append(count(len(step.calls), "call"))
     return " · ".join(parts)
 
 

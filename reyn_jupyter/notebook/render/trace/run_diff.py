@@ -36,6 +36,7 @@ from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.notebook.render.trace.calls import inner_arguments, pretty
 from reyn_jupyter.notebook.render.trace.card import run_badges, run_title, whole
 from reyn_jupyter.runtime.compare import CallPair, RunDiff, call_line, text_of
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.runtime.trace import Call, Trace
@@ -85,7 +86,7 @@ def diff_view(diff: RunDiff, look: Look) -> View:
             )
             blocks.append(Fold(title, (Badge(row.same, row.tone),), "", inner))
     if len(differing) > _FOLDS:
-        left = formatting.count(len(differing) - _FOLDS, "more difference")
+        left = count(len(differing) - _FOLDS, "more difference")
         blocks.append(Message(f"… {left} not opened here; all of them: .pairs", "muted"))
     blocks += [answers(diff, look)] if diff.a.answer or diff.b.answer else []
     return View("diff", head.title, head.badges, head.facts, tuple(blocks), ".df")
@@ -96,7 +97,7 @@ def diff_head(diff: RunDiff, look: Look) -> View:
     a, b = diff.a, diff.b
     differing = sum(pair.same != "same" for pair in diff.pairs)
     badge = Badge("the same", "good") if diff.equal else Badge("they differ", "warn")
-    facts = [formatting.count(len(diff.pairs), "pair of calls", "pairs of calls")]
+    facts = [count(len(diff.pairs), "pair of calls", "pairs of calls")]
     facts.append(f"{differing} of them differ" if differing else "all of them the same")
     blocks: list[Block] = [_totals(diff, look)]
     if a.prompt == b.prompt:

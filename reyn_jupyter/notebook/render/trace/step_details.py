@@ -35,6 +35,7 @@ from reyn_jupyter.notebook.render.fit import byte_size, fair
 from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.notebook.render.trace.calls import call_badges, decided, inner_arguments, pretty
 from reyn_jupyter.notebook.render.trace.steps import reply_state
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.runtime.events import ActionFinished, ModelReplied, ModelRequested
@@ -200,8 +201,8 @@ def request_view(trace: Trace, step: Step, place: int, look: Look) -> View:
     messages = [each for each in requested.messages if isinstance(each, Mapping)]
     facts = [
         look.line(requested.model, 80),
-        f"{formatting.count(requested.total_messages, 'message')}, {len(messages)} of them new here",
-        f"≈ {formatting.count(requested.estimated_tokens, 'token')} before sending",
+        f"{count(requested.total_messages, 'message')}, {len(messages)} of them new here",
+        f"≈ {count(requested.estimated_tokens, 'token')} before sending",
     ]
     knob = f"{run_expression(trace)}.steps[{place}].requested.messages"
     blocks = _messages(messages, trace, look, knob)
@@ -234,7 +235,7 @@ def _messages(messages: Sequence[Mapping[str, Any]], trace: Trace, look: Look, k
             Fold(tuple(title), (), formatting.size(byte_size(text)) if text else "", tuple(inner), opened)
         )
     if len(messages) > len(shown):
-        left = formatting.count(len(messages) - len(shown), "more message")
+        left = count(len(messages) - len(shown), "more message")
         blocks.append(Message(f"… {left} not shown here; all of them: {knob}", "muted"))
     if not messages:
         blocks.append(Message("No message is new in this request.", "muted"))
@@ -273,20 +274,20 @@ def _asked_calls(calls: object, look: Look, room: int = PART // 2) -> list[Block
         room -= byte_size(text)
         found.append(Code(text, f"asks for {look.line(said.get('name') or '?', 100)}"))
     if left := len(listed) - len(found):
-        note = f"… {formatting.count(left, 'more call')}; each stands in the list of steps"
+        note = f"… {count(left, 'more call')}; each stands in the list of steps"
         found.append(Message(note, "muted"))
     return found
 
 
 def _offer(requested: ModelRequested, look: Look) -> list[Block]:
     """The tools that were offered and how the model was asked."""
-    count = formatting.count(len(requested.tools), "tool")
+    offered = count(len(requested.tools), "tool")
     names = ", ".join(look.line(name, 100) for name in requested.tools[:60])
     if len(requested.tools) > 60:
         names += f" and {len(requested.tools) - 60} more"
     blocks: list[Block] = []
     if requested.tools:
-        blocks.append(Fold((Span(f"{count} offered"),), (), "", (Code(names),)))
+        blocks.append(Fold((Span(f"{offered} offered"),), (), "", (Code(names),)))
     pairs = [("tool choice", look.line(requested.tool_choice, 60))]
     if requested.parameters:
         pairs.append(("parameters", look.compact(requested.parameters, 200)))

@@ -12,6 +12,7 @@ from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.blocks import Tone
 from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.notebook.render.trace.calls import call_badges, call_title, inner_arguments
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.runtime.events import ModelReplied
@@ -116,16 +117,12 @@ def _said(replied: ModelReplied | None, look: Look) -> str:
         return look.line(replied.error, 110)
     if replied.text.strip():
         return look.line(replied.text.strip(), 110)
-    return (
-        f"asks for {formatting.count(len(replied.tool_calls), 'call')}"
-        if replied.tool_calls
-        else "says nothing"
-    )
+    return f"asks for {count(len(replied.tool_calls), 'call')}" if replied.tool_calls else "says nothing"
 
 
 def _tokens(replied: ModelReplied) -> str:
     about = "≈ " if replied.estimated else ""
-    return f"{about}{formatting.count(replied.prompt_tokens + replied.completion_tokens, 'token')}"
+    return f"{about}{count(replied.prompt_tokens + replied.completion_tokens, 'token')}"
 
 
 def _call_row(call: Call, place: int, trace: Trace, look: Look, clock: _Clock) -> StepRow:

@@ -6,13 +6,14 @@ It carries no address of a manual.
 
 from __future__ import annotations
 
-import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from types import UnionType
 from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
+
+from reyn_jupyter.support.text import meant_clause, nearest_names
 
 _LONGEST = 60
 _NEEDED = {
@@ -40,21 +41,10 @@ _NEEDED = {
 }
 
 
-def shown(value: object) -> str:
+def quote_value(value: object) -> str:
     """A value as it was given, cut to 60 characters."""
     text = repr(value[: _LONGEST + 1] if isinstance(value, str) else value)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
-
-
-def nearest(given: object, names: Iterable[str]) -> str:
-    """``"; did you mean 'explicit'?"``, or nothing where no name is near.
-
-    Example:
-        >>> nearest("explicite", ["none", "generic", "explicit"])
-        "; did you mean 'explicit'?"
-    """
-    close = difflib.get_close_matches(str(given)[:100], list(names), 1, 0.5)
-    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def reason(item: Mapping[str, Any], names: Sequence[str] = (), choices: Sequence[str] = ()) -> str:
@@ -73,21 +63,23 @@ def reason(item: Mapping[str, Any], names: Sequence[str] = (), choices: Sequence
     if kind == "missing":
         return "is missing"
     if kind == "extra_forbidden":
-        known = nearest(item["loc"][-1], names)
+        known = meant_clause(item["loc"][-1], names)
         return "unknown key" + (known or (f"; known are {', '.join(names)}" if names else ""))
     if kind == "literal_error":
         allowed = list(choices) or re.findall(r"'([^']*)'", context.get("expected", ""))
-        return f"{shown(given)} is not one of {', '.join(allowed)}{nearest(given, allowed)}"
+        return f"{quote_value(given)} is not one of {', '.join(allowed)}{meant_clause(given, allowed)}"
     if kind in ("value_error", "assertion_error"):
         return str(context.get("error", item["msg"]))
     if kind == "string_too_short" and context.get("min_length") == 1:
         return "it must not be empty"
     if kind in _NEEDED:
-        said = f"{_NEEDED[kind].format(**context)}, not {shown(given)}"
+        said = f"{_NEEDED[kind].format(**context)}, not {quote_value(given)}"
         return (
-            f"{said}; put it into one: [{shown(given)}]" if kind == "tuple_type" and _single(given) else said
+            f"{said}; put it into one: [{quote_value(given)}]"
+            if kind == "tuple_type" and _single(given)
+            else said
         )
-    return f"{item['msg'].replace('Input should', 'it should')}, not {shown(given)}"
+    return f"{item['msg'].replace('Input should', 'it should')}, not {quote_value(given)}"
 
 
 def problems(error: ValidationError, model: type[BaseModel]) -> list[str]:
@@ -100,9 +92,7 @@ def problems(error: ValidationError, model: type[BaseModel]) -> list[str]:
         (*item["loc"][:-1], name)
         for item in items
         if item["type"] == "extra_forbidden"
-        for name in difflib.get_close_matches(
-            str(item["loc"][-1]), fields_at(model, item["loc"][:-1]), 1, 0.5
-        )
+        for name in nearest_names(item["loc"][-1], fields_at(model, item["loc"][:-1]), 1)
     }
     found = []
     for item in items:
