@@ -9,7 +9,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import reyn_jupyter
 from reyn_jupyter.backends.file_search import grep
 from reyn_jupyter.backends.file_tree import FileTree, in_thread
 from reyn_jupyter.catalog.action import Arguments, Category, Operation, Purity, Tool
@@ -38,7 +37,7 @@ _FOLDER = {"type": "string", "description": "Folder of the package, e.g. docs. D
 
 def categories(services: Services) -> tuple[Category, ...]:
     """The category `reyn_source`; none where the package does not lie in a folder (a zip file)."""
-    return _of_package(Path(reyn_jupyter.__file__ or "").parent)
+    return _of_package(Path(__file__).parents[1])
 
 
 @cache

@@ -21,21 +21,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from reyn_jupyter.evaluation.checks import find_check
-from reyn_jupyter.evaluation.checks.grading import grade_stored
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite
 from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.results.grading import grade_stored
+from reyn_jupyter.evaluation.results.trial_export import export_trials
 from reyn_jupyter.evaluation.results.trial_set import TrialSet
 from reyn_jupyter.evaluation.results.trials import TrialActions, TrialTable, TrialView
 from reyn_jupyter.evaluation.run.budget import Budget
 from reyn_jupyter.evaluation.run.concurrency import Concurrency
 from reyn_jupyter.evaluation.run.executor import AsyncioExecutor, Executor
+from reyn_jupyter.evaluation.run.planning import PlanError, RunOptions
 from reyn_jupyter.evaluation.run.progress import Progress, RunSummary, watcher
-from reyn_jupyter.evaluation.run.run_plan import PlanError, RunOptions
 from reyn_jupyter.evaluation.run.run_state import StopRule
 from reyn_jupyter.evaluation.run.sample_size import StudyPlan, planned
 from reyn_jupyter.evaluation.statistics.arms import Arm
-from reyn_jupyter.evaluation.store.export import export_trials
 from reyn_jupyter.evaluation.store.file import StoreError
 from reyn_jupyter.evaluation.store.integrity import StoreCheck, verify
 from reyn_jupyter.evaluation.store.rows import StudyUsage

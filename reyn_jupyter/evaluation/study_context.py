@@ -27,6 +27,7 @@ from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite, SuiteError
 from reyn_jupyter.evaluation.plan.validation import choice, instance, number, whole
 from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.results.grading import broken_in
 from reyn_jupyter.evaluation.results.load_trials import (
     LoadedTrials,
     StudySpec,
@@ -39,8 +40,8 @@ from reyn_jupyter.evaluation.results.true_rates import truths_of
 from reyn_jupyter.evaluation.run.budget import Budget
 from reyn_jupyter.evaluation.run.concurrency import Concurrency
 from reyn_jupyter.evaluation.run.executor import AsyncioExecutor, Executor
+from reyn_jupyter.evaluation.run.planning import PlanError, RunOptions, order_of, stamps_of, unbegun
 from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
-from reyn_jupyter.evaluation.run.run_plan import PlanError, RunOptions, order_of, stamps_of, unbegun
 from reyn_jupyter.evaluation.run.run_state import RunPlan
 from reyn_jupyter.evaluation.run.runner import StudyRunner
 from reyn_jupyter.evaluation.run.workers import RunnerSpec, Workers
@@ -232,7 +233,9 @@ class StudyParts:
             hashes = self.bench.catalog_hashes
             with suppress(asyncio.CancelledError):  # the run is over, and has its summary
                 # In a thread, since what makes a person's catalog may take its time.
-                meanwhile = await asyncio.to_thread(changed_meanwhile, self._own_suite, hashes, order)
+                meanwhile = await asyncio.to_thread(
+                    changed_meanwhile, self._own_suite, hashes, order.scenarios
+                )
         broken = broken_in(self.store, summary.run)
         return replace(summary, warnings=(*changed, *meanwhile, *broken, *summary.warnings))
 
@@ -240,7 +243,17 @@ class StudyParts:
         """What the simulators of an order should show; see `truths`."""
         suite = replace(self._own_suite, scenarios=order.scenarios)
         options = self.options
-        return await truths_of(order, suite, self.bench, options.models, options.config, self.store.runs())
+        checks = (order.check, *order.others)
+        return await truths_of(
+            suite,
+            order.variants,
+            order.repeats,
+            checks,
+            self.bench,
+            options.models,
+            options.config,
+            self.store.runs(),
+        )
 
     # One trial again
 

@@ -18,7 +18,7 @@ from typing import Any
 from reyn_jupyter.notebook.render.blocks import View
 from reyn_jupyter.notebook.render.mime import WIDGET_MIME, bundle, mime_type
 from reyn_jupyter.notebook.serving.protocol import Live, LiveBlob, LiveCatalog, LiveDiff, LiveTrace
-from reyn_jupyter.outputs.blobs.blob import Blob, open_blob
+from reyn_jupyter.outputs.blob import Blob, open_blob
 from reyn_jupyter.runtime.compare import RunDiff
 from reyn_jupyter.runtime.consent import front_end_there
 from reyn_jupyter.runtime.result_objects import CatalogExplorer, Inspection, Result

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from reyn_jupyter.outputs.blobs.byte_source import ByteSource
+from reyn_jupyter.outputs.byte_source import ByteSource
 from reyn_jupyter.outputs.encoding import boundary
 from reyn_jupyter.outputs.selectors import SelectorError
 

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
-from reyn_jupyter.outputs.blobs.byte_source import ByteSource
+from reyn_jupyter.outputs.byte_source import ByteSource
 from reyn_jupyter.outputs.encoding import compact
 
 if TYPE_CHECKING:

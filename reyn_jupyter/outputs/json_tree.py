@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 from cachetools import LRUCache
 
 from reyn_jupyter.outputs import json_index
-from reyn_jupyter.outputs.blobs.byte_source import ByteSource
+from reyn_jupyter.outputs.byte_source import ByteSource
 from reyn_jupyter.outputs.json_index import (
     COMMA,
     JsonIndex,

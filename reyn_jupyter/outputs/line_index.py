@@ -12,7 +12,7 @@ from bisect import bisect_left
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from reyn_jupyter.outputs.blobs.byte_source import BLOCK, ByteSource, blocks
+from reyn_jupyter.outputs.byte_source import BLOCK, ByteSource, blocks
 
 CHUNK = 1 << 16
 

@@ -116,7 +116,7 @@ def written(value: Any) -> str:
 
 def sketch_file(content: FileContent, policy: OutputPolicy, mask: Mask = as_it_is) -> Sketch:
     """The sketch of a handed-over file, read in parts. Raises OSError."""
-    from reyn_jupyter.outputs.blobs.byte_source import FileSource, MaskedSource
+    from reyn_jupyter.outputs.byte_source import FileSource, MaskedSource
     from reyn_jupyter.outputs.json_index import NotJsonError, index_json
 
     source = FileSource(content.path)

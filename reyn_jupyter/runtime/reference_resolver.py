@@ -120,7 +120,7 @@ async def open_blob_value(blob_id: str, pointer: str | None, services: Services)
         ActionError: no such blob, a damaged one, or no such part.
     """
     store = _check_blob(blob_id, services)
-    from reyn_jupyter.outputs.blobs.blob import fetch_blob
+    from reyn_jupyter.outputs.blob import fetch_blob
 
     try:
         blob = await fetch_blob(store, blob_id)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.outputs.blobs.blob import Blob
+from reyn_jupyter.outputs.blob import Blob
 from reyn_jupyter.runtime.trace import Trace
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.outputs.blobs.blob import open_blob
+from reyn_jupyter.outputs.blob import open_blob
 from reyn_jupyter.runtime import runlog
 from reyn_jupyter.runtime.events import (
     ActionFinished,

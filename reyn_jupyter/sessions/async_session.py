@@ -20,7 +20,7 @@ from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.catalog.search_results import as_query, search_answer
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.catalog.text import fold
-from reyn_jupyter.outputs.blobs.blob import Blob, fetch_blob
+from reyn_jupyter.outputs.blob import Blob, fetch_blob
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.result_objects import ActionCard, ActionTable, CatalogExplorer, Inspection, Result

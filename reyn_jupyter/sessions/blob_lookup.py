@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from reyn_jupyter.outputs.blobs.blob import Blob, open_blob
+from reyn_jupyter.outputs.blob import Blob, open_blob
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError
 from reyn_jupyter.outputs.blobs.random_access import is_local
 from reyn_jupyter.outputs.content import BlobNotFoundError

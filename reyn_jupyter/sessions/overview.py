@@ -8,7 +8,7 @@ from typing import Any
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.models.base import Model, ModelError, estimate_tokens
 from reyn_jupyter.models.providers import key_status, provider_host, required_key
-from reyn_jupyter.outputs.blobs.blob import Blob
+from reyn_jupyter.outputs.blob import Blob
 from reyn_jupyter.outputs.blobs.random_access import is_local
 from reyn_jupyter.router import prompt as prompts
 from reyn_jupyter.router.router_options import RouterOptions

@@ -24,7 +24,7 @@ from reyn_jupyter.runtime.services import VariablesPolicy
 from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.sessions.assembly import Parts, keep_out_of_git
 from reyn_jupyter.sessions.turn_options import TurnOptions
-from reyn_jupyter.version import versions
+from reyn_jupyter.support.versions import versions
 
 
 def variables_for(parts: Parts, model: Model) -> VariablesPolicy:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
-from reyn_jupyter.outputs.blobs.blob import Blob
+from reyn_jupyter.outputs.blob import Blob
 from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.runtime.compare import RunDiff, compare

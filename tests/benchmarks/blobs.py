@@ -17,8 +17,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.outputs.blobs.byte_source import FileSource
 from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
+from reyn_jupyter.outputs.byte_source import FileSource
 from reyn_jupyter.outputs.content import FileContent, Structured, Text
 from reyn_jupyter.outputs.delivery import deliver
 from reyn_jupyter.outputs.json_index import index_json

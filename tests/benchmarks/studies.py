@@ -8,11 +8,11 @@ import time
 from pathlib import Path
 
 from reyn_jupyter.evaluation.checks import find_check
-from reyn_jupyter.evaluation.checks.grading import grade_stored
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Gold, Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite
 from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.results.grading import grade_stored
 from reyn_jupyter.evaluation.store.rows import TrialEntry
 from reyn_jupyter.evaluation.store.store import Store
 from reyn_jupyter.evaluation.trial.runner import TrialRunner

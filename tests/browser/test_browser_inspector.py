@@ -19,7 +19,7 @@ from reyn_jupyter.notebook.render.blocks import Message, View
 from reyn_jupyter.notebook.render.snapshot import to_snapshot
 from reyn_jupyter.notebook.serving.hub import SESSION_ID
 from reyn_jupyter.notebook.serving.protocol import LiveBlob
-from reyn_jupyter.outputs.blobs.blob import open_blob
+from reyn_jupyter.outputs.blob import open_blob
 from reyn_jupyter.outputs.content import FileContent, Structured, Text
 from reyn_jupyter.support.sanitize import visible
 

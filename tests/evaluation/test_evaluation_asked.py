@@ -19,7 +19,7 @@ from reyn_jupyter.evaluation.plan.suite import SuiteError
 from reyn_jupyter.evaluation.plan.validation import FieldError
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError
 from reyn_jupyter.evaluation.run.budget import BudgetError
-from reyn_jupyter.evaluation.run.run_plan import PlanError
+from reyn_jupyter.evaluation.run.planning import PlanError
 from reyn_jupyter.evaluation.store.file import StoreError
 
 PROMPTS = {"natural": "Hi"}

@@ -12,8 +12,8 @@ import pytest
 from evidence_support import evidence, many, mixed, trial
 from study_support import BASE, READ, study
 
+from reyn_jupyter.evaluation.results.trial_export import ExportError, export_trials
 from reyn_jupyter.evaluation.results.trials import TrialActions, TrialTable
-from reyn_jupyter.evaluation.store.export import ExportError, export_trials
 
 HOSTILE = "=cmd|'/C calc'!A0\n<script>x</script>\u202e\x00🦊"
 

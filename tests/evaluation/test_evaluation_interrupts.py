@@ -15,8 +15,8 @@ from study_support import BASE, ByVariant, Holding, child, study
 
 from reyn_jupyter.evaluation.run.budget import Budget
 from reyn_jupyter.evaluation.run.concurrency import Concurrency
+from reyn_jupyter.evaluation.run.planning import RunOptions
 from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
-from reyn_jupyter.evaluation.run.run_plan import RunOptions
 from reyn_jupyter.models.base import Response, Usage
 from reyn_jupyter.models.scripted import ScriptedModel
 

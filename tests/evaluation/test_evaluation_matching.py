@@ -10,7 +10,7 @@ from grading_support import ARGUMENTS, NUMBERS, READ, SCALARS, TEXTS, VALUES, ac
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from reyn_jupyter.evaluation.plan.call_matching import (
+from reyn_jupyter.evaluation.checks.call_matching import (
     fault,
     gold_arguments,
     maximum_matching,

@@ -19,8 +19,8 @@ from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.run.concurrency import Concurrency
 from reyn_jupyter.evaluation.run.lock import StudyBusyError, running_alone
+from reyn_jupyter.evaluation.run.planning import PlanError, ordered, selected
 from reyn_jupyter.evaluation.run.progress import Progress
-from reyn_jupyter.evaluation.run.run_plan import PlanError, ordered, selected
 from reyn_jupyter.evaluation.store.file import StoreError
 from reyn_jupyter.models.base import ModelError, Response, Usage
 from reyn_jupyter.models.scripted import ScriptedModel

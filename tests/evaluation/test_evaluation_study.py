@@ -16,10 +16,10 @@ from reyn_jupyter.evaluation.checks.registry import check, find_check
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, passed
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import SuiteError
-from reyn_jupyter.evaluation.run.run_plan import PlanError
+from reyn_jupyter.evaluation.results.trial_export import ExportError
+from reyn_jupyter.evaluation.run.planning import PlanError
 from reyn_jupyter.evaluation.run.sample_size import planned
 from reyn_jupyter.evaluation.statistics.rates import rate, wilson
-from reyn_jupyter.evaluation.store.export import ExportError
 from reyn_jupyter.evaluation.store.file import StoreError
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.evaluation.trial.trial import Trial

@@ -10,10 +10,10 @@ import pytest
 from evaluation_support import run
 
 from reyn_jupyter.evaluation.checks import CHECKS
-from reyn_jupyter.evaluation.models.baselines import MANNERS, NullAgent, Oracle
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.suites import load_suite, suite_names
+from reyn_jupyter.evaluation.suites.baselines import MANNERS, NullAgent, Oracle
 from reyn_jupyter.evaluation.trial.runner import TrialRunner
 from reyn_jupyter.evaluation.trial.trial import Trial
 

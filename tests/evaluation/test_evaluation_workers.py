@@ -16,7 +16,7 @@ import pytest
 from study_support import BASE, child, small, started, study
 from support.waiting import until
 
-from reyn_jupyter.evaluation.run.run_plan import PlanError
+from reyn_jupyter.evaluation.run.planning import PlanError
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.models.scripted import ScriptedModel
 

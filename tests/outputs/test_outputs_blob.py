@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reyn_jupyter.outputs.blobs.blob import BlobKindError, open_blob
+from reyn_jupyter.outputs.blob import BlobKindError, open_blob
 from reyn_jupyter.outputs.content import FileContent, Structured, Text
 from reyn_jupyter.outputs.convert import to_content
 

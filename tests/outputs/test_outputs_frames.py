@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from reyn_jupyter.outputs.blobs.blob import open_blob
+from reyn_jupyter.outputs.blob import open_blob
 from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
 from reyn_jupyter.outputs.convert import to_content
 from reyn_jupyter.outputs.delivery import deliver

@@ -18,7 +18,7 @@ from hypothesis import HealthCheck, given, settings
 from support.waiting import until
 from test_outputs_convert import json_values
 
-from reyn_jupyter.outputs.blobs.blob import open_blob
+from reyn_jupyter.outputs.blob import open_blob
 from reyn_jupyter.outputs.blobs.file_store import STALE_SECONDS, FsBlobStore
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError, canonical_id, new_blob_id
 from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
@@ -341,7 +341,7 @@ class ForeignStore:
 
 
 async def test_a_foreign_store_needs_no_more_than_the_protocol() -> None:
-    from reyn_jupyter.outputs.blobs.blob import fetch_blob
+    from reyn_jupyter.outputs.blob import fetch_blob
 
     store: Any = ForeignStore()
     delivered = await deliver([{"id": number} for number in range(300)], store=store)

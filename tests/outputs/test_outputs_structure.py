@@ -11,8 +11,8 @@ from hypothesis import strategies as some
 from test_outputs_convert import json_values
 
 from reyn_jupyter.outputs import json_index, line_index
-from reyn_jupyter.outputs.blobs.byte_source import MemorySource
 from reyn_jupyter.outputs.blobs.writer import dump_index, load_index
+from reyn_jupyter.outputs.byte_source import MemorySource
 from reyn_jupyter.outputs.convert import label_of
 from reyn_jupyter.outputs.json_index import (
     NotJsonError,

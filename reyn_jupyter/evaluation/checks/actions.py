@@ -6,11 +6,11 @@ there are gold steps, so that a model that never gets as far as a call cannot dr
 
 from __future__ import annotations
 
+from reyn_jupyter.evaluation.checks.call_matching import serve
 from reyn_jupyter.evaluation.checks.call_predicates import accepted_calls, chosen, said, together
 from reyn_jupyter.evaluation.checks.discovery import discovered_before_invoke
 from reyn_jupyter.evaluation.checks.registry import check
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
-from reyn_jupyter.evaluation.plan.call_matching import serve
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
 

@@ -10,6 +10,7 @@ import posixpath
 from collections.abc import Sequence
 
 from reyn_jupyter.evaluation.checks.actions import right_action
+from reyn_jupyter.evaluation.checks.call_matching import serve
 from reyn_jupyter.evaluation.checks.call_predicates import (
     MOST_SAID,
     accepted_calls,
@@ -25,7 +26,6 @@ from reyn_jupyter.evaluation.checks.call_predicates import (
 from reyn_jupyter.evaluation.checks.registry import check
 from reyn_jupyter.evaluation.checks.text_match import missing_words
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
-from reyn_jupyter.evaluation.plan.call_matching import serve
 from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Gold, Scenario
 from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
 

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import hashlib
 
+from reyn_jupyter.evaluation.checks.call_matching import serve
 from reyn_jupyter.evaluation.checks.call_predicates import MOST_SAID, accepted_calls, together
 from reyn_jupyter.evaluation.checks.conduct import abstained_when_unanswerable
 from reyn_jupyter.evaluation.checks.registry import check
 from reyn_jupyter.evaluation.checks.text_match import missing_words
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
-from reyn_jupyter.evaluation.plan.call_matching import serve
 from reyn_jupyter.evaluation.plan.scenario import Expected, Scenario
 from reyn_jupyter.evaluation.trial.trial import FileFact, Trial
 

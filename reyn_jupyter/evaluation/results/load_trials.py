@@ -11,17 +11,16 @@ Invariant: what is left out, what was cut short and what was paid for in vain is
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any
 
-from reyn_jupyter.evaluation.checks.grading import stored_verdicts
 from reyn_jupyter.evaluation.plan.conditions import conditions_of
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Claim, Suite
+from reyn_jupyter.evaluation.results.grading import stored_verdicts
 from reyn_jupyter.evaluation.results.trial_set import TrialSet
 from reyn_jupyter.evaluation.results.true_rates import shown_truths
-from reyn_jupyter.evaluation.run.run_state import RunPlan
 from reyn_jupyter.evaluation.store.file import StoreError
 from reyn_jupyter.evaluation.store.rows import StoredTrial
 from reyn_jupyter.evaluation.store.store import Store
@@ -235,15 +234,17 @@ def moved(before: StudySpec, now: StudySpec) -> tuple[str, ...]:
     return tuple(said)
 
 
-def changed_meanwhile(suite: Suite, frozen: Mapping[str, str], order: RunPlan) -> tuple[str, ...]:
-    """Which catalogs of a run would now be others than those that it froze, a sentence each.
+def changed_meanwhile(
+    suite: Suite, frozen: Mapping[str, str], scenarios: Iterable[Scenario]
+) -> tuple[str, ...]:
+    """Name the catalogs of a run that would now be others than those that it froze, a sentence each.
 
     Args:
         suite: where functions stand for catalogs, they are asked once more; of many, none is.
         frozen: name → hash of the catalog that the trials ran on.
-        order: what was run.
+        scenarios: those that were run.
     """
-    used = {scenario.catalog for scenario in order.scenarios}
+    used = {scenario.catalog for scenario in scenarios}
     asked = sorted(name for name in used if callable(suite.catalogs[name]))
     return tuple(
         f"The catalog {name!r} changed while the study ran. These trials are on it as it was before; "

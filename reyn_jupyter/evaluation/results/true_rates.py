@@ -27,7 +27,6 @@ from reyn_jupyter.evaluation.models.simulator.simulator import Simulator
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite
 from reyn_jupyter.evaluation.plan.variant import Variant
-from reyn_jupyter.evaluation.run.run_state import RunPlan
 from reyn_jupyter.evaluation.trial.model_factory import SIMULATOR
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.models.base import Request, Response, canonical
@@ -41,20 +40,22 @@ Truths = dict[str, dict[str, Any]]
 
 
 async def truths_of(
-    order: RunPlan,
     suite: Suite,
+    variants: Iterable[Variant],
+    repeats: Sequence[int],
+    checks: Iterable[Check],
     bench: TrialRunner,
     models: Mapping[str, Any],
     config: Mapping[str, Any] | None,
     runs: Iterable[Mapping[str, Any]],
 ) -> Truths:
-    """What the simulators of an order should show, of the check whose rate follows from the table.
+    """Work out what the simulators of a run should show, of the check whose rate follows from the table.
 
     Other rates take trials of their own, and to be called true many more than the study has: see `true_rates`.
 
     Args:
-        order: its variants, scenarios, repeats and checks.
-        suite: those scenarios, with their catalogs.
+        suite: the scenarios of the run, with their catalogs.
+        variants, repeats, checks: of the run.
         bench: the study's; only asked.
         models: the study's own, by name.
         config: the settings of every trial.
@@ -62,19 +63,19 @@ async def truths_of(
     """
     known = {truth["key"]: truth for run in runs for rates in run.get("truths", {}).values()
              for truth in rates.values() if "key" in truth}  # fmt: skip
-    wanted = [check for check in (order.check, *order.others) if check.name == COMPUTED]
+    wanted = [check for check in checks if check.name == COMPUTED]
     found: Truths = {}
-    for variant in order.variants:
+    for variant in variants:
         simulator = models.get(variant.model, Simulator() if variant.model == SIMULATOR else None)
         if not isinstance(simulator, Simulator):
             continue  # a fake provider is simulated too, but has no table here
-        keys = {check.name: _key(check, variant, simulator, order, bench, config) for check in wanted}
+        keys = {
+            check.name: _key(check, variant, simulator, suite, repeats, bench, config) for check in wanted
+        }
         rates = {name: known[key] for name, key in keys.items() if key in known}
         missing = [check for check in wanted if check.name not in rates]
         if missing:
-            made = await true_rates(
-                suite, [variant], missing, simulator, repeats=order.repeats, config=config
-            )
+            made = await true_rates(suite, [variant], missing, simulator, repeats=repeats, config=config)
             rates |= {name: {**rate.record, "key": keys[name]} for name, rate in made[variant.name].items()}
         if rates:
             found[variant.name] = rates
@@ -85,22 +86,23 @@ def _key(
     check: Check,
     variant: Variant,
     simulator: Simulator,
-    order: RunPlan,
+    suite: Suite,
+    repeats: Sequence[int],
     bench: TrialRunner,
     config: Mapping[str, Any] | None,
 ) -> str:
-    """What a true rate depends on."""
-    whole = len(order.repeats)
+    """Return a digest of all that a true rate depends on."""
+    whole = len(repeats)
     scenarios = sorted(
         [
             scenario.digest,
             bench.catalog_hashes[scenario.catalog],
             [
                 [phrasing, str(Fraction(share, whole))]
-                for phrasing, share in sorted(phrasing_shares(scenario, order.repeats).items())
+                for phrasing, share in sorted(phrasing_shares(scenario, repeats).items())
             ],
         ]
-        for scenario in order.scenarios
+        for scenario in suite.scenarios
     )
     asked = variant.but(variant.name, model=SIMULATOR).behaviour_digest
     parts = [

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from reyn_jupyter.evaluation.plan.validation import number, whole
-from reyn_jupyter.evaluation.store.rows import StudyUsage, TrialUsage
-from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.evaluation.store.rows import StudyUsage
+from reyn_jupyter.evaluation.trial.trial import Trial, TrialUsage
 from reyn_jupyter.support.user_errors import UserError
 
 

@@ -17,7 +17,7 @@ from typing import Any, Literal, Protocol
 from reyn_jupyter.evaluation.checks.verdict import Check
 from reyn_jupyter.evaluation.plan.scenario import Source
 from reyn_jupyter.evaluation.statistics.rates import Mean, Rate, mean, rate
-from reyn_jupyter.evaluation.store.rows import TrialUsage
+from reyn_jupyter.evaluation.trial.trial import TrialUsage
 
 Ended = Literal["complete", "evalue", "budget", "interrupted", "disk", "errors"]
 Values = Mapping[

@@ -21,11 +21,10 @@ from reyn_jupyter.evaluation.run.budget import Budget, Ledger
 from reyn_jupyter.evaluation.run.progress import Ended, Progress, estimates
 from reyn_jupyter.evaluation.statistics.confidence_sequence import Sequential
 from reyn_jupyter.evaluation.statistics.rates import Mean, Rate
-from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.evaluation.trial.trial import MISSING, Trial
 
 StopRule = Literal["fixed", "evalue"]
 GIVE_UP = 10  # missing trials of one variant in a row, after which nothing is gained by going on
-MISSING = ("error", "timeout")
 Looked = Mapping[str, float | None]
 _TELL = 0.2  # seconds between two words of progress
 _LOOK = 0.05  # share of the run's time that estimates on the way may take
@@ -45,7 +44,7 @@ class RunPlan:
         retry: try again what ended in an error or a timeout; the earlier attempts stay in the file.
         budget: of the whole study.
         seed: of the order.
-        stamps: model's name → what its trials stand on besides the catalog (see `ground.stamp_of`).
+        stamps: model's name → what its trials stand on besides the catalog (see `conditions.conditions_digest`).
         provenance: what else is to be noted of the run.
     """
 

@@ -24,17 +24,16 @@ from reyn_jupyter.evaluation.run.budget import Ledger
 from reyn_jupyter.evaluation.run.concurrency import Concurrency, ProviderClosedError
 from reyn_jupyter.evaluation.run.executor import Executor, closing
 from reyn_jupyter.evaluation.run.lock import running_alone
+from reyn_jupyter.evaluation.run.planning import remaining
 from reyn_jupyter.evaluation.run.progress import Ended, Progress, RunSummary
-from reyn_jupyter.evaluation.run.run_plan import remaining
 from reyn_jupyter.evaluation.run.run_state import ProgressReporter, RunPlan, RunState
 from reyn_jupyter.evaluation.run.workers import Workers
 from reyn_jupyter.evaluation.run.writer import Writer, known
 from reyn_jupyter.evaluation.store.file import DiskFullError, StoreError
-from reyn_jupyter.evaluation.store.rows import TrialUsage
 from reyn_jupyter.evaluation.store.store import Store
 from reyn_jupyter.evaluation.trial.facts import NOT_THE_VARIANT
 from reyn_jupyter.evaluation.trial.runner import TrialPlan, TrialRunner
-from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.evaluation.trial.trial import Trial, TrialUsage
 from reyn_jupyter.evaluation.trial.trial_model import UsageMeter
 from reyn_jupyter.models.base import LASTING
 from reyn_jupyter.runtime.events import Event, ModelReplied, ModelRequested, RunEnded

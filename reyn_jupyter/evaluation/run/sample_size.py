@@ -13,7 +13,7 @@ from reyn_jupyter.evaluation.plan.validation import number, whole
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.results.comparison import ENOUGH
 from reyn_jupyter.evaluation.results.trial_set import TrialSet
-from reyn_jupyter.evaluation.run.run_plan import PlanError
+from reyn_jupyter.evaluation.run.planning import PlanError
 from reyn_jupyter.evaluation.statistics.power import Plan, plan, smallest_found
 from reyn_jupyter.evaluation.statistics.rates import rate
 from reyn_jupyter.evaluation.trial.trial import Trial

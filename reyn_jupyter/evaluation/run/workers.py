@@ -37,7 +37,7 @@ from typing import Any, NamedTuple
 from reyn_jupyter.config import Settings
 from reyn_jupyter.evaluation.plan.suite import Suite
 from reyn_jupyter.evaluation.plan.variant import Variant
-from reyn_jupyter.evaluation.run.run_plan import PlanError
+from reyn_jupyter.evaluation.run.planning import PlanError
 from reyn_jupyter.evaluation.trial.runner import TrialPlan, TrialRunner
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.evaluation.trial.workspaces import Scratch

@@ -17,14 +17,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Self, TypeVar
 
 from reyn_jupyter.evaluation.checks import is_missing
-from reyn_jupyter.evaluation.checks.grading import grade_stored
 from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
+from reyn_jupyter.evaluation.results.grading import grade_stored
 from reyn_jupyter.evaluation.run.run_state import Looked, RunPlan
-from reyn_jupyter.evaluation.store.rows import Found, StudyUsage, TrialEntry, TrialUsage
+from reyn_jupyter.evaluation.store.rows import Found, StudyUsage, TrialEntry
 from reyn_jupyter.evaluation.store.store import Store
 from reyn_jupyter.evaluation.store.usage_totals import dearest, spent
 from reyn_jupyter.evaluation.trial.runner import TrialPlan
-from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.evaluation.trial.trial import Trial, TrialUsage
 from reyn_jupyter.runtime.events import Event
 
 T = TypeVar("T")

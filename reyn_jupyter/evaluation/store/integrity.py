@@ -16,12 +16,11 @@ from typing import Any
 from reyn_jupyter.evaluation.checks import UnknownCheckError, find_check, is_missing
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
-from reyn_jupyter.evaluation.run.run_state import MISSING
 from reyn_jupyter.evaluation.store.event_codec import facts_of, referred
 from reyn_jupyter.evaluation.store.file import StoreError
 from reyn_jupyter.evaluation.store.rows import digest_of, verdict_row
 from reyn_jupyter.evaluation.store.store import Store
-from reyn_jupyter.evaluation.trial.trial import Trial, trial_key
+from reyn_jupyter.evaluation.trial.trial import MISSING, Trial, trial_key
 
 _SHOWN = 20
 _PAGE = 500

@@ -9,23 +9,23 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from reyn_jupyter.evaluation.checks.verdict import Verdict
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
-from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.evaluation.trial.trial import Trial, TrialUsage
 from reyn_jupyter.runtime.events import Event
 
-Found = tuple[str, str, str]  # what a trial is found by: key, source, ground (see `ground`)
+Found = tuple[str, str, str]  # what a trial is found by: key, source, ground (see `plan.conditions`)
 
 
 @dataclass(frozen=True)
 class TrialEntry:
     """What one trial leaves: the trial, its events, what the checks say of it, and the variant that was tried.
 
-    `ground` is what it stands on besides: the catalog, the study's settings (see `ground.ground_of`).
+    `ground` is what it stands on besides: the catalog, the study's settings (see `conditions.conditions_of`).
     """
 
     trial: Trial
@@ -49,59 +49,11 @@ class StoredTrial:
 
 
 @dataclass(frozen=True)
-class TrialUsage:
-    """What some trials used: model calls, tokens, US dollars. `unpriced` real ones among them have no known cost."""
-
-    trials: int = 0
-    calls: int = 0
-    tokens: int = 0
-    usd: float = 0.0
-    unpriced: int = 0
-
-    @classmethod
-    def of(cls, trial: Trial) -> TrialUsage:
-        """What one trial used."""
-        tokens = trial.prompt_tokens + trial.completion_tokens
-        unpriced = trial.source == "real" and trial.cost is None and tokens > 0
-        return cls(1, trial.model_calls, tokens, trial.cost or 0.0, int(unpriced))
-
-    def __add__(self, other: TrialUsage) -> TrialUsage:
-        return TrialUsage(*(here + there for here, there in zip(self._figures, other._figures, strict=True)))
-
-    def __sub__(self, other: TrialUsage) -> TrialUsage:
-        """What is left, never below nought: sums of dollars are not exact."""
-        left = (here - there for here, there in zip(self._figures, other._figures, strict=True))
-        trials, calls, tokens, usd, unpriced = (max(0, each) for each in left)
-        return TrialUsage(trials, calls, tokens, round(usd, 12), unpriced)
-
-    @property
-    def _figures(self) -> tuple[Any, ...]:
-        return self.trials, self.calls, self.tokens, self.usd, self.unpriced
-
-    @property
-    def sentence(self) -> str:
-        """In words, of trials that did not come to an end; "" where nothing was used.
-
-        >>> Use(2, 3, 1_200, 0.25).sentence
-        '2 trials that did not come to an end used 1,200 tokens in 3 calls ($0.2500), which count for the budget alone'
-        """
-        if not self.calls:
-            return ""
-        trials, calls = ("" if number == 1 else "s" for number in (self.trials, self.calls))
-        tokens = f"{self.tokens:,} tokens in " if self.tokens else ""
-        price = f" (${self.usd:,.4f})" if self.usd else ""
-        return (
-            f"{self.trials:,} trial{trials} that did not come to an end used {tokens}{self.calls:,} call{calls}{price},"
-            " which count for the budget alone"
-        )
-
-
-@dataclass(frozen=True)
 class StudyUsage(TrialUsage):
     """What the `trials` of a study have used so far, and in the same figures what others had used that did not come to
     an end (`unfinished`), so that they are no trials."""
 
-    unfinished: TrialUsage = TrialUsage()
+    unfinished: TrialUsage = field(default_factory=TrialUsage)
 
 
 def trial_row(run: str, entry: TrialEntry, attempt: int, events: int, facts: str) -> tuple[Any, ...]:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import asdict, fields, replace
 
-from reyn_jupyter.evaluation.store.rows import StudyUsage, TrialUsage
+from reyn_jupyter.evaluation.store.rows import StudyUsage
 from reyn_jupyter.evaluation.store.store import Store
+from reyn_jupyter.evaluation.trial.trial import TrialUsage
 
 _TRIALS = (
     "SELECT count(*), coalesce(sum(calls), 0), coalesce(sum(tokens), 0), coalesce(sum(cost), 0.0), "

@@ -11,7 +11,7 @@ import hashlib
 from functools import cache
 from pathlib import Path
 
-from reyn_jupyter.version import versions
+from reyn_jupyter.support.versions import versions
 
 _ABOVE = (
     "evaluation",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import Field
@@ -20,6 +21,7 @@ from reyn_jupyter.runtime.events import Flag, Problem
 
 Outcome = Literal["ok", "error", "timeout", "limit"]
 Surface = Literal["universal", "flat"]
+MISSING: tuple[Outcome, ...] = ("error", "timeout")  # neither a success nor a failure
 
 
 def trial_key(scenario: Scenario, variant: Variant, repeat: int, code: str) -> str:
@@ -112,3 +114,51 @@ class Trial(FrozenModel):
     catalog: str = ""
     started: float = 0.0
     run: str = ""
+
+
+@dataclass(frozen=True)
+class TrialUsage:
+    """What some trials used: model calls, tokens, US dollars. `unpriced` real ones among them have no known cost."""
+
+    trials: int = 0
+    calls: int = 0
+    tokens: int = 0
+    usd: float = 0.0
+    unpriced: int = 0
+
+    @classmethod
+    def of(cls, trial: Trial) -> TrialUsage:
+        """What one trial used."""
+        tokens = trial.prompt_tokens + trial.completion_tokens
+        unpriced = trial.source == "real" and trial.cost is None and tokens > 0
+        return cls(1, trial.model_calls, tokens, trial.cost or 0.0, int(unpriced))
+
+    def __add__(self, other: TrialUsage) -> TrialUsage:
+        return TrialUsage(*(here + there for here, there in zip(self._figures, other._figures, strict=True)))
+
+    def __sub__(self, other: TrialUsage) -> TrialUsage:
+        """What is left, never below nought: sums of dollars are not exact."""
+        left = (here - there for here, there in zip(self._figures, other._figures, strict=True))
+        trials, calls, tokens, usd, unpriced = (max(0, each) for each in left)
+        return TrialUsage(trials, calls, tokens, round(usd, 12), unpriced)
+
+    @property
+    def _figures(self) -> tuple[Any, ...]:
+        return self.trials, self.calls, self.tokens, self.usd, self.unpriced
+
+    @property
+    def sentence(self) -> str:
+        """In words, of trials that did not come to an end; "" where nothing was used.
+
+        >>> TrialUsage(2, 3, 1_200, 0.25).sentence
+        '2 trials that did not come to an end used 1,200 tokens in 3 calls ($0.2500), which count for the budget alone'
+        """
+        if not self.calls:
+            return ""
+        trials, calls = ("" if number == 1 else "s" for number in (self.trials, self.calls))
+        tokens = f"{self.tokens:,} tokens in " if self.tokens else ""
+        price = f" (${self.usd:,.4f})" if self.usd else ""
+        return (
+            f"{self.trials:,} trial{trials} that did not come to an end used {tokens}{self.calls:,} call{calls}{price},"
+            " which count for the budget alone"
+        )

@@ -17,7 +17,7 @@ from dataclasses import replace
 from typing import Any, Protocol, cast, get_args, runtime_checkable
 
 from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
-from reyn_jupyter.evaluation.store.rows import TrialUsage
+from reyn_jupyter.evaluation.trial.trial import TrialUsage
 from reyn_jupyter.models import litellm_loader
 from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier
 from reyn_jupyter.models.stored_ids import in_order, renamed, stored_in

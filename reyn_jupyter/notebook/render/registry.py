@@ -66,7 +66,7 @@ DISPLAYABLES: tuple[Displayable, ...] = (
     Displayable(_RESULTS, "ActionCard", "catalog.action_card", "actions"),
     Displayable(_RESULTS, "Result", "blob.result_view", "blob"),
     Displayable(_RESULTS, "Inspection", "blob.inspection_view", "blob"),
-    Displayable("reyn_jupyter.outputs.blobs.blob", "Blob", "blob.blob_view", "blob"),
+    Displayable("reyn_jupyter.outputs.blob", "Blob", "blob.blob_view", "blob"),
     Displayable("reyn_jupyter.runtime.compare", "RunDiff", "trace.run_diff.diff_view", "trace"),
     Displayable(_RESULTS, "Table", "tables.table", "table"),
     Displayable(_RESULTS, "Card", "tables.card", updates=True),

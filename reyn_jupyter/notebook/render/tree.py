@@ -15,7 +15,7 @@ from reyn_jupyter.notebook.render.sanitize import Look, is_a, quoted, type_name
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
-    from reyn_jupyter.outputs.blobs.blob import KeyLine
+    from reyn_jupyter.outputs.blob import KeyLine
 
 CHILDREN = 30
 DEPTH = 6

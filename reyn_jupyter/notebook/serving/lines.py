@@ -20,7 +20,7 @@ from reyn_jupyter.notebook.serving.operation import (
     ServedOperation,
     WireMessage,
 )
-from reyn_jupyter.outputs.blobs.byte_source import BLOCK, ByteSource, MaskedSource
+from reyn_jupyter.outputs.byte_source import BLOCK, ByteSource, MaskedSource
 from reyn_jupyter.outputs.encoding import boundary
 from reyn_jupyter.outputs.grep import grep
 from reyn_jupyter.outputs.line_index import LineIndex

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from reyn_jupyter.notebook.render.dataframe import ColumnStyle, column_style
 from reyn_jupyter.notebook.serving.operation import OperationContext, OperationError
-from reyn_jupyter.outputs.blobs.blob import BlobKindError, open_blob
+from reyn_jupyter.outputs.blob import BlobKindError, open_blob
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError
 from reyn_jupyter.outputs.blobs.random_access import is_local
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStoreError

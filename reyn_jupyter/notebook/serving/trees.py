@@ -21,7 +21,7 @@ from reyn_jupyter.notebook.serving.operation import (
     ServedOperation,
     WireMessage,
 )
-from reyn_jupyter.outputs.blobs.byte_source import BLOCK, MaskedSource
+from reyn_jupyter.outputs.byte_source import BLOCK, MaskedSource
 from reyn_jupyter.outputs.encoding import boundary
 from reyn_jupyter.outputs.json_index import NotJsonError, parse_at
 from reyn_jupyter.outputs.json_tree import Child, JsonTree, PathError

@@ -16,7 +16,7 @@ from reyn_jupyter.notebook.serving.hub import DRAWING, kernel_hub
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.result_objects import Card
 from reyn_jupyter.sessions import embeddings
-from reyn_jupyter.version import version_of
+from reyn_jupyter.support.versions import version_of
 
 PACKAGES = (
     "reyn-jupyter",

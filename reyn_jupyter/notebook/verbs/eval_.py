@@ -73,7 +73,7 @@ def run(context: Context, options: EvalOptions) -> Any:
         return _suites()
     from reyn_jupyter.evaluation.checks import UnknownCheckError
     from reyn_jupyter.evaluation.run.lock import StudyBusyError
-    from reyn_jupyter.evaluation.run.run_plan import PlanError
+    from reyn_jupyter.evaluation.run.planning import PlanError
     from reyn_jupyter.evaluation.store.file import StoreError
 
     try:

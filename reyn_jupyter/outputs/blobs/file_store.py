@@ -25,7 +25,6 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from reyn_jupyter.outputs.blobs.byte_source import FileSource, blocks
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError, canonical_id, new_blob_id
 from reyn_jupyter.outputs.blobs.manifest import (
     SUFFIXES,
@@ -47,6 +46,7 @@ from reyn_jupyter.outputs.blobs.writer import (
     pieces,
     survey,
 )
+from reyn_jupyter.outputs.byte_source import FileSource, blocks
 from reyn_jupyter.outputs.content import (
     BlobId,
     BlobNotFoundError,

@@ -14,7 +14,6 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-from reyn_jupyter.outputs.blobs.byte_source import MemorySource
 from reyn_jupyter.outputs.blobs.ids import canonical_id, new_blob_id
 from reyn_jupyter.outputs.blobs.manifest import BlobInfo, BlobStats, Collected, collectable
 from reyn_jupyter.outputs.blobs.random_access import (
@@ -25,6 +24,7 @@ from reyn_jupyter.outputs.blobs.random_access import (
     read_handed_over,
 )
 from reyn_jupyter.outputs.blobs.writer import Index, entries_of, kind_of, pieces, survey
+from reyn_jupyter.outputs.byte_source import MemorySource
 from reyn_jupyter.outputs.content import (
     BlobId,
     BlobNotFoundError,

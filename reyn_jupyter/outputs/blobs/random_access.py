@@ -13,9 +13,9 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
-from reyn_jupyter.outputs.blobs.byte_source import ByteSource
 from reyn_jupyter.outputs.blobs.manifest import BlobInfo, BlobStats, Collected
 from reyn_jupyter.outputs.blobs.writer import Index
+from reyn_jupyter.outputs.byte_source import ByteSource
 from reyn_jupyter.outputs.content import BlobStore, BlobStoreError, Content, FileContent, Structured, Text
 from reyn_jupyter.outputs.json_index import NotJsonError, index_json
 from reyn_jupyter.outputs.line_index import file_lines
@@ -101,7 +101,7 @@ def parse_json(raw: bytes, info: BlobInfo) -> Any:
 
 def read_handed_over(content: FileContent) -> Text | Structured:
     """A handed-over file as content in memory. Raises OSError when it is no plain file."""
-    from reyn_jupyter.outputs.blobs.byte_source import FileSource
+    from reyn_jupyter.outputs.byte_source import FileSource
 
     source = FileSource(content.path)
     try:

@@ -10,7 +10,7 @@ import threading
 import time
 from typing import Protocol
 
-from reyn_jupyter.outputs.blobs.byte_source import ByteSource
+from reyn_jupyter.outputs.byte_source import ByteSource
 
 _AFTER, _EVERY = 0.2, 0.1  # seconds until the first word, and between two
 

@@ -9,9 +9,9 @@ import re
 from collections.abc import Callable
 from types import TracebackType
 
-from reyn_jupyter.outputs.blobs.byte_source import ByteSource, MaskedSource
 from reyn_jupyter.outputs.blobs.manifest import BlobInfo
 from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore
+from reyn_jupyter.outputs.byte_source import ByteSource, MaskedSource
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.outputs.encoding import boundary
 from reyn_jupyter.outputs.json_index import JsonIndex

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.outputs.blobs.blob import Blob, BlobKindError
+from reyn_jupyter.outputs.blob import Blob, BlobKindError
 from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore
 from reyn_jupyter.outputs.blobs.reader import BlobView
 from reyn_jupyter.outputs.content import BlobStoreError

@@ -9,7 +9,7 @@ from pathlib import Path
 from render_samples import Reader, blob
 
 from reyn_jupyter.notebook.render import to_html, to_text, view
-from reyn_jupyter.outputs.blobs.blob import open_blob
+from reyn_jupyter.outputs.blob import open_blob
 from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
 from reyn_jupyter.outputs.content import Structured, Text
 from reyn_jupyter.runtime.result_objects import Inspection, Result
@@ -154,7 +154,7 @@ def test_showing_stored_json_imports_no_pandas() -> None:
     code = (
         "import sys; from reyn_jupyter.notebook.render import mimebundle;"
         "from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore;"
-        "from reyn_jupyter.outputs.blobs.blob import open_blob;"
+        "from reyn_jupyter.outputs.blob import open_blob;"
         "from reyn_jupyter.outputs.content import Structured; store = MemoryBlobStore();"
         "assert '2 rows' in mimebundle(open_blob(store, store.put(Structured([{'a': 1}] * 2)).id))['text/plain'];"
         "assert not {'pandas', 'markdown_it', 'IPython'} & set(sys.modules)"

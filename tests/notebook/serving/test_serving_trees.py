@@ -12,9 +12,9 @@ from hypothesis import strategies as some
 from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.notebook.render.tree import kind_of, tree, value_text
 from reyn_jupyter.outputs import json_index
-from reyn_jupyter.outputs.blobs.byte_source import MemorySource
 from reyn_jupyter.outputs.blobs.ids import new_blob_id
 from reyn_jupyter.outputs.blobs.read_progress import StoppedError, Watch, WatchedSource
+from reyn_jupyter.outputs.byte_source import MemorySource
 from reyn_jupyter.outputs.json_index import index_json
 from reyn_jupyter.outputs.json_tree import Indexes
 from reyn_jupyter.outputs.line_index import LineIndex

@@ -35,14 +35,16 @@ from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.results.load_trials import StudySpec
 from reyn_jupyter.evaluation.run.budget import Budget, BudgetError
 from reyn_jupyter.evaluation.run.progress import RunSummary
-from reyn_jupyter.evaluation.run.run_state import MISSING, RunPlan, RunState, StopRule
+from reyn_jupyter.evaluation.run.run_state import RunPlan, RunState, StopRule
 from reyn_jupyter.evaluation.statistics.scipy_import import library
 from reyn_jupyter.evaluation.store.rows import Found
 from reyn_jupyter.evaluation.trial.runner import TrialPlan, TrialRunner
+from reyn_jupyter.evaluation.trial.trial import MISSING
 from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.support.text import meant_clause
 from reyn_jupyter.support.user_errors import UserError
 from reyn_jupyter.support.validation_messages import quote_value
+from reyn_jupyter.support.versions import version_of, versions
 from reyn_jupyter.version import version_of, versions
 
 
