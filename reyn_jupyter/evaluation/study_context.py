@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any, get_args
 
 from reyn_jupyter.config import Settings, load
-from reyn_jupyter.evaluation.checks.grading import broken_in
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite, SuiteError
