@@ -12,6 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
+from reyn_jupyter.config import Limits
 from reyn_jupyter.models.base import Message, Model, ModelError, Prefix
 from reyn_jupyter.outputs.encoding import clean
 from reyn_jupyter.router.conversation import Conversation, Turn
@@ -48,6 +49,7 @@ class RouterLoop:
         model: what stands behind the seam.
         conversation: the turns so far; a finished turn is added to it.
         options: the router's effective keys.
+        limits: of the settings that the turn runs under.
         refresh: rebuilds the slices of the catalog whose revision moved.
         uses: how often actions were invoked, for the hot list.
         unforced: the models of the session whose providers refused a forced choice; added to here.
@@ -60,6 +62,7 @@ class RouterLoop:
         model: Model,
         conversation: Conversation,
         options: RouterOptions,
+        limits: Limits,
         *,
         refresh: Callable[[Run], Any],
         uses: dict[str, ActionUse] | None = None,
@@ -70,9 +73,10 @@ class RouterLoop:
         self._services = services
         self._conversation = conversation
         self._options = options
+        self._limits = limits
         self._unforced = set() if unforced is None else unforced
         self._caller = ModelCaller(
-            services, model, conversation, options, uses=uses, parameters=parameters, repeat=repeat
+            services, model, conversation, options, limits, uses=uses, parameters=parameters, repeat=repeat
         )
         self._calls = ToolCalls(Wrappers(services, invoker), conversation, refresh)
 
@@ -130,7 +134,7 @@ class RouterLoop:
         return self._options if self._options.surface == surface else replace(self._options, surface=surface)
 
     async def _steps(self, state: TurnState, run: Run, budget: TurnBudget) -> None:
-        limits = run.settings.router.limits
+        limits = self._limits
         self._decide_search()
         offer = self._caller.offer(run)
         prefix = self._conversation.prefix(self._caller.system(run, offer.surface))
@@ -244,7 +248,7 @@ class RouterLoop:
         conversation.add(turn, at)
         self._calls.release()
         state.notes += budget.notes()
-        shrunk = conversation.shrink(run.settings.router.limits.history_tokens)
+        shrunk = conversation.shrink(self._limits.history_tokens)
         if shrunk:
             state.notes.append(f"{shrunk} old tool results shrank to stubs (router.limits.history_tokens)")
         run.log.append(

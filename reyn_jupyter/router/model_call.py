@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from reyn_jupyter.config import Limits
 from reyn_jupyter.models.base import Message, Model, ModelError, Prefix, Request, Response, ToolCall, ToolSet
 from reyn_jupyter.models.retry import Retry, RetryingModel
 from reyn_jupyter.router import prompt as prompts
@@ -68,6 +69,7 @@ class ModelCaller:
         model: what stands behind the seam.
         conversation: the turns so far, and what was made for them before.
         options: the router's effective keys.
+        limits: of the settings that the turn runs under.
         uses: how often actions were invoked, for the hot list.
         parameters: the model's own, sent with every request.
         repeat: the index of a repeated trial.
@@ -79,6 +81,7 @@ class ModelCaller:
         model: Model,
         conversation: Conversation,
         options: RouterOptions,
+        limits: Limits,
         *,
         uses: dict[str, ActionUse] | None = None,
         parameters: dict[str, Any] | None = None,
@@ -91,7 +94,7 @@ class ModelCaller:
         self._uses = uses or {}
         self._parameters = parameters or {}
         self._repeat = repeat
-        self._limits = services.settings().router.limits
+        self._limits = limits
         self._retries: list[Retry] = []
         self._patient = RetryingModel(model, retries=self._limits.retries, on_retry=self._retries.append)
 
@@ -111,7 +114,7 @@ class ModelCaller:
                 self._options,
                 inspect=self._services.blobs is not None,
                 search=searching,
-                flat_tokens=self._services.settings().router.limits.flat_tokens,
+                flat_tokens=self._limits.flat_tokens,
                 uses=self._uses,
                 decided=surface,
                 constrain=names or None,

@@ -71,7 +71,7 @@ def sendable(call: ToolCall) -> ToolCall:
 
 def _arguments(text: str) -> str:
     try:
-        if isinstance(json.loads(text, parse_constant=_no_number), dict):
+        if isinstance(_JSON.decode(text), dict):
             return text
     except (ValueError, RecursionError):
         if not text.strip():
@@ -81,3 +81,6 @@ def _arguments(text: str) -> str:
 
 def _no_number(text: str) -> float:
     raise ValueError(f"{text} is no JSON")
+
+
+_JSON = json.JSONDecoder(parse_constant=_no_number)

@@ -7,6 +7,7 @@ Weak models obey mechanical mandates and skip discovery; strong ones need neithe
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
+from functools import cached_property
 from typing import Any, Literal
 
 from reyn_jupyter.config import Settings
@@ -61,7 +62,7 @@ class RouterOptions:
             hot_list_n=settings.action_retrieval.hot_list_n,
         )
 
-    @property
+    @cached_property
     def mandates(self) -> tuple[str, ...]:
         """The mandates in force, as a trace shows them."""
         listed = []
@@ -73,7 +74,7 @@ class RouterOptions:
             listed.append(f"discovery: {self.discovery}")
         return tuple(listed)
 
-    @property
+    @cached_property
     def record(self) -> dict[str, Any]:
         """The keys as plain data, for a run's record."""
         return {name: getattr(self, name) for name in _KEYS}

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.runtime import runlog
+from reyn_jupyter.runtime.engine import publisher
 from reyn_jupyter.runtime.events import Event
 from reyn_jupyter.runtime.runlog import FileSink, RunLog, RunLogError
 from reyn_jupyter.runtime.trace import Trace
@@ -30,15 +31,17 @@ class RunStore:
         self._blobs = blobs
         self._own: dict[str, list[Event] | None] = {}
 
-    def open(self, run: str, listener: Callable[[Any], None] | None) -> RunLog:
-        """Open the log of a new run, and keep its events at hand while it goes on or when the disk is full."""
-        log = RunLog(FileSink(self._folder / f"{run}.jsonl") if self._folder is not None else None, listener)
+    def open(self, run: str) -> RunLog:
+        """Open the log of a new run, which whoever looks hears of; its events stay at hand while it goes on."""
+        sink = FileSink(self._folder / f"{run}.jsonl") if self._folder is not None else None
+        log = RunLog(sink, publisher())
         self._own[run] = log.events
         return log
 
-    def ended(self, run: str, problem: str | None) -> None:
-        """A run of this session is over; where its file has all of it, its events need no memory any more."""
-        if self._folder is not None and problem is None:
+    def close(self, run: str, log: RunLog) -> None:
+        """Close the log of a run that is over; where its file has all of it, its events need no memory any more."""
+        log.close()
+        if self._folder is not None and log.problem is None:
             self._own[run] = None
 
     def under_way(self, run: str) -> bool:

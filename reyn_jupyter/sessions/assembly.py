@@ -23,10 +23,12 @@ from reyn_jupyter.guard.permissions import Policy
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.guard.workspace import Workspace
+from reyn_jupyter.models.base import Tier
 from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
 from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import SessionSpend
 from reyn_jupyter.runtime.action_usage import ActionUsage
 from reyn_jupyter.runtime.catalog_cache import CatalogCache
@@ -73,6 +75,7 @@ class Parts:
     config: str | Path | Mapping[str, Any] | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     _policy: tuple[Any, tuple[str, ...], Policy] | None = None
+    _router_options: dict[Tier, tuple[Settings, RouterOptions]] = field(default_factory=dict)
 
     @property
     def settings(self) -> Settings:
@@ -82,6 +85,13 @@ class Parts:
     def override(self, settings: Settings) -> None:
         """Let these settings hold in the current task, for this session alone."""
         _overrides.set((self, settings))
+
+    def router_options(self, settings: Settings, tier: Tier) -> RouterOptions:
+        """Return the router's effective keys for a tier; the same object while the settings are."""
+        kept = self._router_options.get(tier)
+        if kept is None or kept[0] is not settings:
+            kept = self._router_options[tier] = (settings, RouterOptions.of(settings, tier))
+        return kept[1]
 
     @property
     def policy(self) -> Policy:

@@ -17,7 +17,6 @@ from reyn_jupyter.router.loop import RouterLoop
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import TurnBudget
 from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.engine import publisher
 from reyn_jupyter.runtime.events import RunEnded, RunStarted, RunStatus
 from reyn_jupyter.runtime.run import Discovery, RecordedCalls, Run, new_run_id
 from reyn_jupyter.runtime.services import VariablesPolicy
@@ -41,7 +40,7 @@ async def by_hand(parts: Parts, what: str, ask: Callable[[Question], Awaitable[A
     snapshot = await parts.catalog.refresh()
     parts.search.begin(snapshot)
     run_id = new_run_id()
-    log = parts.runs.open(run_id, publisher())
+    log = parts.runs.open(run_id)
     run = Run(run_id, "person", log, snapshot, parts.settings, ask=ask)
     run.log.append(
         RunStarted(
@@ -84,8 +83,7 @@ def finish(
 
 
 def _closed(parts: Parts, run: Run) -> Trace:
-    run.log.close()
-    parts.runs.ended(run.id, run.log.problem)
+    parts.runs.close(run.id, run.log)
     keep_out_of_git(parts.root)
     parts.usage.record(run.log.events)
     return Trace.from_events(run.log.events, parts.services.blobs)
@@ -118,7 +116,7 @@ async def turn(
     run = Run(
         run_id,
         "model",
-        parts.runs.open(run_id, publisher()),
+        parts.runs.open(run_id),
         snapshot,
         settings,
         options.approve,
@@ -138,13 +136,14 @@ async def turn(
         of.snapshot = await parts.catalog.refresh()
 
     place = conversation.begin(options.cell, run.variables, model.host)
-    router_options = RouterOptions.of(settings, model.tier)
+    router_options = parts.router_options(settings, model.tier)
     loop = RouterLoop(
         parts.services,
         parts.invoker,
         model,
         conversation,
         router_options,
+        settings.router.limits,
         refresh=refresh,
         uses=parts.usage.uses if router_options.hot_list_n else None,
         parameters=dict(getattr(model, "parameters", {}) or {}),
