@@ -45,7 +45,6 @@ from reyn_jupyter.support.text import meant_clause
 from reyn_jupyter.support.user_errors import UserError
 from reyn_jupyter.support.validation_messages import quote_value
 from reyn_jupyter.support.versions import version_of, versions
-from reyn_jupyter.version import version_of, versions
 
 
 @dataclass(frozen=True, kw_only=True)
