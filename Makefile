@@ -98,13 +98,13 @@ unit:
 	@echo "· tests" && $(BIN)/pytest -q -n 2 --dist loadfile
 
 offline-rates: $(VENV)/.setup-test  ## measure the offline model on its 120 requests and write the table into its manual page
-	@$(BIN)/python tests/offline/rates.py --write
+	@$(BIN)/python -m tests.models.offline.rates --write
 
 bench: $(VENV)/.setup-bench     ## print the speed figures, each beside a peer or a limit in the same run
 	@$(BIN)/python -m tests.benchmarks
 
 soak: $(VENV)/.setup-test          ## kill a study two hundred times at random moments; nothing may be lost or doubled
-	@$(BIN)/python tests/soak/kills.py 200
+	@$(BIN)/python -m tests.soak.kills 200
 
 # pip takes the newest versions only; uv takes the oldest ones that pyproject.toml admits, and so shows that it is right.
 COMPAT := build/compat

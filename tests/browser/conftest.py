@@ -4,9 +4,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from browser.browser_support import CHROMIUM, FLAGS
-from browser.lab_support import jupyter_server, lab, lab_page, notebook7
 from playwright.sync_api import Browser, expect, sync_playwright
+
+from tests.browser.browser_support import CHROMIUM, FLAGS
+from tests.browser.lab_support import jupyter_server, lab, lab_page, notebook7
 
 __all__ = ["browser", "jupyter_server", "lab", "lab_page", "notebook7"]
 

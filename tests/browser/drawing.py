@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from browser.browser_support import Bare, bare
 from playwright.sync_api import Browser
 
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render.blocks import View
 from reyn_jupyter.notebook.render.snapshot import to_snapshot
+from tests.browser.browser_support import Bare, bare
 
 # A model as anywidget gives it, whose messages are kept. Its kernel gives the code of views, and answers what a test
 # put into `window.answers` by the name of the operation; nothing else.

@@ -22,9 +22,9 @@ from urllib.request import urlopen
 
 import pytest
 from playwright.sync_api import Browser, Locator, Page
-from support.waiting import until
 
 import reyn_jupyter
+from tests.support.waiting import until
 
 # REYN_LABEXTENSION tries a build that lies elsewhere.
 BUILD = Path(os.environ.get("REYN_LABEXTENSION") or Path(reyn_jupyter.__file__).parent / "labextension")

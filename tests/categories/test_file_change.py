@@ -10,7 +10,6 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
-from file_support import SECRET, Actions, file_actions
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import FileChange
+from tests.categories.file_support import SECRET, Actions, file_actions
 
 
 @pytest.fixture

@@ -10,15 +10,15 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from file_support import SECRET, Actions, file_actions
 from hypothesis import given
 from hypothesis import strategies as st
-from support.waiting import awaited
 
 from reyn_jupyter.catalog.action import Effect
 from reyn_jupyter.outputs.content import FileContent, Text
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Source
+from tests.categories.file_support import SECRET, Actions, file_actions
+from tests.support.waiting import awaited
 
 
 @pytest.fixture

@@ -14,7 +14,6 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import pytest
-from notebook_support import InvalidArgumentsError, Notebook
 from pydantic import Field
 from typing_extensions import TypeAliasType
 
@@ -23,6 +22,7 @@ from reyn_jupyter.categories.function import categories
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.engine import Engine
 from reyn_jupyter.runtime.functions import FunctionRegister, RegistrationError
+from tests.categories.notebook_support import InvalidArgumentsError, Notebook
 
 
 class Colour(enum.Enum):

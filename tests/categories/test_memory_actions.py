@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from file_support import SECRET, Actions, build_services
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,6 +19,7 @@ from reyn_jupyter.categories.memory import categories
 from reyn_jupyter.outputs.content import Text
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Source
+from tests.categories.file_support import SECRET, Actions, build_services
 
 STYLE = {
     "slug": "report-style",

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from file_support import Actions, build_services
 
 import reyn_jupyter
 from reyn_jupyter.categories.source import categories
 from reyn_jupyter.outputs.content import Text
 from reyn_jupyter.runtime.action_error import ActionError
+from tests.categories.file_support import Actions, build_services
 
 PACKAGE = Path(reyn_jupyter.__file__ or "").parent
 

@@ -14,11 +14,11 @@ import pandas as pd
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from notebook_support import Hostile, InvalidArgumentsError, Notebook
 
 from reyn_jupyter.backends.sql_frames import as_table
 from reyn_jupyter.categories.table import categories
 from reyn_jupyter.runtime.action_error import ActionError
+from tests.categories.notebook_support import Hostile, InvalidArgumentsError, Notebook
 
 ORDERS = "region,value\nnorth,1\nsouth,2\nnorth,3\n"
 

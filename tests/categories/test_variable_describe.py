@@ -10,13 +10,13 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from notebook_support import SECRET, Hostile, InvalidArgumentsError, Notebook
 
 from reyn_jupyter.categories.variable import categories
 from reyn_jupyter.config import Settings
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.result_objects import Card
 from reyn_jupyter.runtime.variables import visible_now
+from tests.categories.notebook_support import SECRET, Hostile, InvalidArgumentsError, Notebook
 
 
 @pytest.fixture

@@ -11,11 +11,11 @@ from urllib.parse import urlsplit
 
 import nbformat
 import pytest
-from docs.config_table import PAGE, with_table
 
 from reyn_jupyter.demo import REPOSITORY
 from reyn_jupyter.notebook import verbs
 from reyn_jupyter.notebook.options import parse, parse_leading
+from tests.docs.config_table import PAGE, with_table
 
 MANUAL = sorted((REPOSITORY / "reyn_jupyter" / "docs").glob("*.md"))
 TEXTS = [

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import textwrap
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -82,18 +78,3 @@ def paired(trace: Trace) -> bool:
 
 def results(messages: Sequence[Message]) -> list[str]:
     return [message.content for message in messages if message.role == "tool"]
-
-
-def child(
-    code: str, *arguments: str, timeout: float = 300.0, **environ: str
-) -> subprocess.CompletedProcess[str]:
-    """Run code in a process of its own, which imports this module as any test does."""
-    paths = os.pathsep.join([str(Path(__file__).parent), *filter(None, [os.environ.get("PYTHONPATH")])])
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *arguments],
-        env={**os.environ, "PYTHONPATH": paths, **environ},
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )

@@ -3,26 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
 import subprocess
-import sys
-import textwrap
 import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from evaluation_support import READ, Scripts, scenario, suite
-
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.models.scripted import ScriptedModel, Step, call
+from tests.evaluation.trial_support import READ, Scripts, scenario, suite
 
-HERE = Path(__file__).parent
 BASE = Variant("base", model="scripted")
 BEST = BASE.but("best", mandate="explicit", reinforcement=3)
 BLIND = (call("invoke_action", action_name="file__read", args={"path": "notes.md"}), "The notes say hello.")
@@ -79,24 +74,6 @@ class Holding(ScriptedModel):
         while held and not self.go_on.is_set():
             await asyncio.sleep(0.01)
         return await super().complete(request, on_text)
-
-
-def child(code: str, *arguments: str, timeout: float = 300) -> subprocess.CompletedProcess[str]:
-    """Run code in a process of its own, with what this folder holds at hand."""
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])}
-    return subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(code), *arguments],
-        capture_output=True, text=True, timeout=timeout, env=environ, check=False,
-    )  # fmt: skip
-
-
-def started(code: str, *arguments: str) -> subprocess.Popen[str]:
-    """The same, under way."""
-    environ = {**os.environ, "PYTHONPATH": os.pathsep.join([str(HERE), *sys.path])}
-    return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(code), *arguments],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environ,
-    )  # fmt: skip
 
 
 def killed(done: subprocess.CompletedProcess[str]) -> bool:

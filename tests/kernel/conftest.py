@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from kernel_support import Kernel
+
+from tests.kernel.kernel_support import Kernel
 
 ORDERS = "region,value\n" + "".join(f"north,{number}\nsouth,{2 * number}\n" for number in range(300))
 

@@ -10,7 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 import pytest_asyncio
-from support.openai_server import (
+
+from reyn_jupyter.models import litellm_model
+from reyn_jupyter.models.base import Message, ModelError, Request, Response, ToolCall, ToolSet
+from reyn_jupyter.models.litellm_model import LiteLLMModel
+from tests.support.openai_server import (
     CONTEXT_TOO_LONG,
     Answer,
     Call,
@@ -21,11 +25,7 @@ from support.openai_server import (
     echo,
     refuses,
 )
-from support.waiting import PATIENCE, awaited
-
-from reyn_jupyter.models import litellm_model
-from reyn_jupyter.models.base import Message, ModelError, Request, Response, ToolCall, ToolSet
-from reyn_jupyter.models.litellm_model import LiteLLMModel
+from tests.support.waiting import PATIENCE, awaited
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,10 +8,10 @@ from typing import Any
 
 import nbformat
 import pytest
-from executing_support import LARGEST_DISPLAY, NOTEBOOKS, executed
 from nbconvert.exporters import HTMLExporter
 
 from reyn_jupyter.notebook.render.mime import WIDGET_MIME
+from tests.notebooks.executing_support import LARGEST_DISPLAY, NOTEBOOKS, executed
 
 NAMES = ("02_explore_catalog.ipynb", "03_large_outputs.ipynb")
 

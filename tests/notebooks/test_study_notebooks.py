@@ -8,7 +8,15 @@ from typing import Any
 
 import nbformat
 import pytest
-from executing_support import LARGEST_DISPLAY, LARGEST_REPORT, NOTEBOOKS, executed, outputs, shown
+
+from tests.notebooks.executing_support import (
+    LARGEST_DISPLAY,
+    LARGEST_REPORT,
+    NOTEBOOKS,
+    executed,
+    outputs,
+    shown,
+)
 
 NAMES = ("08_weak_model_compliance.ipynb", "09_action_search.ipynb")
 KEEP = """

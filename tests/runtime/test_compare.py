@@ -7,10 +7,10 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from render_samples import call, invoked, trace
 
 from reyn_jupyter.runtime.compare import RunDiff, compare
 from reyn_jupyter.runtime.trace import Trace
+from tests.notebook.render.samples import call, invoked, trace
 
 OLD = "0198c0de-aaaa-7000-8000-000000000001"
 NEW = "0198c0de-bbbb-7000-8000-000000000002"

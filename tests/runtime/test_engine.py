@@ -10,10 +10,10 @@ import time
 from typing import Any
 
 import pytest
-from support.waiting import PATIENCE
 
 from reyn_jupyter.runtime.engine import Engine, WouldDeadlockError, publisher
 from reyn_jupyter.runtime.pump import Interrupted, Job
+from tests.support.waiting import PATIENCE
 
 
 @pytest.fixture

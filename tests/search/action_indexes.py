@@ -6,14 +6,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from catalog.catalog_samples import schema, skill_category
-
 from reyn_jupyter.catalog.action import Entry
 from reyn_jupyter.catalog.search_results import Found
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
 from reyn_jupyter.runtime.engine import Engine
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
+from tests.catalog.samples import schema, skill_category
 
 ENGINE = Engine()
 SPEAKING = CatalogSnapshot.build(

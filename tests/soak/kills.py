@@ -4,8 +4,8 @@ Every attempt is a fork of this process, so that only the first one pays for the
 moment of a write, or at a random one. A second fork then looks at the file: nothing that was stored may be lost,
 nothing may be there twice or half, and what is stored is never asked for again.
 
-    python tests/soak/kills.py 200            # random moments, seeded
-    python tests/soak/kills.py before trial   # named moments
+    python -m tests.soak.kills 200            # random moments, seeded
+    python -m tests.soak.kills before trial   # named moments
 """
 
 from __future__ import annotations
@@ -21,15 +21,12 @@ import time
 from pathlib import Path
 from typing import Any
 
-sys.path.insert(0, str(Path(__file__).parents[1] / "evaluation"))
-
-from evaluation_support import scenario, suite
-from study_support import BASE, BEST, ByVariant
-
 from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.run.progress import Progress
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.evaluation.trial.code_version import code_version
+from tests.evaluation.study_support import BASE, BEST, ByVariant
+from tests.evaluation.trial_support import scenario, suite
 
 MOMENTS = ("before", "trial", "events", "commit", "after", "progress")
 COUNT = 12  # scenarios; two variants, two repeats

@@ -6,8 +6,6 @@ from functools import cache
 from typing import Any
 from unicodedata import category
 
-from evidence_support import evidence, many, mixed, trial
-
 from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
 from reyn_jupyter.evaluation.plan.suite import Claim
 from reyn_jupyter.evaluation.plan.variant import Variant
@@ -19,6 +17,7 @@ from reyn_jupyter.evaluation.run.budget import Budget
 from reyn_jupyter.evaluation.run.progress import Progress
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.models.scripted import ScriptedModel
+from tests.evaluation.trial_set_support import evidence, many, mixed, trial
 
 
 def found(text: str = "x", **fields: Any) -> TrialSet:

@@ -1,0 +1,420 @@
+"""The catalog explorer in a bare page: search, sort, keys, the form, a call, the ready line, hostile texts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
+from reyn_jupyter.notebook.render.registry import view
+from reyn_jupyter.notebook.serving.hub import SESSION_ID
+from reyn_jupyter.notebook.serving.protocol import CatalogChanged, Happened, LiveCatalog, Snapshot
+from reyn_jupyter.sessions.session import Session
+from tests.browser.browser_support import Bare, bare
+
+AXE = Path(__file__).parents[2] / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "amount": {"type": "integer", "minimum": 1, "description": "How much, in cents."},
+        "note": {"type": "string", "default": "none"},
+        "tags": {"type": "array", "items": {"type": "string"}},
+        "options": {"type": "object"},
+        "mode": {"enum": ["fast", "slow"]},
+        "dry": {"type": "boolean", "default": False},
+    },
+    "required": ["amount"],
+}
+
+
+async def give_back(arguments: dict[str, Any], context: object) -> object:
+    return arguments
+
+
+async def give_much(arguments: dict[str, Any], context: object) -> object:
+    return [{"number": number, "text": "word " * 20} for number in range(3_000)]
+
+
+def tasks(count: int) -> list[Entry]:
+    return [
+        Entry(f"task_{number:05}", f"Task number {number}.", {"type": "object"}) for number in range(count)
+    ]
+
+
+def payments(entries: list[Entry]) -> list[Category]:
+    """Operations of one category, and live entries of another as they are when it is asked."""
+    back, much = Tool("pay", give_back, Purity.PURE), Tool("report", give_much, Purity.READ)
+
+    async def named() -> list[Entry]:
+        return entries
+
+    operations = (
+        Operation("send", "Send money to somebody.", SCHEMA, back),
+        Operation("report", "Everything that was sent.", {"type": "object"}, much),
+    )
+    run = Resources(Tool("run", give_back, Purity.UNKNOWN), lambda entry, args: args, "run it", named)
+    return [
+        Category("payment", "Moves money around.", operations),
+        Category("skill", "Runs what was written down.", (), run, revision=lambda: len(entries)),
+    ]
+
+
+@contextmanager
+def exploring(
+    browser: Browser, session: Session, theme: str = "light", query: str = "", width: int = 1100
+) -> Iterator[Bare]:
+    shown = session.explore(query)
+    snapshot = Snapshot(session=SESSION_ID, view=view(shown), live=LiveCatalog(query=query)).model_dump(
+        mode="json"
+    )
+    with bare(browser, session, snapshot, theme) as made:
+        made.page.set_viewport_size({"width": width, "height": 900})
+        expect(made.page.get_by_role("searchbox")).to_be_visible()
+        expect(made.page.get_by_role("row").nth(1)).to_be_visible()
+        yield made
+        assert made.complaints == [] and made.elsewhere == []
+
+
+@pytest.fixture
+def session(tmp_path: Path) -> Session:
+    return Session(tmp_path, categories=payments(tasks(40)), namespace={})
+
+
+def names(page: Page) -> list[str]:
+    return page.get_by_role("rowheader").all_inner_texts()
+
+
+def opened(page: Page, name: str) -> None:
+    page.get_by_role("searchbox").fill(name)
+    page.keyboard.press("Enter")
+    expect(page.get_by_role("button", name="Invoke")).to_be_visible()
+
+
+def test_typing_narrows_the_table_to_actions_with_all_words(browser: Browser, session: Session) -> None:
+    with exploring(browser, session) as shown:
+        page = shown.page
+        expect(page.get_by_text("42 actions")).to_be_visible()
+        page.keyboard.press("Tab")
+        page.keyboard.press("Escape")
+        page.get_by_role("button", name="all").focus()
+        page.keyboard.press("/")
+        page.keyboard.type("MONEY send")
+        expect(page.get_by_text("1 of 42 actions")).to_be_visible()
+        assert names(page) == ["payment__send"]
+        page.keyboard.press("Escape")
+        expect(page.get_by_text("42 actions", exact=True)).to_be_visible()
+
+
+def test_a_category_shows_its_sentence_and_its_actions(browser: Browser, session: Session) -> None:
+    with exploring(browser, session) as shown:
+        page = shown.page
+        page.get_by_role("button", name="payment 2").click()
+        expect(page.get_by_text("Moves money around.")).to_be_visible()
+        expect(page.get_by_text("2 of 42 actions")).to_be_visible()
+        assert names(page) == ["payment__report", "payment__send"]
+        page.get_by_role("button", name="payment 2").click()
+        expect(page.get_by_text("42 actions", exact=True)).to_be_visible()
+
+
+def test_it_opens_with_the_words_of_its_query(browser: Browser, session: Session) -> None:
+    with exploring(browser, session, query="task 00007") as shown:
+        expect(shown.page.get_by_role("searchbox")).to_have_value("task 00007")
+        assert names(shown.page) == ["skill__task_00007"]
+
+
+def test_a_heading_sorts_and_unsorts(browser: Browser, session: Session) -> None:
+    session.invoke_action("payment__report")
+    with exploring(browser, session) as shown:
+        page = shown.page
+        heading = page.get_by_role("columnheader", name="uses")
+        heading.get_by_role("button").click()
+        expect(heading).to_have_attribute("aria-sort", "descending")
+        assert names(page)[0] == "payment__report"
+        action = page.get_by_role("columnheader", name="action")
+        action.get_by_role("button").click()
+        action.get_by_role("button").click()
+        expect(action).to_have_attribute("aria-sort", "descending")
+        assert names(page)[0] == "skill__task_00039"
+        action.get_by_role("button").click()
+        expect(action).to_have_attribute("aria-sort", "none")
+
+
+def test_keys_move_through_rows_and_open_one(browser: Browser, session: Session) -> None:
+    with exploring(browser, session) as shown:
+        page = shown.page
+        page.get_by_role("searchbox").press("ArrowDown")
+        table = page.get_by_role("grid")
+        expect(table).to_be_focused()
+        for key in ("ArrowDown", "End", "ArrowUp", "PageUp", "Home", "ArrowDown"):
+            page.keyboard.press(key)
+            current = page.locator(f"#{table.get_attribute('aria-activedescendant')}")
+            expect(current).to_have_attribute("aria-selected", "true")
+            expect(current).to_be_in_viewport()
+        page.keyboard.press("End")
+        expect(page.get_by_role("row", selected=True)).to_contain_text("skill__task_00039")
+        expect(table).to_have_attribute("aria-rowcount", "43")
+        page.keyboard.press("Home")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("region", name="payment__send")).to_be_visible()
+        page.get_by_role("button", name="Close").click()
+        expect(table).to_be_focused()
+
+
+def test_a_form_is_filled_in_corrected_and_run(browser: Browser, session: Session) -> None:
+    with exploring(browser, session) as shown:
+        page = shown.page
+        opened(page, "payment__send")
+        amount = page.get_by_role("spinbutton", name="amount")
+        expect(amount).to_have_attribute("aria-required", "true")
+        page.get_by_role("textbox", name="options").fill("{broken")
+        page.get_by_role("button", name="Invoke").click()
+        options = page.get_by_role("textbox", name="options")
+        expect(options).to_have_attribute("aria-invalid", "true")
+        expect(options).to_have_accessible_description(re.compile("is no JSON"))
+        options.fill('{"deep": [9007199254740993]}')
+        amount.fill("0")
+        page.get_by_role("button", name="Invoke").click()
+        expect(amount).to_have_attribute("aria-invalid", "true")
+        expect(amount).to_be_focused()
+        expect(options).to_have_attribute("aria-invalid", "false")
+        amount.fill("1152921504606846977")
+        page.get_by_role("textbox", name="tags").fill("a\nb")
+        page.get_by_role("combobox", name="mode").select_option("slow")
+        amount.press("Enter")
+        result = page.locator(".r-result")
+        expect(result.get_by_text("✓ ok")).to_be_visible()
+        expect(result).to_contain_text("1152921504606846977")
+        expect(result).to_contain_text("9007199254740993")
+        expect(amount).to_have_attribute("aria-invalid", "false")
+        row = page.get_by_role("row", selected=True)
+        expect(row).to_contain_text("payment__send")
+        assert session.trace().calls[-1].resolved.inner == {
+            "amount": 1152921504606846977, "tags": ["a", "b"], "options": {"deep": [9007199254740993]}, "mode": "slow",
+        }  # fmt: skip
+
+
+def test_the_ready_line_is_shown_and_copied(browser: Browser, session: Session) -> None:
+    with exploring(browser, session) as shown:
+        page = shown.page
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        opened(page, "payment__send")
+        page.get_by_role("spinbutton", name="amount").fill("5")
+        page.get_by_role("textbox", name="note").fill("it's for two")
+        page.get_by_role("button", name="Copy as %reyn").click()
+        line = '%reyn invoke payment__send amount=5 note="it\'s for two"'
+        expect(page.get_by_text(line)).to_be_visible()
+        expect(page.get_by_text("Copied").first).to_be_attached()
+        assert page.evaluate("navigator.clipboard.readText()") == line
+        assert len(session.runs) == 0
+
+
+def test_forms_and_results_stay_while_others_are_opened(browser: Browser, session: Session) -> None:
+    with exploring(browser, session) as shown:
+        page = shown.page
+        opened(page, "payment__send")
+        page.get_by_role("spinbutton", name="amount").fill("5")
+        opened(page, "task_00003")
+        expect(page.get_by_role("region", name="skill__task_00003")).to_be_visible()
+        opened(page, "payment__send")
+        expect(page.get_by_role("spinbutton", name="amount")).to_have_value("5")
+
+
+def test_new_actions_appear_and_what_was_typed_stays(browser: Browser, tmp_path: Path) -> None:
+    entries = tasks(3)
+    session = Session(tmp_path, categories=payments(entries), namespace={})
+    with exploring(browser, session) as shown:
+        page = shown.page
+        opened(page, "payment__send")
+        page.get_by_role("spinbutton", name="amount").fill("5")
+        page.get_by_role("searchbox").fill("send")
+        assert names(page) == ["payment__send"]
+        entries.append(Entry("letter_send", "Send a letter.", {}))
+        shown.server.connection.send(Happened(event=CatalogChanged(revision="another")))
+        expect(page.get_by_role("rowheader", name="skill__letter_send")).to_be_visible()
+        expect(page.get_by_role("button", name="skill 4")).to_be_visible()
+        expect(page.get_by_role("searchbox")).to_have_value("send")
+        expect(page.get_by_role("spinbutton", name="amount")).to_have_value("5")
+        expect(page.get_by_role("row", selected=True)).to_contain_text("payment__send")
+
+
+@pytest.mark.parametrize(
+    ("button", "op"), [("Invoke", "catalog.invoke"), ("Copy as %reyn", "catalog.command")]
+)
+def test_what_is_typed_while_an_answer_arrives_goes_on_where_it_is_typed(
+    browser: Browser, session: Session, button: str, op: str
+) -> None:
+    with exploring(browser, session) as shown:
+        page = shown.page
+        opened(page, "payment__send")
+        options, note = (page.get_by_role("textbox", name=name) for name in ("options", "note"))
+        options.fill("{broken")
+        for field in (note, page.get_by_role("searchbox")):
+            shown.server.hold(op)
+            page.get_by_role("button", name=button).click()
+            expect(options).to_have_attribute("aria-invalid", "false")
+            field.fill("")
+            page.keyboard.type("pay ")
+            shown.requests()
+            shown.server.release(op)
+            expect(options).to_have_attribute("aria-invalid", "true")
+            page.keyboard.type("two")
+            expect(field).to_have_value("pay two")
+        expect(options).to_have_value("{broken")
+
+
+def test_a_fault_in_the_field_that_is_typed_on_takes_nobody_elsewhere(
+    browser: Browser, session: Session
+) -> None:
+    with exploring(browser, session) as shown:
+        page = shown.page
+        opened(page, "payment__send")
+        amount, note = page.get_by_role("spinbutton", name="amount"), page.get_by_role("textbox", name="note")
+        shown.server.hold("catalog.invoke")
+        note.press("Enter")
+        page.keyboard.type("for ")
+        shown.requests()
+        shown.server.release("catalog.invoke")
+        expect(amount).to_have_attribute("aria-invalid", "true")
+        page.keyboard.type("two")
+        expect(note).to_have_value("for two")
+        note.press("Enter")
+        expect(amount).to_be_focused()
+
+
+def test_a_call_is_stopped_by_its_button_and_not_by_enter_in_a_field(
+    browser: Browser, session: Session
+) -> None:
+    with exploring(browser, session) as shown:
+        page = shown.page
+        opened(page, "payment__send")
+        amount, result = page.get_by_role("spinbutton", name="amount"), page.locator(".r-result")
+        for key in ("Enter", "Control+Enter"):
+            shown.server.hold("catalog.invoke")
+            amount.fill("5")
+            amount.press("Enter")
+            expect(page.get_by_role("button", name="Stop")).to_be_visible()
+            amount.fill("6")
+            amount.press(key)
+            shown.requests()
+            shown.server.release("catalog.invoke")
+            expect(result.get_by_text("✓ ok")).to_be_visible()
+            expect(amount).to_have_value("6")
+        assert [
+            call.resolved.inner for run in session.runs.rows for call in session.trace(run["run"]).calls
+        ] == [{"amount": 5}] * 2
+        shown.server.hold("catalog.invoke")
+        page.get_by_role("button", name="Invoke").click()
+        page.get_by_role("button", name="Stop").click()
+        expect(result).to_contain_text("Stopped.")
+        expect(page.get_by_role("button", name="Invoke")).to_be_visible()
+
+
+def test_a_new_catalog_leaves_keys_clicks_and_the_place_where_they_were(
+    browser: Browser, tmp_path: Path
+) -> None:
+    entries = tasks(400)
+    session = Session(tmp_path, categories=payments(entries), namespace={})
+    with exploring(browser, session) as shown:
+        page = shown.page
+        table = page.locator(".r-scroll.r-pick")
+        table.evaluate("(each) => (each.scrollTop = 6000)")
+        row = page.get_by_role("row").filter(has_text="skill__task_00200")
+        box = row.bounding_box()
+        assert box is not None
+        page.get_by_role("button", name="payment 2").focus()
+        page.mouse.move(box["x"] + 40, box["y"] + 10)
+        page.mouse.down()
+        page.get_by_role("button", name="payment 2").focus()
+        entries.append(Entry("zebra", "Feed it.", {}))
+        shown.server.connection.send(Happened(event=CatalogChanged(revision="another")))
+        expect(page.get_by_text("403 actions", exact=True)).to_be_visible()
+        assert table.evaluate("(each) => each.scrollTop") == 6000
+        page.mouse.up()
+        expect(page.get_by_role("region", name="skill__task_00200")).to_be_visible()
+        expect(page.get_by_role("button", name="payment 2")).to_be_focused()
+        page.keyboard.press("/")
+        page.keyboard.type("money")
+        expect(page.get_by_role("searchbox")).to_have_value("money")
+
+
+def test_ten_thousand_actions_are_there_and_few_rows_are_drawn(browser: Browser, tmp_path: Path) -> None:
+    session = Session(tmp_path, categories=payments(tasks(10_000)), namespace={})
+    with exploring(browser, session) as shown:
+        page = shown.page
+        expect(page.get_by_text("10,002 actions", exact=True)).to_be_visible()
+        assert len(names(page)) < 60
+        page.get_by_role("searchbox").press("ArrowDown")
+        page.keyboard.press("End")
+        expect(page.get_by_role("rowheader", name="skill__task_09999")).to_be_visible()
+        page.get_by_role("searchbox").fill("task 0777")
+        expect(page.get_by_text("11 of 10,002 actions")).to_be_visible()
+
+
+@pytest.mark.parametrize("width", [300, 700])
+def test_nothing_is_wider_than_a_side_panel(browser: Browser, session: Session, width: int) -> None:
+    with exploring(browser, session, width=width) as shown:
+        page = shown.page
+        opened(page, "payment__send")
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        expect(page.get_by_role("spinbutton", name="amount")).to_be_visible()
+
+
+def test_hostile_texts_are_shown_and_do_nothing(browser: Browser, tmp_path: Path) -> None:
+    from tests.notebook.render.samples import HOSTILE
+
+    operations = []
+    for number, hostile in enumerate(HOSTILE):
+        text = hostile.encode("utf-8", "replace").decode()
+        rule = {"type": "string", "description": text, "default": text}
+        schema = {
+            "type": "object",
+            "properties": {text: rule, "choice": {"enum": [text, "b"]}},
+            "required": [text],
+        }
+        operations.append(
+            Operation(f"h{number}", hostile, schema, Tool(f"h{number}", give_back, Purity.PURE))
+        )
+    entries = [Entry(re.sub(r"[\x00-\x1f\x7f-\x9f\ud800]", "", text), text, {}) for text in HOSTILE]
+
+    async def named() -> list[Entry]:
+        return entries
+
+    run = Resources(Tool("run", give_back, Purity.PURE), lambda entry, args: args, "run it", named)
+    categories = [Category("odd", HOSTILE[0], tuple(operations)), Category("live", HOSTILE[2], (), run)]
+    session = Session(tmp_path, categories=categories, namespace={})
+    with exploring(browser, session) as shown:
+        page = shown.page
+        for number in range(len(HOSTILE)):
+            opened(page, f"odd__h{number}")
+            page.get_by_role("combobox", name="choice").select_option(index=1)
+            page.get_by_role("button", name="Invoke").click()
+            expect(page.locator(".r-result").get_by_text("✗ failed")).to_be_visible()
+        page.get_by_role("searchbox").fill("live")
+        page.get_by_role("searchbox").press("Enter")
+        expect(page.get_by_role("region", name=re.compile("live__"))).to_be_visible()
+        assert page.evaluate("window.ran") is None
+        assert page.locator("#host :is(script, img, iframe, svg, math, a[href^=javascript])").count() == 0
+        assert not re.search("[\u202e\u2066\u200b\x1b]", page.inner_text("#host"))
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_serious_is_found_by_axe(browser: Browser, session: Session, theme: str) -> None:
+    with exploring(browser, session, theme) as shown:
+        page = shown.page
+        page.add_script_tag(path=AXE)
+        opened(page, "payment__send")
+        page.get_by_role("button", name="Invoke").click()
+        expect(page.locator(".r-result").get_by_text("✗ failed")).to_be_visible()
+        page.get_by_role("searchbox").fill("")
+        for width in (1100, 320):
+            page.set_viewport_size({"width": width, "height": 1400})
+            page.wait_for_function("document.querySelectorAll('tbody tr').length > 3")
+            found = page.evaluate("axe.run('#host')")["violations"]
+            assert [each["id"] for each in found if each["impact"] in ("serious", "critical")] == []

@@ -1,0 +1,271 @@
+"""The data grid in a page: a million rows, by mouse and by keyboard."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from playwright.sync_api import Browser, expect
+
+from reyn_jupyter.notebook.serving.hub import SESSION_ID
+from reyn_jupyter.outputs.content import Structured
+from reyn_jupyter.outputs.frames import to_structured
+from reyn_jupyter.sessions.session import Session
+from tests.browser.browser_support import Bare, bare
+from tests.notebook.render.samples import HOSTILE
+
+pytestmark = pytest.mark.browser
+AXE = Path(__file__).parents[2] / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
+ROWS = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Session:
+    return Session(root=tmp_path_factory.mktemp("grid"), store="memory")
+
+
+def stored(session: Session, frame: pd.DataFrame) -> str:
+    """The blob of a frame, put into the session's store without the detour over an action."""
+    store: Any = session.parts.services.blobs
+    return str(store.put(to_structured(frame), action="table__query").id)
+
+
+@pytest.fixture(scope="module")
+def million(session: Session) -> str:
+    """A million records of one value: encoding a frame of that size would take most of the time of these tests."""
+    store: Any = session.parts.services.blobs
+    return str(store.put(Structured([{"id": n} for n in range(ROWS)]), action="table__query").id)
+
+
+@pytest.fixture(scope="module")
+def orders(session: Session) -> str:
+    rows = np.arange(3000)
+    return stored(
+        session,
+        pd.DataFrame(
+            {
+                "order": rows,
+                "amount": (rows * 7919 % 1000) / 8,
+                "region": np.array(["north", "south", None], dtype=object)[rows % 3],
+                "note": ["a long note " * 30 + str(n) for n in rows],
+            }
+        ),
+    )
+
+
+@contextmanager
+def grid(browser: Browser, session: Session, blob: str, theme: str = "light") -> Iterator[Bare]:
+    snapshot = {
+        "protocol": 1,
+        "session": SESSION_ID,
+        "view": {"kind": "blob", "title": blob, "badges": [], "facts": [], "blocks": [], "knob": ""},
+        "live": {"type": "blob", "blob": blob, "selector": None},
+    }
+    with bare(browser, session, snapshot, theme) as shown:
+        expect(shown.page.get_by_role("grid")).to_be_visible()
+        expect(shown.page.get_by_role("gridcell").first).not_to_have_text("…")
+        yield shown
+        assert shown.complaints == [] and shown.elsewhere == []
+
+
+def status(shown: Bare) -> Any:
+    return shown.page.locator(".r-status")
+
+
+def head(shown: Bare, name: str) -> Any:
+    return shown.page.get_by_role("columnheader", name=re.compile(rf"^{name}\b"))
+
+
+def cells(shown: Bare, column: int) -> list[str]:
+    """The texts in sight of one column, by its aria-colindex."""
+    return shown.page.locator(f"tbody [aria-colindex='{column}']").all_inner_texts()
+
+
+def test_the_last_of_a_million_rows_is_reached_by_scrolling_and_by_its_number(
+    browser: Browser, session: Session, million: str
+) -> None:
+    with grid(browser, session, million) as shown:
+        expect(status(shown)).to_contain_text("1,000,000 rows × 1 column · rows 1–")
+        shown.page.locator(".r-port").evaluate("port => (port.scrollTop = port.scrollHeight)")
+        last = shown.page.locator("tr[aria-rowindex='1000001']")
+        expect(last).to_be_in_viewport()
+        expect(last).to_contain_text("999999")
+        expect(status(shown)).to_contain_text("1,000,000")
+        shown.page.get_by_label("Go to row").fill("500000")
+        shown.page.keyboard.press("Enter")
+        expect(shown.page.locator("tr[aria-rowindex='500001']")).to_contain_text("499999")
+        drawn = shown.page.locator("tbody tr").count()
+        assert drawn < 60
+        assert shown.page.get_by_role("grid").get_attribute("aria-rowcount") == "1000001"
+
+
+def test_presses_that_come_faster_than_the_kernel_answers_all_count(
+    browser: Browser, session: Session, orders: str
+) -> None:
+    with grid(browser, session, orders) as shown:
+        head(shown, "amount").dblclick()
+        expect(head(shown, "amount")).to_have_attribute("aria-sort", "descending")
+
+
+def test_a_press_on_a_heading_counts_though_another_answer_comes_meanwhile(
+    browser: Browser, session: Session, orders: str
+) -> None:
+    with grid(browser, session, orders) as shown:
+        head(shown, "region").hover()
+        shown.page.mouse.down()
+        head(shown, "amount").evaluate("heading => heading.click()")
+        expect(head(shown, "amount")).to_have_attribute("aria-sort", "ascending")
+        shown.page.mouse.up()
+        expect(head(shown, "region")).to_have_attribute("aria-sort", "ascending")
+
+
+def test_headings_sort_one_way_the_other_way_and_not_at_all(
+    browser: Browser, session: Session, orders: str
+) -> None:
+    with grid(browser, session, orders) as shown:
+        head(shown, "amount").click()
+        expect(head(shown, "amount")).to_have_attribute("aria-sort", "ascending")
+        first = [float(text) for text in cells(shown, 3)]
+        assert first == sorted(first)
+        head(shown, "amount").click()
+        expect(head(shown, "amount")).to_have_attribute("aria-sort", "descending")
+        expect(shown.page.locator("tbody [aria-colindex='3']").first).to_have_text("124.875")
+        head(shown, "region").click(modifiers=["Shift"])
+        expect(status(shown)).to_contain_text("sorted by amount ↓, region ↑")
+        head(shown, "amount").click()
+        expect(head(shown, "amount")).to_have_attribute("aria-sort", "none")
+        expect(shown.page.locator("tbody [aria-colindex='2']").first).to_have_text("0")
+
+
+def test_a_filter_shows_what_matches_with_figures_beside_it(
+    browser: Browser, session: Session, orders: str
+) -> None:
+    with grid(browser, session, orders) as shown:
+        head(shown, "region").get_by_role("button").click()
+        menu = shown.page.get_by_role("dialog")
+        expect(menu).to_contain_text("missing")
+        expect(menu).to_contain_text("1,000")
+        menu.get_by_role("textbox").fill("nor")
+        shown.page.keyboard.press("Enter")
+        expect(status(shown)).to_contain_text("1,000 match region contains nor")
+        assert set(cells(shown, 4)) == {"north"}
+        shown.page.get_by_role("button", name="Clear filters").click()
+        expect(status(shown)).not_to_contain_text("match")
+        head(shown, "amount").get_by_role("button").click()
+        expect(menu.get_by_role("img")).to_be_visible()
+        menu.get_by_role("textbox").fill("many")
+        shown.page.keyboard.press("Enter")
+        expect(shown.page.get_by_role("alert")).to_contain_text("'many' is no number")
+        assert cells(shown, 2)[0] == "0", "what was shown stays"
+
+
+def test_the_keyboard_goes_everywhere(browser: Browser, session: Session, orders: str) -> None:
+    with grid(browser, session, orders) as shown:
+        page = shown.page
+
+        def focused() -> tuple[str | None, str | None]:
+            at = page.locator("table :focus")
+            return at.get_attribute("data-row"), at.get_attribute("aria-colindex")
+
+        page.locator("tbody tr").first.locator("td").first.click()
+        page.locator("table [tabindex='0']").focus()
+        assert focused() == ("0", "2")
+        for key, expected in (
+            ("ArrowDown", ("1", "2")),
+            ("ArrowRight", ("1", "3")),
+            ("End", ("1", "5")),
+            ("Home", ("1", "1")),
+            ("Control+End", ("2999", "5")),
+            ("PageUp", None),
+            ("Control+Home", ("0", "1")),
+            ("ArrowRight", ("0", "2")),
+            ("ArrowUp", ("-1", "2")),
+        ):
+            page.keyboard.press(key)
+            assert expected is None or focused() == expected, key
+        page.keyboard.press("Enter")
+        expect(head(shown, "order")).to_have_attribute("aria-sort", "ascending")
+        page.keyboard.press("Alt+ArrowDown")
+        expect(page.get_by_role("dialog").get_by_role("textbox")).to_be_focused()
+        page.keyboard.press("Escape")
+        expect(page.get_by_role("dialog")).to_be_hidden()
+        assert focused() == ("-1", "2")
+
+
+def test_a_cut_cell_is_shown_and_copied_whole(browser: Browser, session: Session, orders: str) -> None:
+    with grid(browser, session, orders) as shown:
+        page = shown.page
+        page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+        page.locator("tbody tr").nth(2).locator("td").last.click()
+        page.locator("table [tabindex='0']").focus()
+        page.keyboard.press("Enter")
+        dialog = page.get_by_role("dialog", name="Row 3")
+        expect(dialog.locator("pre")).to_have_text("a long note " * 30 + "2")
+        page.keyboard.press("Escape")
+        page.keyboard.press("Control+c")
+        expect(status(shown)).to_have_text("Copied")
+        assert page.evaluate("navigator.clipboard.readText()") == "a long note " * 30 + "2"
+
+
+def test_the_way_into_pandas_is_code_for_the_rows_shown(
+    browser: Browser, session: Session, orders: str
+) -> None:
+    with grid(browser, session, orders) as shown:
+        head(shown, "amount").click()
+        expect(head(shown, "amount")).to_have_attribute("aria-sort", "ascending")
+        shown.page.get_by_role("button", name="Take into pandas").click()
+        code = shown.page.get_by_role("dialog").locator("pre")
+        expect(code).to_contain_text(f"df = reyn.session().blob('{orders}').df")
+        expect(code).to_contain_text("df.sort_values('amount', kind=\"stable\")")
+
+
+def test_ten_thousand_columns_come_page_by_page(browser: Browser, session: Session) -> None:
+    blob = stored(session, pd.DataFrame(np.arange(30_000).reshape(3, 10_000)))
+    with grid(browser, session, blob) as shown:
+        assert shown.page.get_by_role("grid").get_attribute("aria-colcount") == "10001"
+        shown.page.get_by_label("Go to column", exact=True).first.fill("9999")
+        shown.page.keyboard.press("Enter")
+        expect(head(shown, "9998")).to_be_visible()
+        expect(shown.page.locator("tbody [aria-colindex='10000']").last).to_have_text("29998")
+        assert shown.page.locator("tbody td").count() == 120
+
+
+def test_hostile_texts_do_no_harm_as_cells_and_as_headings(browser: Browser, session: Session) -> None:
+    # As objects: where pyarrow is installed, pandas would else make strings of its own, which hold no half of a letter.
+    names = pd.Index(HOSTILE, dtype=object)
+    blob = stored(session, pd.DataFrame([HOSTILE] * 30, columns=names, dtype=object))
+    with grid(browser, session, blob) as shown:
+        assert shown.page.evaluate("window.ran") is None
+        texts = shown.page.locator("tbody tr").first.inner_text()
+        assert "<script>" in texts and "\u202e" not in texts and "⟨U+202E⟩" in texts
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_nothing_stands_in_the_way_of_assistive_technology(
+    browser: Browser, session: Session, orders: str, theme: str
+) -> None:
+    with grid(browser, session, orders, theme) as shown:
+        head(shown, "amount").get_by_role("button").click()
+        expect(shown.page.get_by_role("dialog").get_by_role("img")).to_be_visible()
+        shown.page.evaluate(AXE.read_text(encoding="utf-8"))
+        found = shown.page.evaluate("axe.run('#host').then(result => result.violations)")
+        serious = [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found
+                   if each["impact"] in ("serious", "critical")]  # fmt: skip
+        assert serious == []
+
+
+def test_a_kernel_that_falls_silent_loses_nothing_that_is_shown(
+    browser: Browser, session: Session, million: str
+) -> None:
+    with grid(browser, session, million) as shown:
+        shown.server.silent.set()
+        shown.page.locator(".r-port").evaluate("port => (port.scrollTop = 250000)")
+        expect(shown.page.locator("tbody tr").nth(12)).to_contain_text("…")
+        shown.page.locator(".r-port").evaluate("port => (port.scrollTop = 0)")
+        expect(shown.page.locator("tr[aria-rowindex='2']")).to_contain_text("0")

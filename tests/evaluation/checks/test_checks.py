@@ -1,0 +1,259 @@
+"""What each check says of a trial, and that a trial of any shape gets a verdict."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+import reyn_jupyter
+from reyn_jupyter.evaluation.checks import CHECKS, UnknownCheckError, check, find_check, forget
+from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, number, passed
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
+from tests.evaluation.checks.check_support import (
+    READ,
+    SCENARIOS,
+    TRIALS,
+    accepts,
+    grade,
+    invoked,
+    listed,
+    needs,
+    trial,
+    unanswerable,
+)
+
+READS_A = needs(accepts(path=("a.md",)))
+RIGHT = invoked(2, args={"path": "a.md"})
+EDITS_A = needs(accepts("file__edit", path=("a.md",)), workspace={"a.md": "one\n"})
+
+
+def call(step: int, wrapper: str, **fields: Any) -> CallFact:
+    return CallFact(step=step, wrapper=wrapper, **fields)
+
+
+# -- any trial -------------------------------------------------------------------------------------------------------
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(TRIALS, SCENARIOS)
+def test_every_check_gives_a_verdict_of_its_kind_for_any_trial(tried: Trial, task: Scenario) -> None:
+    for found in CHECKS.values():
+        verdict = found.grade(tried, task)
+        assert verdict.reason
+        assert verdict.kind in (("number", "na") if found.numeric else ("pass", "fail", "na"))
+        assert (verdict.value is None) == (verdict.kind == "na")
+        if verdict.kind in ("pass", "fail"):
+            assert verdict.value == float(verdict.kind == "pass")
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(TRIALS, SCENARIOS)
+def test_the_parts_of_the_chain_agree_with_the_whole(tried: Trial, task: Scenario) -> None:
+    parts = [grade(name, tried, task).kind for name in ("right_action", "arguments_correct")]
+    if tried.surface == "universal":
+        parts.append(grade("discovered_before_invoke", tried, task).kind)
+    whole = grade("chain", tried, task).kind
+    assert whole == "na" or (whole == "pass") == (set(parts) == {"pass"})
+    assert (whole == "na") == (not task.gold.steps or tried.outcome in ("error", "timeout"))
+
+
+@pytest.mark.parametrize("name", list(CHECKS))
+@pytest.mark.parametrize("outcome", ["error", "timeout"])
+def test_a_trial_that_an_error_or_a_timeout_ended_is_never_graded(name: str, outcome: str) -> None:
+    tried = trial(listed(), RIGHT, outcome=outcome, answer="done", cost=1.0, error="the host is down")
+    for task in (READS_A, unanswerable(), EDITS_A):
+        verdict = grade(name, tried, task)
+        assert verdict.kind == "na" and "missing" in verdict.reason
+
+
+def test_a_limit_is_graded_and_fails_the_task() -> None:
+    tried = trial(listed(), RIGHT, outcome="limit", answer="Stopped.")
+    assert grade("chain", tried, READS_A).kind == "pass"
+    assert grade("task_done", tried, READS_A).kind == "fail"
+    assert (
+        grade("abstained_when_unanswerable", trial(outcome="limit", answer="-"), unanswerable()).kind
+        == "fail"
+    )
+
+
+# -- the registry ----------------------------------------------------------------------------------------------------
+
+
+def test_a_wrong_name_names_the_nearest_check() -> None:
+    with pytest.raises(UnknownCheckError, match="did you mean first_call_is"):
+        find_check("first_call")
+    with pytest.raises(UnknownCheckError, match=r"there are .*task_done"):
+        find_check("zzz")
+
+
+@pytest.fixture
+def own_checks() -> Iterator[None]:
+    """Checks that a test registers are taken out after it."""
+    before = set(CHECKS)
+    yield
+    for name in set(CHECKS) - before:
+        forget(name)
+
+
+@pytest.mark.usefixtures("own_checks")
+def test_a_check_of_ones_own_is_one_function_and_takes_no_name_of_ours() -> None:
+    @check("polite", "Does it say please?")
+    def says_please(tried: Trial, task: Scenario) -> Verdict:
+        return passed("it does") if "please" in tried.answer else failed("it does not")
+
+    assert grade("says_please", trial(answer="please")).kind == "pass"
+    assert grade("says_please", trial(outcome="error")).kind == "na"
+    with pytest.raises(ValueError, match="give this one another name"):
+        check("mine", "Mine?")(_named("task_done"))
+
+
+@pytest.mark.usefixtures("own_checks")
+@pytest.mark.parametrize("value", [math.nan, math.inf, -math.inf])
+def test_a_number_that_is_none_does_not_apply(value: float) -> None:
+    @check("ratio", "How many?", numeric=True)
+    def ratio(tried: Trial, task: Scenario) -> Verdict:
+        return number(value, "a ratio")
+
+    verdict = grade("ratio", trial())
+    assert (verdict.kind, verdict.value) == ("na", None) and str(value) in verdict.reason
+
+
+def _named(name: str) -> Any:
+    def grade_it(tried: Trial, task: Scenario) -> Verdict:
+        return passed("always")
+
+    grade_it.__name__ = name
+    return grade_it
+
+
+def test_every_check_has_a_title_and_a_sentence_of_its_own() -> None:
+    assert len({found.title for found in CHECKS.values()}) == len(CHECKS)
+    assert all(found.sentence.endswith((".", "?")) for found in CHECKS.values())
+
+
+@pytest.mark.usefixtures("own_checks")
+def test_the_manual_names_every_check_and_its_example_works() -> None:
+    page = (Path(reyn_jupyter.__file__).parent / "docs" / "checks.md").read_text(encoding="utf-8")
+    assert set(CHECKS) <= set(re.findall(r"`(\w+)`", page))
+    example = next(
+        block for block in re.findall(r"```python\n(.*?)```", page, re.DOTALL) if "@check" in block
+    )
+    exec(compile(example, "checks.md", "exec"), {"__name__": "a_notebook"})
+    again = invoked(3, args={"path": "a.md"})
+    assert [grade("reads_once", trial(*calls)).kind for calls in ((RIGHT,), (RIGHT, again))] == [
+        "pass",
+        "fail",
+    ]
+
+
+# -- discovery -------------------------------------------------------------------------------------------------------
+
+
+def test_only_a_listing_lists_first() -> None:
+    assert grade("first_call_is", trial(listed(), RIGHT)).kind == "pass"
+    assert grade("first_call_is", trial(call(1, "search_actions", ok=True), listed(2))).kind == "fail"
+    gated = invoked(1, problem="gated", ok=False)
+    assert grade("first_call_is", trial(gated, listed(2))).kind == "fail"
+
+
+@pytest.mark.parametrize(
+    "look", [listed(), call(1, "search_actions", ok=True), invoked(1, problem="gated", ok=False)]
+)
+def test_a_listing_a_search_and_the_gate_discover(look: CallFact) -> None:
+    assert grade("discovered_before_invoke", trial(look, RIGHT)).kind == "pass"
+    assert grade("discovered_before_invoke", trial(look)).kind == "na"
+
+
+def test_a_listing_of_the_same_completion_was_not_seen_yet() -> None:
+    assert grade("discovered_before_invoke", trial(listed(1), invoked(1))).kind == "fail"
+
+
+def test_a_listing_that_failed_discovers_nothing() -> None:
+    wrong = call(1, "list_actions", problem="invalid", ok=False)
+    assert grade("discovered_before_invoke", trial(wrong, RIGHT)).kind == "fail"
+
+
+def test_describing_a_guessed_name_is_no_discovery() -> None:
+    guessed = call(1, "describe_action", name=READ, ok=True)
+    assert grade("discovered_before_invoke", trial(guessed, listed(2), invoked(3))).kind == "fail"
+    assert grade("describe_round_trips", trial(guessed, guessed)).value == 2
+
+
+def test_the_flat_surface_has_nothing_to_list() -> None:
+    flat = trial(RIGHT, surface="flat")
+    for name in ("first_call_is", "discovered_before_invoke"):
+        assert grade(name, flat, READS_A).kind == "na"
+    assert grade("chain", flat, READS_A).kind == "pass"
+
+
+# -- actions and arguments -------------------------------------------------------------------------------------------
+
+
+def test_the_chain_says_which_link_is_broken() -> None:
+    broken = {
+        "discovery": trial(RIGHT),
+        "right action": trial(listed(), invoked(2, "file__list")),
+        "right arguments": trial(listed(), invoked(2, args={"path": "b.md"})),
+    }
+    for link, tried in broken.items():
+        verdict = grade("chain", tried, READS_A)
+        assert verdict.kind == "fail" and f"broken at {link}" in verdict.reason
+    assert grade("chain", trial(listed(), RIGHT), READS_A).kind == "pass"
+
+
+def test_without_a_call_the_chain_fails_though_the_arguments_do_not_apply() -> None:
+    tried = trial(listed(), answer="Done.")
+    assert grade("arguments_correct", tried, READS_A).kind == "na"
+    assert grade("chain", tried, READS_A).kind == "fail"
+
+
+def test_arguments_that_the_schema_refused_are_wrong_until_they_are_put_right() -> None:
+    refused = invoked(2, problem="invalid", ok=False, args={"path": 3})
+    tried = trial(listed(), refused)
+    assert grade("right_action", tried, READS_A).kind == "pass"
+    verdict = grade("arguments_correct", tried, READS_A)
+    assert verdict.kind == "fail" and "schema" in verdict.reason
+    assert grade("arguments_correct", trial(listed(), refused, RIGHT), READS_A).kind == "pass"
+
+
+def test_of_two_steps_that_were_called_both_must_be_right() -> None:
+    both = needs(accepts(path=("a.md",)), accepts(path=("b.md",)))
+    b, wrong = invoked(2, args={"path": "b.md"}), invoked(2, args={"path": "c.md"})
+    assert grade("arguments_correct", trial(listed(), b, RIGHT), both).kind == "pass"
+    assert grade("arguments_correct", trial(listed(), wrong, RIGHT), both).kind == "fail"
+    assert grade("arguments_correct", trial(listed(), RIGHT), both).kind == "pass"
+    assert grade("right_action", trial(listed(), RIGHT), both).kind == "fail"
+
+
+def test_a_planned_error_is_not_held_against_the_arguments() -> None:
+    planned = invoked(2, ok=False, error="busy, try again", args={"path": "a.md"})
+    assert grade("chain", trial(listed(), planned), READS_A).kind == "pass"
+    assert grade("task_done", trial(listed(), planned, answer="x"), READS_A).kind == "fail"
+
+
+# -- effort ----------------------------------------------------------------------------------------------------------
+
+
+def test_effort_is_counted_and_what_is_unknown_is_not_nought() -> None:
+    tried = trial(listed(), RIGHT, model_calls=3, prompt_tokens=100, completion_tokens=20, seconds=1.5)
+    assert [grade(name, tried).value for name in ("calls", "model_calls", "tokens", "seconds")] == [
+        2,
+        3,
+        120,
+        1.5,
+    ]
+    assert grade("cost", tried).kind == "na"
+    assert grade("cost", trial(cost=0.0)).value == 0
+    assert grade("tokens", trial(model_calls=1)).kind == "na"
+
+
+def test_flags_that_put_a_mistake_right_are_counted() -> None:
+    tried = trial(invoked(1, flags=("decoded", "coerced", "merged")), invoked(2, flags=("lifted",)))
+    assert grade("forgiven", tried).value == 3

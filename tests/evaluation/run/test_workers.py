@@ -1,0 +1,164 @@
+"""Trials in processes of their own: the same trials, and nothing left behind."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import sys
+import threading
+import time
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reyn_jupyter.evaluation.run.planning import PlanError
+from reyn_jupyter.evaluation.study import Study
+from reyn_jupyter.models.scripted import ScriptedModel
+from tests.evaluation.study_support import BASE, small, study
+from tests.support.processes import child, started
+from tests.support.waiting import until
+
+SIMULATED = BASE.but("simulated", model="simulator", mandate="explicit")
+DIES = """
+    import multiprocessing, os, signal, sys
+    from tests.evaluation.study_support import BASE, small, study
+    from reyn_jupyter.evaluation.study import Study
+
+    def hear(progress):
+        if progress.done:
+            print(*(process.pid for process in multiprocessing.active_children()), flush=True)
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    if __name__ == "__main__":
+        made = Study(None, small(20), workers=1)
+        made.run(BASE.but("simulated", model="simulator"), on_progress=hear)
+"""
+
+
+def test_workers_make_the_trials_that_would_be_made_here(tmp_path: Path) -> None:
+    here = Study(None, small(6))
+    here.run(SIMULATED)
+    with Study(tmp_path / "a.sqlite", small(6), workers=2) as there:
+        summary = there.run(SIMULATED)
+        assert (summary.ended, summary.done, there.verify().faults) == ("complete", 12, ())
+        facts = [
+            {(t.trial.scenario, t.trial.repeat): (t.trial.answer, t.trial.calls) for t in made.trials}
+            for made in (here, there)
+        ]
+        assert facts[0] == facts[1]
+        assert there.trials[0].transcript.calls and len({view.trial.run for view in there.trials}) == 12
+
+
+def test_hosted_models_are_called_here() -> None:
+    model = ScriptedModel(otherwise="Done.", real=True, host="api.example.com")
+    with study(None, 2, models={"scripted": model}, workers=1) as made:
+        assert made.run(BASE).done == 4 == len(model.requests)
+
+
+def test_what_cannot_be_sent_to_a_worker_is_told_before_the_start() -> None:
+    made = study(None, 2, models={"scripted": ScriptedModel(lambda request: "Done.")}, workers=1)
+    with pytest.raises(PlanError, match="can be sent to another process"):
+        made.run(BASE)
+    with pytest.raises(PlanError, match="workers=-1"):
+        Study(None, small(1), workers=-1).run(SIMULATED)
+    with pytest.raises(PlanError, match="one file for one process"):
+        study(None, 2, workers=1, cassette="record", cassette_path="nowhere.jsonl").run(BASE)
+
+
+def test_workers_end_with_the_process_that_started_them() -> None:
+    process = started(DIES)
+    assert process.stdout is not None
+    workers = [int(each) for each in process.stdout.readline().split()]
+    process.wait(300)
+    assert workers and process.returncode == -9
+    until(lambda: not any(alive(each) for each in workers))
+    process.communicate()
+
+
+def alive(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    state = Path(f"/proc/{process}/stat")
+    return not state.exists() or state.read_text().rsplit(")", 1)[1].split()[0] != "Z"
+
+
+def test_workers_start_where_the_main_module_is_a_bare_namespace(monkeypatch: pytest.MonkeyPatch) -> None:
+    bare = types.ModuleType("__main__")  # as an embedded shell leaves it
+    del bare.__spec__
+    monkeypatch.setitem(sys.modules, "__main__", bare)
+    with Study(None, small(2), workers=1) as made:
+        assert made.run(SIMULATED).ended == "complete"
+
+
+class Stubborn:
+    """A model that keeps its process busy and cannot be asked to stop."""
+
+    label, tier, host, real = "stubborn", "standard", None, False
+
+    async def complete(self, request: Any, on_text: Any = None) -> Any:
+        time.sleep(600)
+
+
+def workers() -> list[int]:
+    return [each.pid for each in multiprocessing.active_children() if each.pid is not None]
+
+
+def test_a_worker_that_is_killed_costs_nothing_and_its_trials_are_made_by_another(tmp_path: Path) -> None:
+    killed: list[int] = []
+
+    def hear(progress: Any) -> None:
+        if progress.done >= 3 and not killed:
+            killed.append(workers()[0])
+            os.kill(killed[0], signal.SIGKILL)
+
+    with Study(tmp_path / "a.sqlite", small(20), workers=2) as made:
+        summary = made.run(SIMULATED, on_progress=hear)
+        assert killed and (summary.ended, summary.done) == ("complete", 40)
+        assert made.spent.trials == 40 and made.verify().faults == ()
+    assert not workers()
+
+
+def test_an_interrupt_ends_a_worker_whatever_it_does_and_the_next_run_has_another() -> None:
+    model = {"stubborn": Stubborn()}
+    with study(None, 4, models=model, workers=1) as made:
+        pressed: list[threading.Timer] = []
+
+        def hear(progress: Any) -> None:
+            if progress.running and workers() and not pressed:
+                pressed.append(threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)))
+                pressed[0].start()
+
+        summary = made.run(BASE.but("stubborn", model="stubborn"), on_progress=hear)
+        assert summary.ended == "interrupted" and not workers()
+        assert made.run(SIMULATED).ended == "complete"
+    assert not workers()
+
+
+GROUP = """
+    import os, signal, threading
+    from tests.evaluation.study_support import BASE, small
+    from reyn_jupyter.evaluation.study import Study
+
+    if __name__ == "__main__":
+        os.setpgrp()
+        made = Study(None, small(6), workers=2)
+        variant = BASE.but("simulated", model="simulator")
+        def press(progress):
+            if not progress.done and not pressed:
+                pressed.append(threading.Timer(0.3, os.killpg, (0, signal.SIGINT)))
+                pressed[0].start()
+        pressed = []
+        print(made.run(variant, on_progress=press).ended)
+        print(made.run(variant).ended)
+"""
+
+
+def test_an_interrupt_of_the_whole_group_while_workers_start_leaves_workers_that_work() -> None:
+    done = child(GROUP)
+    assert (done.stdout.split(), done.returncode) == (["interrupted", "complete"], 0), done.stderr
+    assert "KeyboardInterrupt" not in done.stderr

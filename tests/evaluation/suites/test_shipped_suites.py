@@ -1,0 +1,110 @@
+"""The suites that are shipped, and the loader that a person's own suite goes through too."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.plan.suite import Suite
+from reyn_jupyter.evaluation.suites import check_suite, describe_suites, load_suite, suite_names
+from reyn_jupyter.evaluation.suites.generate import generate
+
+DATA = Path(load_suite.__code__.co_filename).parent / "data"
+SOURCES = Path(__file__).parents[2] / "data" / "retrieval"
+
+
+def of_family(suite: Suite, family: str) -> list[Scenario]:
+    return [scenario for scenario in suite.scenarios if scenario.family == family]
+
+
+# --- what is shipped
+
+
+@pytest.mark.parametrize("name", suite_names())
+def test_a_shipped_suite_fits_its_catalogs(name: str) -> None:
+    suite = load_suite(name)
+    check_suite(suite)
+    assert suite.title == describe_suites()[name]
+    assert all(scenario.origin for scenario in suite.scenarios)
+
+
+def test_the_suites_that_are_shipped() -> None:
+    assert suite_names() == ("abstention", "arguments", "arguments-all", "mandates", "surface")
+
+
+# --- what is generated
+
+
+def shipped(name: str) -> str:
+    if name.startswith("bfcl/"):
+        return gzip.decompress((DATA / f"{name}.gz").read_bytes()).decode()
+    return (DATA / name).read_text("utf-8")
+
+
+def test_the_shipped_data_is_what_the_generator_makes_of_the_sources() -> None:
+    def rows(kind: str) -> Iterator[dict[str, Any]]:
+        return map(json.loads, (SOURCES / f"bfcl_{kind}.jsonl").read_text("utf-8").splitlines())
+
+    made = generate(rows("actions"), rows("queries"))
+    assert {name for name, text in made.items() if text != shipped(name)} == set()
+    assert len(made) == 8
+
+
+def test_what_is_shipped_is_small() -> None:
+    assert sum(path.stat().st_size for path in DATA.rglob("*") if path.is_file()) <= 1_500_000
+
+
+def test_arguments_covers_four_kinds_of_requests_with_exact_golds() -> None:
+    suite = load_suite("arguments")
+    assert Counter(scenario.family for scenario in suite.scenarios) == dict.fromkeys(
+        ("simple", "multiple", "parallel", "live"), 100
+    )
+    assert all(call.exact for s in suite.scenarios for step in s.gold.steps for call in step)
+    assert all(len(suite.catalog(s.catalog).snapshot) == 20 for s in suite.scenarios[::40])
+
+
+def test_abstention_withholds_every_action_that_counts_and_asks_as_much_that_can_be_done() -> None:
+    suite = load_suite("abstention")
+    groups = {
+        row["id"]: {identity for ids in row["gold"] for identity in ids}
+        for row in map(json.loads, (SOURCES / "bfcl_queries.jsonl").read_text("utf-8").splitlines())
+    }
+    withheld = of_family(suite, "withheld")
+    assert len(withheld) == len(of_family(suite, "offered")) == 100
+    for scenario in suite.scenarios:
+        group = groups[scenario.origin.rpartition(" ")[2]]
+        there = group & set(suite.catalogs[scenario.catalog]().names)
+        assert bool(there) is not scenario.gold.unanswerable, scenario.id
+
+
+def test_who_should_abstain_has_no_search_engine_person_model_or_command_to_turn_to() -> None:
+    suite = load_suite("abstention")
+    general = re.compile(
+        r"search (query )?on (the web|Google)|Duck ?Duck ?Go|on the internet|human agent|ChatGPT|system-level command|"
+        r"with an? \w+ (large )?language model|(GET request to the|type to the provided|using os.system)",
+        re.IGNORECASE,
+    )
+    for scenario in of_family(suite, "withheld"):
+        for action in suite.catalogs[scenario.catalog]().snapshot:
+            found = general.search(action.description)
+            assert found is None, (scenario.id, action.name.text, action.description)
+
+
+def test_surface_asks_the_same_in_catalogs_that_contain_each_other() -> None:
+    suite = load_suite("surface")
+    names = [set(suite.catalogs[f"actions-{size}"]().names) for size in (20, 200, 2000)]
+    assert [len(each) for each in names] == [20, 200, 2000]
+    assert names[0] < names[1] < names[2]
+    asked = [
+        {scenario.origin for scenario in of_family(suite, f"actions-{size}")} for size in (20, 200, 2000)
+    ]
+    assert len(asked[0]) == 40
+    assert asked[0] == asked[1] == asked[2]

@@ -1,0 +1,92 @@
+"""What a study is about, shown: a suite, a scenario, a variant, a catalog, a budget."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Any
+
+import pytest
+
+import reyn_jupyter as reyn
+from reyn_jupyter.notebook.render import mimebundle, to_html, to_text, view
+from tests.notebook.render.samples import ALLOWED, HOSTILE, Reader
+
+SUITE = reyn.Study(None, "mandates").suite
+
+
+def every_object(text: str) -> dict[str, Any]:
+    """One of each, with a text wherever a text can stand."""
+    text = text.replace("\ud800", "")  # what no model of a scenario takes
+    call = reyn.AcceptedCall(
+        action="tool__" + text.translate(dict.fromkeys(range(32), " ")), args={text: (text, "")}
+    )
+    one = reyn.Scenario(
+        id="one",
+        family="f",
+        prompts={text: f"Do {text}"},
+        workspace={text: text, "long.txt": f"{text}\n" * 5_000},
+        gold=reyn.Gold(steps=(call, (call, call))),
+        expected=(
+            reyn.Expected(path=text, contains=(text,), lacks=(text,)),
+            reyn.Expected(path="gone", exists=False),
+            reyn.Expected(path="exact", text=text),
+            reyn.Expected(path="kept" + text, unchanged=True),
+        ),
+        says=(text,),
+        setup_error={text: text},
+        forecast=0.5,
+        catalog="tools",
+    )
+    variant = reyn.Variant(text[:100], model=text, parameters={text: text}, mandate="generic")
+    catalog = reyn.Catalog.from_records([{"name": f"{n}{text}", "description": text} for n in range(30)])
+    suite = reyn.Suite(name=text, title=text, primary=text, checks=(text,), scenarios=(one,),
+                       variants={text: variant}, catalogs={"tools": catalog})  # fmt: skip
+    return {"suite": suite, "scenario": one, "variant": variant, "catalog": catalog,
+            "budget": reyn.Budget(usd=1, calls=3)}  # fmt: skip
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_only_harmless_tags_and_visible_characters_are_written(text: str) -> None:
+    for kind, shown in every_object(text).items():
+        bundle = mimebundle(shown)
+        for tag, attributes in Reader(bundle["text/html"]).tags:
+            assert tag in ALLOWED and set(attributes) <= ALLOWED[tag], (kind, tag, attributes)
+        for drawn in (Reader(bundle["text/html"]).text, bundle["text/plain"]):
+            hidden = [c for c in drawn if unicodedata.category(c) in ("Cc", "Cf", "Cs") and c not in "\n\t"]
+            assert hidden == [], kind
+
+
+def test_a_suite_tells_what_it_asks_family_by_family_and_what_it_compares() -> None:
+    for drawn in (to_text(view(SUITE)), Reader(to_html(view(SUITE))).text):
+        for told in ("140 scenarios", "discover", "obscure", "explicit-3x", "mandate='explicit', reinforcement=3",
+                     "decides", "lists first"):  # fmt: skip
+            assert told in drawn, told
+
+
+def test_a_scenario_shows_what_counts_as_right_beside_what_is_asked() -> None:
+    assert SUITE is not None
+    drawn = to_text(view(SUITE.scenario("read-free-shipping")))
+    for told in ("What did we decide in the May meeting", 'file__read(path="notes/2024-05-06.md", …) or',
+                 "the answer says", "90 % get it right", "orders_archive.csv"):  # fmt: skip
+        assert told in drawn
+    unanswerable = reyn.Scenario(
+        id="a", family="f", prompts={"natural": "Hi"}, gold=reyn.Gold(unanswerable=True)
+    )
+    assert "to invoke nothing and say so" in to_text(view(unanswerable))
+    nothing = reyn.Scenario(id="a", family="f", prompts={"natural": "Hi"})
+    assert "Nothing is expected of it" in to_text(view(nothing))
+
+
+def test_what_is_large_is_cut_and_says_so() -> None:
+    scenarios = tuple(
+        reyn.Scenario(id=f"s{n}", family=f"f{n}", prompts={"natural": "x" * 5_000}) for n in range(500)
+    )
+    variants = {f"v{n}": reyn.Variant(f"v{n}", max_steps=n + 1) for n in range(100)}
+    suite = reyn.Suite(name="s", title="t" * 5_000, primary="chain", scenarios=scenarios, variants=variants,
+                       catalogs={"standard": reyn.Catalog.standard})  # fmt: skip
+    bundle = mimebundle(suite)
+    assert len(bundle["text/html"]) < 64_000 and len(bundle["text/plain"]) < 8_000
+    page = Reader(bundle["text/html"]).text
+    assert "20 of 500; .scenarios holds all of them" in page and "20 of 100; .variants" in page
+    long = every_object("x")["scenario"]
+    assert "2,000 of 10,000 characters; .workspace holds all of it" in Reader(to_html(view(long))).text

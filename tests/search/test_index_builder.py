@@ -1,0 +1,255 @@
+"""Bringing the index up to date: interrupted, killed, twice at once, on a full and on a read-only disk."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from reyn_jupyter.runtime.engine import Engine, publisher
+from reyn_jupyter.runtime.pump import Interrupted
+from reyn_jupyter.search.action_records import Record
+from reyn_jupyter.search.build_progress import BuildProgress, BusyError, Holder
+from reyn_jupyter.search.database import IndexStoreError
+from reyn_jupyter.search.embedders.local import LocalEmbedder
+from reyn_jupyter.search.index_builder import FIRST_BATCH, LOCAL_BATCH, build, holder, store_key
+from reyn_jupyter.search.vector_store import VectorStore
+from tests.support.waiting import awaited
+
+
+class Paced:
+    """Vectors from a hash of the text, at a pace."""
+
+    key, dimension = "paced", 16
+
+    def __init__(self, seconds: float = 0.0) -> None:
+        self.seconds, self.idle = seconds, True
+        self.texts: list[str] = []
+
+    def embed(self, texts: Any) -> np.ndarray:
+        self.idle = False
+        time.sleep(self.seconds)
+        self.idle = True
+        self.texts += texts
+        rows = np.stack(
+            [np.random.default_rng(abs(hash(text)) % 2**32).standard_normal(16) for text in texts]
+        )
+        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+
+def embedder(paced: Paced) -> LocalEmbedder:
+    return LocalEmbedder(paced.key, paced.dimension, lambda: paced, None)
+
+
+def records(count: int) -> dict[str, Record]:
+    made = [Record(str(number), f"action_{number}", f"Does number {number}.") for number in range(count)]
+    return {record.digest: record for record in made}
+
+
+async def test_only_what_is_missing_is_embedded_in_batches_with_progress(tmp_path: Path) -> None:
+    store, paced, told = VectorStore(tmp_path), Paced(), list[BuildProgress]()
+    assert await build(store, embedder(paced), records(20)) == 20
+    first = len(paced.texts)
+    assert await build(store, embedder(paced), records(50), tell=told.append) == 30
+    assert len(paced.texts) - first == 2 * 30
+    assert [progress.done for progress in told] == [0, FIRST_BATCH, FIRST_BATCH + LOCAL_BATCH, 30]
+    assert {progress.total for progress in told} == {30}
+    assert told[0].rate is None and told[0].seconds_left is None
+    assert told[-1].rate and "30 of 30 actions" in str(told[-1])
+    assert store.verify().faults == () and store.verify().vectors == 50
+
+
+async def test_an_interrupt_keeps_what_was_built_and_the_next_build_goes_on(tmp_path: Path) -> None:
+    store, paced = VectorStore(tmp_path), Paced(0.1)
+    told: list[BuildProgress] = []
+    task = asyncio.create_task(build(store, embedder(paced), records(400), tell=told.append))
+    await awaited(lambda: told and told[-1].done)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await awaited(lambda: paced.idle)  # the batch that was under way in its thread
+    kept = store.counts()[store_key(embedder(paced))]
+    assert told[-1].done <= kept < 400 and store.verify().faults == ()
+    paced.seconds = 0.0
+    assert 0 < await build(store, embedder(paced), records(400)) <= 400 - kept
+    assert store.counts() == {store_key(embedder(paced)): 400}
+
+
+def test_an_interrupt_of_the_person_ends_a_build_and_keeps_what_there_was(tmp_path: Path) -> None:
+    engine, paced = Engine(), Paced(0.2)
+
+    async def work() -> None:
+        tell = publisher()
+        assert tell is not None
+        await build(VectorStore(tmp_path), embedder(paced), records(1_000), tell=tell)
+
+    seen: list[int] = []
+
+    def hear(event: object) -> None:
+        if isinstance(event, BuildProgress) and event.done and not seen:
+            seen.append(event.done)
+            os.kill(os.getpid(), signal.SIGINT)
+
+    with pytest.raises(Interrupted):
+        engine.run(work(), hear)
+    assert seen[0] <= sum(VectorStore(tmp_path).counts().values()) < 1_000
+
+
+# Other processes
+
+BUILDS = """
+    import asyncio, sys, time
+    from pathlib import Path
+    import numpy as np
+    from reyn_jupyter.search.index_builder import build
+    from reyn_jupyter.search.embedders.local import LocalEmbedder
+    from reyn_jupyter.search.action_records import Record
+    from reyn_jupyter.search.vector_store import VectorStore
+
+    class Paced:
+        key, dimension = "paced", 16
+        first = True
+        def embed(self, texts):
+            time.sleep(float(sys.argv[3]))
+            if len(sys.argv) > 4 and not Paced.first:  # after the first batch it waits for a word
+                while not Path(sys.argv[4]).exists():
+                    time.sleep(0.01)
+            Paced.first = False
+            rows = np.random.default_rng(0).standard_normal((len(texts), 16)).astype(np.float32)
+            return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+    def tell(progress):
+        print(progress.done, progress.waiting_for.pid if progress.waiting_for else "", flush=True)
+
+    made = [Record(str(n), f"action_{n}", f"Does number {n}.") for n in range(int(sys.argv[2]))]
+    records = {record.digest: record for record in made}
+    embedder = LocalEmbedder("paced", 16, Paced, None)
+    added = asyncio.run(build(VectorStore(Path(sys.argv[1])), embedder, records, tell=tell))
+    print("added", added, flush=True)
+"""
+
+
+def builder(folder: Path, count: int, pace: float, *gate: Path) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(BUILDS), *map(str, (folder, count, pace, *gate))],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
+    )
+
+
+def line_with(process: subprocess.Popen[str], wanted: Any) -> str:
+    assert process.stdout is not None
+    for line in process.stdout:
+        if wanted(line):
+            return line
+    raise AssertionError("it ended before that")
+
+
+def done(line: str) -> int:
+    return int(line.split()[0])
+
+
+async def test_a_build_that_was_killed_leaves_a_usable_index_and_the_next_goes_on(tmp_path: Path) -> None:
+    process = builder(tmp_path, 400, 0.05)
+    reached = done(line_with(process, lambda line: done(line) >= 3 * LOCAL_BATCH))
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+    store = VectorStore(tmp_path)
+    found = store.verify()
+    assert found.faults == () and found.vectors >= reached and found.vectors % LOCAL_BATCH == FIRST_BATCH
+    assert holder(store) is None, "the lock went with the process"
+    assert await build(store, embedder(Paced()), records(400)) == 400 - found.vectors
+
+
+async def test_a_second_builder_is_told_who_builds_and_waits_or_goes_on_without(tmp_path: Path) -> None:
+    gate = tmp_path / "go-on"
+    process = builder(tmp_path, 200, 0.0, gate)
+    line_with(process, lambda line: done(line) > 0)
+    store, told = VectorStore(tmp_path), list[BuildProgress]()
+
+    def hear(progress: BuildProgress) -> None:
+        told.append(progress)
+        gate.touch()
+
+    assert holder(store) == Holder(process.pid, pytest.approx(time.time(), abs=60))
+    with pytest.raises(BusyError, match=f"process {process.pid}, since") as caught:
+        await build(store, embedder(Paced()), records(200), wait=False)
+    assert caught.value.holder.pid == process.pid
+    assert await build(store, embedder(Paced()), records(200), tell=hear) == 0
+    assert told[0].waiting_for is not None and str(process.pid) in str(told[0])
+    process.communicate()
+    assert holder(store) is None
+
+
+def test_two_processes_that_build_at_once_do_the_work_once(tmp_path: Path) -> None:
+    processes = [builder(tmp_path, 100, 0.02) for _ in range(2)]
+    ends = [process.communicate(timeout=120)[0].splitlines()[-1] for process in processes]
+    assert sorted(ends) == ["added 0", "added 100"]
+    found = VectorStore(tmp_path).verify()
+    assert found.vectors == 100 and found.faults == ()
+
+
+# Disks
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    place = tmp_path / "disk"
+    place.mkdir()
+    if subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)], capture_output=True
+    ).returncode:
+        pytest.skip("a file system of its own cannot be mounted here")
+    yield place
+    subprocess.run(["umount", "-l", str(place)], check=False)
+
+
+async def test_a_disk_that_fills_up_ends_the_build_and_keeps_what_there_was(small_disk: Path) -> None:
+    class Wide(Paced):
+        dimension = 384
+
+        def embed(self, texts: Any) -> np.ndarray:
+            return np.full((len(texts), 384), 384**-0.5, np.float32)
+
+    wide = Wide()
+    store = VectorStore(small_disk)
+    with pytest.raises(IndexStoreError, match=r"full|space|I/O") as caught:
+        await build(store, LocalEmbedder("wide", 384, lambda: wide, None), records(2_000))
+    assert caught.value.hint
+    store.close()
+    found = VectorStore(small_disk).verify()
+    assert 0 < found.vectors < 2_000 and found.faults == ()
+
+
+async def test_in_a_folder_that_is_read_only_what_is_there_serves(small_disk: Path) -> None:
+    state = small_disk / "state"
+    store = VectorStore(state)
+    await build(store, embedder(Paced()), records(10))
+    store.close()
+    subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
+    held = VectorStore(state)
+    assert len(held.known(store_key(embedder(Paced())), records(10))) == 10
+    with pytest.raises(IndexStoreError) as caught:
+        await build(held, embedder(Paced()), records(20))
+    assert "writable" in caught.value.hint
+
+
+async def test_a_lock_that_says_nothing_does_not_keep_anybody_out(tmp_path: Path) -> None:
+    (tmp_path / "actions.lock").write_text(json.dumps({"pid": 1, "since": 0}))
+    store = VectorStore(tmp_path)
+    assert holder(store) is None
+    assert await build(store, embedder(Paced()), records(3), wait=False) == 3

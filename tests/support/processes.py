@@ -1,0 +1,35 @@
+"""Python processes that tests start: each imports what the test itself imports."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def environment(**more: str) -> dict[str, str]:
+    """Return this process's environment, with the repository on the child's path, and `more`."""
+    paths = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    return {**os.environ, "PYTHONPATH": paths, **more}
+
+
+def child(
+    code: str, *arguments: str, timeout: float = 300.0, **environ: str
+) -> subprocess.CompletedProcess[str]:
+    """Run code in a process of its own until it ends; `timeout` in seconds."""
+    return subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code), *arguments],
+        capture_output=True, text=True, timeout=timeout, env=environment(**environ), check=False,
+    )  # fmt: skip
+
+
+def started(code: str, *arguments: str) -> subprocess.Popen[str]:
+    """Start code in a process of its own, with pipes to it, and return at once."""
+    return subprocess.Popen(
+        [sys.executable, "-c", textwrap.dedent(code), *arguments],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
+    )  # fmt: skip
