@@ -97,7 +97,7 @@ def _effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
     workspace = context.services.workspace
     try:
         return tuple(
-            Effect("read", workspace.relative(workspace.resolve(given)))
+            Effect("read", workspace.place(given))
             for given in (args.get("sources") or {}).values()
             if isinstance(given, str) and _kind(given) == "file"
         )
@@ -224,7 +224,7 @@ def _check_aliases(given: Mapping[str, Any]) -> None:
 def _checked_path(source: str, context: ToolContext) -> str:
     workspace = context.services.workspace
     try:
-        path = workspace.relative(workspace.resolve(source))
+        path = workspace.place(source)
     except WorkspaceError as error:
         raise ActionError(str(error), _available(context)) from error
     if reader_of(path) is None:
