@@ -148,7 +148,6 @@ def _entries(objects: tuple[object, ...]) -> tuple[list[PageEntry], list[str]]:
     from reyn_jupyter.notebook.render.page import PageEntry
     from reyn_jupyter.notebook.render.registry import view
     from reyn_jupyter.notebook.render.snapshot import SNAPSHOT_BYTES, to_snapshot
-    from reyn_jupyter.notebook.serving.hub import SESSION_ID
     from reyn_jupyter.notebook.serving.prefetch import MOST_BYTES, recorded
     from reyn_jupyter.sessions import current
     from reyn_jupyter.sessions.assembly import ENGINE
@@ -162,7 +161,7 @@ def _entries(objects: tuple[object, ...]) -> tuple[list[PageEntry], list[str]]:
         answers = ENGINE.run(recorded(current.session(), live, room))
         room -= len(json.dumps(answers, ensure_ascii=False))
         limit = WHOLE_BYTES if live is None else SNAPSHOT_BYTES
-        snapshot = to_snapshot(made, SESSION_ID, live if answers else None, limit)
+        snapshot = to_snapshot(made, current.SESSION_ID, live if answers else None, limit)
         entries.append(PageEntry(snapshot, to_html(made), answers))
         shown.append(_title(each) or made.title)
     return entries, shown

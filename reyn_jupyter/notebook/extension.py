@@ -8,39 +8,23 @@ from __future__ import annotations
 
 import re
 import sys
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.evaluation.run.progress import watch_with
+from reyn_jupyter.notebook.shell_state import create_state, delete_state, find_state, shell_state
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.run.progress import ProgressListener
 
-ATTRIBUTE = "_reyn_jupyter"
-TARGET = "reyn.v1"  # of comms; the protocol names it too, but loading imports nothing of it
+TARGET = "reyn.v1"  # of comms
 # What IPython would read as a call for help on the last word.
 _QUESTION = re.compile(r"^(\s*(?:[A-Za-z_][\w.]*\s*=\s*)?)%reyn[ \t]+(ask[ \t].*\?)[ \t]*$")
-
-
-@dataclass
-class ShellState:
-    """What a loaded extension remembers for one shell."""
-
-    debug: bool = False
-    last_traceback: str = ""
-    matcher: Any = None
-
-
-def state(shell: Any) -> ShellState:
-    """The shell's state; made when the extension is loaded."""
-    found: ShellState = getattr(shell, ATTRIBUTE)
-    return found
 
 
 def load(shell: Any) -> None:
     """Register with a shell; again is harmless."""
     unload(shell)
-    setattr(shell, ATTRIBUTE, ShellState())
+    create_state(shell)
     shell.register_magic_function(_line_and_cell(shell), magic_kind="line_cell", magic_name="reyn")
     shell.events.register("pre_run_cell", _new_cell)
     shell.events.register("post_run_cell", _cell_ran)
@@ -55,7 +39,7 @@ def load(shell: Any) -> None:
 
 def unload(shell: Any) -> None:
     """Take out what `load` put in. Objects that are already there keep their displays."""
-    found: ShellState | None = getattr(shell, ATTRIBUTE, None)
+    found = find_state(shell)
     if found is None:
         return
     for kind in ("line", "cell"):
@@ -73,7 +57,7 @@ def unload(shell: Any) -> None:
         # Comms that are open stay, as displays do: a reload disturbs nobody who looks.
         comms.unregister_target(TARGET, comms.targets[TARGET])
     watch_with(None)
-    delattr(shell, ATTRIBUTE)
+    delete_state(shell)
 
 
 def _same(one: Any, other: Any) -> bool:
@@ -162,5 +146,5 @@ def _completion(shell: Any) -> None:
     from reyn_jupyter.notebook.completion import matcher
 
     found = matcher()
-    state(shell).matcher = found
+    shell_state(shell).matcher = found
     shell.Completer.custom_matchers.append(found)

@@ -10,9 +10,10 @@ from reyn_jupyter.config import ConfigError, PatternError
 from reyn_jupyter.guard.file_restore import UndoRefusedError
 from reyn_jupyter.guard.state_folder import StateError
 from reyn_jupyter.models.base import ModelError
-from reyn_jupyter.notebook import extension, verbs
+from reyn_jupyter.notebook import verbs
 from reyn_jupyter.notebook.errors import ReynError, ReynInterrupt
 from reyn_jupyter.notebook.options import Options, parse, parse_leading
+from reyn_jupyter.notebook.shell_state import shell_state
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.runtime.result_objects import ActionCard, ActionTable, Inspection, Result
@@ -45,7 +46,7 @@ def run(shell: Any, line: str, cell: str | None) -> Any:
         ReynError: whatever went wrong, in one line; `%reyn debug` has the traceback.
         ReynInterrupt: the person interrupted a verb that shows no card of its own.
     """
-    state = extension.state(shell)
+    state = shell_state(shell)
     debug = state.debug
     try:
         verb, options, rest = _read(line, cell)

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import uuid
+
 from reyn_jupyter.sessions.session import Session
 
+# Of this kernel process: a display that another one saved is not gone on with.
+SESSION_ID = uuid.uuid4().hex
 _current: list[Session] = []
 
 

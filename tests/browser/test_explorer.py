@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
 from reyn_jupyter.notebook.render.registry import view
-from reyn_jupyter.notebook.serving.hub import SESSION_ID
 from reyn_jupyter.notebook.serving.protocol import CatalogChanged, Happened, LiveCatalog, Snapshot
+from reyn_jupyter.sessions.current import SESSION_ID
 from reyn_jupyter.sessions.session import Session
 from tests.browser.browser_support import Bare, bare
 

@@ -16,7 +16,6 @@ from playwright.sync_api import Browser, Page, expect
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.render.blocks import Message, View
-from reyn_jupyter.notebook.serving.hub import SESSION_ID
 from reyn_jupyter.notebook.serving.protocol import (
     ApprovalAsked,
     Live,
@@ -27,6 +26,7 @@ from reyn_jupyter.notebook.serving.protocol import (
     Snapshot,
 )
 from reyn_jupyter.outputs.content import Structured, Text
+from reyn_jupyter.sessions.current import SESSION_ID
 from tests.browser.browser_support import Bare, Served, bare
 from tests.browser.run_samples import two_runs
 from tests.notebook.render.samples import HOSTILE

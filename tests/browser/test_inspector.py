@@ -15,10 +15,10 @@ from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.render.blocks import Message, View
 from reyn_jupyter.notebook.render.snapshot import to_snapshot
-from reyn_jupyter.notebook.serving.hub import SESSION_ID
 from reyn_jupyter.notebook.serving.protocol import LiveBlob
 from reyn_jupyter.outputs.blob import open_blob
 from reyn_jupyter.outputs.content import FileContent, Structured, Text
+from reyn_jupyter.sessions.current import SESSION_ID
 from reyn_jupyter.support.sanitize import visible
 from tests.browser.browser_support import Bare, bare
 from tests.notebook.render.samples import HOSTILE

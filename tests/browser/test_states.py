@@ -13,10 +13,10 @@ from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.render.blocks import Commands, Message, View
 from reyn_jupyter.notebook.render.snapshot import to_snapshot
-from reyn_jupyter.notebook.serving.hub import SESSION_ID
 from reyn_jupyter.notebook.serving.prefetch import recorded
 from reyn_jupyter.notebook.serving.protocol import LiveBlob, LiveTrace
 from reyn_jupyter.sessions.assembly import ENGINE
+from reyn_jupyter.sessions.current import SESSION_ID
 from tests.browser.drawing import Drawing, drawing
 from tests.browser.run_samples import snapshot, two_runs
 from tests.notebook.render.samples import every_kind

@@ -87,7 +87,7 @@ def test_every_kind_has_all_representations_within_their_budgets(
     assert len(data["text/html"].encode()) <= 32 * 1024 and len(data["text/plain"].encode()) <= 4 * 1024
     assert "<script" not in data["text/html"]
     assert shown["session"] == kernel.value(
-        "__import__('reyn_jupyter.notebook.serving.hub', fromlist=['x']).SESSION_ID"
+        "__import__('reyn_jupyter.sessions.current', fromlist=['x']).SESSION_ID"
     )
     found = shown["live"]
     assert (found if isinstance(live, dict) else found and found["type"]) == live

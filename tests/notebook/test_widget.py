@@ -19,12 +19,13 @@ from reyn_jupyter.notebook.options import Options
 from reyn_jupyter.notebook.render.mime import WIDGET_MIME, bundle
 from reyn_jupyter.notebook.render.registry import DISPLAYABLES, view
 from reyn_jupyter.notebook.render.snapshot import to_snapshot
-from reyn_jupyter.notebook.serving.hub import SESSION_ID, kernel_hub
+from reyn_jupyter.notebook.serving.hub import kernel_hub
 from reyn_jupyter.notebook.serving.protocol import LiveCatalog
 from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.notebook.verbs import doctor
 from reyn_jupyter.notebook.widget import AWAKE, LiveWidget
 from reyn_jupyter.sessions import current
+from reyn_jupyter.sessions.current import SESSION_ID
 
 HELLO = {"protocol": 1, "host": "widget", "version": "", "approves": False}
 

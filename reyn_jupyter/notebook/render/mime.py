@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reyn_jupyter.notebook.render.blocks import View
 from reyn_jupyter.notebook.render.html import to_html
 from reyn_jupyter.notebook.render.registry import displayable, view
 from reyn_jupyter.notebook.render.snapshot import to_snapshot
 from reyn_jupyter.notebook.render.text import to_text
-
-if TYPE_CHECKING:
-    from reyn_jupyter.notebook.serving.protocol import Live
+from reyn_jupyter.notebook.serving.protocol import Live
+from reyn_jupyter.sessions.current import SESSION_ID
 
 MIME = "application/vnd.reyn.{}+json"
 WIDGET_MIME = "application/vnd.jupyter.widget-view+json"
@@ -47,8 +46,6 @@ def bundle(shown: object, made: View, live: Live | None = None) -> dict[str, Any
     Args:
         live: what a host goes on with; the object alone is shown when None.
     """
-    from reyn_jupyter.notebook.serving.hub import SESSION_ID
-
     return {
         mime_type(shown): to_snapshot(made, SESSION_ID, live),
         "text/html": to_html(made),

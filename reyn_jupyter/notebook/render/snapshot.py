@@ -10,15 +10,13 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from dataclasses import fields, is_dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from reyn_jupyter.notebook.render.blocks import Cell, View, pack_cell
 from reyn_jupyter.notebook.render.charts import titles_of
 from reyn_jupyter.notebook.render.fit import LEAST, ROOMY, fair, first_whole, named_left_out
+from reyn_jupyter.notebook.serving.protocol import PROTOCOL, Live
 from reyn_jupyter.support.sanitize import visible
-
-if TYPE_CHECKING:
-    from reyn_jupyter.notebook.serving.protocol import Live
 
 SNAPSHOT_BYTES = 24 * 1024
 REPORT_BYTES = 72 * 1024
@@ -40,8 +38,6 @@ def to_snapshot(view: View, session_id: str, live: Live | None = None, limit: in
         >>> to_snapshot(View("status", "Ready"), "s")["view"]["title"]
         'Ready'
     """
-    from reyn_jupyter.notebook.serving.protocol import PROTOCOL
-
     whole = plain(view)
     blocks = whole["blocks"]
     made: Json = {

@@ -17,7 +17,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from reyn_jupyter.notebook.render.sanitize import Look
-from reyn_jupyter.notebook.serving.hub import SESSION_ID, Hub
+from reyn_jupyter.notebook.serving.hub import Hub
 from reyn_jupyter.notebook.serving.operation import OperationContext, OperationError, WireMessage
 from reyn_jupyter.notebook.serving.protocol import (
     PROTOCOL,
@@ -30,9 +30,11 @@ from reyn_jupyter.notebook.serving.protocol import (
     Welcome,
 )
 from reyn_jupyter.notebook.serving.registry import operations
+from reyn_jupyter.notebook.serving.versions import version, versions
 from reyn_jupyter.runtime.engine import running_loop
 from reyn_jupyter.runtime.pump import Job
 from reyn_jupyter.sessions.assembly import ENGINE
+from reyn_jupyter.sessions.current import SESSION_ID
 from reyn_jupyter.support.secrets import environment_redaction
 
 MOST = 64  # requests of one connection under way
@@ -137,8 +139,6 @@ class Connection:
             self.send(Failed(id=number, code="invalid", message=f"not a message of this protocol: {said}"))
 
     def _welcome(self, request: Request) -> None:
-        from reyn_jupyter.notebook.serving.versions import version, versions
-
         try:
             hello = Hello.model_validate(request.args)
         except ValidationError as error:

@@ -1,4 +1,4 @@
-"""Everything that looks at this kernel's session: its connections, what they share, and questions to the person.
+"""The hub of all views of this kernel's session: their connections, what they share, and questions to the person.
 
 Invariants: one hub a process; what it sends goes to every connection that said hello, and one that fails hurts no
 other; nothing here makes a session before a view asks for something of it.
@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import asyncio
 import sys
-import uuid
 from collections.abc import Callable
 from contextlib import suppress
 from functools import cache
-from typing import TYPE_CHECKING, Any
+from typing import Any, Protocol
 
 from reyn_jupyter.notebook.render.sanitize import Look
+from reyn_jupyter.notebook.serving.operation import WireMessage
 from reyn_jupyter.notebook.serving.protocol import (
     ApprovalAsked,
     ApprovalSettled,
     CatalogChanged,
     Event,
     Happened,
+    Hello,
     RunChanged,
 )
 from reyn_jupyter.runtime.consent import DESK, Answer, OpenQuestion, Question
@@ -29,12 +30,21 @@ from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.session import Session
 from reyn_jupyter.support.secrets import environment_redaction
 
-if TYPE_CHECKING:
-    from reyn_jupyter.notebook.serving.connection import Connection
-
-SESSION_ID = uuid.uuid4().hex  # of this kernel process; a snapshot of another one is not gone on with
 _QUESTION = 20_000  # characters
 DRAWING = frozenset({"jupyterlab", "notebook"})  # hosts that draw our MIME types
+
+
+class Subscriber(Protocol):
+    """A connection as the hub sees it.
+
+    Attributes:
+        hello: what the front end said of itself; None before it has.
+    """
+
+    hello: Hello | None
+
+    def send(self, message: WireMessage) -> None:
+        """Put a message on the channel, from any thread."""
 
 
 class Hub:
@@ -46,7 +56,7 @@ class Hub:
 
     def __init__(self, session: Callable[[], Session]) -> None:
         self.session = session
-        self.connections: set[Connection] = set()
+        self.connections: set[Subscriber] = set()
         self.caches: dict[str, Any] = {}
         self._catalog: str | None = None
         self._looking = False
@@ -71,7 +81,7 @@ class Hub:
         """Put a question before the person; "nobody" where no connection can show it."""
         return await DESK.ask(question)
 
-    def joined(self, connection: Connection) -> None:
+    def joined(self, connection: Subscriber) -> None:
         if not self.connections:
             DESK.listen(self._asked, self._approves)
             background_run.WATCHERS.append(self._ran)
@@ -79,7 +89,7 @@ class Hub:
         for waiting in DESK.pending():
             connection.send(Happened(event=as_event(waiting)))
 
-    def left(self, connection: Connection) -> None:
+    def left(self, connection: Subscriber) -> None:
         if connection not in self.connections:
             return
         self.connections.discard(connection)

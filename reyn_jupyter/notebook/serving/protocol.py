@@ -15,7 +15,6 @@ from reyn_jupyter.notebook.render.blocks import View
 from reyn_jupyter.notebook.serving.operation import WireMessage
 
 PROTOCOL = 1
-COMM_TARGET = "reyn.v1"
 
 
 class LiveCatalog(WireMessage):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from reyn_jupyter.notebook import extension
 from reyn_jupyter.notebook.options import Options, Positional
+from reyn_jupyter.notebook.shell_state import shell_state
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.result_objects import Card
 
@@ -15,7 +15,7 @@ class DebugOptions(Options):
 
 
 def run(context: Context, options: DebugOptions) -> Card:
-    state = extension.state(context.shell)
+    state = shell_state(context.shell)
     if options.switch is not None:
         state.debug = options.switch == "on"
     facts = (("tracebacks", "on" if state.debug else "off"),)

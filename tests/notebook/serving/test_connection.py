@@ -18,13 +18,14 @@ import reyn_jupyter as reyn
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.notebook.serving import transport
 from reyn_jupyter.notebook.serving.connection import MOST, Connection
-from reyn_jupyter.notebook.serving.hub import SESSION_ID, Hub
+from reyn_jupyter.notebook.serving.hub import Hub
 from reyn_jupyter.notebook.serving.operation import OperationContext, ServedOperation, WireMessage
 from reyn_jupyter.notebook.serving.registry import operations
 from reyn_jupyter.outputs.content import BlobNotFoundError
 from reyn_jupyter.runtime import consent
 from reyn_jupyter.runtime.consent import DESK, Answer, Question, UnknownQuestionError
 from reyn_jupyter.sessions.background_run import BackgroundRun
+from reyn_jupyter.sessions.current import SESSION_ID
 from tests.support.waiting import PATIENCE, awaited, until
 
 HELLO = {"protocol": 1, "host": "page", "version": "0", "approves": True}
