@@ -32,7 +32,8 @@ from reyn_jupyter.evaluation.run.budget import Budget
 from reyn_jupyter.evaluation.run.concurrency import Concurrency
 from reyn_jupyter.evaluation.run.executor import AsyncioExecutor, Executor
 from reyn_jupyter.evaluation.run.planning import PlanError, RunOptions
-from reyn_jupyter.evaluation.run.progress import Progress, RunSummary, watcher
+from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
+from reyn_jupyter.evaluation.run.progress_listener import watcher
 from reyn_jupyter.evaluation.run.run_state import StopRule
 from reyn_jupyter.evaluation.run.sample_size import StudyPlan, planned
 from reyn_jupyter.evaluation.statistics.arms import Arm

@@ -10,11 +10,11 @@ import re
 import sys
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.evaluation.run.progress import watch_with
+from reyn_jupyter.evaluation.run.progress_listener import watch_with
 from reyn_jupyter.notebook.shell_state import create_state, delete_state, find_state, shell_state
 
 if TYPE_CHECKING:
-    from reyn_jupyter.evaluation.run.progress import ProgressListener
+    from reyn_jupyter.evaluation.run.progress_listener import ProgressListener
 
 TARGET = "reyn.v1"  # of comms
 # What IPython would read as a call for help on the last word.

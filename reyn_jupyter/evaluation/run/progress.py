@@ -2,17 +2,13 @@
 
 Invariant: an estimate on the way is shown with its interval, and is never a reason to stop; what may stop a run is
 said in `RunSummary.ended`.
-
-Who watches a run that was given no listener: in a notebook a card in the cell, elsewhere nobody.
-
-What shows things stands above this room, so it registers itself here instead of being imported.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from reyn_jupyter.evaluation.checks.verdict import Check
 from reyn_jupyter.evaluation.plan.scenario import Source
@@ -131,24 +127,3 @@ def estimates(check: Check, values: Values) -> dict[str, Rate | Mean]:
         if any(arm.values()):
             found[variant] = mean(arm) if check.numeric else rate(arm)
     return found
-
-
-class ProgressListener(Protocol):
-    """Hears of one run: every progress on the thread that called `Study.run`, then how it ended."""
-
-    def __call__(self, progress: Progress) -> None: ...
-    def finish(self, summary: RunSummary) -> None: ...
-
-
-_make: Callable[[], ProgressListener | None] | None = None
-
-
-def watch_with(make: Callable[[], ProgressListener | None] | None) -> None:
-    """Let `make` give the watcher of each run that starts from now on; None for nobody."""
-    global _make
-    _make = make
-
-
-def watcher() -> ProgressListener | None:
-    """The watcher for a run that begins."""
-    return None if _make is None else _make()

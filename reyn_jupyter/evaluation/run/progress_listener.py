@@ -1,0 +1,34 @@
+"""The listener of a run that was given none: in a notebook a card in the cell, elsewhere nobody.
+
+Invariant: what shows things stands above this room, so it registers itself here. Loading the extension does that, and
+must stay cheap: this module imports nothing of the package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
+
+
+class ProgressListener(Protocol):
+    """A listener to one run: each progress, on the thread that called `Study.run`, then the summary."""
+
+    def __call__(self, progress: Progress) -> None: ...
+    def finish(self, summary: RunSummary) -> None: ...
+
+
+_make: Callable[[], ProgressListener | None] | None = None
+
+
+def watch_with(make: Callable[[], ProgressListener | None] | None) -> None:
+    """Register the function that makes the listener of each run that starts from now on; None for no listener."""
+    global _make
+    _make = make
+
+
+def watcher() -> ProgressListener | None:
+    """Return the listener of a run that begins, None where nobody listens."""
+    return None if _make is None else _make()
