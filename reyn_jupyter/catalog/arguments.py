@@ -24,7 +24,8 @@ from reyn_jupyter.catalog.references import (
 )
 from reyn_jupyter.catalog.schema_validation import build_validator, messages, unknown_arguments
 from reyn_jupyter.catalog.size_budget import ANSWER_BYTES, encoded_size, fitting_schema
-from reyn_jupyter.catalog.text import clip, quoted
+from reyn_jupyter.catalog.text import quoted
+from reyn_jupyter.support.encoding import clip_line
 
 if TYPE_CHECKING:
     from reyn_jupyter.catalog.action import Action, Schema
@@ -107,7 +108,7 @@ def misplaced(wrapper_args: object, *, forgive: bool = True) -> list[Invalid]:
         return []
     return [
         {
-            "path": f"/{clip(str(key))}",
+            "path": f"/{clip_line(str(key))}",
             "message": "stands beside args; the action's arguments belong inside args",
         }
         for key in list(_beside(wrapper_args))[:10]
@@ -189,7 +190,7 @@ def _unreadable(args: dict[str, Any]) -> list[Invalid]:
         for path, value in walk(args):
             fault = _fault(value)
             if fault is not None:
-                found.append({"path": clip(path), "message": fault})
+                found.append({"path": clip_line(path), "message": fault})
                 if len(found) == MOST_MESSAGES:
                     break
     except TooMuchError as error:
@@ -220,4 +221,4 @@ def _reason(error: Exception) -> str:
     text = f"{type(error).__name__}: {error}".partition("\n")[0]
     if type(error).__name__ == "SchemaError":
         text = f"its category declared a wrong schema ({getattr(error, 'message', '')})"
-    return clip(text, 300)
+    return clip_line(text, 300)

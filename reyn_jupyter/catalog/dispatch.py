@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from reyn_jupyter.catalog.action import Arguments, Category, Tool
 from reyn_jupyter.catalog.names import ActionName, MalformedNameError
 from reyn_jupyter.catalog.ranking import rank
-from reyn_jupyter.catalog.text import clip, quoted
+from reyn_jupyter.catalog.text import quoted
+from reyn_jupyter.support.encoding import clip_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -58,7 +59,7 @@ def unknown_action(
         hint = f"Use one of the suggestions exactly as written, or {listing} to discover the correct name."
     else:
         hint = f"Use {listing} to discover the correct name."
-    shown = [clip(suggestion, 600) for suggestion in suggestions]
+    shown = [clip_line(suggestion, 600) for suggestion in suggestions]
     return UnknownActionError(
         problem,
         {"error": f"Unknown action {quoted(name)}", "reason": reason, "suggestions": shown, "hint": hint},

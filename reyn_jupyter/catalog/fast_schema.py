@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from reyn_jupyter.catalog.references import HOW_TO_REFER, child, claims_reference
-from reyn_jupyter.catalog.text import clip, quoted
+from reyn_jupyter.catalog.text import quoted
+from reyn_jupyter.support.encoding import clip_line
 
 Invalid = dict[str, str]  # path (a JSON Pointer, "" for the arguments themselves) and message
 Finder = Callable[[Any], bool]
@@ -73,7 +74,9 @@ class ParameterRule:
         if self.items is not None and type(value) in (list, dict):
             keyed = enumerate(value) if isinstance(value, list) else value.items()
             for key, item in keyed:
-                inner = self.items.fault(item, child(path, clip(key) if isinstance(key, str) else str(key)))
+                inner = self.items.fault(
+                    item, child(path, clip_line(key) if isinstance(key, str) else str(key))
+                )
                 if inner is not None:
                     return inner
         return {"path": path, "message": f"must be {self.expected}, not {shown(value)}"}
@@ -111,13 +114,13 @@ class FastSchema:
     def faults(self, args: Mapping[str, Any]) -> list[Invalid]:
         """What is wrong with arguments that the schema knows, when it is exact."""
         found = [
-            {"path": child("", clip(name)), "message": "is required"}
+            {"path": child("", clip_line(name)), "message": "is required"}
             for name in self.required
             if name not in args
         ]
         for name, value in args.items():
             rule = self.rules.get(name)
-            fault = rule.fault(value, child("", clip(name))) if rule is not None else None
+            fault = rule.fault(value, child("", clip_line(name))) if rule is not None else None
             if fault is not None:
                 found.append(fault)
         return found[:MOST_MESSAGES]
@@ -170,7 +173,7 @@ def _any(rules: list[ParameterRule | None]) -> ParameterRule | None:
 def _enum(values: Any, rule: ParameterRule) -> ParameterRule | None:
     if not isinstance(values, list) or not all(isinstance(value, str) for value in values):
         return None
-    listed = clip(", ".join(json.dumps(value, ensure_ascii=False) for value in values))
+    listed = clip_line(", ".join(json.dumps(value, ensure_ascii=False) for value in values))
     return ParameterRule(
         lambda value: (
             claims_reference(value) or (type(value) is str and value in values and rule.fits(value))

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.catalog.argument_repair import read_json
 from reyn_jupyter.catalog.taxonomy import REDIRECTS, TAXONOMY
-from reyn_jupyter.catalog.text import clip, quoted
+from reyn_jupyter.catalog.text import quoted
+from reyn_jupyter.support.encoding import clip_line
 from reyn_jupyter.support.text import nearest
 
 if TYPE_CHECKING:
@@ -85,7 +86,9 @@ def as_filter(value: object) -> str | None:
     if not isinstance(value, str):
         raise _argument_error("filter", f"must be a text, not {type(value).__name__}")
     if len(value) > LONGEST_FILTER:
-        raise _argument_error("filter", f"is longer than {LONGEST_FILTER:,} characters ({clip(value, 40)})")
+        raise _argument_error(
+            "filter", f"is longer than {LONGEST_FILTER:,} characters ({clip_line(value, 40)})"
+        )
     return value.strip() or None
 
 

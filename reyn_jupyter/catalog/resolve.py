@@ -21,7 +21,8 @@ from reyn_jupyter.catalog.dispatch import (
 from reyn_jupyter.catalog.names import LONGEST_NAME, ActionName, MalformedNameError
 from reyn_jupyter.catalog.suggest import suggest
 from reyn_jupyter.catalog.taxonomy import REDIRECTS, TAXONOMY
-from reyn_jupyter.catalog.text import clip, quoted
+from reyn_jupyter.catalog.text import quoted
+from reyn_jupyter.support.encoding import clip_line
 from reyn_jupyter.support.text import nearest
 
 if TYPE_CHECKING:
@@ -140,5 +141,5 @@ def _stale(snapshot: CatalogSnapshot, name: ActionName, live: str) -> UnknownAct
     reason += "." if installed else ", which is not installed in this session."
     near = suggest(snapshot, ActionName(live, name.entry).text)
     error = unknown_action(name.text, "stale", reason, near, live if installed else None)
-    error.payload["redirects"] = {clip(name.category): live}
+    error.payload["redirects"] = {clip_line(name.category): live}
     return error

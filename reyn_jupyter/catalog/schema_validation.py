@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.catalog.fast_schema import MOST_MESSAGES, NEEDS_REFERENCE, Invalid, shown
 from reyn_jupyter.catalog.references import child, claims_reference
-from reyn_jupyter.catalog.text import clip, quoted
+from reyn_jupyter.catalog.text import quoted
+from reyn_jupyter.support.encoding import clip_line
 from reyn_jupyter.support.text import nearest
 
 if TYPE_CHECKING:
@@ -78,24 +79,24 @@ def messages(validator: Validator, args: Mapping[str, Any]) -> list[Invalid]:
 def _told(error: ValidationError) -> Invalid:
     path = ""
     for step in error.absolute_path:
-        path = child(path, clip(step) if isinstance(step, str) else str(step))
+        path = child(path, clip_line(step) if isinstance(step, str) else str(step))
     value: Any = error.validator_value
     match error.validator:
         case "type":
             kinds = [value] if isinstance(value, str) else [str(kind) for kind in value]
             message = f"must be {_listed(kinds)}, not {shown(error.instance)}"
         case "enum":
-            message = f"must be one of {clip(_json(value))}, not {shown(error.instance)}"
+            message = f"must be one of {clip_line(_json(value))}, not {shown(error.instance)}"
         case "anyOf" | "oneOf":
             message = f"{shown(error.instance)} fits none of its forms: {_forms(error)}"
         case _:
-            message = clip(error.message, 300)
+            message = clip_line(error.message, 300)
     return {"path": path, "message": message}
 
 
 def _forms(error: ValidationError) -> str:
     inner = [_told(cause) for cause in islice(error.context or (), 4)]
-    return clip("; ".join(dict.fromkeys(told["message"] for told in inner)) or "more than one fits", 300)
+    return clip_line("; ".join(dict.fromkeys(told["message"] for told in inner)) or "more than one fits", 300)
 
 
 def _listed(kinds: list[str]) -> str:
@@ -122,10 +123,12 @@ def unknown_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> lis
         if near is not None:
             message = f"unknown argument; did you mean {quoted(near)}?"
         elif known:
-            message = f"unknown argument; known are {clip(', '.join(known))}"
+            message = f"unknown argument; known are {clip_line(', '.join(known))}"
         else:
             message = "unknown argument; this action takes none"
-        found.append({"path": child("", clip(name) if isinstance(name, str) else name), "message": message})
+        found.append(
+            {"path": child("", clip_line(name) if isinstance(name, str) else name), "message": message}
+        )
     return found
 
 
@@ -183,7 +186,7 @@ def _pattern(_validator: Any, pattern: str, instance: Any, _schema: Any) -> Iter
     from jsonschema.exceptions import ValidationError
 
     if isinstance(instance, str) and _found(pattern, instance) is False:
-        yield ValidationError(f"{shown(instance)} does not match the pattern {clip(pattern)}")
+        yield ValidationError(f"{shown(instance)} does not match the pattern {clip_line(pattern)}")
 
 
 def _pattern_properties(validator: Any, rules: Any, instance: Any, _schema: Any) -> Iterator[ValidationError]:

@@ -11,7 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from reyn_jupyter.catalog.text import clip
+from reyn_jupyter.support.encoding import clip_line
 
 ANSWER_BYTES = 8192
 _DESCRIPTION = 1200  # bytes of a long description that stay when an action does not fit
@@ -89,7 +89,7 @@ def _pruned(node: Any, depth: int) -> Any:
         if depth == 0:
             return {"type": node["type"]} if isinstance(node.get("type"), str) else {}
         return {
-            key: clip(value, _REMARK)
+            key: clip_line(value, _REMARK)
             if key == "description" and isinstance(value, str)
             else _pruned(value, depth - 1)
             for key, value in node.items()

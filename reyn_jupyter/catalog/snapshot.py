@@ -21,7 +21,8 @@ from reyn_jupyter.catalog.dispatch import CatalogError, DispatchTables, ToolRegi
 from reyn_jupyter.catalog.face_checks import FaceChecker, check_category, is_visible
 from reyn_jupyter.catalog.names import SEPARATOR, ActionName
 from reyn_jupyter.catalog.taxonomy import in_order
-from reyn_jupyter.catalog.text import encodable, fold, quoted
+from reyn_jupyter.catalog.text import fold, quoted
+from reyn_jupyter.support.encoding import clean
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -102,7 +103,7 @@ class CategorySlice:
 
 def _action(name: ActionName, face: Operation | Entry, tool: Tool, default: str | None) -> Action:
     purity = (face.purity if isinstance(face, Entry) else None) or tool.purity
-    return Action(name, encodable(face.description), face.input_schema, purity, tool.name, default)
+    return Action(name, clean(face.description), face.input_schema, purity, tool.name, default)
 
 
 @dataclass(frozen=True, eq=False)

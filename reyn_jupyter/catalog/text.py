@@ -9,7 +9,8 @@ from __future__ import annotations
 import re
 import unicodedata
 
-QUOTED_BYTES = 200  # of a name that somebody else chose, in an answer
+from reyn_jupyter.support.encoding import clip_line
+
 _SEPARATORS = str.maketrans("-_", "  ")
 _RUN = re.compile(r"[^\W_]+")
 _ASCII_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -17,32 +18,9 @@ _SYLLABIC = "぀-ヿ㐀-䶿一-鿿豈-﫿ｦ-ﾟ가-힯"  # scripts that write w
 _OTHER_WORD = re.compile(rf"(?P<syllabic>[{_SYLLABIC}]+)|\d+|[^\W\d{_SYLLABIC}]+")
 
 
-def clip(text: str, limit: int = QUOTED_BYTES) -> str:
-    """Text in at most `limit` bytes of UTF-8, on one line, without control characters or lone surrogates.
-
-    >>> clip("a" * 300, 10)
-    'aaaaaaa…'
-    """
-    head = text[: limit + 1]
-    shown = "".join(char if char.isprintable() else _escaped(char) for char in head)
-    encoded = shown.encode("utf-8")
-    if len(encoded) <= limit and len(head) == len(text):
-        return shown
-    return encoded[: max(0, limit - len("…".encode()))].decode("utf-8", "ignore") + "…"
-
-
-def _escaped(char: str) -> str:
-    return char.encode("unicode_escape").decode("ascii")
-
-
-def encodable(text: str) -> str:
-    """Text that UTF-8 can carry: lone surrogates become question marks."""
-    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
-
-
 def quoted(value: object) -> str:
     """A value that somebody else chose, clipped and in quotes; anything but text by its type name alone."""
-    return f"'{clip(value)}'" if isinstance(value, str) else f"<{type(value).__name__}>"
+    return f"'{clip_line(value)}'" if isinstance(value, str) else f"<{type(value).__name__}>"
 
 
 def fold(text: str) -> str:

@@ -77,7 +77,7 @@ def preview(value: Any) -> str:
     ('word', '3', '{"type":"list","length":2,"elements":{"int":2},"head":[1,2]}')
     """
     from reyn_jupyter.backends.object_summary import describe
-    from reyn_jupyter.outputs.encoding import compact
+    from reyn_jupyter.support.encoding import compact
 
     if type(value) is str:
         return _cut(value, TEXT)

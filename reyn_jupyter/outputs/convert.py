@@ -25,7 +25,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from reyn_jupyter.outputs.content import Content, FileContent, JsonValue, Structured, Text
-from reyn_jupyter.outputs.encoding import clip, compact
+from reyn_jupyter.support.encoding import clip, compact
 
 MAX_DEPTH = 100  # levels; deeper values are replaced by their label, so that no JSON reader runs out of stack
 MAX_NODES = 20_000_000  # values below the top, counted as often as they are reached

@@ -30,9 +30,9 @@ from reyn_jupyter.outputs.content import (
     ToolOutput,
 )
 from reyn_jupyter.outputs.convert import ValueTooLargeError, to_content, type_name
-from reyn_jupyter.outputs.encoding import clean, clip, utf8
 from reyn_jupyter.outputs.policy import DEFAULT_POLICY, OutputPolicy
 from reyn_jupyter.outputs.summary import Mask, as_it_is, summarize, written
+from reyn_jupyter.support.encoding import clean, clip, utf8
 
 SMALL_VALUES = (
     20_000  # values, and twenty times as many characters, that are converted on the caller's thread

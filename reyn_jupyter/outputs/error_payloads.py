@@ -12,9 +12,9 @@ from typing import Any
 from reyn_jupyter.outputs.content import BlobStore, Text
 from reyn_jupyter.outputs.convert import to_json, type_name
 from reyn_jupyter.outputs.delivery import Delivered
-from reyn_jupyter.outputs.encoding import clean, clip, compact, utf8
 from reyn_jupyter.outputs.policy import DEFAULT_POLICY, OutputPolicy
 from reyn_jupyter.outputs.summary import Mask, as_it_is
+from reyn_jupyter.support.encoding import clean, clip, compact, utf8
 
 SHOWN_ERROR = 300  # bytes of a handler's error that the history holds
 NAME_BYTES = 200  # bytes of a name that an error quotes

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, overload
 from reyn_jupyter.outputs.column_codec import describe, encode_cells, note_specials
 from reyn_jupyter.outputs.content import JsonValue, Structured
 from reyn_jupyter.outputs.convert import Namer, TableForms, register_tables, to_json, type_name
-from reyn_jupyter.outputs.encoding import compact
+from reyn_jupyter.support.encoding import compact
 
 if TYPE_CHECKING:
     import pandas as pd

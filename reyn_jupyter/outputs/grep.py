@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from reyn_jupyter.outputs.byte_source import ByteSource
-from reyn_jupyter.outputs.encoding import boundary
 from reyn_jupyter.outputs.selectors import SelectorError
+from reyn_jupyter.support.encoding import boundary
 
 LINE_BYTES = 400  # longer lines are shown around the match
 AROUND = 120

@@ -26,7 +26,6 @@ from reyn_jupyter.outputs.blobs.memory_store import as_local_store
 from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore
 from reyn_jupyter.outputs.blobs.reader import BlobView
 from reyn_jupyter.outputs.content import BlobStore, BlobStoreError
-from reyn_jupyter.outputs.encoding import clip, one_line
 from reyn_jupyter.outputs.grep import grep
 from reyn_jupyter.outputs.json_index import (
     JsonIndex,
@@ -50,6 +49,7 @@ from reyn_jupyter.outputs.selectors import (
     SliceSelector,
     parse_selector,
 )
+from reyn_jupyter.support.encoding import clip, one_line
 
 DIRECT_BYTES = 1 << 16  # smaller blobs are read on the caller's thread
 KEYS_SHOWN = 800  # bytes of key names in an error

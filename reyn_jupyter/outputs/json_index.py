@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
 from reyn_jupyter.outputs.byte_source import ByteSource
-from reyn_jupyter.outputs.encoding import compact
+from reyn_jupyter.support.encoding import compact
 
 if TYPE_CHECKING:
     import numpy as np

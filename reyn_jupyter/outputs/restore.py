@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from reyn_jupyter.outputs.content import JsonValue
-from reyn_jupyter.outputs.encoding import compact
+from reyn_jupyter.support.encoding import compact
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -21,7 +21,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from reyn_jupyter.outputs.encoding import clip
+from reyn_jupyter.support.encoding import clip
 
 ACCEPTED = (
     "lines:20-50, lines:20-, lines:-20, slice:3..8, slice:3.., "

@@ -16,7 +16,6 @@ from typing import Any, Literal
 from reyn_jupyter.outputs.blobs.manifest import headline
 from reyn_jupyter.outputs.content import FileContent, Structured, Text
 from reyn_jupyter.outputs.convert import label_of
-from reyn_jupyter.outputs.encoding import ELLIPSIS, clean, clip, compact, one_line
 from reyn_jupyter.outputs.line_index import (
     LineIndex,
     count_lines,
@@ -26,6 +25,7 @@ from reyn_jupyter.outputs.line_index import (
     read_lines,
 )
 from reyn_jupyter.outputs.policy import OutputPolicy
+from reyn_jupyter.support.encoding import ELLIPSIS, clean, clip, compact, one_line
 
 Mask = Callable[[str], str]
 PREFIX_BYTES = len("[blob:] ") + 36

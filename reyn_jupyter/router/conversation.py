@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from reyn_jupyter.models.base import Message, Prefix, ToolSet
-from reyn_jupyter.outputs.encoding import clip
+from reyn_jupyter.support.encoding import clip
 
 STUB_AFTER = 200  # bytes: shorter results stay as they are
 

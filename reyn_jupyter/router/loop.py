@@ -14,7 +14,6 @@ from typing import Any
 
 from reyn_jupyter.config import Limits
 from reyn_jupyter.models.base import Message, Model, ModelError, Prefix
-from reyn_jupyter.outputs.encoding import clean
 from reyn_jupyter.router.conversation import Conversation, Turn
 from reyn_jupyter.router.model_call import ModelCaller, TurnState
 from reyn_jupyter.router.router_options import RouterOptions
@@ -28,6 +27,7 @@ from reyn_jupyter.runtime.invoke import Invoker
 from reyn_jupyter.runtime.run import LimitReachedError, Run
 from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.runtime.wrappers import Wrappers
+from reyn_jupyter.support.encoding import clean
 
 EMPTY_NUDGE = "(Your last reply was empty. Answer the question now, or call a tool.)"
 CUT_OFF = "the model's answer was cut off at its output limit (max_tokens, under the model's parameters)"

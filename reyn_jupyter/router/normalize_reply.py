@@ -14,7 +14,7 @@ from collections.abc import Container, Sequence
 from dataclasses import replace
 
 from reyn_jupyter.models.base import Response, ToolCall
-from reyn_jupyter.outputs.encoding import clean
+from reyn_jupyter.support.encoding import clean
 
 _ID = re.compile(r"[!-~]{1,8192}")  # some providers carry more than a number in it
 _NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")

@@ -22,8 +22,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
 from reyn_jupyter.catalog.action import Purity
-from reyn_jupyter.outputs.encoding import clip
 from reyn_jupyter.runtime.signatures import Parameters
+from reyn_jupyter.support.encoding import clip
 
 LONGEST_NAME = 64  # characters
 _LONGEST_DESCRIPTION = 2000  # bytes

@@ -19,12 +19,12 @@ from reyn_jupyter.guard.permissions import PermissionVerdict
 from reyn_jupyter.outputs.content import Inline, Stored, Structured, Text
 from reyn_jupyter.outputs.convert import to_json, type_name
 from reyn_jupyter.outputs.delivery import deliver
-from reyn_jupyter.outputs.encoding import clean, clip, compact
 from reyn_jupyter.outputs.error_payloads import bound_guide, deliver_error
 from reyn_jupyter.outputs.policy import OutputPolicy
 from reyn_jupyter.runtime.action_error import ActionError, text_of
 from reyn_jupyter.runtime.run import LimitReachedError, Outcome, Run
 from reyn_jupyter.runtime.services import FileChange, Services, Source
+from reyn_jupyter.support.encoding import clean, clip, compact
 
 NOTE = "reyn_note"  # in a frame's `attrs`: one sentence for whoever reads the result
 NOTE_BYTES = 160

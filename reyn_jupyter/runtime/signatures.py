@@ -17,8 +17,8 @@ from types import SimpleNamespace
 from typing import Any
 
 from reyn_jupyter.catalog.references import HOW_TO_REFER
-from reyn_jupyter.catalog.text import clip
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.support.encoding import clip_line
 
 _LONGEST_NOTE = 500  # bytes of what is said about one parameter
 
@@ -58,7 +58,7 @@ class Parameters:
         for name, note in self._notes.items():
             if name in properties:
                 known = properties[name].get("description", "")
-                properties[name]["description"] = clip(f"{note} {known}".strip(), _LONGEST_NOTE)
+                properties[name]["description"] = clip_line(f"{note} {known}".strip(), _LONGEST_NOTE)
         return schema
 
     def bind(self, args: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
@@ -117,7 +117,7 @@ def _annotation(parameter: inspect.Parameter, scope: dict[str, Any]) -> Any:
         return typing.Optional[resolved] if parameter.default is None else resolved  # noqa: UP045
     except Exception:  # noqa: BLE001 - an annotation may be anything at all
         return _by_reference(
-            clip(str(parameter.annotation), 80) if type(parameter.annotation) is str else "object"
+            clip_line(str(parameter.annotation), 80) if type(parameter.annotation) is str else "object"
         )
 
 
@@ -182,7 +182,7 @@ def _references_in_place(schema: dict[str, Any]) -> dict[str, Any]:
 
 def _type_text(annotation: Any) -> str:
     origin = typing.get_origin(annotation) or annotation
-    return clip(origin.__name__, 80) if isinstance(origin, type) else "object"
+    return clip_line(origin.__name__, 80) if isinstance(origin, type) else "object"
 
 
 @cache

@@ -25,13 +25,13 @@ from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStoreError
 from reyn_jupyter.outputs.convert import to_json
-from reyn_jupyter.outputs.encoding import clean
 from reyn_jupyter.outputs.inspect import inspect
 from reyn_jupyter.outputs.selectors import SelectorError
 from reyn_jupyter.runtime.events import Flag, Problem
 from reyn_jupyter.runtime.invoke import ActionCall, ImmediateAnswer, Invoker, PlannedCall
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.services import Services, Source
+from reyn_jupyter.support.encoding import clean
 from reyn_jupyter.support.text import did_you_mean, nearest
 
 LIKE_ARGS = ("arguments", "parameters", "params", "input")  # what models write for `args`

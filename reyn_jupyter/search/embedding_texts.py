@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reyn_jupyter.catalog.text import encodable
 from reyn_jupyter.search.tokens import words
+from reyn_jupyter.support.encoding import clean
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -37,7 +37,7 @@ def texts_of(record: Record) -> tuple[str, ...]:
     named = properties if isinstance(properties, Mapping) else ()
     parameters = ", ".join(" ".join(words(str(each)[:LONGEST])) for each in islice(named, LONGEST))
     texts = (record.description.strip(), parameters)
-    return tuple(encodable(text[:LONGEST]) for text in (name, *texts) if text)
+    return tuple(clean(text[:LONGEST]) for text in (name, *texts) if text)
 
 
 def joined(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

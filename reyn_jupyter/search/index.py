@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from reyn_jupyter.catalog.text import encodable
 from reyn_jupyter.search import confidence as decision
 from reyn_jupyter.search import dense_ranking
 from reyn_jupyter.search.action_records import Record, RecordError, records_of
@@ -23,6 +22,7 @@ from reyn_jupyter.search.analysis import Read
 from reyn_jupyter.search.exact_names import Names
 from reyn_jupyter.search.lexical import LONGEST_QUERY, LexicalIndex, Parsed
 from reyn_jupyter.search.vocabulary import Vocabulary
+from reyn_jupyter.support.encoding import clean
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -168,7 +168,7 @@ class Index:
             ValueError: it is not one of finite numbers, as many as those of the records.
             Exception: whatever the embedder raises.
         """
-        found = self._remembered(encodable(query[:LONGEST_QUERY]))
+        found = self._remembered(clean(query[:LONGEST_QUERY]))
         if self._dense is not None and len(found) != self._dense.vectors.shape[1]:
             raise ValueError(
                 f"the model gave {len(found)} numbers, and the actions' vectors have "

@@ -114,7 +114,7 @@ def test_entries_may_be_written_in_any_script() -> None:
 
 def test_a_description_that_utf8_cannot_carry_is_mended() -> None:
     snapshot = CatalogSnapshot.build([skill_category()], {"skill": [Entry("x", "bad \ud800 text", schema())]})
-    assert snapshot.actions[0].description == "bad ? text"
+    assert snapshot.actions[0].description == "bad \ufffd text"
 
 
 TOOL = Tool("t", echo, Purity.READ)

@@ -24,7 +24,7 @@ from typing import Any
 from reyn_jupyter.catalog.face_checks import schema_fault
 from reyn_jupyter.catalog.fast_schema import compile_plain
 from reyn_jupyter.catalog.schema_validation import build_validator
-from reyn_jupyter.catalog.text import clip
+from reyn_jupyter.support.encoding import clip_line
 from reyn_jupyter.support.user_errors import UserError
 
 LONGEST_ENTRY = 480  # characters, so that a number still fits behind it
@@ -282,10 +282,10 @@ def _fault(text: str) -> str | None:
         if type(error).__name__ != "SchemaError":  # of a library that is imported on first use
             raise
         place = "/".join(str(step) for step in getattr(error, "absolute_path", ()))
-        reason = clip(getattr(error, "message", ""), 200)
+        reason = clip_line(getattr(error, "message", ""), 200)
         return f"is no sound JSON Schema ({reason}{f', at {place}' if place else ''})"
     lost = next((each for each in _references(schema) if not _leads_somewhere(schema, each)), None)
-    return None if lost is None else f"refers to {clip(lost)!r}, which it does not hold"
+    return None if lost is None else f"refers to {clip_line(lost)!r}, which it does not hold"
 
 
 def _references(part: Any) -> Iterator[str]:

@@ -18,7 +18,6 @@ from reyn_jupyter.catalog.arguments import invalid_arguments
 from reyn_jupyter.catalog.fast_schema import Invalid
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
-from reyn_jupyter.catalog.text import encodable
 from reyn_jupyter.guard.permissions import Policy
 from reyn_jupyter.notebook.invoke_line import invoke_command
 from reyn_jupyter.notebook.render.blob import result_view
@@ -36,6 +35,7 @@ from reyn_jupyter.notebook.serving.operation import (
 from reyn_jupyter.notebook.serving.protocol import LiveBlob
 from reyn_jupyter.runtime.result_objects import Result
 from reyn_jupyter.sessions.action_rows import action_row
+from reyn_jupyter.support.encoding import clean
 
 PAGE = 2_000
 _KEYS = tuple(key for key in COLUMNS if key != "score")  # nothing was searched for
@@ -142,7 +142,7 @@ def _page(asked: OperationContext, snapshot: CatalogSnapshot, arguments: Catalog
             CatalogCategory(
                 name=look.line(category.name, 40),
                 count=snapshot.counts[category.name],
-                sentence=encodable(look.line(" ".join(category.capability.split()), 300)),
+                sentence=clean(look.line(" ".join(category.capability.split()), 300)),
             )
             for category in snapshot.categories
         ),
@@ -158,7 +158,7 @@ def _row(asked: OperationContext, action: Action, policy: Policy) -> CatalogRow:
 
 
 def _sorted_text(cell: Cell) -> SortedText:
-    text = encodable(cell.text)
+    text = clean(cell.text)
     return text if cell.value is None else (text, cell.value)
 
 
@@ -225,7 +225,7 @@ async def _find(asked: OperationContext, name: str) -> Action:
 
 def _command(asked: OperationContext, found: Action, given: Mapping[str, Any]) -> str:
     forgive = asked.session.parts.settings.router.forgive
-    return encodable(asked.look.text(invoke_command(found, given, forgive=forgive), _TEXT))
+    return clean(asked.look.text(invoke_command(found, given, forgive=forgive), _TEXT))
 
 
 def _faults(faults: list[Invalid], look: Look) -> tuple[ArgumentFault, ...]:

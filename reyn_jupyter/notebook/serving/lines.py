@@ -21,10 +21,10 @@ from reyn_jupyter.notebook.serving.operation import (
     WireMessage,
 )
 from reyn_jupyter.outputs.byte_source import BLOCK, ByteSource, MaskedSource
-from reyn_jupyter.outputs.encoding import boundary
 from reyn_jupyter.outputs.grep import grep
 from reyn_jupyter.outputs.line_index import LineIndex
 from reyn_jupyter.outputs.selectors import SelectorError
+from reyn_jupyter.support.encoding import boundary
 from reyn_jupyter.support.text import count
 
 WINDOW = 500

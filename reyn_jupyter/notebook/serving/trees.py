@@ -22,9 +22,9 @@ from reyn_jupyter.notebook.serving.operation import (
     WireMessage,
 )
 from reyn_jupyter.outputs.byte_source import BLOCK, MaskedSource
-from reyn_jupyter.outputs.encoding import boundary
 from reyn_jupyter.outputs.json_index import NotJsonError, parse_at
 from reyn_jupyter.outputs.json_tree import Child, JsonTree, PathError
+from reyn_jupyter.support.encoding import boundary
 from reyn_jupyter.support.text import count
 
 PAGE = 200

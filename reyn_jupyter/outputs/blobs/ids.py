@@ -10,7 +10,7 @@ import re
 import threading
 import uuid
 
-from reyn_jupyter.outputs.encoding import clip
+from reyn_jupyter.support.encoding import clip
 
 _WRITTEN = re.compile(r"\s*(?:\[?blob:)?([0-9A-Za-z-]{32,36})\]?\s*")
 _lock = threading.Lock()

@@ -13,9 +13,9 @@ from reyn_jupyter.outputs.blobs.manifest import BlobInfo
 from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore
 from reyn_jupyter.outputs.byte_source import ByteSource, MaskedSource
 from reyn_jupyter.outputs.content import BlobStoreError
-from reyn_jupyter.outputs.encoding import boundary
 from reyn_jupyter.outputs.json_index import JsonIndex
 from reyn_jupyter.outputs.line_index import LineIndex, file_lines, read_lines
+from reyn_jupyter.support.encoding import boundary
 
 _TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[^\s"]++|\s++', re.DOTALL)
 

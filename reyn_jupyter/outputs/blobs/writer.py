@@ -17,9 +17,9 @@ from typing import Any
 from reyn_jupyter.outputs.blobs.manifest import BlobKind
 from reyn_jupyter.outputs.content import Content, FileContent, Structured, Text
 from reyn_jupyter.outputs.convert import to_json
-from reyn_jupyter.outputs.encoding import compact, utf8
 from reyn_jupyter.outputs.json_index import JsonIndex, Member
 from reyn_jupyter.outputs.line_index import LineCounter, LineIndex
+from reyn_jupyter.support.encoding import compact, utf8
 
 INDEX_FROM = 1 << 20  # bytes; smaller blobs are indexed in passing whenever they are read
 _BLOCK_ITEMS = 1000

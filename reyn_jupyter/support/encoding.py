@@ -10,7 +10,10 @@ import json
 import re
 from typing import Any
 
+from reyn_jupyter.support.sanitize import printable
+
 ELLIPSIS = "…"
+QUOTED_BYTES = 200  # of a name that somebody else chose, in an answer
 _SURROGATES = re.compile("[\ud800-\udfff]")
 _CONTROL = re.compile(r"[\x00-\x1f\x7f\u2028\u2029]")
 _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False, check_circular=False)
@@ -67,6 +70,15 @@ def clip(text: str, limit: int) -> str:
     if room < 0:
         return encoded[:limit].decode(errors="ignore")
     return encoded[:room].decode(errors="ignore") + ELLIPSIS
+
+
+def clip_line(text: str, limit: int = QUOTED_BYTES) -> str:
+    """Return text in at most `limit` bytes of UTF-8, on one line, its hidden characters shown.
+
+    >>> clip_line("a" * 300, 10), clip_line("a\\nb")
+    ('aaaaaaa…', 'a␊b')
+    """
+    return clip(printable(text[: limit + 1]), limit)
 
 
 def one_line(text: str) -> str:
