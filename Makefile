@@ -16,7 +16,8 @@ HAVE_WEIGHTS := $(VENV)/.setup-$(subst ==,-,$(WEIGHTS))
 HAVE_TORCH   := $(VENV)/.setup-$(subst ==,-,$(TORCH))
 PACKAGES := labextension/node_modules/.yarn-state.yml
 
-.PHONY: help demo lab test bench soak offline-rates lint types contracts frontend unit bundle compat protocol setup setup-test browser clean
+.PHONY: help demo lab test tests bench soak offline-rates lint types contracts front-types frontend unit kernel-test browser-test \
+        notebook-test bundle compat protocol setup setup-test browser clean
 help:
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -74,19 +75,28 @@ demo: setup                     ## run the quickstart headless on the offline mo
 lab: setup                      ## open JupyterLab on the quickstart
 	@$(BIN)/jupyter lab $(if $(filter 0,$(shell id -u)),--allow-root) notebooks/01_quickstart.ipynb
 
-test: setup-test lint types contracts frontend unit  ## run everything: lint, types, import contracts, front end, tests, notebooks, browser
+# The tests are one run of pytest, whatever part they belong to: its closing line counts them all.
+CHECKS := lint types contracts front-types tests
+test: setup-test                ## run everything: lint, types, import contracts, front end, tests, notebooks, browser
+	@failed=; \
+	for part in $(CHECKS); do $(MAKE) --no-print-directory $$part || failed="$$failed $$part"; done; \
+	if [ -n "$$failed" ]; then echo "· FAILED:$$failed (each can be run by itself: make NAME)"; exit 1; fi; \
+	echo "· passed: $(CHECKS)"
 
-lint:
+lint:                           ## part of make test: ruff, rules and format
 	@echo "· ruff" && $(BIN)/ruff check . && $(BIN)/ruff format --check .
 
-types:
+types:                          ## part of make test: mypy --strict
 	@echo "· mypy" && $(BIN)/mypy
 
-contracts:
+contracts:                      ## part of make test: import contracts
 	@echo "· import contracts" && $(BIN)/lint-imports
 
-frontend:
+front-types:
 	@echo "· front end: types, format" && cd labextension && $(NODE) jlpm run types && $(NODE) jlpm run format
+
+frontend: front-types           ## part of make test: the front end's types and format; its bundle is built again and compared
+	@$(BIN)/pytest -q tests/labextension
 
 protocol: setup-test            ## make the TypeScript types of the messages from the Python ones
 	@$(BIN)/python -m reyn_jupyter.notebook.serving.schema | (cd labextension && $(NODE) node types.mjs)
@@ -94,8 +104,26 @@ protocol: setup-test            ## make the TypeScript types of the messages fro
 bundle: protocol                ## build the widgets and the JupyterLab extension that the package carries
 	@cd labextension && $(NODE) node build.mjs
 
-unit:
-	@echo "· tests" && $(BIN)/pytest -q -n 2 --dist loadfile
+# Two at once, a file in one of them: what a file starts (a kernel, a page) it starts once. The order is the one of
+# tests/conftest.py, slowest part first; by default the files with many tests would come first, and the slow ones last.
+WORKERS ?= 2
+PYTEST  := $(BIN)/pytest -q -n $(WORKERS) --dist loadfile --no-loadscope-reorder
+APART   := browser kernel notebooks labextension
+
+tests:                          ## part of make test: all tests in one run of pytest, which counts them by part
+	@echo "· tests" && $(PYTEST)
+
+unit:                           ## a part of the tests: without a browser, a kernel, notebooks and Node
+	@$(PYTEST) $(APART:%=--ignore=tests/%)
+
+kernel-test:                    ## a part of the tests: in a real ipykernel
+	@$(PYTEST) tests/kernel
+
+browser-test:                   ## a part of the tests: in Chromium, JupyterLab and Notebook 7
+	@$(PYTEST) tests/browser
+
+notebook-test:                  ## a part of the tests: the notebooks, from top to bottom
+	@$(PYTEST) tests/notebooks
 
 offline-rates: $(VENV)/.setup-test  ## measure the offline model on its 120 requests and write the table into its manual page
 	@$(BIN)/python -m tests.models.offline.rates --write

@@ -1,11 +1,15 @@
-"""What every test gets: a workspace of its own, and a state folder that is not the person's."""
+"""What every test gets: a workspace of its own, a state folder that is not the person's, and the mark of its part.
+
+A part is a folder: `make browser-test` runs tests/browser, `make unit` what is in no other part.
+"""
 
 from __future__ import annotations
 
 import os
 import signal
+from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 from hypothesis import settings
@@ -19,6 +23,41 @@ if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
 ):  # as a shell leaves it to what it runs in the background
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Folder and part, in the order in which they run: what takes longest begins first, so that no worker ends on it alone.
+PARTS = {"browser": "browser", "notebooks": "notebook", "kernel": "kernel", "labextension": "frontend"}
+UNIT = "unit"
+
+
+def part_of(nodeid: str) -> str:
+    """Return the part of the run that a test belongs to."""
+    folders = PurePosixPath(nodeid.partition("::")[0]).parts
+    return PARTS.get(folders[1], UNIT) if len(folders) > 1 and folders[0] == "tests" else UNIT
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    for item in items:
+        item.add_marker(part_of(item.nodeid))
+    order = [*PARTS.values(), UNIT]
+    items.sort(key=lambda item: order.index(part_of(item.nodeid)))
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print a line for each part, where the run had more than one."""
+    results: dict[str, Counter[str]] = {}
+    seconds: Counter[str] = Counter()
+    for outcome, reports in terminalreporter.stats.items():
+        for report in reports:
+            if isinstance(report, pytest.TestReport | pytest.CollectReport):
+                part = part_of(report.nodeid)
+                seconds[part] += getattr(report, "duration", 0.0)
+                if outcome:  # a set-up that went well is counted under no name
+                    results.setdefault(part, Counter())[outcome] += 1
+    if len(results) > 1:
+        terminalreporter.section("parts; seconds added up over all workers")
+        for part, counts in sorted(results.items()):
+            said = ", ".join(f"{count} {outcome}" for outcome, count in sorted(counts.items()))
+            terminalreporter.line(f"{part:<10} {seconds[part]:>7.0f} s  {said}")
 
 
 @pytest.fixture(autouse=True)

@@ -20,8 +20,6 @@ from reyn_jupyter.notebook.render.snapshot import to_snapshot
 from tests.browser.drawing import Drawing, drawing
 from tests.notebook.render.chart_samples import SAMPLES, intervals, sample, scatters
 
-pytestmark = pytest.mark.browser
-
 AXE = Path(__file__).parents[2] / "labextension/node_modules/axe-core/axe.min.js"
 FEW = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
 

@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from reyn_jupyter import Session
@@ -17,8 +16,6 @@ from reyn_jupyter.notebook.serving.protocol import LiveBlob
 from reyn_jupyter.outputs.content import Structured, Text
 from reyn_jupyter.sessions.current import SESSION_ID
 from tests.browser.browser_support import bare
-
-pytestmark = pytest.mark.browser
 
 
 @contextmanager

@@ -29,8 +29,6 @@ from reyn_jupyter.sessions import current
 from tests.browser.browser_support import STATIC
 from tests.notebook.render.samples import HOSTILE, every_kind
 
-pytestmark = pytest.mark.browser
-
 
 @dataclass
 class Opened:

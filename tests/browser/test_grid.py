@@ -20,7 +20,6 @@ from reyn_jupyter.sessions.session import Session
 from tests.browser.browser_support import Bare, bare
 from tests.notebook.render.samples import HOSTILE
 
-pytestmark = pytest.mark.browser
 AXE = Path(__file__).parents[2] / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
 ROWS = 1_000_000
 

@@ -32,8 +32,6 @@ from tests.browser.run_samples import two_runs
 from tests.notebook.render.samples import HOSTILE
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.browser
-
 # What is no text to show: what a message or a block is, how it is drawn, and what is asked for next.
 STRUCTURE = {"type", "kind", "tone", "tones", "pane", "panes", "marks", "face", "align", "id", "run", "blob", "live",
              "a", "b", "session", "revision", "code", "value_kind", "items_kind"}  # fmt: skip

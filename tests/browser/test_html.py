@@ -24,8 +24,6 @@ from tests.notebook.render.samples import (
     trace,
 )
 
-pytestmark = pytest.mark.browser
-
 CHROMIUM = "/usr/bin/chromium"
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 

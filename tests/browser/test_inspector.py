@@ -26,7 +26,6 @@ from tests.notebook.render.samples import HOSTILE
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-pytestmark = pytest.mark.browser
 
 AXE = Path(__file__).parents[2] / "labextension/node_modules/axe-core/axe.min.js"
 SERIOUS = """async () => (await axe.run('#host', {resultTypes: ['violations']})).violations

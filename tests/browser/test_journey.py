@@ -13,8 +13,6 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.lab_support import LabPage
 
-pytestmark = pytest.mark.browser
-
 REPOSITORY = Path(__file__).parents[2]
 AXE = REPOSITORY / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
 SCREENSHOTS = REPOSITORY / "build" / "screenshots"

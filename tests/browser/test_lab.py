@@ -5,12 +5,9 @@ from __future__ import annotations
 import re
 from importlib.metadata import version
 
-import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.lab_support import LabPage
-
-pytestmark = pytest.mark.browser
 
 LOAD = "%load_ext reyn_jupyter"
 SAYS = f"""{LOAD}

@@ -14,8 +14,6 @@ from reyn_jupyter.notebook.render.snapshot import to_snapshot
 from tests.browser.lab_support import LabPage
 from tests.notebook.render.samples import HOSTILE, every_kind
 
-pytestmark = pytest.mark.browser
-
 LOAD = "%load_ext reyn_jupyter"
 TEXT = " ".join(HOSTILE).encode("utf-8", "replace").decode()
 HIDDEN = set("\x1b\u202e\u2066\u200b\ufeff\x9b")

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import pytest
 from playwright.sync_api import expect
 
 from tests.browser.lab_support import LabPage
-
-pytestmark = pytest.mark.browser
 
 
 def test_displays_are_drawn_and_live_and_the_panel_opens(notebook7: LabPage) -> None:

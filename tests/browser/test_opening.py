@@ -21,8 +21,6 @@ from reyn_jupyter.sessions.current import SESSION_ID
 from tests.browser.browser_support import Bare, bare
 from tests.browser.run_samples import snapshot, two_runs
 
-pytestmark = pytest.mark.browser
-
 # Notes every moment at which the words are not on the page, before the next frame is drawn.
 WATCH = """(words) => {
   window.gone = [];

@@ -25,8 +25,6 @@ from tests.browser.drawing import Drawing, drawing
 from tests.browser.test_export import opened
 from tests.notebook.render.study_samples import nine
 
-pytestmark = pytest.mark.browser
-
 NAMES = [f"variant-{number}" for number in range(9)]
 FIRST = Progress(
     done=0, total=720, running=2, seconds=0.1, rate=0.0, eta=None, usd=0.0, tokens=0, calls=0,

@@ -21,8 +21,6 @@ from tests.browser.drawing import Drawing, drawing
 from tests.browser.run_samples import snapshot, two_runs
 from tests.notebook.render.samples import every_kind
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture(scope="module")
 def page(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drawing]:

@@ -26,8 +26,6 @@ from tests.browser.browser_support import Bare, bare
 from tests.browser.run_samples import invoke, scripted, snapshot, two_runs
 from tests.notebook.render.samples import HOSTILE
 
-pytestmark = pytest.mark.browser
-
 SERIOUS = """async () => (await axe.run('#host', {resultTypes: ['violations']})).violations
   .filter((each) => ['serious', 'critical'].includes(each.impact)).map((each) => [each.id, each.nodes[0].html])"""
 AXE = Path(__file__).parents[2] / "labextension/node_modules/axe-core/axe.min.js"

@@ -16,8 +16,6 @@ from reyn_jupyter.runtime.result_objects import Result, Table
 from tests.browser.drawing import Drawing, drawing
 from tests.notebook.render.samples import call, every_kind, invoked, running, trace
 
-pytestmark = pytest.mark.browser
-
 
 @pytest.fixture(scope="module")
 def page(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Drawing]:

@@ -20,8 +20,6 @@ from reyn_jupyter.support.sanitize import visible
 from tests.browser.drawing import Drawing, drawing
 from tests.notebook.render.samples import HOSTILE, every_kind
 
-pytestmark = pytest.mark.browser
-
 KINDS = tuple(every_kind("x"))
 FRAMES = {
     "duplicate and odd columns": pd.DataFrame([[1, 2, 3]], columns=["a", "a", 7]),

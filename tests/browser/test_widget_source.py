@@ -16,8 +16,6 @@ from reyn_jupyter.notebook.render.snapshot import to_snapshot
 from reyn_jupyter.notebook.serving.protocol import LiveCatalog
 from tests.browser.browser_support import STATIC
 
-pytestmark = pytest.mark.browser
-
 PAGE = """<!doctype html><html lang="en"><body><div id="one"></div><div id="two"></div></body></html>"""
 HOST = """async ([source, snapshot]) => {
   const listeners = {};

@@ -6,8 +6,6 @@ import pytest
 
 from tests.kernel.kernel_support import Kernel
 
-pytestmark = pytest.mark.kernel
-
 
 @pytest.mark.parametrize(
     ("typed", "offered"),

@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-
 from tests.kernel.kernel_support import Cell, Kernel
-
-pytestmark = pytest.mark.kernel
 
 ASK = "%%reyn\nwrite it"
 

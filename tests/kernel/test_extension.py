@@ -9,8 +9,6 @@ import pytest
 
 from tests.kernel.kernel_support import PREPARE, Kernel
 
-pytestmark = pytest.mark.kernel
-
 HEAVY = (
     "pandas", "numpy", "litellm", "openai", "torch", "sentence_transformers", "matplotlib", "jupyterlab",
     "jupyter_server", "duckdb", "yaml", "jsonschema", "anywidget", "ipywidgets", "markdown_it", "re2",

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import json
 
-import pytest
-
 from tests.kernel.kernel_support import Kernel
-
-pytestmark = pytest.mark.kernel
 
 HANG = """
 cleaned = []

@@ -13,8 +13,6 @@ import pytest
 from tests.kernel.kernel_support import Comm, Kernel
 from tests.support.waiting import until
 
-pytestmark = pytest.mark.kernel
-
 WIDGET = "application/vnd.jupyter.widget-view+json"
 LARGE = "invoke file__read path=data/large.csv"
 

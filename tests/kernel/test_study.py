@@ -6,8 +6,6 @@ import pytest
 
 from tests.kernel.kernel_support import Kernel
 
-pytestmark = pytest.mark.kernel
-
 STUDY = """
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 

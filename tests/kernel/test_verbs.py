@@ -8,8 +8,6 @@ import pytest
 
 from tests.kernel.kernel_support import Kernel
 
-pytestmark = pytest.mark.kernel
-
 LOOK = "invoke file__read path=data/orders.csv"
 
 

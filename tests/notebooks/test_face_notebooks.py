@@ -15,8 +15,6 @@ from tests.notebooks.executing_support import LARGEST_DISPLAY, NOTEBOOKS, execut
 
 NAMES = ("02_explore_catalog.ipynb", "03_large_outputs.ipynb")
 
-pytestmark = pytest.mark.kernel
-
 
 @pytest.fixture(scope="module")
 def explored(tmp_path_factory: pytest.TempPathFactory) -> Any:

@@ -27,8 +27,6 @@ NOTEBOOKS = demo.REPOSITORY / "notebooks"
 EDITED = Path("data") / "opening-hours.md"
 GROUP_BY = "average days by region in recent"
 
-pytestmark = pytest.mark.kernel
-
 
 @dataclass(frozen=True)
 class Quickstart:

@@ -24,8 +24,6 @@ report.df.to_json("report.json", orient="records")
 graded.to_json("practice.json", orient="records")
 """
 
-pytestmark = pytest.mark.kernel
-
 
 @pytest.fixture(scope="module")
 def compliance(tmp_path_factory: pytest.TempPathFactory) -> Any:
