@@ -7,7 +7,6 @@ import json
 import re
 from collections import Counter
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,10 +14,7 @@ import pytest
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite
 from reyn_jupyter.evaluation.suites import check_suite, describe_suites, load_suite, suite_names
-from reyn_jupyter.evaluation.suites.generate import generate
-
-DATA = Path(load_suite.__code__.co_filename).parent / "data"
-SOURCES = Path(__file__).parents[2] / "data" / "retrieval"
+from tests.data.generate_suites import DATA, SOURCES, generate
 
 
 def of_family(suite: Suite, family: str) -> list[Scenario]:
