@@ -94,11 +94,6 @@ class TrialSet:
         """The variants that have trials, in their order."""
         return tuple(name for name in self.variants if self.by_variant.get(name))
 
-    @property
-    def all_real(self) -> bool:
-        """Whether every trial that is shown came from a real model."""
-        return all(self.sources[name] == "real" for name in self.tried)
-
     def check(self, name: str) -> Check:
         """The check of a name; of one that is not registered here, what it said when the trials were graded.
 

@@ -9,70 +9,29 @@ import math
 
 import numpy as np
 
-from reyn_jupyter.evaluation.statistics.arms import Arm, Clusters, clusters_of
+from reyn_jupyter.evaluation.statistics.arms import Clusters
 from reyn_jupyter.evaluation.statistics.intervals import spread
 
 
-def icc(arm: Arm) -> float | None:
-    """The intraclass correlation of repeats of one scenario.
+def icc_of(clusters: Clusters) -> float | None:
+    """Return the intraclass correlation of repeats of one scenario.
 
     The analysis-of-variance estimator with the mean group size of unequal repeats,
     m0 = (N − Σm²/N) / (C − 1): (MSB − MSW) / (MSB + (m0 − 1) MSW). It may be slightly negative by chance.
     Source: Donner and Koval (1980); Ridout, Demétrio and Firth (1999) for proportions.
 
     Args:
-        arm: scenario → repeat → value.
+        clusters: sums by scenario.
 
     Returns:
         The correlation, at most 1; None without repeats, with one scenario, or where nothing varies.
 
-    Raises:
-        ValueError: a value is not a finite number.
-
     Example:
-        >>> round(icc({"a": {0: 1, 1: 1}, "b": {0: 0, 1: 0}, "c": {0: 1, 1: 0}}), 6)
+        >>> from reyn_jupyter.evaluation.statistics.arms import clusters_of
+        >>> arm = {"a": {0: 1, 1: 1}, "b": {0: 0, 1: 0}, "c": {0: 1, 1: 0}}
+        >>> round(icc_of(clusters_of(arm, verdicts=False)), 6)
         0.5
     """
-    return icc_of(clusters_of(arm, verdicts=False))
-
-
-def design_effect(arm: Arm) -> float | None:
-    """Variance of the mean of scenarios over that of as many independent trials (Kish, 1965).
-
-    Args:
-        arm: scenario → repeat → value.
-
-    Returns:
-        The ratio: 2 says that half as many independent trials would tell as much. It is 1 without repeats; None
-        where nothing varies, or with repeats of one scenario only.
-
-    Raises:
-        ValueError: a value is not a finite number.
-
-    Example:
-        >>> design_effect({"a": {0: 1, 1: 1}, "b": {0: 0, 1: 0}, "c": {0: 1, 1: 1}, "d": {0: 0, 1: 0}})
-        2.6666666666666665
-    """
-    return _sizes(arm)[0]
-
-
-def effective_n(arm: Arm) -> float | None:
-    """How many independent trials would tell as much: trials over the design effect.
-
-    Args:
-        arm: scenario → repeat → value.
-
-    Returns:
-        A size between the number of scenarios and the number of trials; None where the design effect is.
-
-    Raises:
-        ValueError: a value is not a finite number.
-    """
-    return _sizes(arm)[1]
-
-
-def icc_of(clusters: Clusters) -> float | None:
-    """`icc` of sums by scenario."""
     count, trials = clusters.scenarios, clusters.trials
     if count < 2 or not clusters.repeated:
         return None
@@ -89,7 +48,19 @@ def icc_of(clusters: Clusters) -> float | None:
 def sizes_of(
     clusters: Clusters, simple: float, level: float = 0.95
 ) -> tuple[float | None, float | None, float]:
-    """Design effect, effective size and the size that intervals use, for a variance of one independent trial."""
+    """Return design effect, effective sample size, and the sample size that intervals use.
+
+    The design effect is the variance of the mean of scenarios over that of as many independent trials (Kish, 1965): 2
+    says that half as many independent trials would tell as much. The effective size is trials over it.
+
+    Args:
+        clusters: sums by scenario.
+        simple: variance of one trial, were all independent.
+        level: the confidence level.
+
+    Returns:
+        The first two are None where nothing varies, and for repeats of one scenario alone.
+    """
     if clusters.scenarios == 1 and clusters.repeated:
         return None, None, float(clusters.trials)
     found = spread(clusters.means, clusters.sizes, np.asarray(simple), level)
@@ -97,13 +68,6 @@ def sizes_of(
     if math.isnan(float(found.design_effect)):
         return None, None, adjusted
     return float(found.design_effect), float(found.effective), adjusted
-
-
-def _sizes(arm: Arm) -> tuple[float | None, float | None]:
-    clusters = clusters_of(arm, verdicts=False)
-    if not clusters.scenarios:
-        return None, None
-    return sizes_of(clusters, variance_of(clusters))[:2]
 
 
 def variance_of(clusters: Clusters) -> float:

@@ -6,40 +6,11 @@ for one pass among k, and which rises with k where pass^k falls.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import comb
 
 from reyn_jupyter.evaluation.statistics.arms import Arm, clusters_of
 from reyn_jupyter.evaluation.statistics.rates import Mean, Rate, mean, rate
 from reyn_jupyter.support.text import count
-
-
-def pass_hat_k(counts: Sequence[int], n: int | Sequence[int], k: int) -> float:
-    """The chance that k fresh trials of a scenario all pass, without bias.
-
-    Each scenario with c passes of n trials gives C(c, k) / C(n, k); the result is their mean.
-
-    Args:
-        counts: passes, one number a scenario.
-        n: trials of every scenario, or one number a scenario.
-        k: how many trials must pass, from 1 to the trials.
-
-    Returns:
-        The mean over scenarios, 0 to 1.
-
-    Raises:
-        ValueError: no scenario, passes beyond the trials, or a scenario with fewer than k trials.
-
-    Example:
-        >>> round(pass_hat_k([4, 2, 0], 4, 2), 4)
-        0.3889
-    """
-    sizes = [n] * len(counts) if isinstance(n, int) else list(n)
-    if not counts or len(sizes) != len(counts):
-        raise ValueError(
-            f"{len(counts)} counts with {len(sizes)} sizes: give one size a scenario, and at least one"
-        )
-    return sum(_all_pass(c, size, k) for c, size in zip(counts, sizes, strict=True)) / len(counts)
 
 
 def reliability(arm: Arm, k: int, *, level: float = 0.95, seed: int = 0) -> Mean:

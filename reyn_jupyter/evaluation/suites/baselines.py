@@ -17,7 +17,6 @@ from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Scenario
 from reyn_jupyter.models.base import ModelError, Request, Response, Tier, ToolCall, Usage, estimate_tokens
 
 Manner = Literal["refuses", "silent", "lists", "guesses"]
-MANNERS: tuple[Manner, ...] = ("refuses", "silent", "lists", "guesses")
 GUESS = "assistant__do_task"
 REFUSAL = "I am sorry, I cannot help with that."
 NOTHING_FITS = "No action in the catalog can do this, so nothing was done."

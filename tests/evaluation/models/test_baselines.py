@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
@@ -19,6 +19,8 @@ from reyn_jupyter.models.base import Message, Model, ModelError, Request, ToolCa
 from reyn_jupyter.router.surface import flat_tools
 from tests.evaluation.checks.check_support import accepts, grade, needs, unanswerable
 from tests.evaluation.trial_support import ENGINE, run, scenario, suite, writing
+
+MANNERS: tuple[Manner, ...] = get_args(Manner)
 
 BASE = Variant("universal", model="oracle")
 VARIANTS = (

@@ -76,7 +76,7 @@ def test_trials_of_two_sources_never_stand_in_one_arm() -> None:
     simulated = [trial("a", f"s{n:03}", 7, True, source="simulated", key=f"sim{n}") for n in range(20)]
     on = evidence(real, more=simulated)
     assert compare(on, "a", "b").difference.estimate == compare(evidence(real), "a", "b").difference.estimate
-    assert on.left_out == {"a": {"simulated": 20}} and on.all_real
+    assert on.left_out == {"a": {"simulated": 20}} and set(on.sources.values()) == {"real"}
 
 
 @pytest.mark.parametrize(

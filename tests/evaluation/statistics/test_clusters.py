@@ -14,12 +14,21 @@ from hypothesis import strategies as st
 from statsmodels.formula.api import ols
 from statsmodels.stats.anova import anova_lm
 
-from reyn_jupyter.evaluation.statistics.arms import Arm
-from reyn_jupyter.evaluation.statistics.clusters import design_effect, effective_n, icc
-from reyn_jupyter.evaluation.statistics.rates import rate
-from reyn_jupyter.evaluation.statistics.repeat_success import pass_hat_k, reliability
+from reyn_jupyter.evaluation.statistics.arms import Arm, clusters_of
+from reyn_jupyter.evaluation.statistics.clusters import icc_of
+from reyn_jupyter.evaluation.statistics.rates import mean, rate
+from reyn_jupyter.evaluation.statistics.repeat_success import reliability
 
 REWARDS = Path(__file__).parents[2] / "data" / "tau_bench_airline_rewards.json"
+
+
+def icc(arm: Arm) -> float | None:
+    return icc_of(clusters_of(arm, verdicts=False))
+
+
+def passing(counts: list[int], n: int) -> Arm:
+    """Scenarios with so many passes in n trials each."""
+    return {f"s{i}": {j: float(j < passes) for j in range(n)} for i, passes in enumerate(counts)}
 
 
 @pytest.fixture(scope="module")
@@ -29,18 +38,16 @@ def airline() -> Arm:
 
 
 def test_tau_bench_airline_has_its_published_reliability(airline: Arm) -> None:
-    passes = [int(sum(row.values())) for row in airline.values()]
-    found = [pass_hat_k(passes, 4, k) for k in (1, 2, 3, 4)]
+    found = [reliability(airline, k).estimate for k in (1, 2, 3, 4)]
     assert found == pytest.approx([0.420, 0.273, 0.220, 0.200], abs=5e-4)
     assert found[0] == pytest.approx(rate(airline).estimate)
 
 
 def test_tau_bench_airline_has_its_icc_and_design_effect(airline: Arm) -> None:
-    assert icc(airline) == pytest.approx(0.4046, abs=5e-5)
-    assert design_effect(airline) == pytest.approx(2.24, abs=5e-3)
-    assert effective_n(airline) == pytest.approx(200 / 2.2385, abs=0.01)
     found = rate(airline)
-    assert (found.icc, found.design_effect) == (icc(airline), design_effect(airline))
+    assert found.icc == icc(airline) == pytest.approx(0.4046, abs=5e-5)
+    assert found.design_effect == pytest.approx(2.24, abs=5e-3)
+    assert found.effective_n == pytest.approx(200 / 2.2385, abs=0.01)
     assert found.low < 0.33, "treating 200 trials as independent would say .35"
     assert found.warnings == ()
 
@@ -88,30 +95,21 @@ def test_an_icc_that_the_data_cannot_give_is_none(arm: Arm) -> None:
 
 def test_without_repeats_the_design_effect_is_one() -> None:
     arm = {f"s{i}": {0: float(i % 3 == 0)} for i in range(12)}
-    assert (design_effect(arm), effective_n(arm)) == (1.0, 12.0)
-    assert (design_effect({}), effective_n({})) == (None, None)
+    assert (rate(arm).design_effect, rate(arm).effective_n) == (1.0, 12.0)
 
 
 def test_numbers_have_an_icc_too_and_nan_is_refused() -> None:
     alike = {f"s{i}": {j: 100.0 * i + j for j in range(3)} for i in range(10)}
-    found = icc(alike)
+    found = mean(alike).icc
     assert found is not None
     assert 0.99 < found < 1
     with pytest.raises(ValueError, match="not a finite number"):
-        icc({"a": {0: math.nan}})
+        mean({"a": {0: math.nan}})
 
 
 @given(st.lists(st.integers(0, 6), min_size=1, max_size=20))
 def test_pass_hat_k_never_rises_with_k(passes: list[int]) -> None:
-    found = [pass_hat_k(passes, 6, k) for k in range(1, 7)]
-    assert found == sorted(found, reverse=True)
+    found = [reliability(passing(passes, 6), k).estimate for k in range(1, 7)]
+    assert found == pytest.approx(sorted(found, reverse=True))
     assert found[0] == pytest.approx(np.mean(passes) / 6)
     assert found[-1] == pytest.approx(passes.count(6) / len(passes))
-
-
-@pytest.mark.parametrize(
-    ("counts", "n", "k"), [([], 4, 1), ([5], 4, 1), ([1], 4, 5), ([1], 4, 0), ([1, 2], [4], 1)]
-)
-def test_counts_that_make_no_pass_hat_k_are_refused(counts: list[int], n: int | list[int], k: int) -> None:
-    with pytest.raises(ValueError, match=r"pass\^|one size a scenario"):
-        pass_hat_k(counts, n, k)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import get_args
 
 import pytest
 
@@ -12,10 +13,12 @@ from reyn_jupyter.evaluation.checks import CHECKS
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.suites import load_suite, suite_names
-from reyn_jupyter.evaluation.suites.baselines import MANNERS, NullAgent, Oracle
+from reyn_jupyter.evaluation.suites.baselines import MANNERS, Manner, NullAgent, Oracle
 from reyn_jupyter.evaluation.trial.runner import TrialRunner
 from reyn_jupyter.evaluation.trial.trial import Trial
 from tests.evaluation.trial_support import run
+
+MANNERS: tuple[Manner, ...] = get_args(Manner)
 
 SOLVED, UNSOLVED = 24, 6  # scenarios of each suite that are tried
 # A null agent that lists for ever lists first; no other one passes a suite's primary check on more than its half.

@@ -97,28 +97,6 @@ class Latent:
         return _NORMAL.cdf(score)
 
 
-def implied_correlation(p: float, q: float, rho: float) -> float:
-    """The correlation of two decisions whose normal scores correlate by `rho`.
-
-    Args:
-        p, q: the rates of the two decisions, strictly between 0 and 1.
-        rho: the correlation on the normal scale.
-
-    Returns:
-        (P(both) − p q) / √(p (1 − p) q (1 − q)), P(both) from the bivariate normal distribution.
-
-    Example:
-        >>> round(implied_correlation(0.5, 0.5, 0.5), 4)  # (2 / π) arcsin ρ
-        0.3333
-    """
-    from reyn_jupyter.evaluation.statistics.scipy_import import library
-
-    limits = [_NORMAL.inv_cdf(p), _NORMAL.inv_cdf(q)]
-    normal = library("scipy.stats").multivariate_normal(cov=[[1.0, rho], [rho, 1.0]], allow_singular=True)
-    both = float(normal.cdf(limits))
-    return (both - p * q) / math.sqrt(p * (1 - p) * q * (1 - q))
-
-
 def _uniform(text: str) -> float:
     digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return ((int.from_bytes(digest, "big") >> (64 - _BITS)) + 0.5) / (1 << _BITS)

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from statistics import NormalDist
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import multivariate_normal
 
 from reyn_jupyter.evaluation.models.simulator import Simulator
-from reyn_jupyter.evaluation.models.simulator.copula import Latent, implied_correlation
-from reyn_jupyter.evaluation.statistics.clusters import icc
+from reyn_jupyter.evaluation.models.simulator.copula import Latent
+from reyn_jupyter.evaluation.statistics.rates import rate
 from tests.evaluation.models.simulator.simulator_support import (
     DRAWS,
     asking,
@@ -31,8 +34,8 @@ def test_the_icc_of_repeats_is_the_stated_one(stated: float, interaction: float,
 
     arm = {str(prompt): {repeat: listed(prompt, repeat) for repeat in range(5)} for prompt in range(500)}
 
-    expected = implied_correlation(0.36, 0.36, stated)
-    assert icc(arm) == pytest.approx(expected, abs=0.06)
+    expected = _implied_correlation(0.36, 0.36, stated)
+    assert rate(arm).icc == pytest.approx(expected, abs=0.06)
 
 
 @pytest.mark.parametrize(
@@ -54,8 +57,8 @@ def test_arms_are_correlated_as_stated(
     there = [lists(model, asking(twice, text)) for text in texts]
     later = [lists(model, asking(twice, text, 1)) for text in texts]
 
-    assert _correlation(here, there) == pytest.approx(implied_correlation(0.36, 0.60, same_repeat), abs=0.1)
-    assert _correlation(here, later) == pytest.approx(implied_correlation(0.36, 0.60, other_repeat), abs=0.1)
+    assert _correlation(here, there) == pytest.approx(_implied_correlation(0.36, 0.60, same_repeat), abs=0.1)
+    assert _correlation(here, later) == pytest.approx(_implied_correlation(0.36, 0.60, other_repeat), abs=0.1)
 
 
 def _correlation(left: list[bool], right: list[bool]) -> float:
@@ -91,3 +94,11 @@ def test_a_draw_is_in_the_open_unit_interval_and_always_the_same(
 
     assert 0.0 < draw < 1.0
     assert draw == replace(latent).uniform(prompt, repeat, arm, "decision")
+
+
+def _implied_correlation(p: float, q: float, rho: float) -> float:
+    """Return the correlation of two decisions of rates p and q whose normal scores correlate by rho."""
+    limits = [NormalDist().inv_cdf(p), NormalDist().inv_cdf(q)]
+    normal = multivariate_normal(cov=[[1.0, rho], [rho, 1.0]], allow_singular=True)
+    both = float(normal.cdf(limits))
+    return (both - p * q) / math.sqrt(p * (1 - p) * q * (1 - q))
