@@ -19,7 +19,7 @@ from typing import Any, Literal, overload
 
 from reyn_jupyter.evaluation.checks.verdict import Check, Verdict, failed, not_applicable, number, passed
 from reyn_jupyter.evaluation.plan.scenario import Scenario
-from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.evaluation.trial.trial import MISSING, Trial
 from reyn_jupyter.support.text import either, nearest_names
 from reyn_jupyter.support.user_errors import UserError
 
@@ -40,7 +40,7 @@ class UnknownCheckError(UserError, LookupError):
 
 def is_missing(trial: Trial) -> bool:
     """Whether a trial says nothing about the model: its provider failed, or time ran out. A limit is an outcome."""
-    return trial.outcome in ("error", "timeout")
+    return trial.outcome in MISSING
 
 
 def is_broken(verdict: Verdict) -> bool:

@@ -19,6 +19,7 @@ from reyn_jupyter.catalog.action import Arguments, Category, Entry, Operation, P
 from reyn_jupyter.catalog.dispatch import ToolRegistry
 from reyn_jupyter.catalog.names import SEPARATOR
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.evaluation.plan.folder_services import services_in
 from reyn_jupyter.evaluation.plan.tool_records import ToolRecord, read_records
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.runtime.catalog_cache import CatalogCache
@@ -152,7 +153,7 @@ class Catalog:
         """The faces, as an empty workspace has them."""
         # The folder only has to be there while the categories are made: nothing of this snapshot ever runs.
         with tempfile.TemporaryDirectory(prefix="reyn-faces-") as folder:
-            services = _bare(Path(folder)) if self.factories else None
+            services = services_in(Workspace(Path(folder), off_limits=())) if self.factories else None
             made = self.make(services) if services is not None else ()
             snapshot = CatalogSnapshot.build((*made, *self.fixed), {})
             # Made once, and shared by the snapshots of all trials.
@@ -198,10 +199,3 @@ class Catalog:
 
 def _operation(record: ToolRecord) -> Operation:
     return Operation(record.entry, record.description, record.schema, RECORDING)
-
-
-def _bare(folder: Path) -> Services:
-    """Services of an empty workspace, enough to make categories over."""
-    from reyn_jupyter.evaluation.trial.environment import services_in
-
-    return services_in(Workspace(folder, off_limits=()))

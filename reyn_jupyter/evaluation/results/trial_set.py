@@ -18,11 +18,10 @@ from reyn_jupyter.evaluation.checks.verdict import Check, Verdict, not_applicabl
 from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
 from reyn_jupyter.evaluation.plan.suite import Claim
 from reyn_jupyter.evaluation.plan.variant import Variant
-from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.evaluation.trial.trial import MISSING, Trial
 from reyn_jupyter.support.text import meant_clause
 from reyn_jupyter.support.user_errors import UserError
 
-MISSING = ("error", "timeout")
 # Where a variant has trials of several sources, the one that says most about a real model is taken.
 PREFERENCE: tuple[Source, ...] = ("real", "replayed", "offline", "scripted", "simulated")
 

@@ -28,7 +28,7 @@ from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.trial.model_factory import SIMULATOR
-from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.evaluation.trial.trial import MISSING, Trial
 from reyn_jupyter.models.base import Request, Response, canonical
 
 if TYPE_CHECKING:
@@ -268,7 +268,7 @@ async def _simulated(
         cycle = _cycle(max(repeats) + 1, len(scenario.prompts))
         for draw, repeat in product(range(draws), repeats):
             trial, _ = await bench.run(bench.plan(scenario, variant, draw * cycle + repeat))
-            if trial.outcome not in ("error", "timeout"):
+            if trial.outcome not in MISSING:
                 _grade(trial, scenario, checks, values)
     total = draws * len(repeats) * len(scenarios)
     return {name: _mean(found, total) for name, found in values.items()}

@@ -7,13 +7,14 @@ denied unless the catalog says otherwise.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
 from reyn_jupyter.catalog.action import Action, Effect, Purity, Tool
 from reyn_jupyter.config import Effective, Settings
+from reyn_jupyter.evaluation.plan.folder_services import services_in
 from reyn_jupyter.evaluation.plan.frozen_catalog import RECORDED, Catalog
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.trial.workspaces import NAME, Scratch, Template, remove
@@ -238,31 +239,6 @@ def _may_write(action: Action, tool: Tool) -> bool:
     if not action.purity.repeatable or action.name.category == "function":
         return True
     return not str(getattr(tool.handler, "__module__", "")).startswith(OURS)
-
-
-def services_in(
-    workspace: Workspace,
-    settings: Callable[[], Settings] = Settings,
-    redactor: Redactor | None = None,
-    blobs: MemoryBlobStore | None = None,
-    search: ActionEmbeddingIndex | None = None,
-) -> Services:
-    """Services over one folder, without a notebook: no variables, no functions, no thread of its own."""
-    return Services(
-        root=workspace.root,
-        workspace=workspace,
-        namespace=dict,
-        functions=dict,
-        settings=settings,
-        blobs=blobs,
-        redactor=redactor or Redactor({}),
-        main_thread=_here,
-        search=search,
-    )
-
-
-async def _here(function: Callable[[], T], /) -> T:
-    return function()
 
 
 async def _nobody(question: Question) -> Answer:

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.power import TTestPower
 
-from reyn_jupyter.evaluation.statistics.claim_support import claim_support
+from reyn_jupyter.evaluation.results.findings import claim_support
 from reyn_jupyter.evaluation.statistics.paired import mcnemar, sign_flip_counts
 from reyn_jupyter.evaluation.statistics.power import (
     draw_gaps,

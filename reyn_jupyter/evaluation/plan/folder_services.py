@@ -1,0 +1,45 @@
+"""Services over one folder, enough to make the categories of a catalog and to run them.
+
+Invariant: they reach no notebook: there are no variables, no functions, and no thread of their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, TypeVar
+
+from reyn_jupyter.config import Settings
+from reyn_jupyter.guard.workspace import Workspace
+from reyn_jupyter.runtime.services import Services
+from reyn_jupyter.support.secrets import Redactor
+
+if TYPE_CHECKING:
+    from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
+    from reyn_jupyter.search.action_index import ActionEmbeddingIndex
+
+T = TypeVar("T")
+
+
+def services_in(
+    workspace: Workspace,
+    settings: Callable[[], Settings] = Settings,
+    redactor: Redactor | None = None,
+    blobs: MemoryBlobStore | None = None,
+    search: ActionEmbeddingIndex | None = None,
+) -> Services:
+    """Services over one folder, without a notebook: no variables, no functions, no thread of its own."""
+    return Services(
+        root=workspace.root,
+        workspace=workspace,
+        namespace=dict,
+        functions=dict,
+        settings=settings,
+        blobs=blobs,
+        redactor=redactor or Redactor({}),
+        main_thread=_here,
+        search=search,
+    )
+
+
+async def _here(function: Callable[[], T], /) -> T:
+    return function()
