@@ -175,7 +175,7 @@ class LiveCard:
         live = live_of(self._run)
         if isinstance(live, LiveTrace):
             live = live.model_copy(update={"running": running})
-        found = bundle(shown, _with_questions(made, self._run) if running else made, live)
+        found = bundle(shown, _with_questions(made, self._run) if running else made, live, "trace")
         return found | self._widget_view(found[MIME.format("trace")], running)
 
     def _widget_view(self, snapshot: dict[str, Any], running: bool) -> dict[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 
 from reyn_jupyter.notebook.render.blocks import View
 from reyn_jupyter.notebook.render.html import to_html
-from reyn_jupyter.notebook.render.registry import displayable, view
+from reyn_jupyter.notebook.render.registry import Kind, displayable, view
 from reyn_jupyter.notebook.render.snapshot import to_snapshot
 from reyn_jupyter.notebook.render.text import to_text
 from reyn_jupyter.notebook.serving.protocol import Live
@@ -40,14 +40,15 @@ def mimebundle(
     return bundle(shown, view(shown, tail=tail, redact=redact, stop=stop))
 
 
-def bundle(shown: object, made: View, live: Live | None = None) -> dict[str, Any]:
+def bundle(shown: object, made: View, live: Live | None = None, kind: Kind | None = None) -> dict[str, Any]:
     """Return an object's view in every representation.
 
     Args:
         live: what a host goes on with; the object alone is shown when None.
+        kind: of the display, where it is not that of the object: one that starts as a card and goes on as a run.
     """
     return {
-        mime_type(shown): to_snapshot(made, SESSION_ID, live),
+        MIME.format(kind) if kind else mime_type(shown): to_snapshot(made, SESSION_ID, live),
         "text/html": to_html(made),
         "text/plain": to_text(made),
     }
