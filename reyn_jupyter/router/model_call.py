@@ -62,12 +62,12 @@ class TurnState:
 
 
 class ModelCaller:
-    """Asks one model in one conversation.
+    """Calls one model in one conversation.
 
     Args:
-        services: settings, redactor, blob store.
+        services: redactor, blob store, workspace.
         model: what stands behind the seam.
-        conversation: the turns so far, and what was made for them before.
+        conversation: the turns so far, and the prompt and tools that were made for them.
         options: the router's effective keys.
         limits: of the settings that the turn runs under.
         uses: how often actions were invoked, for the hot list.
@@ -99,6 +99,7 @@ class ModelCaller:
         self._patient = RetryingModel(model, retries=self._limits.retries, on_retry=self._retries.append)
 
     def offer(self, run: Run) -> Offer:
+        """Return the tools that the model is offered now."""
         names = run.discovery.names if self._options.constrain_names else ()
         surface, searching = self._conversation.surface, bool(self._conversation.search)
 
@@ -129,6 +130,7 @@ class ModelCaller:
         return offer
 
     def system(self, run: Run, surface: str) -> Message:
+        """Return the system message for a surface, "universal" or "flat"."""
         # A recorded model lives on the day of its recording: its requests would not be found on another.
         recorded = prompts.date_in(getattr(self._model, "system", None) or "")
         date = recorded or time.strftime("%Y-%m-%d", time.localtime(run.started))
@@ -148,7 +150,7 @@ class ModelCaller:
         return message
 
     def _kept(self, what: str, key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-        """What the conversation made before from the same things, so that a turn pays for it once."""
+        """Return what the conversation keeps under `what` while its key is the same, else make it anew."""
         kept = self._conversation.kept.get(what)
         if kept is None or kept[0] != key:
             kept = self._conversation.kept[what] = (key, make())
@@ -156,7 +158,7 @@ class ModelCaller:
 
     @property
     def model(self) -> str:
-        """Which model it is, and where: what one provider refuses, another may take."""
+        """Return the model and its host: what one provider refuses, another may take."""
         return f"{self._model.label} at {self._model.host}"
 
     async def ask(
@@ -171,7 +173,7 @@ class ModelCaller:
         nudge: Message | None = None,
         not_forced: str | None = None,
     ) -> Reply:
-        """One call of the model, with retries, recorded before it goes out and when it came back.
+        """Call the model, with retries, and record the request before it goes out and the reply as it came back.
 
         Args:
             prefix: the system message and the history, which the turn's messages follow.

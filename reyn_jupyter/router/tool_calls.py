@@ -74,7 +74,7 @@ class ToolCalls:
             self._settle_one(state, call, text)
 
     def release(self) -> None:
-        """The turn is in the conversation, which knows its ids from there."""
+        """Give the turn's ids back: it is in the conversation, which knows them from there."""
         self._conversation.reserved -= self._ids
 
     async def _run_all(
@@ -135,7 +135,7 @@ class ToolCalls:
         state.pending.remove(call)
 
     def _distinct(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:
-        """The calls with ids that no other call of the conversation has."""
+        """Return the calls with ids that no other call of the conversation has."""
         own = distinct(calls, self._conversation.call_ids, self._conversation.reserved)
         ids = {call.id for call in own}
         self._ids |= ids
