@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,7 @@ from reyn_jupyter.sessions.background_run import BackgroundRun
 from tests.browser.browser_support import Bare, bare
 from tests.browser.run_samples import invoke, scripted, snapshot, two_runs
 from tests.notebook.render.samples import HOSTILE
+from tests.support.waiting import PATIENCE
 
 SERIOUS = """async () => (await axe.run('#host', {resultTypes: ['violations']})).violations
   .filter((each) => ['serious', 'critical'].includes(each.impact)).map((each) => [each.id, each.nodes[0].html])"""
@@ -257,12 +259,11 @@ def test_a_run_that_goes_on_is_shown_by_a_kernel_that_is_slower_than_its_events_
         expect(shown.page.get_by_role("option", selected=True)).to_contain_text("… waiting")
         shown.server.slow = 0.6  # more than what makes it a busy kernel, and more than lies between two looks
         go_on.set()
-        for _ in range(100):
+        end = time.monotonic() + PATIENCE
+        while shown.page.get_by_role("option").count() != 3:
+            assert time.monotonic() < end, "the run's other steps were never shown"
             shown.server.hub.tell(RunChanged(run=background.run_id, ended=False))
             shown.page.wait_for_timeout(100)
-            if shown.page.get_by_role("option").count() == 3:
-                break
-        expect(shown.page.get_by_role("option")).to_have_count(3, timeout=100)
         shown.server.slow = 0.0
         background.cancel()
         expect(shown.page.locator(".r-top").first).to_contain_text("interrupted")

@@ -25,7 +25,7 @@ from tests.support.openai_server import (
     echo,
     refuses,
 )
-from tests.support.waiting import PATIENCE, awaited
+from tests.support.waiting import PATIENCE, LoopClock, awaited
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -421,9 +421,12 @@ async def test_silence_longer_than_the_timeout_ends_the_call(server: OpenAIServe
 
 
 async def test_a_slow_answer_that_keeps_coming_is_no_silence(server: OpenAIServer) -> None:
-    reply = Answer("a slow answer, but it comes", pace=0.4)  # longer in all than the silence that it may keep
+    clock, words = LoopClock(), "a slow answer, but it comes"
+    model = model_at(server.script(Answer(words, pace=0.01)))
+    # Longer in all than the silence that it may keep.
+    response = await model.complete(ask(timeout=60.0), lambda text: clock.advance(20))
 
-    assert (await answer(server, reply, timeout=2.0)).text == "a slow answer, but it comes"
+    assert response.text == words and clock.ahead > 60
 
 
 async def test_an_answer_that_trickles_without_end_is_ended(

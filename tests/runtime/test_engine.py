@@ -191,17 +191,25 @@ def test_an_interrupt_inside_a_main_thread_call_stops_the_run(engine: Engine) ->
 
 def test_a_call_that_was_on_its_way_when_the_interrupt_came_does_not_begin(engine: Engine) -> None:
     began: list[str] = []
+    queued, interrupted = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        """Keep the loop busy until the interrupt is there, so that the cancellation comes after the call was queued."""
+        queued.set()
+        interrupted.wait(PATIENCE)
+        time.sleep(0.05)
 
     async def work() -> None:
         publish = publisher()
         assert publish is not None
         publish("about to call")
-        asyncio.get_running_loop().call_soon(time.sleep, 0.2)  # so that the cancellation comes late
+        asyncio.get_running_loop().call_soon(hold)
         await engine.main_thread(lambda: began.append("yes"))
 
     def interrupt(event: object) -> None:
-        time.sleep(0.05)  # the call stands in the queue by now
         if event is not None:
+            assert queued.wait(PATIENCE)
+            interrupted.set()
             raise KeyboardInterrupt
 
     with pytest.raises(Interrupted):

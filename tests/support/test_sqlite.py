@@ -100,10 +100,10 @@ def test_two_processes_that_make_a_file_at_once_both_use_it(tmp_path: Path, kind
     until(lambda: (tmp_path / "stopped").exists() or first.poll() is not None)
     second = started(MAKING)
     try:
-        _, said = second.communicate(timeout=60)
+        _, said = second.communicate(timeout=300)
         (tmp_path / "made").touch()
         assert second.returncode == 0, said
-        _, said = first.communicate(timeout=60)
+        _, said = first.communicate(timeout=300)
         assert first.returncode == 0, said
     finally:
         for process in (first, second):

@@ -12,7 +12,7 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-PATIENCE = 60.0  # seconds; no test of what works needs them
+PATIENCE = 120.0  # seconds; no test of what works needs them
 _LOOK = 0.01  # seconds between two looks
 
 
@@ -31,6 +31,27 @@ def until(reached: Callable[[], T], seconds: float = PATIENCE) -> T:
         assert time.monotonic() < end, f"not so after {seconds:g} s; the last look gave {found!r}"
         time.sleep(_LOOK)
     return found
+
+
+class LoopClock:
+    """The clock of the running loop, which a test can put forward: a time limit is reached without waiting for it.
+
+    It stays ahead as long as the loop lives.
+
+    Attributes:
+        ahead: seconds that it was put forward.
+    """
+
+    def __init__(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._time, self.ahead = loop.time, 0.0
+        loop.time = self  # type: ignore[method-assign]
+
+    def __call__(self) -> float:
+        return self._time() + self.ahead
+
+    def advance(self, seconds: float) -> None:
+        self.ahead += seconds
 
 
 async def awaited(reached: Callable[[], T], seconds: float = PATIENCE) -> T:

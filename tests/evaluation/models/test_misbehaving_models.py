@@ -143,7 +143,6 @@ def test_a_model_that_is_too_slow_is_missing(server: FakeProvider) -> None:
     trial = tried(server, "slow", HASTY)
 
     assert trial.outcome == "error" and "0.3 s" in str(trial.error)
-    assert trial.seconds < 15
 
 
 def test_a_trial_that_takes_too_long_is_a_timeout(server: FakeProvider) -> None:
@@ -151,7 +150,7 @@ def test_a_trial_that_takes_too_long_is_a_timeout(server: FakeProvider) -> None:
     trial, _ = run(on, variant=Variant("slow", model="slow"))
     on.close()
 
-    assert trial.outcome == "timeout" and trial.seconds < 15
+    assert trial.outcome == "timeout"
 
 
 def test_a_busy_provider_is_waited_for(server: FakeProvider) -> None:

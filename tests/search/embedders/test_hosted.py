@@ -13,7 +13,7 @@ import pytest
 from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.search.embedders.hosted import BATCH, HostedEmbedder
 from tests.search.embedding_server import DIMENSION, EmbeddingServer, Failure, Raw, Reply, Slow, answer
-from tests.support.waiting import awaited
+from tests.support.waiting import PATIENCE, awaited
 
 KEY = "sk-abcdefghijklmnopqrstuvwxyz123456"
 MODEL = "openai/text-embedding-3-small"
@@ -167,11 +167,9 @@ def test_silence_ends_with_the_timeout(server: EmbeddingServer) -> None:
 async def test_cancelling_ends_a_request_that_is_under_way(server: EmbeddingServer) -> None:
     made = embedder(server, timeout=120.0)
     await made.embedded(["one"])
-    server.script(Slow(60.0))
+    server.script(Slow(600.0))
     task = asyncio.create_task(made.embedded(["two"]))
     await awaited(lambda: len(server.requests) == 2)
     task.cancel()
-    began = time.monotonic()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert time.monotonic() - began < 30
+    done, _ = await asyncio.wait([task], timeout=PATIENCE)
+    assert done == {task} and task.cancelled()
