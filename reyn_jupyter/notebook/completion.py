@@ -71,7 +71,7 @@ def _mentioned(current: str) -> Found | None:
 
 def _words(rest: str, cell: bool) -> Found:
     from reyn_jupyter.notebook import verbs
-    from reyn_jupyter.notebook.options import named
+    from reyn_jupyter.notebook.options import fields_by_word
 
     parts = rest.split()
     fragment = "" if not rest or rest[-1:].isspace() else parts.pop()
@@ -81,7 +81,7 @@ def _words(rest: str, cell: bool) -> Found:
     verb = verbs.find("ask" if asks else parts[0])
     if verb is None:
         return fragment, []
-    options = named(verb.options)
+    options = fields_by_word(verb.options)
     previous = parts[-1] if parts else ""
     loose = _loose(verb.options, parts[1:])
     if previous in options and _takes_value(verb.options, options[previous]):
@@ -99,9 +99,9 @@ def _words(rest: str, cell: bool) -> Found:
 
 def _loose(model: Any, words: list[str]) -> list[str]:
     """The positional ones among the words before the cursor."""
-    from reyn_jupyter.notebook.options import named
+    from reyn_jupyter.notebook.options import fields_by_word
 
-    options = named(model)
+    options = fields_by_word(model)
     loose = []
     value_due = False
     for word in words:

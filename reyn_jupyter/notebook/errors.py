@@ -56,7 +56,7 @@ class ReynError(UserError):
     def _render_traceback_(self) -> list[str]:
         if self.debug:
             return [sanitize("".join(traceback.format_exception(self)))]
-        return _shown(self.message, self.hint)
+        return _render_lines(self.message, self.hint)
 
 
 class ReynInterrupt(KeyboardInterrupt):
@@ -68,10 +68,10 @@ class ReynInterrupt(KeyboardInterrupt):
         self.hint = hint
 
     def _render_traceback_(self) -> list[str]:
-        return _shown(self.message, self.hint)
+        return _render_lines(self.message, self.hint)
 
 
-def _shown(message: str, hint: str) -> list[str]:
+def _render_lines(message: str, hint: str) -> list[str]:
     """One line where it fits on one, else the hint on its own."""
     together = sanitize(f"{message} {hint}".strip())
     if len(together) <= _TOGETHER and "\n" not in together:
@@ -98,8 +98,8 @@ def sentence(payload: Mapping[str, Any]) -> str:
         more = f"; and {len(wrong) - _INVALID} more" if len(wrong) > _INVALID else ""
         said = f"{said.rstrip('.')}: {'; '.join(wrong[:_INVALID])}{more}"
     elif payload.get("reason") and not _list(payload, "suggestions"):
-        said = f"{_ended(said)} {payload['reason']}"
-    return _ended(said)
+        said = f"{_end_sentence(said)} {payload['reason']}"
+    return _end_sentence(said)
 
 
 def way_on(payload: Mapping[str, Any]) -> str:
@@ -133,6 +133,6 @@ def _list(payload: Mapping[str, Any], key: str) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
 
 
-def _ended(text: str) -> str:
+def _end_sentence(text: str) -> str:
     text = text.strip()
     return text if text.endswith((".", "!", "?", "…", ":")) else f"{text}."

@@ -49,7 +49,7 @@ def export(path: str | Path, *objects: object, title: str | None = None) -> Card
     """
     from reyn_jupyter.notebook.errors import ReynError
     from reyn_jupyter.notebook.render.page import to_page
-    from reyn_jupyter.notebook.serving.versions import version
+    from reyn_jupyter.notebook.serving.connection import package_version
 
     if not objects:
         raise TypeError("export() needs at least one object: a run, a blob, a table, a report")
@@ -73,13 +73,13 @@ def export(path: str | Path, *objects: object, title: str | None = None) -> Card
         return _markdown(file, objects)
     entries, shown = _entries(objects)
     written = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime())
-    note = f"Written by reyn-jupyter {version()} on {written}. It loads nothing from anywhere."
+    note = f"Written by reyn-jupyter {package_version()} on {written}. It loads nothing from anywhere."
     try:
         page = to_page(title or shown[0], entries, note).encode("utf-8", "replace")
     except FileNotFoundError as error:
         hint = "Install reyn-jupyter again; in a checkout, build the views first."
         raise ReynError("This installation lacks the renderer of exported pages.", hint) from error
-    return _written(file, page, shown)
+    return _write(file, page, shown)
 
 
 def _markdown(file: Path, objects: tuple[object, ...]) -> Card:
@@ -89,7 +89,7 @@ def _markdown(file: Path, objects: tuple[object, ...]) -> Card:
 
     views = [view(each, redact=environment_redaction()) for each in objects]
     content = "\n".join(to_markdown(each) for each in views).encode("utf-8", "replace")
-    return _written(file, content, [each.title for each in views])
+    return _write(file, content, [each.title for each in views])
 
 
 def _parquet(file: Path, objects: tuple[object, ...]) -> Card:
@@ -117,7 +117,7 @@ def _parquet(file: Path, objects: tuple[object, ...]) -> Card:
     return _card(file, file.stat().st_size, [f"{len(table):,} rows"])
 
 
-def _written(file: Path, content: bytes, shown: list[str]) -> Card:
+def _write(file: Path, content: bytes, shown: list[str]) -> Card:
     from reyn_jupyter.guard.workspace import Workspace, WorkspaceError
 
     try:
@@ -137,7 +137,7 @@ def _unwritable(file: Path, error: Exception) -> ReynError:
 def _card(file: Path, size: int, shown: list[str]) -> Card:
     from reyn_jupyter.notebook.render import formatting
 
-    facts = (("file", _named(file)), ("size", formatting.size(size)), ("holds", "\n".join(shown)))
+    facts = (("file", _relative_path(file)), ("size", formatting.size(size)), ("holds", "\n".join(shown)))
     return Card("export", "Exported", facts, data={"path": str(file), "bytes": size})
 
 
@@ -148,7 +148,7 @@ def _entries(objects: tuple[object, ...]) -> tuple[list[PageEntry], list[str]]:
     from reyn_jupyter.notebook.render.page import PageEntry
     from reyn_jupyter.notebook.render.registry import view
     from reyn_jupyter.notebook.render.snapshot import SNAPSHOT_BYTES, to_snapshot
-    from reyn_jupyter.notebook.serving.prefetch import MOST_BYTES, recorded
+    from reyn_jupyter.notebook.serving.prefetch import MOST_BYTES, record_answers
     from reyn_jupyter.sessions import current
     from reyn_jupyter.sessions.assembly import ENGINE
     from reyn_jupyter.support.secrets import environment_redaction
@@ -158,7 +158,7 @@ def _entries(objects: tuple[object, ...]) -> tuple[list[PageEntry], list[str]]:
     for each in objects:
         live = live_of(each)
         made = view(each, redact=environment_redaction())
-        answers = ENGINE.run(recorded(current.session(), live, room))
+        answers = ENGINE.run(record_answers(current.session(), live, room))
         room -= len(json.dumps(answers, ensure_ascii=False))
         limit = WHOLE_BYTES if live is None else SNAPSHOT_BYTES
         snapshot = to_snapshot(made, current.SESSION_ID, live if answers else None, limit)
@@ -167,7 +167,7 @@ def _entries(objects: tuple[object, ...]) -> tuple[list[PageEntry], list[str]]:
     return entries, shown
 
 
-def _named(file: Path) -> str:
+def _relative_path(file: Path) -> str:
     """The file as it is named from the workspace, where it lies in it."""
     from reyn_jupyter.sessions import current
 

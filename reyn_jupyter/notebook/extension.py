@@ -74,10 +74,10 @@ def keep_question_marks(lines: list[str]) -> list[str]:
     """
     if lines and (lines[0].startswith("%%") or any('"""' in line or "'''" in line for line in lines)):
         return lines
-    return [_asked(line) if "%reyn" in line else line for line in lines]
+    return [_rewrite_question(line) if "%reyn" in line else line for line in lines]
 
 
-def _asked(line: str) -> str:
+def _rewrite_question(line: str) -> str:
     found = _QUESTION.match(line.rstrip("\n"))
     if found is None:
         return line
@@ -99,7 +99,7 @@ def _line_and_cell(shell: Any) -> Any:
 def _new_cell(info: Any = None) -> None:
     live = sys.modules.get("reyn_jupyter.notebook.updating_display")
     if live is not None:
-        live.forget_shown()
+        live.forget_silenced()
 
 
 def _cell_ran(result: Any = None) -> None:
@@ -114,9 +114,9 @@ def _comms(shell: Any) -> Any:
 
 
 def _comm_opened(comm: Any, message: Any) -> None:
-    from reyn_jupyter.notebook.serving.transport import opened
+    from reyn_jupyter.notebook.serving.connection import open_comm
 
-    opened(comm, message)
+    open_comm(comm, message)
 
 
 def _displays(shell: Any) -> None:
@@ -126,20 +126,20 @@ def _displays(shell: Any) -> None:
     register(shell)
     for kind in DISPLAYABLES:
         if kind.updates:
-            display_by_name(shell.display_formatter.ipython_display_formatter, kind, _silent_once)
+            display_by_name(shell.display_formatter.ipython_display_formatter, kind, _skip_silenced)
 
 
-def _silent_once(shown: object) -> None:
+def _skip_silenced(shown: object) -> None:
     live = sys.modules.get("reyn_jupyter.notebook.updating_display")
     if live is None:
         raise NotImplementedError  # IPython's word for: show it in the ordinary way
-    live.silent_once(shown)
+    live.skip_silenced(shown)
 
 
 def _card(shell: Any) -> ProgressListener | None:
-    from reyn_jupyter.notebook.updating_display import card_for
+    from reyn_jupyter.notebook.updating_display import study_card
 
-    return card_for(shell)
+    return study_card(shell)
 
 
 def _completion(shell: Any) -> None:

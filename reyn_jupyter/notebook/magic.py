@@ -53,7 +53,7 @@ def run(shell: Any, line: str, cell: str | None) -> Any:
         debug = debug or options.debug
         return _run(shell, verb, options, rest, cell)
     except KeyboardInterrupt as error:
-        raise _interrupted(error) from None
+        raise _interrupt_error(error) from None
     except ReynError as error:
         state.last_traceback = traceback.format_exc()
         error.debug = debug
@@ -79,9 +79,9 @@ def _read(line: str, cell: str | None) -> tuple[Verb, Options, str]:
 
 def _run(shell: Any, verb: Verb, options: Options, rest: str, cell: str | None) -> Any:
     if options.help:
-        from reyn_jupyter.notebook.verbs.help import about
+        from reyn_jupyter.notebook.verbs.help import help_card
 
-        return about(verb.name)
+        return help_card(verb.name)
     result = verb.run(Context(shell, cell, rest), options)
     # What the Python face answers as an object with `.error`, a verb raises as one line.
     if isinstance(result, ActionTable | ActionCard | Result | Inspection) and result.error is not None:
@@ -95,11 +95,11 @@ def _verb(line: str, cell: str | None) -> tuple[Verb, str]:
     word, *others = line.split(None, 1)[:2] or [""]
     rest = others[0] if others else ""
     if not word and cell is None:
-        return _known("status"), ""
+        return _find_verb("status"), ""
     if cell is not None and (not word or word.startswith("-")) and word not in ("--help", "-h"):
-        return _known("ask"), line
+        return _find_verb("ask"), line
     if word in ("--help", "-h"):
-        return _known("help"), ""
+        return _find_verb("help"), ""
     if word.startswith("-"):
         raise ReynError("A verb comes before its options.", 'For example: %reyn ask -m offline "…"')
     if cell is not None and verbs.find(word) is None and nearest(word, verbs.names()) is None:
@@ -107,15 +107,15 @@ def _verb(line: str, cell: str | None) -> tuple[Verb, str]:
             f"There is no verb {word!r}.",
             "Beside %%reyn stand options; the question goes into the cell below.",
         )
-    return _known(word), rest
+    return _find_verb(word), rest
 
 
-def _known(name: str) -> Verb:
+def _find_verb(name: str) -> Verb:
     verb = verbs.find(name)
     if verb is None:
-        from reyn_jupyter.notebook.verbs.help import unknown
+        from reyn_jupyter.notebook.verbs.help import unknown_verb
 
-        raise unknown(name)
+        raise unknown_verb(name)
     return verb
 
 
@@ -123,7 +123,7 @@ def _is_name(text: str) -> bool:
     return text.isidentifier() and not keyword.iskeyword(text)
 
 
-def _interrupted(error: KeyboardInterrupt) -> ReynInterrupt:
+def _interrupt_error(error: KeyboardInterrupt) -> ReynInterrupt:
     if isinstance(error, ReynInterrupt):
         return error
     why = error.why if isinstance(error, Interrupted) else ""

@@ -30,7 +30,7 @@ from reyn_jupyter.sessions.session import Session
 _log = logging.getLogger(__name__)
 
 
-def shown_bundle(shell: Any, shown: object, made: View) -> dict[str, Any]:
+def display_bundle(shell: Any, shown: object, made: View) -> dict[str, Any]:
     """A view in every representation that its host can use."""
     if getattr(shell, "kernel", None) is None:
         return bundle(shown, made)
@@ -59,9 +59,9 @@ def widget_view(snapshot: dict[str, Any]) -> dict[str, Any]:
 
 def update_widget(part: dict[str, Any], snapshot: dict[str, Any]) -> None:
     """Give a widget that was made before another snapshot."""
-    from reyn_jupyter.notebook.widget import opened
+    from reyn_jupyter.notebook.widget import find_widget
 
-    made = opened(part[WIDGET_MIME]["model_id"])
+    made = find_widget(part[WIDGET_MIME]["model_id"])
     if made is not None:
         made.snapshot = snapshot
 

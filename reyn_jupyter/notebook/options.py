@@ -121,7 +121,7 @@ def parse_leading(model: type[OptionsType], text: str) -> tuple[OptionsType, str
     return _build(model, found.values, []), _unquoted(rest.strip())
 
 
-def named(model: type[Options]) -> dict[str, str]:
+def fields_by_word(model: type[Options]) -> dict[str, str]:
     """Every option word of a model with its field: ``{"--limit": "limit", "-o": "output"}``."""
     words = {}
     for name, info in model.model_fields.items():
@@ -184,7 +184,7 @@ def _take(found: _Words, words: list[str], index: int) -> int:
 
 
 def _need_value(model: type[Options], word: str, key: str, following: str) -> None:
-    if not following or following.partition("=")[0] in named(model):
+    if not following or following.partition("=")[0] in fields_by_word(model):
         allowed = choices(model.model_fields[key])
         raise ReynError(f"{word} needs a value.", f"Choose from {', '.join(allowed)}." if allowed else "")
 
@@ -195,7 +195,7 @@ def _name_of(word: str) -> tuple[str, str | None]:
 
 
 def _key(model: type[Options], word: str) -> str:
-    known = named(model)
+    known = fields_by_word(model)
     if word not in known:
         hint = did_you_mean(nearest_names(word, known, 1)) or f"Options: {', '.join(sorted(known))}."
         raise ReynError(f"There is no option {word}.", hint)

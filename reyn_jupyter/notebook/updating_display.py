@@ -28,7 +28,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reyn_jupyter.notebook.errors import ReynInterrupt
-from reyn_jupyter.notebook.mimebundle import live_of, shown_bundle, update_widget, widget_view
+from reyn_jupyter.notebook.mimebundle import display_bundle, live_of, update_widget, widget_view
 from reyn_jupyter.notebook.render.blocks import Message, View
 from reyn_jupyter.notebook.render.mime import MIME, bundle, mimebundle
 from reyn_jupyter.notebook.render.registry import view
@@ -57,17 +57,17 @@ MOST = 10  # updates in any second, those included that come before the notebook
 _shown: dict[int, object] = {}
 
 
-def forget_shown() -> None:
+def forget_silenced() -> None:
     """A new cell begins: everything displays again."""
     _shown.clear()
 
 
-def shown_already(shown: object) -> None:
+def silence(shown: object) -> None:
     """Keep an object silent when the cell displays it: what it shows stands there."""
     _shown[id(shown)] = shown
 
 
-def silent_once(shown: object) -> None:
+def skip_silenced(shown: object) -> None:
     """For IPython's display formatter: say nothing for an object whose card the cell shows already."""
     if _shown.pop(id(shown), None) is None:
         raise NotImplementedError
@@ -81,7 +81,7 @@ def cell_id(shell: Any) -> str | None:
     return str(found) if found else None
 
 
-def watched(context: Context, run: Callable[[LiveCard], Trace]) -> Trace:
+def watch_run(context: Context, run: Callable[[LiveCard], Trace]) -> Trace:
     """Run a turn under a live card. An interrupt ends it with the partial run on the card.
 
     Raises:
@@ -145,7 +145,7 @@ class LiveCard:
         """Show the run as it ended, and give it back."""
         if self._live:
             self._draw(trace, None)
-            shown_already(trace)
+            silence(trace)
         return trace
 
     def follow(self, run: BackgroundRun) -> BackgroundRun:
@@ -153,7 +153,7 @@ class LiveCard:
         if self._live:
             self._run = run
             self._show(self._bundle(_begun(run), None))
-            shown_already(run)
+            silence(run)
             self._listen()
         return run
 
@@ -170,7 +170,7 @@ class LiveCard:
         stop = STOP if self._cell is None else "The returned object's .cancel() stops it."
         made = view(shown, tail=tail, redact=self._session.parts.redactor.text, stop=stop)
         if self._run is None:
-            return bundle(shown, made) if tail is not None else shown_bundle(self._shell, shown, made)
+            return bundle(shown, made) if tail is not None else display_bundle(self._shell, shown, made)
         running = not (isinstance(shown, Trace) and shown.ended is not None)
         live = live_of(self._run)
         if isinstance(live, LiveTrace):
@@ -268,7 +268,7 @@ class InPlace:
         """Show what it came to, and give it back."""
         if self._kernel and self._handle is not None:
             self._draw(shown)
-            shown_already(shown)
+            silence(shown)
         return shown
 
     def _draw(self, shown: object) -> None:
@@ -301,7 +301,7 @@ class StudyCard:
 
     def finish(self, summary: RunSummary) -> None:
         self._show(summary)
-        shown_already(summary)
+        silence(summary)
 
     def _show(self, shown: object) -> None:
         from IPython.display import display
@@ -313,6 +313,6 @@ class StudyCard:
             self._handle.update(bundle, raw=True)
 
 
-def card_for(shell: Any) -> StudyCard | None:
+def study_card(shell: Any) -> StudyCard | None:
     """A card where a kernel shows the cell, else None."""
     return StudyCard() if getattr(shell, "kernel", None) is not None else None

@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary
 import anywidget
 import traitlets
 
-from reyn_jupyter.notebook import assets
+from reyn_jupyter.notebook.serving import assets
 from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import kernel_hub
 from reyn_jupyter.runtime.engine import running_loop
@@ -47,22 +47,22 @@ class LiveWidget(anywidget.AnyWidget):
     _resting = False
 
     def __init__(self, snapshot: dict[str, Any]) -> None:
-        module, style = assets.read("widget")
+        module, style = assets.read_module("widget")
         # One text in memory for all of them.
         super().__init__(_esm=sys.intern(module), _css=sys.intern(style), snapshot=snapshot)
-        self._connection = self._connected()
-        self.on_msg(self._received)
+        self._connection = self._connect()
+        self.on_msg(self._receive)
         self._key = str(self.model_id)  # a closed widget has none
         _open[self._key] = self
         self._use()
         if self.comm is not None:
             self.comm.on_close(lambda message: self.close())  # the page has let go of it
 
-    def _received(self, widget: Any, content: Any, buffers: Any) -> None:
+    def _receive(self, widget: Any, content: Any, buffers: Any) -> None:
         self._use()
         self._connection.receive(content)
 
-    def _connected(self) -> Connection:
+    def _connect(self) -> Connection:
         hub = kernel_hub()
         return Connection(hub, self.send, running_loop() or hub.home)
 
@@ -71,10 +71,10 @@ class LiveWidget(anywidget.AnyWidget):
         if self._resting:
             self._resting = False
             hello = self._connection.hello
-            self._connection = self._connected()
+            self._connection = self._connect()
             if hello is not None:
                 self._connection.hello = hello
-                kernel_hub().joined(self._connection)
+                kernel_hub().join(self._connection)
         _awake.pop(self._key, None)
         _awake[self._key] = self
         for each in list(_awake.values())[: max(0, len(_awake) - AWAKE)]:
@@ -94,6 +94,6 @@ class LiveWidget(anywidget.AnyWidget):
         super().close()
 
 
-def opened(model_id: str) -> LiveWidget | None:
+def find_widget(model_id: str) -> LiveWidget | None:
     """The widget of that id, while it is open."""
     return _open.get(model_id)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
-from reyn_jupyter.notebook.serving.registry import operations
+from reyn_jupyter.notebook.serving.operation import operations
 from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
 from reyn_jupyter.outputs.frames import to_structured
 from reyn_jupyter.sessions.session import Session

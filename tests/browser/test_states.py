@@ -13,7 +13,7 @@ from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.render.blocks import Commands, Message, View
 from reyn_jupyter.notebook.render.snapshot import to_snapshot
-from reyn_jupyter.notebook.serving.prefetch import recorded
+from reyn_jupyter.notebook.serving.prefetch import record_answers
 from reyn_jupyter.notebook.serving.protocol import LiveBlob, LiveTrace
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.current import SESSION_ID
@@ -118,7 +118,7 @@ def test_the_card_of_a_run_that_ends_meanwhile_keeps_what_the_person_chose(
     page: Drawing, tmp_path: Path
 ) -> None:
     session, run, _ = two_runs(tmp_path)
-    answers = ENGINE.run(recorded(session, LiveTrace(run=run.run)))
+    answers = ENGINE.run(record_answers(session, LiveTrace(run=run.run)))
     page.page.evaluate(
         "(answers) => { window.answers = answers; }",
         {key.split()[0]: value for key, value in answers.items()},

@@ -16,7 +16,7 @@ from reyn_jupyter.notebook.options import (
     Options,
     Positional,
     Rest,
-    named,
+    fields_by_word,
     parse,
     parse_leading,
     split,
@@ -164,7 +164,7 @@ def test_every_verb_explains_itself(name: str) -> None:
         verb.summary and verb.examples and all(each.startswith(("%reyn", "%%reyn")) for each in verb.examples)
     )
     assert usage(name, verb.options).startswith(f"%reyn {name}")
-    words = named(verb.options)
+    words = fields_by_word(verb.options)
     assert {"-o", "--help", "--debug"} <= set(words)
     for word, field in words.items():
         described = verb.options.model_fields[field].description or field in Options.model_fields

@@ -13,12 +13,13 @@ import pytest
 from nbclient import NotebookClient
 
 import reyn_jupyter as reyn
-from reyn_jupyter.notebook import assets, mimebundle
+from reyn_jupyter.notebook import mimebundle
 from reyn_jupyter.notebook.mimebundle import live_of
 from reyn_jupyter.notebook.options import Options
 from reyn_jupyter.notebook.render.mime import WIDGET_MIME, bundle
 from reyn_jupyter.notebook.render.registry import DISPLAYABLES, view
 from reyn_jupyter.notebook.render.snapshot import to_snapshot
+from reyn_jupyter.notebook.serving import assets
 from reyn_jupyter.notebook.serving.hub import kernel_hub
 from reyn_jupyter.notebook.serving.protocol import LiveCatalog
 from reyn_jupyter.notebook.verb import Context
@@ -51,7 +52,7 @@ def widget(snapshot: dict[str, Any]) -> Iterator[LiveWidget]:
 
 @pytest.mark.parametrize("name", [name for name in assets.MODULES if name != "page"])
 def test_module_and_style_are_small_and_ask_for_nothing_from_elsewhere(name: str) -> None:
-    module, style = assets.read(name)
+    module, style = assets.read_module(name)
     assert len((module + style).encode()) <= 30 * 1024
     assert "export" in module and "sourceMappingURL" not in module
     assert not re.search(
@@ -64,7 +65,7 @@ def test_a_widget_carries_its_module_its_style_and_its_snapshot(
     widget: LiveWidget, snapshot: dict[str, Any]
 ) -> None:
     state = widget.get_state()
-    assert (state["_esm"], state["_css"]) == assets.read("widget")
+    assert (state["_esm"], state["_css"]) == assets.read_module("widget")
     assert state["snapshot"] == snapshot
     assert state["_model_module"] == "anywidget"
 
@@ -173,10 +174,10 @@ def test_only_the_widgets_used_last_are_told_of_what_happens_and_an_older_one_co
     made = [LiveWidget(snapshot) for _ in range(AWAKE + 5)]
     try:
         for widget in made:
-            widget._received(widget, {"type": "request", "id": 1, "op": "hello", "args": HELLO}, [])
+            widget._receive(widget, {"type": "request", "id": 1, "op": "hello", "args": HELLO}, [])
         assert len(kernel_hub().connections - before) == AWAKE
         oldest = made[0]
-        oldest._received(oldest, {"type": "request", "id": 2, "op": "approval.pending", "args": {}}, [])
+        oldest._receive(oldest, {"type": "request", "id": 2, "op": "approval.pending", "args": {}}, [])
         assert len(kernel_hub().connections - before) == AWAKE
         assert oldest._connection in kernel_hub().connections
         assert oldest._connection.hello is not None

@@ -234,19 +234,21 @@ def parameter_grid(schema: object, look: Look) -> Block:
 def _schema_rows(
     schema: Any, root: Mapping[str, Any], prefix: str, depth: int, look: Look
 ) -> Iterator[tuple[Cell, ...]]:
-    schema = followed(schema, root)
+    schema = follow_reference(schema, root)
     properties = schema.get("properties")
     required = schema.get("required")
     required = required if isinstance(required, list | tuple) else ()
     if not isinstance(properties, Mapping):
         return
     for name, given in properties.items():
-        member = followed(given, root)
+        member = follow_reference(given, root)
         path = f"{prefix}{name}"
         yield _row(path, member, name in required, root, look)
         if depth > 1:
             inner, mark = (
-                (member, ".") if "properties" in member else (followed(member.get("items"), root), "[].")
+                (member, ".")
+                if "properties" in member
+                else (follow_reference(member.get("items"), root), "[].")
             )
             yield from _schema_rows(inner, root, path + mark, depth - 1, look)
 
@@ -266,7 +268,7 @@ def _row(
 
 def type_label(member: Mapping[str, Any], root: Mapping[str, Any], depth: int = 3) -> str:
     """A schema's type in a few words: ``integer ≥ 1``, ``array of string``, ``"user" | "project"``."""
-    member = followed(member, root)
+    member = follow_reference(member, root)
     choices = member.get("enum")
     if isinstance(choices, list | tuple):
         shown = " | ".join(Look().compact(choice, 40) for choice in choices[:8])
@@ -302,7 +304,7 @@ def _figure(value: int | float) -> str:
     return integer(value) if isinstance(value, int) and abs(value) > 10**15 else f"{value:g}"
 
 
-def followed(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
+def follow_reference(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
     """The schema that a local `$ref` names; at most four steps, then nothing."""
     for _ in range(4):
         if not isinstance(schema, Mapping):

@@ -21,10 +21,10 @@ def byte_size(text: str) -> int:
     return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
 
 
-def fair(sizes: Sequence[int], limit: int) -> list[int]:
+def share_fairly(sizes: Sequence[int], limit: int) -> list[int]:
     """What each of some sizes gets of a limit: the small ones all they need, the large ones equal parts.
 
-    >>> fair([10, 500, 900], 410)
+    >>> share_fairly([10, 500, 900], 410)
     [10, 200, 200]
     """
     shares = [0] * len(sizes)
@@ -36,10 +36,10 @@ def fair(sizes: Sequence[int], limit: int) -> list[int]:
     return shares
 
 
-def first_whole(sizes: Sequence[int], limit: int) -> list[int]:
+def share_in_order(sizes: Sequence[int], limit: int) -> list[int]:
     """What each of some sizes gets where the first matter most: an equal part of half the limit, then all it needs.
 
-    >>> first_whole([300, 500, 900], 1200)
+    >>> share_in_order([300, 500, 900], 1200)
     [300, 500, 400]
     """
     part = max(0, limit) // (2 * len(sizes)) if sizes else 0
@@ -66,9 +66,9 @@ def fit(
     sizes = [byte_size(text) for text in whole]
     if sum(sizes) <= limit:
         return whole
-    shares = first_whole(sizes, limit) if ordered else fair(sizes, limit)
+    shares = share_in_order(sizes, limit) if ordered else share_fairly(sizes, limit)
     if max(shares) < LEAST:
-        kept = leading(whole, limit)
+        kept = count_leading(whole, limit)
         return whole[:kept] + [""] * (len(whole) - kept)
     return [
         text if size <= share else render(block, share)
@@ -76,7 +76,7 @@ def fit(
     ]
 
 
-def leading(parts: Sequence[str], limit: int) -> int:
+def count_leading(parts: Sequence[str], limit: int) -> int:
     """How many of the first parts fit within a limit."""
     used = 0
     for place, part in enumerate(parts):
@@ -86,7 +86,7 @@ def leading(parts: Sequence[str], limit: int) -> int:
     return len(parts)
 
 
-def named_left_out(titles: Sequence[str]) -> str:
+def left_out_sentence(titles: Sequence[str]) -> str:
     """What stands at the end of a display that had to leave parts out."""
     named = ": " + ", ".join(titles) if titles else ""
     return f"… parts were left out to keep this display small{named}"

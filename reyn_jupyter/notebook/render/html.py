@@ -1,20 +1,9 @@
 """A view as static HTML: one scoped style, no script, nothing loaded.
 
-Invariant: every text goes through `escaped` (hidden characters shown, then escaped), and whatever the view holds, the
-HTML keeps to 32 KB (a report to 96 KB) with every tag closed.
-
-The small pieces of the HTML: escaped text, inline runs, badges, cells.
-
-Invariant: every text goes through `escaped` (hidden characters shown, then escaped); the only attribute that carries
-untrusted text is an http(s) address that the view model let through.
-
-Charts as inline SVG: drawings beside words that say the same.
-
-Invariant: no number reaches an attribute but through `figure`, and all that a drawing shows stands in words beside it,
-so that nothing is lost where a host takes the SVG out. A drawing of rates stretches with its column: its places along
-the axis are shares, only its heights are lengths.
-
-The style of the HTML views, small enough to travel with every one of them, without its white space.
+Invariants: every text goes through `escape_text` (hidden characters shown, then escaped); the only attribute that
+carries untrusted text is an http(s) address that the view model let through; whatever the view holds, the HTML keeps to
+32 KB (a report to 96 KB) with every tag closed. The style travels with every view, so it is small and without white
+space.
 """
 
 from __future__ import annotations
@@ -38,7 +27,6 @@ from reyn_jupyter.notebook.render.blocks import (
     Fold,
     Grid,
     Heading,
-    Interval,
     Intervals,
     Lines,
     Message,
@@ -54,32 +42,22 @@ from reyn_jupyter.notebook.render.blocks import (
     View,
 )
 from reyn_jupyter.notebook.render.charts import (
-    BOTTOM,
-    HEIGHT,
-    LEFT,
-    RIGHT,
-    TOP,
-    WIDTH,
-    Anchor,
-    Axis,
-    beyond,
-    figure,
+    escape_text,
     has_charts,
-    placed,
+    interval_row,
+    intervals_closing,
+    intervals_opening,
+    scatter_figure,
     scatter_fold,
     scatter_table,
-    scatter_x,
-    scatter_y,
-    share,
-    tick_anchor,
     titles_of,
-    words,
 )
-from reyn_jupyter.notebook.render.fit import ROOMY, byte_size, fit, leading, named_left_out
+from reyn_jupyter.notebook.render.fit import ROOMY, byte_size, count_leading, fit, left_out_sentence
 from reyn_jupyter.support.sanitize import visible
 
 HTML_BYTES = 32 * 1024
 REPORT_BYTES = 96 * 1024
+_TAGS = {"strong": "strong", "emphasis": "em", "strike": "s", "code": "code"}
 
 
 def to_html(view: View) -> str:
@@ -113,7 +91,7 @@ class _Page:
         self.dropped = False
 
     def left_out(self, titles: Sequence[str]) -> str:
-        return self._more(named_left_out(titles))
+        return self._more(left_out_sentence(titles))
 
     def blocks(self, blocks: Sequence[Block], limit: int | None, *, ordered: bool = False) -> list[str]:
         parts = fit(blocks, limit, self.block, ordered=ordered)
@@ -151,14 +129,16 @@ class _Page:
                 return self._diff(block, limit)
             case Facts():
                 rows = [
-                    f"<div><dt>{escaped(name)}</dt> <dd>{escaped(value)}</dd></div>"
+                    f"<div><dt>{escape_text(name)}</dt> <dd>{escape_text(value)}</dd></div>"
                     for name, value in block.pairs
                 ]
                 return self._rows('<dl class="r-list">', rows, "</dl>", limit, "facts")
             case Message():
                 return self._message(block, limit)
             case Section():
-                title = f'<div class="r-sec"><p class="r-label"><strong>{escaped(block.title)}</strong></p>'
+                title = (
+                    f'<div class="r-sec"><p class="r-label"><strong>{escape_text(block.title)}</strong></p>'
+                )
                 return self._around(title, block.blocks, "</div>", limit, alone=False)
             case Fold():
                 return self._fold(block, limit)
@@ -175,7 +155,7 @@ class _Page:
         if not text:
             return ""
         end = f"; all of it: {self._knob}" if knob and self._knob else ""
-        return f'<p class="r-more">{escaped(text + end)}</p>'
+        return f'<p class="r-more">{escape_text(text + end)}</p>'
 
     def _wrapped(self, opening: str, spans: Sequence[Span], closing: str, limit: int | None) -> str:
         whole = f"{opening}{inline(spans, None)}{closing}"
@@ -199,12 +179,12 @@ class _Page:
         if limit is None:
             return f"{opening}{''.join(rows)}{closing}{end}"
         room = limit - byte_size(opening) - byte_size(closing)
-        kept = leading(rows, room - byte_size(end))
+        kept = count_leading(rows, room - byte_size(end))
         if kept < len(rows):
             end = self._more(
                 f"… {len(rows) - kept:,} of these {len(rows):,} {what} left out to keep this display small"
             )
-            kept = leading(rows, room - byte_size(end))
+            kept = count_leading(rows, room - byte_size(end))
         return f"{opening}{''.join(rows[:kept])}{closing}{end}"
 
     def _bullets(self, block: Bullets, limit: int | None) -> str:
@@ -219,28 +199,28 @@ class _Page:
         return "".join(self.blocks(item, None))
 
     def _code(self, block: Code, limit: int | None) -> str:
-        label = f'<p class="r-label">{escaped(block.label)}</p>' if block.label else ""
+        label = f'<p class="r-label">{escape_text(block.label)}</p>' if block.label else ""
         opening, closing = (
             f'<div class="r-group">{label}<pre>',
             f"</pre>{self._more(block.more, knob=False)}</div>",
         )
-        whole = f"{opening}{escaped(block.text)}{closing}"
+        whole = f"{opening}{escape_text(block.text)}{closing}"
         if limit is None or byte_size(whole) <= limit:
             return whole
         closing = f"</pre>{self._more('… cut to keep this display small')}</div>"
         return (
-            f"{opening}{escaped_within(block.text, limit - byte_size(opening) - byte_size(closing))}{closing}"
+            f"{opening}{escape_within(block.text, limit - byte_size(opening) - byte_size(closing))}{closing}"
         )
 
     def _commands(self, block: Commands, limit: int | None) -> str:
-        opening = f'<div class="r-cmd"><span class="r-label">{escaped(block.label)}</span> '
-        rows = [f"<code>{escaped(line)}</code> " for line in block.lines]
+        opening = f'<div class="r-cmd"><span class="r-label">{escape_text(block.label)}</span> '
+        rows = [f"<code>{escape_text(line)}</code> " for line in block.lines]
         return self._rows(opening, rows, "</div>", limit, "lines")
 
     def _lines(self, block: Lines, limit: int | None) -> str:
         width = len(str(block.first + len(block.lines) - 1))
         rows = [
-            f'<span class="r-no">{block.first + place:>{width}}</span>  {escaped(line)}\n'
+            f'<span class="r-no">{block.first + place:>{width}}</span>  {escape_text(line)}\n'
             for place, line in enumerate(block.lines)
         ]
         opening = (
@@ -249,7 +229,7 @@ class _Page:
         return self._rows(opening, rows, "</pre>", limit, "lines", block.more)
 
     def _grid(self, grid: Grid, limit: int | None) -> str:
-        caption = f"<caption>{escaped(grid.caption)}</caption>" if grid.caption else ""
+        caption = f"<caption>{escape_text(grid.caption)}</caption>" if grid.caption else ""
         head = "".join(heading(column) for column in grid.columns)
         opening = (
             '<div class="r-scroll" tabindex="0" role="region" aria-label="table"><table>'
@@ -271,13 +251,13 @@ class _Page:
         return f'<div class="r-tree">{self._node(tree.root, room, True)}</div>{end}'
 
     def _node(self, node: Node, limit: int | None, is_open: bool) -> str:
-        key = f'<span class="r-key">{escaped(node.key)}</span>: ' if node.key is not None else ""
+        key = f'<span class="r-key">{escape_text(node.key)}</span>: ' if node.key is not None else ""
         if not node.children:
-            html = f'<div>{key}<span class="r-{node.kind}">{escaped(node.text)}</span></div>'
+            html = f'<div>{key}<span class="r-{node.kind}">{escape_text(node.text)}</span></div>'
             return html if limit is None or byte_size(html) <= limit else ""
         opened = " open" if is_open else ""
         opening = (
-            f'<details{opened}><summary>{key}<span class="r-quiet">{escaped(node.text)}</span></summary>'
+            f'<details{opened}><summary>{key}<span class="r-quiet">{escape_text(node.text)}</span></summary>'
         )
         room = None if limit is None else limit - byte_size(opening) - len("</details>")
         if room is not None and room < 0:
@@ -286,28 +266,28 @@ class _Page:
         return f"{opening}{''.join(inner)}</details>"
 
     def _diff(self, diff: Diff, limit: int | None) -> str:
-        label = f"<code>{escaped(diff.path)}</code> {escaped(diff.summary)}"
+        label = f"<code>{escape_text(diff.path)}</code> {escape_text(diff.summary)}"
         opening = f'<div class="r-diff"><p class="r-label">{label}</p>'
         if not diff.lines:
             return f"{opening}{self._more(diff.more, knob=False)}</div>"
         classes = {"+": ' class="r-add"', "-": ' class="r-del"', "@": ' class="r-at"'}
         rows = [
-            f"<span{classes.get(line.sign, '')}>{line.sign.replace('@', '').ljust(2)}{escaped(line.text)}\n</span>"
+            f"<span{classes.get(line.sign, '')}>{line.sign.replace('@', '').ljust(2)}{escape_text(line.text)}\n</span>"
             for line in diff.lines
         ]
         return self._rows(f"{opening}<pre>", rows, "</pre></div>", limit, "lines", diff.more)
 
     def _message(self, block: Message, limit: int | None) -> str:
         opening, closing = f'<div class="r-msg r-{block.tone}" role="note"><p>', "</p>"
-        hint = f'<p class="r-hint">{escaped(block.hint)}</p>' if block.hint else ""
-        whole = f"{opening}{escaped(block.text)}{closing}{hint}</div>"
+        hint = f'<p class="r-hint">{escape_text(block.hint)}</p>' if block.hint else ""
+        whole = f"{opening}{escape_text(block.text)}{closing}{hint}</div>"
         if limit is None or byte_size(whole) <= limit:
             return whole
         room = limit - byte_size(opening) - byte_size(closing) - len("</div>")
-        return f"{opening}{escaped_within(block.text, room)}{closing}</div>"
+        return f"{opening}{escape_within(block.text, room)}{closing}</div>"
 
     def _fold(self, fold: Fold, limit: int | None) -> str:
-        aside = f' <span class="r-aside">{escaped(fold.aside)}</span>' if fold.aside else ""
+        aside = f' <span class="r-aside">{escape_text(fold.aside)}</span>' if fold.aside else ""
         opened = " open" if fold.open else ""
         opening = (
             f'<details class="r-fold"{opened}><summary>{badge_row(fold.badges[:1])} '
@@ -331,36 +311,30 @@ class _Page:
         return self._around('<div class="r-pair">', sides, "</div>", limit)
 
 
-_TAGS = {"strong": "strong", "emphasis": "em", "strike": "s", "code": "code"}
-
-
-def escaped(text: str) -> str:
-    """Text for between tags."""
-    return escape(visible(text), quote=False)
-
-
 def badge_row(badges: Sequence[Badge]) -> str:
-    return " ".join(f'<span class="r-badge r-{badge.tone}">{escaped(badge.text)}</span>' for badge in badges)
+    return " ".join(
+        f'<span class="r-badge r-{badge.tone}">{escape_text(badge.text)}</span>' for badge in badges
+    )
 
 
-def escaped_within(text: str, limit: int | None) -> str:
+def escape_within(text: str, limit: int | None) -> str:
     """Escaped text within a limit."""
-    whole = escaped(text)
+    whole = escape_text(text)
     if limit is None or byte_size(whole) <= limit:
         return whole
-    parts = [escaped(letter) for letter in text[: max(0, limit)]]
-    return "".join(parts[: leading(parts, limit - 4)]) + "…"
+    parts = [escape_text(letter) for letter in text[: max(0, limit)]]
+    return "".join(parts[: count_leading(parts, limit - 4)]) + "…"
 
 
 def inline(spans: Sequence[Span], limit: int | None) -> str:
     """A run of spans; cut to a limit it loses its marks."""
     if limit is not None:
-        return escaped_within("".join(span.text for span in spans), limit)
+        return escape_within("".join(span.text for span in spans), limit)
     return "".join(_span(span) for span in spans)
 
 
 def _span(span: Span) -> str:
-    html = escaped(span.text).replace("\n", "<br>")
+    html = escape_text(span.text).replace("\n", "<br>")
     for mark in reversed(span.marks):
         tag = _TAGS.get(mark)
         html = f"<{tag}>{html}</{tag}>" if tag else f'<span class="r-quiet">{html}</span>'
@@ -374,13 +348,13 @@ def heading(column: Column) -> str:
     if not column.name and not column.detail:
         return "<td></td>"
     side = ' class="r-right"' if column.right else ""
-    detail = f'<br><span class="r-quiet">{escaped(column.detail)}</span>' if column.detail else ""
-    return f'<th scope="col"{side}>{escaped(column.name)}{detail}</th>'
+    detail = f'<br><span class="r-quiet">{escape_text(column.detail)}</span>' if column.detail else ""
+    return f'<th scope="col"{side}>{escape_text(column.name)}{detail}</th>'
 
 
 def table_cell(cell: Cell, column: Column) -> str:
     classes = [name for name, on in (("r-right", column.right), ("r-wide", column.wide)) if on]
-    text = escaped(cell.text)
+    text = escape_text(cell.text)
     if cell.face == "badge":
         text = f'<span class="r-badge r-{cell.tone}">{text}</span>'
     elif cell.face == "code":
@@ -393,132 +367,14 @@ def table_cell(cell: Cell, column: Column) -> str:
 
 def head_of(view: View) -> str:
     """The title with its badges, and the facts under it."""
-    facts = " · ".join(escaped(fact) for fact in view.facts)
+    facts = " · ".join(escape_text(fact) for fact in view.facts)
     return (
         '<div class="r-head"><div class="r-top">'
-        f'<span class="r-title" role="heading" aria-level="3"><strong>{escaped(view.title)}</strong></span> '
+        f'<span class="r-title" role="heading" aria-level="3"><strong>{escape_text(view.title)}</strong></span> '
         f"{badge_row(view.badges)}</div>"
         + (f'<div class="r-facts">{facts}</div>' if facts else "")
         + "</div>"
     )
-
-
-def intervals_opening(chart: Intervals) -> str:
-    legend = f'<br><span class="r-quiet">{escaped(chart.legend)}</span>' if chart.legend else ""
-    caption = f"<caption>{escaped(chart.caption)}{legend}</caption>" if chart.caption or legend else ""
-    label = escape(visible(chart.caption or "chart"))
-    return f'<div class="r-scroll r-chart" tabindex="0" role="region" aria-label="{label}"><table>{caption}<tbody>'
-
-
-def intervals_closing(chart: Intervals) -> str:
-    if not chart.ticks:
-        return "</tbody></table></div>"
-    marks = "".join(_tick(share(value, chart.axis), text) for value, text in chart.ticks)
-    axis = f'<svg class="r-axis" aria-hidden="true">{marks}</svg>'
-    return f'</tbody><tfoot><tr><td></td><td class="r-plot">{axis}</td><td></td></tr></tfoot></table></div>'
-
-
-def _tick(at: float, text: str) -> str:
-    place = f"{figure(100 * at)}%"
-    return _line("r-frame", place, 0, place, 4) + _text(place, 16, tick_anchor(at), text)
-
-
-def interval_row(row: Interval, chart: Intervals) -> str:
-    detail = f'<br><span class="r-quiet">{escaped(row.detail)}</span>' if row.detail else ""
-    said = words(row, chart.axis)
-    label = escape(visible(f"{row.label}: {said}"))
-    return (
-        f'<tr><th scope="row">{escaped(row.label)}{detail}</th><td class="r-plot">'
-        f'<svg class="r-track r-{row.tone}" role="img" aria-label="{label}">{_track(row, chart)}</svg></td>'
-        f"<td>{escaped(said)}</td></tr>"
-    )
-
-
-def _track(row: Interval, chart: Intervals) -> str:
-    def place(value: float) -> str:
-        return f"{figure(100 * share(value, chart.axis))}%"
-
-    def within(value: float) -> bool:
-        return chart.axis[0] <= value <= chart.axis[1]
-
-    parts = []
-    if chart.bars and row.estimate is not None:
-        parts.append(f'<rect class="r-fill" y="4" width="{place(row.estimate)}" height="14"/>')
-    if chart.zero is not None:
-        zero = place(chart.zero)
-        parts.append(_line("r-zero", zero, 0, zero, 22))
-    if row.low is not None and row.high is not None:
-        low, high = place(row.low), place(row.high)
-        parts.append(_line("r-range", low, 11, high, 11))
-        parts += [
-            _line("r-range", place(end), 7, place(end), 15) for end in (row.low, row.high) if within(end)
-        ]
-    if row.estimate is not None and within(row.estimate):
-        at = place(row.estimate)
-        parts.append(_line("r-estimate", at, 4, at, 18))
-    if row.reference is not None and within(row.reference):
-        parts.append(f'<circle class="r-reference" cx="{place(row.reference)}" cy="11" r="4"/>')
-    before, after = beyond(row, chart.axis)
-    if before:
-        parts.append(_text("0%", 15, "start", "◂"))
-    if after:
-        parts.append(_text("100%", 15, "end", "▸"))
-    return "".join(parts)
-
-
-def scatter_figure(chart: Scatter) -> str:
-    """The drawing of a scatter chart; its figures are for the caller to put below."""
-    caption = f'<p class="r-label"><strong>{escaped(chart.caption)}</strong></p>' if chart.caption else ""
-    name = f"{chart.y_name} against {chart.x_name}, {len(chart.points):,} points"
-    name += "" if chart.figures else "; the table below has the figures"
-    label = escape(visible(f"{chart.caption}: {name}" if chart.caption else name))
-    parts = [
-        _line("r-frame", LEFT, BOTTOM, RIGHT, BOTTOM),
-        _line("r-frame", LEFT, TOP, LEFT, BOTTOM),
-        *(_x_tick(value, text, chart.x_axis) for value, text in chart.x_ticks),
-        *(_y_tick(value, text, chart.y_axis) for value, text in chart.y_ticks),
-        _text(LEFT, 12, "start", chart.y_name),
-        _text((LEFT + RIGHT) / 2, HEIGHT - 8, "middle", chart.x_name),
-    ]
-    for point, at in zip(chart.points, placed(chart), strict=True):
-        drawn = []
-        if at.low != at.high:
-            drawn += [
-                _line("r-range", at.x, at.low, at.x, at.high),
-                _line("r-range", at.x - 3, at.low, at.x + 3, at.low),
-                _line("r-range", at.x - 3, at.high, at.x + 3, at.high),
-            ]
-        drawn.append(f'<circle class="r-point" cx="{figure(at.x)}" cy="{figure(at.y)}" r="4"/>')
-        if at.label is not None:
-            drawn.append(_text(*at.label))
-        parts.append(f'<g class="r-{point.tone}">{"".join(drawn)}</g>')
-    svg = f'<svg viewBox="0 0 {WIDTH} {HEIGHT}" role="img" aria-label="{label}">{"".join(parts)}</svg>'
-    return f'<div class="r-scatter" tabindex="0" role="region" aria-label="chart">{caption}{svg}</div>'
-
-
-def _x_tick(value: float, text: str, axis: Axis) -> str:
-    at = scatter_x(value, axis)
-    return _line("r-frame", at, BOTTOM, at, BOTTOM + 4) + _text(
-        at, BOTTOM + 16, tick_anchor(share(value, axis)), text
-    )
-
-
-def _y_tick(value: float, text: str, axis: Axis) -> str:
-    at = scatter_y(value, axis)
-    return _line("r-rule", LEFT, at, RIGHT, at) + _text(LEFT - 5, at + 4, "end", text)
-
-
-def _line(name: str, x1: float | str, y1: float, x2: float | str, y2: float) -> str:
-    return f'<line class="{name}" x1="{_at(x1)}" y1="{_at(y1)}" x2="{_at(x2)}" y2="{_at(y2)}"/>'
-
-
-def _text(x: float | str, y: float, anchor: Anchor, text: str) -> str:
-    return f'<text x="{_at(x)}" y="{_at(y)}" text-anchor="{anchor}">{escaped(text)}</text>'
-
-
-def _at(place: float | str) -> str:
-    """A coordinate: a length, or a share of the width in percent, which is a text already."""
-    return place if isinstance(place, str) else figure(place)
 
 
 @cache

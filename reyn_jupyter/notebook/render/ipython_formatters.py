@@ -30,9 +30,9 @@ def register(ip: InteractiveShell, redact: Callable[[str], str] | None = None) -
         made = view(shown, redact=redact or environment_redaction())
         if not ip.display_formatter.formatters["text/html"].enabled:
             return {"text/plain": to_text(made)}
-        from reyn_jupyter.notebook.mimebundle import shown_bundle
+        from reyn_jupyter.notebook.mimebundle import display_bundle
 
-        return shown_bundle(ip, shown, made)
+        return display_bundle(ip, shown, made)
 
     def text(shown: Any, printer: Any, cycle: bool) -> None:
         from reyn_jupyter.notebook.render.text import to_text

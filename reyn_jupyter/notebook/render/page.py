@@ -14,8 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from reyn_jupyter.notebook import assets
-from reyn_jupyter.notebook.render.html import escaped, style
+from reyn_jupyter.notebook.render.charts import escape_text
+from reyn_jupyter.notebook.render.html import style
+from reyn_jupyter.notebook.serving import assets
 
 _PAGE_STYLE = (
     ":root{color-scheme:light dark}"
@@ -62,7 +63,7 @@ def to_page(title: str, entries: Sequence[PageEntry], note: str = "") -> str:
     Raises:
         FileNotFoundError: the renderer is not built.
     """
-    code, style = assets.read("page")
+    code, style = assets.read_module("page")
     script, sheet = _script(code), style.replace("</", "<\\/")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
@@ -74,8 +75,8 @@ def to_page(title: str, entries: Sequence[PageEntry], note: str = "") -> str:
         '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,">'
-        f"<title>{escaped(title)}</title><style>{sheet}{_PAGE_STYLE}</style></head>\n"
-        f"<body><main><h1>{escaped(title)}</h1>{body}</main><footer>{escaped(note)}</footer>\n"
+        f"<title>{escape_text(title)}</title><style>{sheet}{_PAGE_STYLE}</style></head>\n"
+        f"<body><main><h1>{escape_text(title)}</h1>{body}</main><footer>{escape_text(note)}</footer>\n"
         f'<script type="module">{script}</script></body></html>\n'
     )
 

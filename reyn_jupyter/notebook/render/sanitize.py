@@ -90,7 +90,7 @@ def integer(value: int) -> str:
 
 def _pieces(value: object, depth: int, limit: int) -> Iterator[str]:
     if is_a(value, str):
-        yield quoted(str.__str__(value)[:limit])
+        yield quote_json(str.__str__(value)[:limit])
     elif is_a(value, dict):
         yield from _members(value, depth, limit) if depth else ("{…}",)
     elif is_a(value, list):
@@ -107,7 +107,7 @@ def _members(value: dict[Any, Any], depth: int, limit: int) -> Iterator[str]:
     yield "{"
     for place, (key, item) in enumerate(dict.items(value)):
         yield ", " if place else ""
-        yield (quoted(str.__str__(key)[:limit]) if is_a(key, str) else _plain(key)) + ": "
+        yield (quote_json(str.__str__(key)[:limit]) if is_a(key, str) else _plain(key)) + ": "
         yield from _pieces(item, depth - 1, limit)
     yield "}"
 
@@ -120,7 +120,7 @@ def _items(items: Iterator[Any], depth: int, limit: int) -> Iterator[str]:
     yield "]"
 
 
-def quoted(text: str) -> str:
+def quote_json(text: str) -> str:
     """A string in double quotes, as JSON writes it, but with every letter of every script readable."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{escaped}"'

@@ -14,7 +14,7 @@ from typing import Any
 
 from reyn_jupyter.notebook.render.blocks import Cell, View, pack_cell
 from reyn_jupyter.notebook.render.charts import titles_of
-from reyn_jupyter.notebook.render.fit import LEAST, ROOMY, fair, first_whole, named_left_out
+from reyn_jupyter.notebook.render.fit import LEAST, ROOMY, left_out_sentence, share_fairly, share_in_order
 from reyn_jupyter.notebook.serving.protocol import PROTOCOL, Live
 from reyn_jupyter.support.sanitize import visible
 
@@ -110,14 +110,14 @@ class _Cutter:
         self.gone: set[int] = set()  # places of blocks that were left out, of the list that was cut last
 
     def left_out(self, titles: Sequence[str]) -> Json:
-        return self._note(f"{named_left_out(titles)}{self._end}")
+        return self._note(f"{left_out_sentence(titles)}{self._end}")
 
     def blocks(self, blocks: Sequence[Json], limit: int, *, ordered: bool = False) -> list[Json]:
         """Blocks that are small whole, the others with equal parts of what is left; `ordered`: the first ones whole."""
         sizes = [json_size(block) + 1 for block in blocks]
         if sum(sizes) <= limit:
             return list(blocks)
-        shares = first_whole(sizes, limit) if ordered else fair(sizes, limit)
+        shares = share_in_order(sizes, limit) if ordered else share_fairly(sizes, limit)
         if max(shares, default=0) < LEAST:
             kept = list(blocks[: _leading(blocks, limit)])
             self.dropped = self.dropped or len(kept) < len(blocks)
@@ -160,7 +160,7 @@ class _Cutter:
         """Each side gets what the other leaves of the room, and half of it at least."""
         empty: Json = {**block, "left_blocks": [], "right_blocks": []}
         sizes = [sum(json_size(each) + 1 for each in block[side]) for side in ("left_blocks", "right_blocks")]
-        left, right = fair(sizes, limit - json_size(empty))
+        left, right = share_fairly(sizes, limit - json_size(empty))
         return {
             **block,
             "left_blocks": self.blocks(block["left_blocks"], left),
@@ -235,7 +235,7 @@ def _node(node: Json, limit: int) -> Json | None:
         return None
     children = node["children"]
     sizes = [json_size(child) + 1 for child in children]
-    shares = fair(sizes, room)
+    shares = share_fairly(sizes, room)
     if max(shares, default=0) < LEAST:
         return {**node, "children": children[: _leading(children, room)]}
     kept = [

@@ -45,8 +45,8 @@ from reyn_jupyter.notebook.render.blocks import (
     Tree,
     View,
 )
-from reyn_jupyter.notebook.render.charts import Axis, beyond, scatter_table, share, titles_of, words
-from reyn_jupyter.notebook.render.fit import ROOMY, byte_size, fit, leading, named_left_out
+from reyn_jupyter.notebook.render.charts import Axis, beyond, interval_words, scatter_table, share, titles_of
+from reyn_jupyter.notebook.render.fit import ROOMY, byte_size, count_leading, fit, left_out_sentence
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import count
 
@@ -126,7 +126,9 @@ class _Page:
         """The line at the end, which names what is not there at all."""
         if not titles:
             return self.cut
-        return visible(named_left_out(titles) + (f"; all of it: {self._knob}" if self._knob else "")) + "\n"
+        return (
+            visible(left_out_sentence(titles) + (f"; all of it: {self._knob}" if self._knob else "")) + "\n"
+        )
 
     def blocks(self, blocks: Sequence[Block], limit: int | None) -> str:
         parts = fit([block for block in blocks if _shown(block)], limit, self.block)
@@ -147,7 +149,7 @@ class _Page:
         room = limit - byte_size(self.cut)
         if room < 0:
             return ""
-        kept = leading([f"{line}\n" for line in lines], room)
+        kept = count_leading([f"{line}\n" for line in lines], room)
         if kept < _least(block):
             return ""  # a heading over nothing
         start = "".join(f"{line}\n" for line in lines[:kept])
@@ -304,7 +306,7 @@ def clip_width(text: str, width: int) -> str:
     return text
 
 
-def padded(text: str, width: int, right: bool = False) -> str:
+def pad(text: str, width: int, right: bool = False) -> str:
     space = " " * (width - text_width(text))
     return space + text if right else text + space
 
@@ -357,17 +359,17 @@ def _panel(head: _Rows, body: _Rows, columns: Sequence[Column], *, whole: bool) 
     lines.append("  ".join("─" * width for width in widths))
     for row in body:
         cells = [
-            wrapped(text, width) if whole and column.wide else [text]
+            wrap(text, width) if whole and column.wide else [text]
             for text, width, column in zip(row, widths, columns, strict=False)
         ]
         lines += [_line(each, columns, widths) for each in zip_longest(*cells, fillvalue="")] or [""]
     return lines, len(widths)
 
 
-def wrapped(text: str, width: int) -> list[str]:
+def wrap(text: str, width: int) -> list[str]:
     """A text as lines of at most a width, broken between words.
 
-    >>> wrapped("it is a long way", 8)
+    >>> wrap("it is a long way", 8)
     ['it is a', 'long way']
     """
     lines = [""]
@@ -399,7 +401,7 @@ def _widths(rows: _Rows, columns: Sequence[Column], whole: bool) -> list[int]:
 
 def _line(row: Sequence[str], columns: Sequence[Column], widths: Sequence[int]) -> str:
     cells = [
-        padded(clip_width(text, width), width, column.right)
+        pad(clip_width(text, width), width, column.right)
         for text, width, column in zip(row, widths, columns, strict=False)
     ]
     return "  ".join(cells).rstrip()
@@ -417,8 +419,8 @@ def intervals_lines(chart: Intervals) -> list[str]:
     if not chart.rows:
         lines.append("nothing to draw")
     for label, row in zip(labels, chart.rows, strict=True):
-        said = words(row, chart.axis) + (f"; {row.detail}" if row.detail else "")
-        line = f"{padded(label, width)}  {_track(row, chart)}  {visible(said)}"
+        said = interval_words(row, chart.axis) + (f"; {row.detail}" if row.detail else "")
+        line = f"{pad(label, width)}  {_track(row, chart)}  {visible(said)}"
         lines.append(clip_width(line, LINE + 40))
     if chart.ticks and chart.rows:
         lines += [f"{' ' * width}  {line}" for line in _axis(chart)]

@@ -11,7 +11,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.notebook.render.blocks import Node, Tree
-from reyn_jupyter.notebook.render.sanitize import Look, is_a, quoted, type_name
+from reyn_jupyter.notebook.render.sanitize import Look, is_a, quote_json, type_name
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
@@ -129,5 +129,7 @@ def _scalar(value: object, kind: str, bounds: _Bounds, look: Look) -> str:
     if is_a(value, str):
         shown = look.line(value, _STRING)
         left = str.__len__(value) - _STRING + 1
-        return quoted(shown) if left <= 1 else bounds.note(f"{quoted(shown)} ({left:,} more characters)")
+        return (
+            quote_json(shown) if left <= 1 else bounds.note(f"{quote_json(shown)} ({left:,} more characters)")
+        )
     return f"<{type_name(value)}>" if kind == "other" else look.compact(value)

@@ -34,7 +34,7 @@ class OpenApprovals(WireMessage):
     questions: tuple[ApprovalAsked, ...]
 
 
-async def answer(asked: OperationContext, arguments: AnswerApproval) -> ApprovalAnswered:
+async def answer(context: OperationContext, arguments: AnswerApproval) -> ApprovalAnswered:
     try:
         settled = DESK.answer(arguments.id, arguments.answer)
     except UnknownQuestionError as error:
@@ -44,7 +44,7 @@ async def answer(asked: OperationContext, arguments: AnswerApproval) -> Approval
     return ApprovalAnswered(id=settled.id)
 
 
-async def pending(asked: OperationContext, arguments: ListApprovals) -> OpenApprovals:
+async def pending(context: OperationContext, arguments: ListApprovals) -> OpenApprovals:
     return OpenApprovals(questions=tuple(as_event(each) for each in DESK.pending()))
 
 

@@ -99,12 +99,12 @@ class Reading:
         return self.view.info
 
 
-async def reading(asked: OperationContext, blob_id: str, work: Callable[[Reading], T], note: str) -> T:
+async def reading(context: OperationContext, blob_id: str, work: Callable[[Reading], T], note: str) -> T:
     """What `work` makes of a blob, in a thread. `note` says in progress what is being done."""
-    store, wanted = await _store(asked, blob_id)
-    asked.session.parts.services.redactor.refresh()  # the environment may hold new secrets since the last run
-    kept: Indexes = asked.caches.setdefault("indexes", Indexes())
-    watch = Watch(asked.progress, note)
+    store, wanted = await _store(context, blob_id)
+    context.session.parts.services.redactor.refresh()  # the environment may hold new secrets since the last run
+    kept: Indexes = context.caches.setdefault("indexes", Indexes())
+    watch = Watch(context.progress, note)
 
     def within() -> T:
         with BlobView(store, store.describe(wanted)) as view:
@@ -120,7 +120,7 @@ async def reading(asked: OperationContext, blob_id: str, work: Callable[[Reading
     except SelectorError:
         raise
     except (BlobStoreError, ValueError, OSError) as error:
-        said = asked.look.line(str(error), 300)
+        said = context.look.line(str(error), 300)
         raise OperationError(
             f"The blob cannot be read: {said}", "The text pane shows what is there."
         ) from None
@@ -128,22 +128,22 @@ async def reading(asked: OperationContext, blob_id: str, work: Callable[[Reading
         watch.stop()
 
 
-async def _store(asked: OperationContext, blob_id: str) -> tuple[LocalBlobStore, str]:
-    store = asked.session.parts.services.blobs
+async def _store(context: OperationContext, blob_id: str) -> tuple[LocalBlobStore, str]:
+    store = context.session.parts.services.blobs
     if store is None:
         raise OperationError("This session keeps no blobs.", 'reyn.Session(store="files") keeps them.')
-    copies: dict[str, LocalBlobStore] = asked.caches.setdefault("borrowed", {})
+    copies: dict[str, LocalBlobStore] = context.caches.setdefault("borrowed", {})
     if blob_id in copies:
         return copies[blob_id], blob_id
     try:
         local, wanted = await as_local_store(store, blob_id)
     except InvalidBlobIdError as error:
-        raise OperationError(asked.look.line(str(error), 200), "%reyn blobs lists what is there.") from None
+        raise OperationError(context.look.line(str(error), 200), "%reyn blobs lists what is there.") from None
     except BlobNotFoundError as error:
         raise _missing(error.blob_id) from None
     except BlobStoreError as error:
         raise OperationError(
-            asked.look.line(str(error), 300), "Try again, or run the action again."
+            context.look.line(str(error), 300), "Try again, or run the action again."
         ) from None
     if not is_local(store):
         while len(copies) >= BORROWED:
@@ -159,21 +159,21 @@ def _missing(blob_id: str) -> OperationError:
     )
 
 
-async def open_blob(asked: OperationContext, arguments: OpenBlob) -> BlobOpened:
+async def open_blob(context: OperationContext, arguments: OpenBlob) -> BlobOpened:
     opened = await reading(
-        asked, arguments.blob, lambda at: _opened(asked, at, arguments.selector), "opening"
+        context, arguments.blob, lambda at: _describe_blob(context, at, arguments.selector), "opening"
     )
     step = ""
     with suppress(TimeoutError):  # a very long record is not waited for
-        step = await asyncio.wait_for(asyncio.to_thread(_step, asked, opened), ORIGIN_SECONDS)
+        step = await asyncio.wait_for(asyncio.to_thread(_step, context, opened), ORIGIN_SECONDS)
     about = [*opened.about]
     if step:
         about.insert(-2, ("step", step))
     return opened.model_copy(update={"about": tuple(about)})
 
 
-def _opened(asked: OperationContext, at: Reading, selector: str | None) -> BlobOpened:
-    info, look = at.info, asked.look
+def _describe_blob(context: OperationContext, at: Reading, selector: str | None) -> BlobOpened:
+    info, look = at.info, context.look
     facts = [KINDS.get(info.kind, info.kind)]
     if info.shape is not None:
         facts.append(f"{count(info.shape[0], 'row')} × {count(info.shape[1], 'column')}")
@@ -256,11 +256,11 @@ def _start(at: Reading, selector: str | None, panes: tuple[Pane, ...], pane: Pan
     )
 
 
-def _step(asked: OperationContext, opened: BlobOpened) -> str:
+def _step(context: OperationContext, opened: BlobOpened) -> str:
     """The step of the run that gave a blob, as far as it is recorded."""
     run = dict(opened.about).get("run")
     with suppress(LookupError, ValueError, OSError):
-        events = asked.session.trace(run).events if run else ()
+        events = context.session.trace(run).events if run else ()
         for event in events:
             if isinstance(event, ActionFinished) and event.blob == opened.id:
                 return str(event.step)

@@ -19,7 +19,6 @@ from reyn_jupyter.catalog.fast_schema import Invalid
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.guard.permissions import Policy
-from reyn_jupyter.notebook.invoke_line import invoke_command
 from reyn_jupyter.notebook.render.blob import result_view
 from reyn_jupyter.notebook.render.blocks import Cell, Commands, Fold, Paragraph, SortedText, Span, Tone, View
 from reyn_jupyter.notebook.render.catalog import COLUMNS, EFFECTS, action_card, action_cells
@@ -33,6 +32,7 @@ from reyn_jupyter.notebook.serving.operation import (
     WireMessage,
 )
 from reyn_jupyter.notebook.serving.protocol import LiveBlob
+from reyn_jupyter.notebook.verbs.invoke import invoke_command
 from reyn_jupyter.runtime.result_objects import Result
 from reyn_jupyter.sessions.action_rows import action_row
 from reyn_jupyter.support.encoding import clean
@@ -122,14 +122,14 @@ class ActionAnswer(WireMessage):
     row: CatalogRow
 
 
-async def page(asked: OperationContext, arguments: CatalogAsked) -> CatalogPage:
-    snapshot = await asked.session.parts.catalog.refresh()
-    return await asyncio.to_thread(_page, asked, snapshot, arguments)
+async def page(context: OperationContext, arguments: CatalogAsked) -> CatalogPage:
+    snapshot = await context.session.parts.catalog.refresh()
+    return await asyncio.to_thread(_page, context, snapshot, arguments)
 
 
-def _page(asked: OperationContext, snapshot: CatalogSnapshot, arguments: CatalogAsked) -> CatalogPage:
-    look = asked.look
-    policy = asked.session.parts.policy
+def _page(context: OperationContext, snapshot: CatalogSnapshot, arguments: CatalogAsked) -> CatalogPage:
+    look = context.look
+    policy = context.session.parts.policy
     shown = snapshot.actions[arguments.offset : arguments.offset + arguments.limit]
     return CatalogPage(
         revision=snapshot.hash,
@@ -146,14 +146,14 @@ def _page(asked: OperationContext, snapshot: CatalogSnapshot, arguments: Catalog
             )
             for category in snapshot.categories
         ),
-        rows=tuple(_row(asked, action, policy) for action in shown),
+        rows=tuple(_row(context, action, policy) for action in shown),
     )
 
 
-def _row(asked: OperationContext, action: Action, policy: Policy) -> CatalogRow:
+def _row(context: OperationContext, action: Action, policy: Policy) -> CatalogRow:
     """The cells of a row; the name is whole and exact, since it is what is asked for next."""
-    cells = action_cells(action_row(asked.session.parts, action, policy), asked.look)
-    cells["name"] = Cell(asked.look.line(action.name.text, 600))
+    cells = action_cells(action_row(context.session.parts, action, policy), context.look)
+    cells["name"] = Cell(context.look.line(action.name.text, 600))
     return tuple(_sorted_text(cells[key]) for key in _KEYS)
 
 
@@ -162,10 +162,10 @@ def _sorted_text(cell: Cell) -> SortedText:
     return text if cell.value is None else (text, cell.value)
 
 
-async def action(asked: OperationContext, arguments: ActionNamed) -> ActionShown:
-    found = await _find(asked, arguments.name)
-    card = await asked.session.aio.describe_action(found.name.text)
-    made = action_card(card, asked.look)
+async def action(context: OperationContext, arguments: ActionNamed) -> ActionShown:
+    found = await _find(context, arguments.name)
+    card = await context.session.aio.describe_action(found.name.text)
+    made = action_card(card, context.look)
     said = tuple(block for block in made.blocks if isinstance(block, Paragraph))
     # The form shows the parameters already, and its own line the call.
     rest = tuple(block for block in made.blocks if not isinstance(block, Paragraph | Commands))
@@ -173,59 +173,59 @@ async def action(asked: OperationContext, arguments: ActionNamed) -> ActionShown
     return ActionShown(
         name=found.name.text,
         view=replace(made, blocks=(*said, schema)),
-        form=_form(asked, found),
+        form=_form(context, found),
     )
 
 
-async def command(asked: OperationContext, arguments: ActionCalled) -> ActionCommand:
-    found = await _find(asked, arguments.name)
-    given, faults = _read(asked, found, arguments)
+async def command(context: OperationContext, arguments: ActionCalled) -> ActionCommand:
+    found = await _find(context, arguments.name)
+    given, faults = _read(context, found, arguments)
     if faults:
-        return ActionCommand(command="", errors=_faults(faults, asked.look))
-    return ActionCommand(command=_command(asked, found, given))
+        return ActionCommand(command="", errors=_faults(faults, context.look))
+    return ActionCommand(command=_command(context, found, given))
 
 
-async def invoke(asked: OperationContext, arguments: ActionCalled) -> ActionAnswer:
-    found = await _find(asked, arguments.name)
-    given, faults = _read(asked, found, arguments)
+async def invoke(context: OperationContext, arguments: ActionCalled) -> ActionAnswer:
+    found = await _find(context, arguments.name)
+    given, faults = _read(context, found, arguments)
     if faults:
         result = Result(found.name.text, invalid_arguments(found, faults))
     else:
-        result = await asked.session.aio.invoke_action(found.name.text, given, ask=asked.ask)
+        result = await context.session.aio.invoke_action(found.name.text, given, ask=context.ask)
     invalid = result.payload.get("invalid") if isinstance(result.payload, dict) else None
     return ActionAnswer(
         ok=result.error is None,
-        view=await asyncio.to_thread(result_view, result, asked.look),
+        view=await asyncio.to_thread(result_view, result, context.look),
         live=LiveBlob(blob=result.blob.id) if result.blob is not None else None,
-        command="" if faults else _command(asked, found, given),
-        errors=_faults(invalid, asked.look) if isinstance(invalid, list) else (),
-        row=_row(asked, found, asked.session.parts.policy),
+        command="" if faults else _command(context, found, given),
+        errors=_faults(invalid, context.look) if isinstance(invalid, list) else (),
+        row=_row(context, found, context.session.parts.policy),
     )
 
 
 def _read(
-    asked: OperationContext, found: Action, arguments: ActionCalled
+    context: OperationContext, found: Action, arguments: ActionCalled
 ) -> tuple[dict[str, Any], list[Invalid]]:
-    return arguments_of(_form(asked, found), arguments.typed)
+    return arguments_of(_form(context, found), arguments.typed)
 
 
-def _form(asked: OperationContext, found: Action) -> ActionForm:
-    return form(found.input_schema, asked.look)
+def _form(context: OperationContext, found: Action) -> ActionForm:
+    return form(found.input_schema, context.look)
 
 
-async def _find(asked: OperationContext, name: str) -> Action:
+async def _find(context: OperationContext, name: str) -> Action:
     """The action of a name. Raises OperationError with suggestions."""
-    snapshot = await asked.session.parts.catalog.refresh()
+    snapshot = await context.session.parts.catalog.refresh()
     try:
         return find(snapshot, name)
     except UnknownActionError as error:
-        said = asked.look.text(error.payload["error"], 300)
-        raise OperationError(f"{said}.", hint({**error.payload, "hint": ""}, asked.look)) from None
+        said = context.look.text(error.payload["error"], 300)
+        raise OperationError(f"{said}.", hint({**error.payload, "hint": ""}, context.look)) from None
 
 
-def _command(asked: OperationContext, found: Action, given: Mapping[str, Any]) -> str:
-    forgive = asked.session.parts.settings.router.forgive
-    return clean(asked.look.text(invoke_command(found, given, forgive=forgive), _TEXT))
+def _command(context: OperationContext, found: Action, given: Mapping[str, Any]) -> str:
+    forgive = context.session.parts.settings.router.forgive
+    return clean(context.look.text(invoke_command(found, given, forgive=forgive), _TEXT))
 
 
 def _faults(faults: list[Invalid], look: Look) -> tuple[ArgumentFault, ...]:

@@ -1,8 +1,8 @@
-"""One view's, or one panel's, line to the kernel: takes messages, runs operations on the engine, answers.
+"""The line of one view or panel to the kernel: it takes messages, runs operations on the engine, and answers.
 
 Invariants: each request is answered once or was cancelled; a message that makes no sense is answered with what is
 wrong, never raised into the kernel; everything is sent in order, from the loop of the thread that the channel was last
-heard on, so that an answer goes back the way its request came.
+heard on, so that an answer goes back the way its request came. A comm that is closed leaves nothing behind.
 """
 
 from __future__ import annotations
@@ -10,15 +10,18 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
+import platform
 import threading
 from collections.abc import Callable
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from reyn_jupyter.notebook.render.sanitize import Look
-from reyn_jupyter.notebook.serving.hub import Hub
-from reyn_jupyter.notebook.serving.operation import OperationContext, OperationError, WireMessage
+from reyn_jupyter.notebook.serving.hub import Hub, kernel_hub
+from reyn_jupyter.notebook.serving.operation import OperationContext, OperationError, WireMessage, operations
 from reyn_jupyter.notebook.serving.protocol import (
     PROTOCOL,
     Answered,
@@ -29,8 +32,6 @@ from reyn_jupyter.notebook.serving.protocol import (
     Request,
     Welcome,
 )
-from reyn_jupyter.notebook.serving.registry import operations
-from reyn_jupyter.notebook.serving.versions import version, versions
 from reyn_jupyter.runtime.engine import running_loop
 from reyn_jupyter.runtime.pump import Job
 from reyn_jupyter.sessions.assembly import ENGINE
@@ -46,7 +47,7 @@ _log = logging.getLogger(__name__)
 
 
 class Connection:
-    """Serves one channel.
+    """The kernel's end of one channel.
 
     Args:
         hub: what all connections share.
@@ -84,7 +85,7 @@ class Connection:
             if job is not None:
                 job.cancel()
         elif message.op == "hello":
-            self._welcome(message)
+            self._greet(message)
         elif message.id in self._jobs or len(self._jobs) >= MOST:
             why = "its number is in use" if message.id in self._jobs else f"{MOST} others are under way"
             self.send(Failed(id=message.id, code="invalid", message=f"the request was not taken: {why}"))
@@ -93,16 +94,16 @@ class Connection:
 
     @property
     def idle(self) -> bool:
-        """Nothing that was asked over it is under way."""
+        """True while no request over it is under way."""
         return not self._jobs
 
     def close(self) -> None:
-        """The channel is gone: stop what it asked for."""
+        """Stop what the channel asked for: it is gone."""
         self._closed = True
         for job in list(self._jobs.values()):
             job.cancel()
         self._jobs.clear()
-        self._hub.left(self)
+        self._hub.leave(self)
 
     def send(self, message: WireMessage) -> None:
         """Put a message on the channel, from any thread. A channel that is broken is closed."""
@@ -138,7 +139,7 @@ class Connection:
             said = _first(error) if isinstance(error, ValidationError) else "it is nested too deeply"
             self.send(Failed(id=number, code="invalid", message=f"not a message of this protocol: {said}"))
 
-    def _welcome(self, request: Request) -> None:
+    def _greet(self, request: Request) -> None:
         try:
             hello = Hello.model_validate(request.args)
         except ValidationError as error:
@@ -155,18 +156,20 @@ class Connection:
             )
             return
         self.hello = hello
-        answer = Welcome(protocol=PROTOCOL, session=SESSION_ID, version=version(), versions=versions())
+        answer = Welcome(
+            protocol=PROTOCOL, session=SESSION_ID, version=package_version(), versions=kernel_versions()
+        )
         self.send(Answered(id=request.id, value=answer.model_dump(mode="json")))
         if not self._closed:  # a channel that broke on the answer is no one to tell more
-            self._hub.joined(self)
+            self._hub.join(self)
 
     def _begin(self, request: Request) -> None:
         with self._starting:
             job = ENGINE.start(self._serve(request), home=self._hub.home or self._home)
             self._jobs[request.id] = job
-        job.future.add_done_callback(lambda _: self._ended(request.id, job))
+        job.future.add_done_callback(lambda _: self._forget_job(request.id, job))
 
-    def _ended(self, number: int, job: Job[None]) -> None:
+    def _forget_job(self, number: int, job: Job[None]) -> None:
         if self._jobs.get(number) is job:
             del self._jobs[number]
 
@@ -194,8 +197,10 @@ class Connection:
             self.send(Progressed(id=request.id, done=done, total=total, note=note))
 
         try:
-            asked = OperationContext(self._hub.session(), look, progress, self._hub.ask, self._hub.caches)
-            value: BaseModel = await operation.run(asked, arguments)
+            operation_context = OperationContext(
+                self._hub.session(), look, progress, self._hub.ask, self._hub.caches
+            )
+            value: BaseModel = await operation.run(operation_context, arguments)
             return Answered(id=request.id, value=value.model_dump(mode="json"))
         except OperationError as error:
             said, hint = look.text(error.message, _SAID), look.text(error.hint, _SAID)
@@ -206,8 +211,49 @@ class Connection:
 
 
 def _first(error: ValidationError) -> str:
-    """The first thing that is wrong, with where."""
+    """Return the first thing that is wrong, with its place."""
     problem = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part)[:60] for part in problem["loc"][:6])
     said = str(problem["msg"])[:300]
     return f"{where}: {said}" if where else said
+
+
+def open_comm(comm: Any, message: Any) -> None:
+    """Serve a comm that a front end opened to our target; what the opening itself carries is a first message."""
+    hub = kernel_hub()
+    connection = Connection(hub, comm.send, running_loop() or hub.home)
+
+    def receive(message: Any) -> None:
+        connection.receive(_data(message))
+
+    def close(message: Any) -> None:
+        connection.close()
+
+    comm.on_msg(receive)
+    comm.on_close(close)
+    first = _data(message)
+    if isinstance(first, dict) and first:
+        connection.receive(first)
+
+
+def _data(message: Any) -> object:
+    content = message.get("content") if isinstance(message, dict) else None
+    return content.get("data") if isinstance(content, dict) else None
+
+
+@cache
+def package_version() -> str:
+    """Return this package's version."""
+    return version("reyn-jupyter")
+
+
+@cache
+def kernel_versions() -> dict[str, str]:
+    """Return the versions of what takes part on the kernel's side, as a view and `%reyn doctor` name them."""
+    found = {"python": platform.python_version(), "reyn-jupyter": package_version()}
+    for name in ("ipykernel", "ipywidgets", "anywidget", "pandas"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

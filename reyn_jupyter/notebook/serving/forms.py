@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 from reyn_jupyter.catalog.argument_repair import NOTHING, read_json
 from reyn_jupyter.catalog.fast_schema import Invalid
-from reyn_jupyter.notebook.render.catalog import followed, type_label
+from reyn_jupyter.notebook.render.catalog import follow_reference, type_label
 from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.notebook.serving.operation import WireMessage
 from reyn_jupyter.notebook.verbs.invoke import reference
@@ -117,13 +117,13 @@ def _field(name: str, given: object, required: bool, root: Mapping[str, Any], lo
 
 def _simple(given: object, root: Mapping[str, Any]) -> tuple[Mapping[str, Any], Kind]:
     """The schema that decides, and the widget for it: a choice between one type and null is that type."""
-    member = followed(given, root)
+    member = follow_reference(given, root)
     for key in ("anyOf", "oneOf"):
         options = member.get(key)
         if isinstance(options, list | tuple) and len(options) <= 8:
-            others = [option for option in options if followed(option, root).get("type") != "null"]
+            others = [option for option in options if follow_reference(option, root).get("type") != "null"]
             if len(others) == 1 and len(options) == 2:
-                inner = followed(others[0], root)
+                inner = follow_reference(others[0], root)
                 return inner, _kind(inner, root)
     return member, _kind(member, root)
 
@@ -139,7 +139,7 @@ def _kind(member: Mapping[str, Any], root: Mapping[str, Any]) -> Kind:
     kind = _type(member)
     if kind != "array":
         return _PLAIN.get(kind, "json")
-    items = followed(member.get("items"), root)
+    items = follow_reference(member.get("items"), root)
     special = any(key in items for key in (*_COMBINED, "enum", "const", "x-reference"))
     return "json" if special or _type(items) not in _PLAIN else "list"
 

@@ -165,11 +165,11 @@ WHOLE = 64 * 1024  # characters of one cell shown whole
 _KEYS = 40  # sort keys and filters of one request
 
 
-async def open_frame(asked: OperationContext, arguments: OpenFrame) -> FrameOpened:
+async def open_frame(context: OperationContext, arguments: OpenFrame) -> FrameOpened:
     """Rows and columns; the table itself is loaded afterwards, for what needs all of it."""
-    frames = frames_of(asked)
-    opened = await frames.opened(asked, arguments.blob)
-    columns = _columns(frames, opened, _positions(opened, 0, COLUMNS), asked.look)
+    frames = frames_of(context)
+    opened = await frames.opened(context, arguments.blob)
+    columns = _columns(frames, opened, _positions(opened, 0, COLUMNS), context.look)
     frames.prepare(opened)
     return FrameOpened(
         rows=opened.rows,
@@ -181,27 +181,27 @@ async def open_frame(asked: OperationContext, arguments: OpenFrame) -> FrameOpen
     )
 
 
-async def frame_rows(asked: OperationContext, arguments: AskRows) -> FrameRows:
+async def frame_rows(context: OperationContext, arguments: AskRows) -> FrameRows:
     """One window."""
-    frames = frames_of(asked)
-    opened = await frames.opened(asked, arguments.blob)
-    rows = await _matching(asked, frames, opened, arguments.sort, arguments.filter)
+    frames = frames_of(context)
+    opened = await frames.opened(context, arguments.blob)
+    rows = await _matching(context, frames, opened, arguments.sort, arguments.filter)
     total = opened.rows if rows is None else len(rows)
     start = min(arguments.start, total)
     stop = min(total, start + arguments.count)
     chosen = list(range(start, stop)) if rows is None else rows[start:stop].tolist()
 
-    def made() -> FrameRows:
-        return _window(frames, opened, arguments, chosen, total, asked.look)
+    def compute() -> FrameRows:
+        return _window(frames, opened, arguments, chosen, total, context.look)
 
     records = None
     if rows is None and opened.table is None:
         records = await asyncio.to_thread(opened.records, start, stop - start)
         if records is None:
-            await frames.loaded(asked, opened)
+            await frames.loaded(context, opened)
     if records is None:
-        return await asyncio.to_thread(made)
-    return _window(frames, opened, arguments, chosen, total, asked.look, records)
+        return await asyncio.to_thread(compute)
+    return _window(frames, opened, arguments, chosen, total, context.look, records)
 
 
 def _window(
@@ -260,7 +260,7 @@ def _columns(frames: OpenFrames, opened: OpenedTable, positions: list[int], look
 
 
 async def _matching(
-    asked: OperationContext,
+    context: OperationContext,
     frames: OpenFrames,
     opened: OpenedTable,
     sort: list[SortKey],
@@ -269,49 +269,49 @@ async def _matching(
     """The numbers of the rows that match, in order; None for all of them as they are stored."""
     if not sort and not filters:
         return None
-    table = await frames.loaded(asked, opened)
-    wanted = _asked(opened, sort, filters)
+    table = await frames.loaded(context, opened)
+    wanted = _row_request(opened, sort, filters)
     known = table.known(wanted)
     if known is not None:
         return known
-    asked.progress(0, 1, "sorting" if sort else "matching")
+    context.progress(0, 1, "sorting" if sort else "matching")
     try:
         return await asyncio.to_thread(table.matching, wanted)
     except FilterError as error:
         raise OperationError(str(error), "Change the filter, or take it away.") from None
 
 
-def _asked(opened: OpenedTable, sort: list[SortKey], filters: list[FilterKey]) -> tables.RowRequest:
+def _row_request(opened: OpenedTable, sort: list[SortKey], filters: list[FilterKey]) -> tables.RowRequest:
     if len(sort) + len(filters) > _KEYS:
         raise OperationError(f"{len(sort) + len(filters)} keys and filters at once", f"Take at most {_KEYS}.")
     for column in (*(each.column for each in sort), *(each.column for each in filters)):
-        _known(opened, column)
+        _check_column(opened, column)
     return tables.RowRequest(
         tuple(tables.SortKey(each.column, each.descending) for each in sort),
         tuple(tables.Filter(each.column, each.op, each.value) for each in filters),
     )
 
 
-def _known(opened: OpenedTable, column: int) -> None:
+def _check_column(opened: OpenedTable, column: int) -> None:
     if column >= len(opened.columns):
         raise OperationError(
             f"there is no column {column}; the table has {len(opened.columns)}", "Open the table again."
         )
 
 
-async def frame_column(asked: OperationContext, arguments: AskColumn) -> FrameFigures:
+async def frame_column(context: OperationContext, arguments: AskColumn) -> FrameFigures:
     """The figures of one column."""
-    frames = frames_of(asked)
-    opened = await frames.opened(asked, arguments.blob)
-    _known(opened, arguments.column)
-    wanted = _asked(opened, [], arguments.filter)
-    table = await frames.loaded(asked, opened)
-    asked.progress(0, 1, "counting")
+    frames = frames_of(context)
+    opened = await frames.opened(context, arguments.blob)
+    _check_column(opened, arguments.column)
+    wanted = _row_request(opened, [], arguments.filter)
+    table = await frames.loaded(context, opened)
+    context.progress(0, 1, "counting")
     try:
         found = await asyncio.to_thread(table.figures, arguments.column, wanted.filters)
     except FilterError as error:
         raise OperationError(str(error), "Change the filter, or take it away.") from None
-    look = asked.look
+    look = context.look
     drawn = stored_column(opened.columns[arguments.column], ColumnStyle(), look)
     facts = [("values", f"{found.count:,}"), ("missing", f"{found.missing:,}")]
     if found.distinct is not None:
@@ -330,12 +330,12 @@ async def frame_column(asked: OperationContext, arguments: AskColumn) -> FrameFi
     )
 
 
-async def frame_cell(asked: OperationContext, arguments: AskCell) -> FrameCell:
+async def frame_cell(context: OperationContext, arguments: AskCell) -> FrameCell:
     """One cell, as long as it is."""
-    frames = frames_of(asked)
-    opened = await frames.opened(asked, arguments.blob)
-    _known(opened, arguments.column)
-    rows = await _matching(asked, frames, opened, arguments.sort, arguments.filter)
+    frames = frames_of(context)
+    opened = await frames.opened(context, arguments.blob)
+    _check_column(opened, arguments.column)
+    rows = await _matching(context, frames, opened, arguments.sort, arguments.filter)
     total = opened.rows if rows is None else len(rows)
     if arguments.row >= total:
         raise OperationError(f"there is no row {arguments.row}; {count(total, 'row')} match", "")
@@ -346,23 +346,23 @@ async def frame_cell(asked: OperationContext, arguments: AskCell) -> FrameCell:
     if records is not None:
         values, specials = opened.cells(arguments.column, row, records)
     else:
-        table = await frames.loaded(asked, opened)
+        table = await frames.loaded(context, opened)
         values, specials = table.cells(arguments.column, [row])
     value = values[0]
     if isinstance(value, dict | list):
         text = (
             json.dumps(value, ensure_ascii=False, indent=1)
             if _is_small(value)
-            else asked.look.compact(value, WHOLE)
+            else context.look.compact(value, WHOLE)
         )
     elif isinstance(value, str) and len(value) > 40:
         text = value
     else:
         style = frames.style(opened, arguments.column)
-        text = stored_cells(values, specials, opened.columns[arguments.column].spec, style, asked.look)[
+        text = stored_cells(values, specials, opened.columns[arguments.column].spec, style, context.look)[
             0
         ].text
-    return FrameCell(text=asked.look.text(text, WHOLE), cut=len(text) > WHOLE)
+    return FrameCell(text=context.look.text(text, WHOLE), cut=len(text) > WHOLE)
 
 
 def _is_small(value: Any) -> bool:
@@ -382,13 +382,13 @@ def _is_small(value: Any) -> bool:
     return True
 
 
-async def frame_code(asked: OperationContext, arguments: AskCode) -> FrameCode:
+async def frame_code(context: OperationContext, arguments: AskCode) -> FrameCode:
     """The pandas code that gives the same rows."""
-    frames = frames_of(asked)
-    opened = await frames.opened(asked, arguments.blob)
-    await _matching(asked, frames, opened, arguments.sort, arguments.filter)
-    wanted = _asked(opened, arguments.sort, arguments.filter)
-    look = asked.look
+    frames = frames_of(context)
+    opened = await frames.opened(context, arguments.blob)
+    await _matching(context, frames, opened, arguments.sort, arguments.filter)
+    wanted = _row_request(opened, arguments.sort, arguments.filter)
+    look = context.look
     return FrameCode(code=code_of(opened, wanted, lambda label: look.text(label, len(label) + 1) == label))
 
 

@@ -81,21 +81,21 @@ class Hub:
         """Put a question before the person; "nobody" where no connection can show it."""
         return await DESK.ask(question)
 
-    def joined(self, connection: Subscriber) -> None:
+    def join(self, connection: Subscriber) -> None:
         if not self.connections:
-            DESK.listen(self._asked, self._approves)
-            background_run.WATCHERS.append(self._ran)
+            DESK.listen(self._on_question, self._approves)
+            background_run.WATCHERS.append(self._on_run_change)
         self.connections.add(connection)
         for waiting in DESK.pending():
             connection.send(Happened(event=as_event(waiting)))
 
-    def left(self, connection: Subscriber) -> None:
+    def leave(self, connection: Subscriber) -> None:
         if connection not in self.connections:
             return
         self.connections.discard(connection)
         if not self.connections:
-            DESK.forget(self._asked)
-            background_run.WATCHERS.remove(self._ran)
+            DESK.forget(self._on_question)
+            background_run.WATCHERS.remove(self._on_run_change)
             self.caches.clear()
             self._catalog = None
 
@@ -121,10 +121,10 @@ class Hub:
     def _approves(self) -> bool:
         return any(each.hello is not None and each.hello.approves for each in list(self.connections))
 
-    def _asked(self, waiting: OpenQuestion, settled: bool) -> None:
+    def _on_question(self, waiting: OpenQuestion, settled: bool) -> None:
         self.tell(ApprovalSettled(id=waiting.id) if settled else as_event(waiting))
 
-    def _ran(self, run: str, ended: bool) -> None:
+    def _on_run_change(self, run: str, ended: bool) -> None:
         self.tell(RunChanged(run=run, ended=ended))
 
 

@@ -113,11 +113,11 @@ class LinePlace(WireMessage):
 class _Text:
     """The lines of one blob, open in a thread."""
 
-    def __init__(self, asked: OperationContext, at: Reading) -> None:
+    def __init__(self, context: OperationContext, at: Reading) -> None:
         self.plain = at.view.source
-        self.shown: ByteSource = MaskedSource(self.plain, asked.session.parts.services.redactor.masked)
+        self.shown: ByteSource = MaskedSource(self.plain, context.session.parts.services.redactor.masked)
         self.index: LineIndex = at.kept.get(("lines", at.info.id), lambda: at.view.lines)
-        self.look = asked.look
+        self.look = context.look
 
     def start(self, line: int) -> int:
         return self.index.offset(self.plain, line - 1)
@@ -216,49 +216,49 @@ def _compiled(text: str, ignore_case: bool) -> Any:
     return re2.compile(f"{'(?i)' if ignore_case else ''}{literal}".encode(), options)
 
 
-async def window(asked: OperationContext, arguments: LinesAsked) -> LineWindow:
+async def window(context: OperationContext, arguments: LinesAsked) -> LineWindow:
     def work(at: Reading) -> LineWindow:
-        text = _Text(asked, at)
+        text = _Text(context, at)
         return LineWindow(
             first=arguments.first,
             total=text.index.count,
             lines=text.window(arguments.first, arguments.count),
         )
 
-    return await reading(asked, arguments.blob, work, "counting lines")
+    return await reading(context, arguments.blob, work, "counting lines")
 
 
-async def find(asked: OperationContext, arguments: FindLines) -> LinesFound:
+async def find(context: OperationContext, arguments: FindLines) -> LinesFound:
     def work(at: Reading) -> LinesFound:
-        text = _Text(asked, at)
+        text = _Text(context, at)
         found = list(islice(text.matches(arguments), arguments.limit + 1))
         shown = found[: arguments.limit]
         matches = tuple(LineFound(line=line, offset=byte - text.start(line)) for line, byte in shown)
         return LinesFound(matches=matches, next=found[-1][1] if len(found) > len(shown) else None)
 
     try:
-        return await reading(asked, arguments.blob, work, "searching")
+        return await reading(context, arguments.blob, work, "searching")
     except SelectorError as error:
-        raise OperationError(asked.look.line(str(error), 300), error.hint) from None
+        raise OperationError(context.look.line(str(error), 300), error.hint) from None
 
 
-async def whole(asked: OperationContext, arguments: WholeLine) -> LinePiece:
+async def whole(context: OperationContext, arguments: WholeLine) -> LinePiece:
     def work(at: Reading) -> LinePiece:
-        return _Text(asked, at).piece(arguments.line, arguments.offset)
+        return _Text(context, at).piece(arguments.line, arguments.offset)
 
-    return await reading(asked, arguments.blob, work, "reading the line")
+    return await reading(context, arguments.blob, work, "reading the line")
 
 
-async def at_byte(asked: OperationContext, arguments: AtByte) -> LinePlace:
+async def at_byte(context: OperationContext, arguments: AtByte) -> LinePlace:
     """The line that holds a byte; past the end, the last one."""
 
     def work(at: Reading) -> LinePlace:
-        text = _Text(asked, at)
+        text = _Text(context, at)
         byte = min(arguments.byte, max(0, text.plain.size - 1))
         line = min(text.index.line_at(text.plain, byte) + 1, max(1, text.index.count))
         return LinePlace(line=line, offset=byte - text.start(line))
 
-    return await reading(asked, arguments.blob, work, "looking for the place")
+    return await reading(context, arguments.blob, work, "looking for the place")
 
 
 OPERATIONS = (

@@ -40,9 +40,9 @@ class OpenFrames:
         self._preparing: set[asyncio.Task[None]] = set()
         self._telling: dict[str, list[Callable[[float, float, str], None]]] = {}
 
-    async def opened(self, asked: OperationContext, blob_id: str) -> OpenedTable:
+    async def opened(self, context: OperationContext, blob_id: str) -> OpenedTable:
         """The table of a blob, which is looked up anew each time: it may have been collected meanwhile."""
-        store = asked.session.parts.services.blobs
+        store = context.session.parts.services.blobs
         if store is None or not is_local(store):
             raise OperationError(
                 "this session keeps no results that can be read in parts",
@@ -66,16 +66,16 @@ class OpenFrames:
         self._shrink()
         return found
 
-    async def loaded(self, asked: OperationContext, opened: OpenedTable) -> FrameTable:
+    async def loaded(self, context: OperationContext, opened: OpenedTable) -> FrameTable:
         """The table in memory, read once for all who ask at the same time; each of them hears of the progress."""
         if opened.table is not None:
             return opened.table
         listeners = self._telling.setdefault(opened.blob.id, [])
-        listeners.append(asked.progress)
+        listeners.append(context.progress)
         try:
             return await self._load(opened)
         finally:
-            listeners.remove(asked.progress)
+            listeners.remove(context.progress)
             if not listeners:
                 self._telling.pop(opened.blob.id, None)
 
@@ -137,6 +137,6 @@ async def _shared(tasks: dict[str, asyncio.Task[T]], key: str, work: Callable[[]
         raise OperationError(str(error), "Run the cell again that made it.") from None
 
 
-def frames_of(asked: OperationContext) -> OpenFrames:
-    found: OpenFrames = asked.caches.setdefault("frames", OpenFrames())
+def frames_of(context: OperationContext) -> OpenFrames:
+    found: OpenFrames = context.caches.setdefault("frames", OpenFrames())
     return found

@@ -1,15 +1,16 @@
-"""What a live view may ask the kernel for: an operation is a name, the type of its arguments, that of its answer,
-and a coroutine.
+"""Operations, which live views ask the kernel for: each a name, the types of its arguments and answer, a coroutine.
 
 Invariants: an operation runs on the engine's loop and never blocks it (work that takes longer than a few milliseconds
 goes to a thread); arguments are checked before it runs; every text of an answer is redacted and bounded where it is
-made. A file of this room exports ``OPERATIONS``; `registry` collects them, the TypeScript types come from them.
+made. A file of this room exports ``OPERATIONS``; `operations` collects them, and the TypeScript types come from them.
 """
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
@@ -17,6 +18,9 @@ from pydantic import BaseModel, ConfigDict
 from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.sessions.session import Session
+
+# The files of this room that export `OPERATIONS`.
+FILES = ("approvals", "catalog", "blobs", "frames", "trees", "lines", "runs", "assets")
 
 
 class WireMessage(BaseModel):
@@ -35,14 +39,14 @@ class OperationError(Exception):
 
 
 class ProgressCallback(Protocol):
-    """Tells the view how far a long operation is; safe from any thread."""
+    """Report to the view how far a long operation is; safe from any thread."""
 
     def __call__(self, done: float, total: float, note: str = "") -> None: ...
 
 
 @dataclass(frozen=True)
 class OperationContext:
-    """What an operation is given beside its arguments.
+    """The surroundings of one request: the session, and how to answer with text, progress and questions.
 
     Attributes:
         session: whose catalog, blobs and runs are meant.
@@ -65,10 +69,10 @@ class ServedOperation:
     """One operation of the protocol.
 
     Example:
-        >>> class Nothing(Message): ...
-        >>> async def ping(asked: Asked, arguments: Nothing) -> Nothing:
+        >>> class Nothing(WireMessage): ...
+        >>> async def ping(context: OperationContext, arguments: Nothing) -> Nothing:
         ...     return arguments
-        >>> Operation("ping", Nothing, Nothing, ping).name
+        >>> ServedOperation("ping", Nothing, Nothing, ping).name
         'ping'
     """
 
@@ -76,3 +80,20 @@ class ServedOperation:
     arguments: type[WireMessage]
     answer: type[WireMessage]
     run: Callable[[OperationContext, Any], Awaitable[WireMessage]]
+
+
+@cache
+def operations() -> dict[str, ServedOperation]:
+    """Return all operations by name, importing the files that hold them.
+
+    Raises:
+        ValueError: two operations have one name.
+    """
+    found: dict[str, ServedOperation] = {}
+    for file in FILES:
+        module = importlib.import_module(f"reyn_jupyter.notebook.serving.{file}")
+        for operation in module.OPERATIONS:
+            if operation.name in found:
+                raise ValueError(f"two operations are named {operation.name}")
+            found[operation.name] = operation
+    return found

@@ -19,9 +19,8 @@ from typing import Any
 from reyn_jupyter.notebook.render.page import request_key
 from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.notebook.serving.frames import COLUMNS, ROWS
-from reyn_jupyter.notebook.serving.operation import OperationContext, OperationError
+from reyn_jupyter.notebook.serving.operation import OperationContext, OperationError, operations
 from reyn_jupyter.notebook.serving.protocol import Live, LiveBlob, LiveDiff, LiveTrace
-from reyn_jupyter.notebook.serving.registry import operations
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.sessions.session import Session
 from reyn_jupyter.support.secrets import environment_redaction
@@ -33,7 +32,7 @@ Json = dict[str, Any]
 Requests = AsyncGenerator[tuple[str, Json], Json | None]
 
 
-async def recorded(session: Session, live: Live | None, room: int = MOST_BYTES) -> dict[str, Json]:
+async def record_answers(session: Session, live: Live | None, room: int = MOST_BYTES) -> dict[str, Json]:
     """The answers to what the view of `live` asks, by `request_key`, in about `room` bytes; none for a view that needs
     a kernel."""
     if isinstance(live, LiveTrace):
@@ -44,14 +43,14 @@ async def recorded(session: Session, live: Live | None, room: int = MOST_BYTES) 
         requests = of_blob(live)
     else:
         return {}
-    asked = OperationContext(session, Look(redact=environment_redaction()), _quiet, _nobody)
+    context = OperationContext(session, Look(redact=environment_redaction()), _quiet, _nobody)
     answers: dict[str, Json] = {}
     size = 0
     answer: Json | None = None
     with suppress(StopAsyncIteration):
         while size < room:
             name, arguments = await requests.asend(answer)
-            answer = await _answer(asked, name, arguments)
+            answer = await _answer(context, name, arguments)
             if answer is not None:
                 answers[request_key(name, arguments)] = answer
                 size += len(json.dumps(answer, ensure_ascii=False))
@@ -59,11 +58,11 @@ async def recorded(session: Session, live: Live | None, room: int = MOST_BYTES) 
     return answers
 
 
-async def _answer(asked: OperationContext, name: str, arguments: Json) -> Json | None:
+async def _answer(context: OperationContext, name: str, arguments: Json) -> Json | None:
     """None for what cannot be opened: its view keeps to the snapshot, or says so."""
     operation = operations()[name]
     try:
-        value = await operation.run(asked, operation.arguments.model_validate(arguments))
+        value = await operation.run(context, operation.arguments.model_validate(arguments))
     except OperationError:
         return None
     made: Json = value.model_dump(mode="json")

@@ -142,15 +142,15 @@ STOP = "The Stop button ends it; what it did is kept."
 _KEPT = 6
 
 
-async def open_run(asked: OperationContext, arguments: OpenRun) -> OpenedRun:
-    trace = await _load(asked, arguments.run)
-    return await asyncio.to_thread(_opened, asked, trace)
+async def open_run(context: OperationContext, arguments: OpenRun) -> OpenedRun:
+    trace = await _load(context, arguments.run)
+    return await asyncio.to_thread(_describe_run, context, trace)
 
 
-def _opened(asked: OperationContext, trace: Trace) -> OpenedRun:
-    running = _under_way(asked, trace)
-    stoppable = running and _background(asked, trace.run) is not None
-    look = asked.look
+def _describe_run(context: OperationContext, trace: Trace) -> OpenedRun:
+    running = _under_way(context, trace)
+    stoppable = running and _background(context, trace.run) is not None
+    look = context.look
     look.now = now = look.now or time.time()
     view = trace_view(trace, look, "" if running else None, stop=STOP if stoppable else "", steps=False)
     total = sum(bool(step.requested or step.replied) + len(step.calls) for step in trace.steps)
@@ -159,37 +159,37 @@ def _opened(asked: OperationContext, trace: Trace) -> OpenedRun:
     return OpenedRun(run=trace.run, view=view, steps=rows, more=more, running=running, stoppable=stoppable)
 
 
-async def open_part(asked: OperationContext, arguments: OpenPart) -> OpenedPart:
-    trace = await _load(asked, arguments.run)
+async def open_part(context: OperationContext, arguments: OpenPart) -> OpenedPart:
+    trace = await _load(context, arguments.run)
 
-    def made() -> OpenedPart:
-        running = _under_way(asked, trace)
-        found = part(trace, arguments.id, asked.look, previous_bytes(trace), running)
+    def compute() -> OpenedPart:
+        running = _under_way(context, trace)
+        found = part(trace, arguments.id, context.look, previous_bytes(trace), running)
         return OpenedPart(request=found.request, response=found.response, blob=found.blob)
 
     try:
-        return await asyncio.to_thread(made)
+        return await asyncio.to_thread(compute)
     except LookupError as error:
         raise OperationError(str(error.args[0]), "Choose another line of the list.") from None
 
 
-async def list_runs(asked: OperationContext, arguments: ListRuns) -> ListedRuns:
-    def made() -> ListedRuns:
-        look = asked.look
+async def list_runs(context: OperationContext, arguments: ListRuns) -> ListedRuns:
+    def compute() -> ListedRuns:
+        look = context.look
         look.now = look.now or time.time()
-        runs = asked.session.parts.runs
-        rows = tuple(_run_row(trace, asked) for trace in islice(runs.back(), arguments.limit))
+        runs = context.session.parts.runs
+        rows = tuple(_run_row(trace, context) for trace in islice(runs.back(), arguments.limit))
         left = len(runs.ids()) - len(rows)
         return ListedRuns(
             rows=rows, more=f"… {left:,} older ones: %reyn diff names any run" if left > 0 else ""
         )
 
-    return await asyncio.to_thread(made)
+    return await asyncio.to_thread(compute)
 
 
-def _run_row(trace: Trace, asked: OperationContext) -> RunRow:
-    look = asked.look
-    status = "running" if _under_way(asked, trace) else trace.status if trace.ended else "lost"
+def _run_row(trace: Trace, context: OperationContext) -> RunRow:
+    look = context.look
+    status = "running" if _under_way(context, trace) else trace.status if trace.ended else "lost"
     facts = [
         run_title(trace, look),
         count(len(trace.calls), "call"),
@@ -204,66 +204,66 @@ def _run_row(trace: Trace, asked: OperationContext) -> RunRow:
     )
 
 
-async def compare_runs(asked: OperationContext, arguments: Compare) -> Compared:
-    a, b = await _load(asked, arguments.a), await _load(asked, arguments.b)
+async def compare_runs(context: OperationContext, arguments: Compare) -> Compared:
+    a, b = await _load(context, arguments.a), await _load(context, arguments.b)
 
-    def made() -> Compared:
-        diff = _difference(asked, a, b)
-        rows = pair_rows(diff, asked.look)
+    def compute() -> Compared:
+        diff = _difference(context, a, b)
+        rows = pair_rows(diff, context.look)
         more = (
             f"… {len(rows) - ROWS:,} more pairs; all of them: session.diff(…).df" if len(rows) > ROWS else ""
         )
         return Compared(
             a=a.run,
             b=b.run,
-            view=diff_head(diff, asked.look),
+            view=diff_head(diff, context.look),
             pairs=rows[:ROWS],
-            answers=tuple(answers_differing(diff, asked.look)),
-            sides=(side_view(a, "a", asked.look), side_view(b, "b", asked.look)),
+            answers=tuple(answers_differing(diff, context.look)),
+            sides=(side_view(a, "a", context.look), side_view(b, "b", context.look)),
             more=more,
         )
 
-    return await asyncio.to_thread(made)
+    return await asyncio.to_thread(compute)
 
 
-async def compare_part(asked: OperationContext, arguments: ComparePart) -> ComparedPart:
-    a, b = await _load(asked, arguments.a), await _load(asked, arguments.b)
+async def compare_part(context: OperationContext, arguments: ComparePart) -> ComparedPart:
+    a, b = await _load(context, arguments.a), await _load(context, arguments.b)
 
-    def made() -> ComparedPart:
-        pairs = _difference(asked, a, b).pairs
+    def compute() -> ComparedPart:
+        pairs = _difference(context, a, b).pairs
         place = int(arguments.id[1:]) if arguments.id[1:].isdecimal() else -1
         if arguments.id[:1] != "p" or not 0 <= place < len(pairs):
             raise OperationError(
                 f"there is no pair {arguments.id[:20]!r} of calls", "Choose another line of the list."
             )
         pair = pairs[place]
-        differing = tuple(pair_blocks(pair, asked.look)) if pair.a and pair.b else ()
-        sides = (_side(a, pair.a, "a", asked), _side(b, pair.b, "b", asked))
+        differing = tuple(pair_blocks(pair, context.look)) if pair.a and pair.b else ()
+        sides = (_side(a, pair.a, "a", context), _side(b, pair.b, "b", context))
         return ComparedPart(differing=differing, sides=sides)
 
-    return await asyncio.to_thread(made)
+    return await asyncio.to_thread(compute)
 
 
-def _difference(asked: OperationContext, a: Trace, b: Trace) -> RunDiff:
+def _difference(context: OperationContext, a: Trace, b: Trace) -> RunDiff:
     """The last difference that was made is kept: its pairs are looked at one after the other."""
-    last: RunDiff | None = asked.caches.get("runs.difference")
+    last: RunDiff | None = context.caches.get("runs.difference")
     if last is None or last.a is not a or last.b is not b:
-        last = asked.caches["runs.difference"] = compare(a, b)
+        last = context.caches["runs.difference"] = compare(a, b)
     return last
 
 
-def _side(trace: Trace, call: Call | None, name: str, asked: OperationContext) -> View:
+def _side(trace: Trace, call: Call | None, name: str, context: OperationContext) -> View:
     if call is None:
         return View("part", f"{name}: no such call")
     place = next(place for place, each in enumerate(trace.calls) if each is call)
-    request, response = call_views(call, trace, place, asked.look, previous_bytes(trace), PART // 2)
+    request, response = call_views(call, trace, place, context.look, previous_bytes(trace), PART // 2)
     badges = (*response.badges, *request.badges)
-    title = f"{name}: {asked.look.line(call.label, 100)}"
+    title = f"{name}: {context.look.line(call.label, 100)}"
     return View("part", title, badges, response.facts, (*request.blocks, *response.blocks), request.knob)
 
 
-async def stop_run(asked: OperationContext, arguments: StopRun) -> Stopped:
-    found = _background(asked, arguments.run)
+async def stop_run(context: OperationContext, arguments: StopRun) -> Stopped:
+    found = _background(context, arguments.run)
     if found is None:
         raise OperationError(
             "this is no background run of this session",
@@ -275,27 +275,27 @@ async def stop_run(asked: OperationContext, arguments: StopRun) -> Stopped:
     return Stopped(stopping=True)
 
 
-def _background(asked: OperationContext, run: str) -> Any:
-    return asked.session.background.get(run)
+def _background(context: OperationContext, run: str) -> Any:
+    return context.session.background.get(run)
 
 
-def _under_way(asked: OperationContext, trace: Trace) -> bool:
+def _under_way(context: OperationContext, trace: Trace) -> bool:
     """Whether the record still grows: it has no end, and this session is writing it."""
-    return trace.ended is None and asked.session.parts.runs.under_way(trace.run)
+    return trace.ended is None and context.session.parts.runs.under_way(trace.run)
 
 
-async def _load(asked: OperationContext, run: str) -> Trace:
-    kept: dict[str, Trace] = asked.caches.setdefault("runs", {})
+async def _load(context: OperationContext, run: str) -> Trace:
+    kept: dict[str, Trace] = context.caches.setdefault("runs", {})
     if run in kept:
         return kept[run]
     try:
-        trace = await asyncio.to_thread(asked.session.parts.runs.load, run)
+        trace = await asyncio.to_thread(context.session.parts.runs.load, run)
     except RunNotFoundError as error:
-        said = asked.look.text(error.args[0], 400)
+        said = context.look.text(error.args[0], 400)
         raise OperationError(said, "%reyn runs lists the runs of this workspace.") from None
     except (RunLogError, OSError, ValueError) as error:
         hint = "Its file under .reyn/runs is damaged; the other runs are untouched, %reyn runs lists them."
-        raise OperationError(asked.look.text(str(error), 400), hint) from None
+        raise OperationError(context.look.text(str(error), 400), hint) from None
     if trace.ended is not None:
         for key in (run, trace.run):
             kept[key] = trace

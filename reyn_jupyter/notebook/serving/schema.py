@@ -11,8 +11,7 @@ from pydantic.json_schema import GenerateJsonSchema
 
 from reyn_jupyter.notebook.render.blocks import Block
 from reyn_jupyter.notebook.serving import protocol
-from reyn_jupyter.notebook.serving.operation import ServedOperation, WireMessage
-from reyn_jupyter.notebook.serving.registry import operations
+from reyn_jupyter.notebook.serving.operation import ServedOperation, WireMessage, operations
 
 _MESSAGES = (
     "Snapshot",

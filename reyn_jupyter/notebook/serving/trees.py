@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pydantic import Field
 
 from reyn_jupyter.notebook.render import formatting
-from reyn_jupyter.notebook.render.sanitize import Look, quoted
+from reyn_jupyter.notebook.render.sanitize import Look, quote_json
 from reyn_jupyter.notebook.render.tree import ARRAY_HEAD, SMALL_BYTES, array_text, kind_of, value_text
 from reyn_jupyter.notebook.serving.blobs import Reading, reading
 from reyn_jupyter.notebook.serving.operation import (
@@ -109,27 +109,27 @@ class TreeValue(WireMessage):
     text: str
 
 
-async def children(asked: OperationContext, arguments: TreeAsked) -> TreePage:
+async def children(context: OperationContext, arguments: TreeAsked) -> TreePage:
     def work(at: Reading) -> TreePage:
         tree = _tree(at)
         value = _value(tree, arguments)
         if tree.source.read(value.start, 1) not in _OPENERS:
-            shown = _shown(tree, value, asked.look)
+            shown = _shown(tree, value, context.look)
             return TreePage(value=shown, total=0, offset=0, children=())
         index = tree.index(value)
         found = tree.children(index, arguments.offset, arguments.offset + arguments.limit)
         return TreePage(
-            value=_shown(tree, value, asked.look),
+            value=_shown(tree, value, context.look),
             total=index.count,
             offset=arguments.offset,
-            children=tuple(_shown(tree, child, asked.look) for child in found),
+            children=tuple(_shown(tree, child, context.look) for child in found),
         )
 
     try:
-        return await reading(asked, arguments.blob, work, "reading the structure")
+        return await reading(context, arguments.blob, work, "reading the structure")
     except PathError as error:
         raise OperationError(
-            f"{asked.look.line(str(error), 200)}.", "Open it from the root instead."
+            f"{context.look.line(str(error), 200)}.", "Open it from the root instead."
         ) from None
 
 
@@ -217,7 +217,7 @@ def _scalar(tree: JsonTree, child: Child, first: bytes, look: Look) -> tuple[str
             return "number", f"<number of {size:,} digits>", None
         return (
             "string",
-            f"{quoted(look.line(_text_head(head), 240))} ({formatting.size(size - 2)} in all)",
+            f"{quote_json(look.line(_text_head(head), 240))} ({formatting.size(size - 2)} in all)",
             None,
         )
     try:
@@ -240,7 +240,7 @@ def _text_head(raw: bytes) -> str:
     return raw[1:].decode(errors="replace")
 
 
-async def find(asked: OperationContext, arguments: FindInTree) -> TreeWay:
+async def find(context: OperationContext, arguments: FindInTree) -> TreeWay:
     def work(at: Reading) -> TreeWay:
         tree = _tree(at)
         for offset, length in _occurrences(tree, arguments.text, arguments.after):
@@ -253,7 +253,7 @@ async def find(asked: OperationContext, arguments: FindInTree) -> TreeWay:
             return TreeWay(found=True, way=tuple(child.position for child in way[1:]), next=following)
         return TreeWay(found=False)
 
-    return await reading(asked, arguments.blob, work, "searching")
+    return await reading(context, arguments.blob, work, "searching")
 
 
 def _occurrences(tree: JsonTree, text: str, after: int) -> Iterator[tuple[int, int]]:
@@ -276,21 +276,21 @@ def _occurrences(tree: JsonTree, text: str, after: int) -> Iterator[tuple[int, i
         offset += max(BLOCK, place)
 
 
-async def way(asked: OperationContext, arguments: WayInTree) -> TreeWay:
+async def way(context: OperationContext, arguments: WayInTree) -> TreeWay:
     def work(at: Reading) -> TreeWay:
         tree = _tree(at)
         try:
             found = tree.walk(arguments.path)
         except PathError as error:
             found = tree.walk(arguments.path[: error.walked])
-            note = asked.look.line(f"{error}; opened as far as it goes", 300)
+            note = context.look.line(f"{error}; opened as far as it goes", 300)
             return TreeWay(found=False, way=tuple(child.position for child in found[1:]), note=note)
         return TreeWay(found=True, way=tuple(child.position for child in found[1:]), next=found[-1].start)
 
-    return await reading(asked, arguments.blob, work, "looking for the place")
+    return await reading(context, arguments.blob, work, "looking for the place")
 
 
-async def value(asked: OperationContext, arguments: ReadValue) -> TreeValue:
+async def value(context: OperationContext, arguments: ReadValue) -> TreeValue:
     def work(at: Reading) -> TreeValue:
         size = arguments.place.end - arguments.place.start
         if size > COPIED:
@@ -299,11 +299,11 @@ async def value(asked: OperationContext, arguments: ReadValue) -> TreeValue:
                 "Copy its path, and take it in Python.",
             )
         # Covered before it is cut: a place may begin or end inside of a secret.
-        covered = MaskedSource(at.view.source, asked.session.parts.services.redactor.masked)
+        covered = MaskedSource(at.view.source, context.session.parts.services.redactor.masked)
         raw = covered.read(arguments.place.start, size)
-        return TreeValue(text=asked.look.text(raw.decode(errors="replace"), COPIED))
+        return TreeValue(text=context.look.text(raw.decode(errors="replace"), COPIED))
 
-    return await reading(asked, arguments.blob, work, "reading the value")
+    return await reading(context, arguments.blob, work, "reading the value")
 
 
 OPERATIONS = (

@@ -63,7 +63,7 @@ def run(context: Context, options: AskOptions) -> Any:
     if options.bg:
         card = updating_display.LiveCard(context.shell, session, background=True)
         return card.follow(session.start(prompt, on_event=card, **chosen))
-    return updating_display.watched(context, lambda card: session.ask(prompt, on_event=card, **chosen))
+    return updating_display.watch_run(context, lambda card: session.ask(prompt, on_event=card, **chosen))
 
 
 def _prompt(context: Context, options: AskOptions) -> tuple[str, list[dict[str, Any]]]:

@@ -10,8 +10,8 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from reyn_jupyter.models.providers import key_status
-from reyn_jupyter.notebook import assets
 from reyn_jupyter.notebook.options import Options
+from reyn_jupyter.notebook.serving import assets
 from reyn_jupyter.notebook.serving.hub import DRAWING, kernel_hub
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.result_objects import Card
@@ -139,7 +139,7 @@ def _widgets() -> str:
     absent = [name for name in ("anywidget", "ipywidgets") if find_spec(name) is None]
     if absent:
         return f"static only: pip install {' '.join(absent)}"
-    lacking = assets.missing()
+    lacking = assets.missing_files()
     if lacking:
         return f"static only: {', '.join(lacking)} not in this installation; pip install --force-reinstall reyn-jupyter"
     return "as widgets (VS Code, Colab, marimo)"

@@ -6,7 +6,7 @@ from typing import Annotated
 
 from reyn_jupyter.notebook import verbs
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import Options, Positional, choices, named, usage
+from reyn_jupyter.notebook.options import Options, Positional, choices, fields_by_word, usage
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.result_objects import Card
 from reyn_jupyter.support.text import did_you_mean, nearest_names
@@ -18,7 +18,7 @@ class HelpOptions(Options):
 
 def run(context: Context, options: HelpOptions) -> Card:
     if options.verb is not None:
-        return about(options.verb)
+        return help_card(options.verb)
     lines = tuple(
         f"{name:<11} {verb.summary}" for name in verbs.names() if (verb := verbs.find(name)) is not None
     )
@@ -32,13 +32,13 @@ def run(context: Context, options: HelpOptions) -> Card:
     )
 
 
-def about(name: str) -> Card:
+def help_card(name: str) -> Card:
     """The help card of one verb. Raises ReynError with the nearest one."""
     verb = verbs.find(name)
     if verb is None:
-        raise unknown(name)
+        raise unknown_verb(name)
     words: dict[str, list[str]] = {}
-    for word, field in named(verb.options).items():
+    for word, field in fields_by_word(verb.options).items():
         words.setdefault(field, []).append(word)
     lines = []
     for field, spelled in words.items():
@@ -52,7 +52,7 @@ def about(name: str) -> Card:
     return Card("help", f"%reyn {name}: {verb.summary}", (), sections, verb.examples)
 
 
-def unknown(name: str) -> ReynError:
+def unknown_verb(name: str) -> ReynError:
     meant = did_you_mean([f"%reyn {verb}" for verb in nearest_names(name, verbs.names(), 1)])
     hint = meant or '%reyn help lists the verbs; %reyn ask "…" asks a question.'
     return ReynError(f"There is no verb {name!r}.", hint)

@@ -30,7 +30,7 @@ class ReplayOptions(Options):
 
 
 def run(context: Context, options: ReplayOptions) -> Trace:
-    return updating_display.watched(
+    return updating_display.watch_run(
         context,
         lambda card: context.session.replay(
             options.run, model=options.model, from_step=options.from_, approve=options.approve, on_event=card

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 
 from reyn_jupyter.notebook.render.blocks import Block, Interval, Intervals, Message, Point, Scatter, View
-from reyn_jupyter.notebook.render.charts import placed, share
+from reyn_jupyter.notebook.render.charts import place_points, share
 from reyn_jupyter.notebook.render.html import HTML_BYTES, to_html
 from reyn_jupyter.notebook.render.markdown import to_markdown
 from reyn_jupyter.notebook.render.snapshot import SNAPSHOT_BYTES, json_size, to_snapshot
@@ -118,13 +118,13 @@ def test_figures_that_stand_in_a_table_beside_a_drawing_are_not_said_again() -> 
 
 
 def test_the_labels_of_points_lie_neither_over_each_other_nor_over_points() -> None:
-    at = placed(COSTS)
+    at = place_points(COSTS)
     labels = [each.label for each in at]
     assert [label[3] if label else None for label in labels] == [
         "base", "twin of base", "a variant whose name is lon…", "変種", "beyond",
     ]  # fmt: skip
     crowd = replace(COSTS, points=tuple(Point(f"variant {n}", "", 1000.0, 0.5) for n in range(40)))
-    places = [each.label[:3] for each in placed(crowd) if each.label]
+    places = [each.label[:3] for each in place_points(crowd) if each.label]
     assert 2 < len(places) < 40 and len(set(places)) == len(places)
     assert all(f">variant {n}</th>" in to_html(shown(crowd)) for n in range(40))
 
@@ -218,7 +218,7 @@ def test_any_chart_of_intervals_is_drawn_with_finite_places(chart: Intervals) ->
 @given(scatters)
 def test_any_chart_of_points_is_drawn_within_its_frame(chart: Scatter) -> None:
     check(shown(chart))
-    assert all(44 <= each.x <= 468 and 24 <= each.high <= 188 for each in placed(chart))
+    assert all(44 <= each.x <= 468 and 24 <= each.high <= 188 for each in place_points(chart))
 
 
 def test_hostile_texts_stay_texts() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reyn_jupyter.notebook.render import to_html, to_text, view
-from reyn_jupyter.notebook.render.fit import byte_size, fair
+from reyn_jupyter.notebook.render.fit import byte_size, share_fairly
 from reyn_jupyter.outputs.content import Structured, Text
 from reyn_jupyter.runtime.compare import compare
 from reyn_jupyter.runtime.result_objects import (
@@ -150,7 +150,7 @@ def test_many_calls_show_the_first_and_the_last_and_count_the_rest() -> None:
 def test_shares_never_pass_the_limit_and_nobody_gets_more_than_they_need(
     sizes: list[int], limit: int
 ) -> None:
-    shares = fair(sizes, limit)
+    shares = share_fairly(sizes, limit)
     assert sum(shares) <= limit
     assert all(share <= size for share, size in zip(shares, sizes, strict=True))
     if sum(sizes) <= limit:

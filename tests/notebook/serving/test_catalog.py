@@ -544,7 +544,7 @@ def anything(tmp_path_factory: pytest.TempPathFactory) -> Session:
 def test_the_line_gives_back_the_very_arguments(
     anything: Session, given_arguments: dict[str, Any], forgive: bool
 ) -> None:
-    from reyn_jupyter.notebook.invoke_line import invoke_command
+    from reyn_jupyter.notebook.verbs.invoke import invoke_command
 
     anything.configure("router.forgive", forgive)
     (action,) = anything.catalog.actions

@@ -16,11 +16,10 @@ from hypothesis import strategies as st
 
 import reyn_jupyter as reyn
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.notebook.serving import transport
+from reyn_jupyter.notebook.serving import connection as transport
 from reyn_jupyter.notebook.serving.connection import MOST, Connection
 from reyn_jupyter.notebook.serving.hub import Hub
-from reyn_jupyter.notebook.serving.operation import OperationContext, ServedOperation, WireMessage
-from reyn_jupyter.notebook.serving.registry import operations
+from reyn_jupyter.notebook.serving.operation import OperationContext, ServedOperation, WireMessage, operations
 from reyn_jupyter.outputs.content import BlobNotFoundError
 from reyn_jupyter.runtime import consent
 from reyn_jupyter.runtime.consent import DESK, Answer, Question, UnknownQuestionError
@@ -254,7 +253,7 @@ def test_a_comm_carries_its_opening_message_too() -> None:
 
     channel = Comm()
     hello = {"type": "request", "id": 1, "op": "hello", "args": HELLO}
-    transport.opened(channel, {"content": {"data": hello}})
+    transport.open_comm(channel, {"content": {"data": hello}})
     assert channel.sent[0]["value"]["session"] == SESSION_ID
     for message in ({}, {"content": None}, {"content": {"data": "x"}}, None):
         channel.received(message)

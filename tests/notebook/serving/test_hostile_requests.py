@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.notebook.serving.registry import operations
+from reyn_jupyter.notebook.serving.operation import operations
 from tests.notebook.serving.blob_requests import Viewer
 
 BLOBS = (

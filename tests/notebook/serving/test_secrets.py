@@ -12,7 +12,7 @@ import pytest
 
 from reyn_jupyter.catalog.action import Category, Operation, Purity, Tool
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.notebook.serving.registry import operations
+from reyn_jupyter.notebook.serving.operation import operations
 from reyn_jupyter.runtime.consent import DESK
 from reyn_jupyter.sessions.session import Session
 from tests.notebook.serving.blob_requests import Refused, Viewer

@@ -36,7 +36,7 @@ def call_fold(call: Call, trace: Trace, look: Look, previous: Previous) -> Fold:
     blocks: list[Block] = [*changed]
     if arguments not in (None, {}, "") and not any(diff.lines for diff in changed):
         blocks.append(Code(pretty(arguments, look), "arguments"))
-    if call.decision is not None and (said := decided(call.decision, look)):
+    if call.decision is not None and (said := describe_decision(call.decision, look)):
         blocks.append(Message(said, "muted"))
     if finished is not None:
         blocks += _came_back(finished, look)
@@ -112,7 +112,7 @@ def call_badges(call: Call, trace: Trace) -> tuple[Badge, ...]:
     return (badge, *(Badge(flag) for flag in call.resolved.flags))
 
 
-def decided(decision: PermissionDecided, look: Look) -> str:
+def describe_decision(decision: PermissionDecided, look: Look) -> str:
     if decision.by == "purity":
         return ""
     what = ", ".join(look.line(effect, 120) for effect in decision.effects[:6])

@@ -31,9 +31,9 @@ from reyn_jupyter.notebook.render.blocks import (
     View,
 )
 from reyn_jupyter.notebook.render.file_changes import Previous, diffs
-from reyn_jupyter.notebook.render.fit import byte_size, fair
+from reyn_jupyter.notebook.render.fit import byte_size, share_fairly
 from reyn_jupyter.notebook.render.sanitize import Look
-from reyn_jupyter.notebook.render.trace.calls import call_badges, decided, inner_arguments, pretty
+from reyn_jupyter.notebook.render.trace.calls import call_badges, describe_decision, inner_arguments, pretty
 from reyn_jupyter.notebook.render.trace.steps import reply_state
 from reyn_jupyter.support.text import count
 
@@ -53,7 +53,7 @@ class Texts:
     """Long texts of one part, which share its bytes fairly."""
 
     def __init__(self, texts: Sequence[str], limit: int = PART) -> None:
-        self._shares = fair([byte_size(text) for text in texts], limit)
+        self._shares = share_fairly([byte_size(text) for text in texts], limit)
 
     def code(self, place: int, text: str, look: Look, label: str, knob: str) -> Code:
         share, size = self._shares[place], byte_size(text)
@@ -119,7 +119,7 @@ def call_views(
         ("by", {"model": "the model", "person": "you"}.get(resolved.actor, look.line(resolved.actor, 40)))
     )
     if call.decision is not None:
-        said = decided(call.decision, look) or f"{call.decision.decision}: it changes nothing"
+        said = describe_decision(call.decision, look) or f"{call.decision.decision}: it changes nothing"
         pairs.append(("permission", said))
     pairs += [(flag, _FLAGS.get(flag, "")) for flag in resolved.flags]
     blocks: list[Block] = [Facts(tuple(pairs))]
