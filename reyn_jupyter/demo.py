@@ -15,6 +15,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reyn_jupyter.support.text import shorten
+
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
@@ -138,7 +140,7 @@ def _given(call: Call) -> str:
     arguments = call.resolved.inner if call.resolved.inner is not None else call.resolved.arguments
     values = arguments.values() if isinstance(arguments, dict) else ()
     text = ", ".join(value for value in values if isinstance(value, str))
-    return text if len(text) <= 70 else text[:69] + "…"
+    return shorten(text, 70)
 
 
 def _answer(trace: Trace) -> list[str]:

@@ -22,6 +22,8 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
+from reyn_jupyter.support.text import shorten
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
     from pathlib import Path
@@ -129,8 +131,7 @@ def _shallow_loader() -> Any:
 
 
 def _one_line(text: str, limit: int) -> str:
-    line = " ".join(text.split())
-    return line if len(line) <= limit else line[: limit - 1].rstrip() + "…"
+    return shorten(" ".join(text.split()), limit)
 
 
 def render(memory: Memory) -> str:

@@ -19,6 +19,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from reyn_jupyter.backends.sql_frames import as_table, exact_integers, ordinary_cells
+from reyn_jupyter.support.text import shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -291,4 +292,4 @@ def _advice(message: str) -> str:
 def _words(error: Exception) -> str:
     text = str(error).partition("\nLINE ")[0].strip()
     text = re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", text)
-    return text if len(text) <= _LONGEST_MESSAGE else text[:_LONGEST_MESSAGE] + "…"
+    return shorten(text, _LONGEST_MESSAGE)

@@ -14,6 +14,8 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from reyn_jupyter.support.text import shorten
+
 if TYPE_CHECKING:
     from reyn_jupyter.catalog.names import ActionName
 
@@ -172,4 +174,4 @@ class Action:
     def short_description(self) -> str:
         """The first paragraph on one line, at most 200 characters."""
         line = " ".join(self.description.strip().partition("\n\n")[0].split())
-        return line if len(line) <= SHORT_DESCRIPTION else line[: SHORT_DESCRIPTION - 1].rstrip() + "…"
+        return shorten(line, SHORT_DESCRIPTION)

@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from reyn_jupyter.config import user_path
 from reyn_jupyter.guard.state_folder import state_base
+from reyn_jupyter.support.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -88,7 +89,7 @@ def checked(path: str | Path) -> str:
 
 def shown(text: str) -> str:
     """A path in a message: quoted and bounded."""
-    return repr(text if len(text) <= 120 else text[:119] + "…")
+    return repr(shorten(text, 120))
 
 
 def need_regular(status: os.stat_result, name: str) -> None:

@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier
 from reyn_jupyter.models.cassette_file import MODEL_EVENTS, KeyDetector, Tape, read_events, reply_of
 from reyn_jupyter.models.stored_ids import contents, in_order, renamed, stored_in
+from reyn_jupyter.support.text import enumerate_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -198,7 +199,7 @@ class CassettePlayer:
         if model is not None and model not in known:
             raise ModelError(
                 "configuration",
-                f"{self._name} holds no answer of {model}; it was recorded with {_listed(known)}.",
+                f"{self._name} holds no answer of {model}; it was recorded with {enumerate_words(known)}.",
                 "Replay with the model of the recording, or record this one.",
             )
         view = copy.copy(self)
@@ -268,8 +269,8 @@ class CassettePlayer:
         )
         moved = [name for name, value in wanted.items() if nearest.get(name) != value]
         same = [name for name in wanted if name not in moved]
-        what = f"{_listed(moved)} moved" if moved else "it was asked, but its answer was not recorded"
-        rest = f" ({_listed(same)} as recorded)" if moved and same else ""
+        what = f"{enumerate_words(moved)} moved" if moved else "it was asked, but its answer was not recorded"
+        rest = f" ({enumerate_words(same)} as recorded)" if moved and same else ""
         return ModelError(
             "miss",
             f"{self._name} has no answer for this request: {what}{rest}.",
@@ -287,8 +288,3 @@ def export(log: Path, cassette: Path, contains_key_shape: KeyDetector) -> int:
     text = "".join(json.dumps(event, ensure_ascii=False) + "\n" for event in events)
     cassette.write_text(text, encoding="utf-8", errors="backslashreplace")
     return len(events)
-
-
-def _listed(names: list[str]) -> str:
-    """Names as a sentence has them: "a, b and c"."""
-    return " and ".join(", ".join(names).rsplit(", ", 1))

@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.models.providers import base_override, provider_host, required_key, set_key
 from reyn_jupyter.support.secrets import PARTIAL_KEY, Redactor
+from reyn_jupyter.support.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -269,7 +270,7 @@ def clean(text: str, environ: Mapping[str, str], secrets: tuple[str, ...] = ()) 
     for span in reversed(Redactor(environ).spans(text)):
         text = f"{text[: span.start]}{_MARK}{text[span.end :]}"
     line = " ".join(PARTIAL_KEY.sub(_MARK, text).split())
-    return line if len(line) <= _LONGEST_QUOTE else line[: _LONGEST_QUOTE - 1] + "…"
+    return shorten(line, _LONGEST_QUOTE)
 
 
 _LONGEST_CHAIN = 12

@@ -22,6 +22,7 @@ from reyn_jupyter.runtime.events import (
     RunStarted,
     RunStatus,
 )
+from reyn_jupyter.support.text import shorten
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,7 +93,7 @@ class Trace:
 
     def __repr__(self) -> str:
         said = self.answer if self.error is None else self.error
-        line = said if len(said) <= 80 else said[:79] + "…"
+        line = shorten(said, 80)
         return f"Trace({self.run[-12:]!r}, {self.status!r}, steps={len(self.steps)}, calls={len(self.calls)}, {line!r})"
 
     @property

@@ -18,6 +18,7 @@ from reyn_jupyter.runtime.result_objects import Card, Table
 from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.runs import find_model
+from reyn_jupyter.support.text import shorten
 
 TIERS = ("light", "standard", "strong")
 
@@ -82,7 +83,7 @@ def _what(event: Any) -> str:
         value = getattr(event, name, None)
         if value:
             line = " ".join(str(value).split())
-            return line if len(line) <= 120 else line[:119] + "…"
+            return shorten(line, 120)
     calls = getattr(event, "tool_calls", ())
     return ", ".join(call["name"] for call in calls) or str(
         getattr(event, "status", getattr(event, "model", "")) or ""

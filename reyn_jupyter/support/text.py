@@ -56,7 +56,7 @@ def did_you_mean(names: Sequence[str]) -> str:
     >>> did_you_mean(["file__read", "file__edit", "file__grep"]), did_you_mean([])
     ('Did you mean file__read, file__edit or file__grep?', '')
     """
-    return f"Did you mean {either(names)}?" if names else ""
+    return f"Did you mean {enumerate_words(names, 'or')}?" if names else ""
 
 
 def meant_clause(given: object, names: Iterable[str]) -> str:
@@ -69,9 +69,22 @@ def meant_clause(given: object, names: Iterable[str]) -> str:
     return f"; did you mean {near!r}?" if near is not None else ""
 
 
-def either(names: Sequence[str]) -> str:
-    """Return the names as a choice: ``a, b or c``."""
-    return " or ".join(filter(None, (", ".join(names[:-1]), *names[-1:])))
+def enumerate_words(words: Sequence[str], conjunction: str = "and") -> str:
+    """Return words as a sentence has them: ``a, b and c``.
+
+    >>> enumerate_words(["a", "b", "c"], "or"), enumerate_words(["a"]), enumerate_words([])
+    ('a, b or c', 'a', '')
+    """
+    return f" {conjunction} ".join(filter(None, (", ".join(words[:-1]), *words[-1:])))
+
+
+def shorten(text: str, most: int) -> str:
+    """Return at most `most` characters of the text; a cut ends with "…". For bytes see `encoding.clip`.
+
+    >>> shorten("one two three", 8), shorten("one", 8)
+    ('one two…', 'one')
+    """
+    return text if len(text) <= most else text[: max(0, most - 1)].rstrip() + "…"
 
 
 def clip_middle(text: str, most: int) -> str:

@@ -13,7 +13,7 @@ from typing import Any, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
-from reyn_jupyter.support.text import meant_clause, nearest_names
+from reyn_jupyter.support.text import meant_clause, nearest_names, shorten
 
 _LONGEST = 60
 _NEEDED = {
@@ -44,7 +44,7 @@ _NEEDED = {
 def quote_value(value: object) -> str:
     """A value as it was given, cut to 60 characters."""
     text = repr(value[: _LONGEST + 1] if isinstance(value, str) else value)
-    return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return shorten(text, _LONGEST)
 
 
 def reason(item: Mapping[str, Any], names: Sequence[str] = (), choices: Sequence[str] = ()) -> str:

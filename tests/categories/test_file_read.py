@@ -283,8 +283,8 @@ async def test_names_with_odd_bytes_are_shown_as_valid_text(actions: Actions, tm
     listing = await actions.call("file__list", path=".")
     found = await actions.call("file__grep", pattern="needle")
 
-    assert listing["entries"][0]["name"] == "odd\ufffd\\x0a.txt"
-    assert found == Text("odd\ufffd\\x0a.txt:1:needle")
+    assert listing["entries"][0]["name"] == "odd\ufffd␊.txt"
+    assert found == Text("odd\ufffd␊.txt:1:needle")
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,7 @@ from typing import Any, Literal
 from reyn_jupyter.catalog.arguments import prepare
 from reyn_jupyter.evaluation.plan.scenario import MAY_BE_LEFT_OUT, AcceptedCall, Expected, Gold, Scenario
 from reyn_jupyter.evaluation.trial.trial import CallFact
+from reyn_jupyter.support.text import shorten
 
 _SHOWN = 80  # characters of a value that are quoted
 _BOUNDED = reprlib.Repr()  # total, however deep a value is
@@ -242,7 +243,7 @@ def _shown(value: Any) -> str:
         text = _BOUNDED.repr(value)
     except ValueError:  # a whole number of thousands of digits
         return "a very long number"
-    return text if len(text) <= _SHOWN else text[: _SHOWN - 1] + "…"
+    return shorten(text, _SHOWN)
 
 
 _DEEPEST = 8  # levels of a schema that are filled; required parts of a schema can be endless

@@ -20,7 +20,7 @@ from typing import Any, Literal, overload
 from reyn_jupyter.evaluation.checks.verdict import Check, Verdict, failed, not_applicable, number, passed
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.trial.trial import MISSING, Trial
-from reyn_jupyter.support.text import either, nearest_names
+from reyn_jupyter.support.text import enumerate_words, nearest_names
 from reyn_jupyter.support.user_errors import UserError
 
 # What a function may give: a verdict, or a plain answer that stands for one.
@@ -186,5 +186,9 @@ def find_check(name: str) -> Check:
         hint = f"{titles[said]} is the one that tables call {said!r}"
     else:
         near = nearest_names(name, CHECKS, 2) or [titles[each] for each in nearest_names(said, titles, 1)]
-        hint = f"did you mean {either(near)}?" if near else f"there are {', '.join(sorted(CHECKS))}"
+        hint = (
+            f"did you mean {enumerate_words(near, 'or')}?"
+            if near
+            else f"there are {', '.join(sorted(CHECKS))}"
+        )
     raise UnknownCheckError(f"there is no check {name!r}; {hint}")

@@ -29,7 +29,7 @@ from reyn_jupyter.evaluation.results.trial_set import EvidenceError, TrialSet
 from reyn_jupyter.evaluation.statistics.arms import significant
 from reyn_jupyter.evaluation.statistics.missing import worst_rate
 from reyn_jupyter.evaluation.statistics.rates import Mean, Rate, mean, rate
-from reyn_jupyter.support.text import count
+from reyn_jupyter.support.text import count, enumerate_words
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -127,7 +127,7 @@ class Report:
                 told.append(f"{len(found)}{names} {one if len(found) == 1 else many} {whom}")
         if not told:
             return ""
-        said = " and ".join([", ".join(told[:-1]), told[-1]] if told[1:] else told)
+        said = enumerate_words(told)
         others = sorted({source for each in rest for source in each.sources} - {"real"})
         mark = f"{' and '.join(others).capitalize()} trials: of" if others else "Of"
         return f"{mark} the {count(len(rest), 'other variant')}, {said}."

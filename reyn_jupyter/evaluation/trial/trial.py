@@ -18,6 +18,7 @@ from reyn_jupyter.evaluation.plan.validation import FrozenModel
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.models.base import canonical
 from reyn_jupyter.runtime.events import Flag, Problem
+from reyn_jupyter.support.text import count
 
 Outcome = Literal["ok", "error", "timeout", "limit"]
 Surface = Literal["universal", "flat"]
@@ -155,10 +156,9 @@ class TrialUsage:
         """
         if not self.calls:
             return ""
-        trials, calls = ("" if number == 1 else "s" for number in (self.trials, self.calls))
         tokens = f"{self.tokens:,} tokens in " if self.tokens else ""
         price = f" (${self.usd:,.4f})" if self.usd else ""
         return (
-            f"{self.trials:,} trial{trials} that did not come to an end used {tokens}{self.calls:,} call{calls}{price},"
-            " which count for the budget alone"
+            f"{count(self.trials, 'trial')} that did not come to an end used {tokens}{count(self.calls, 'call')}"
+            f"{price}, which count for the budget alone"
         )

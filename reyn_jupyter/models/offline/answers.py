@@ -12,6 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from reyn_jupyter.support.text import shorten
+
 CELL = 80  # characters of a table cell
 ROWS = 50  # rows of a table
 TEXT = 6_000  # characters of a code block
@@ -50,7 +52,7 @@ def value(given: Any) -> str:
 def cell(given: Any) -> str:
     """A value for a table cell: one line, clipped, its marks escaped."""
     text = " ".join(value(given).split())
-    text = text if len(text) <= CELL else text[: CELL - 1] + "…"
+    text = shorten(text, CELL)
     return re.sub(r"([\\|`*_\[\]<>~])", r"\\\1", text) if not isinstance(given, (int, float)) else text
 
 
@@ -85,10 +87,10 @@ def block(text: str, limit: int = TEXT) -> str:
 def code(text: str) -> str:
     """A short piece of text as inline code."""
     plain = " ".join(text.split()).replace("`", "'")
-    return f"`{plain if len(plain) <= 200 else plain[:199] + '…'}`"
+    return f"`{shorten(plain, 200)}`"
 
 
 def plain(text: str, limit: int = 160) -> str:
     """A description's first paragraph on one line, its marks escaped."""
     line = " ".join(text.partition("\n\n")[0].split())
-    return re.sub(r"([\\|`*_\[\]<>])", r"\\\1", line if len(line) <= limit else line[: limit - 1] + "…")
+    return re.sub(r"([\\|`*_\[\]<>])", r"\\\1", shorten(line, limit))

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
+from reyn_jupyter.support.text import shorten
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -46,7 +48,7 @@ class Look:
         text = str.__str__(value) if is_a(value, str) else _plain(value)
         if self._redact is not None:
             text = self._redact(text[: limit + _REDACT_MARGIN])
-        return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"
+        return shorten(text, limit)
 
     def line(self, value: object, limit: int = 200) -> str:
         """The same on one line: newlines become ⏎."""
@@ -57,7 +59,7 @@ class Look:
         if self._redact is not None:
             joined = "\n".join(line[: limit + _REDACT_MARGIN] for line in lines)
             lines = self._redact(joined).split("\n")
-        return tuple(line if len(line) <= limit else line[: max(0, limit - 1)] + "…" for line in lines)
+        return tuple(shorten(line, limit) for line in lines)
 
     def compact(self, value: object, limit: int = 120) -> str:
         """A value on one line like JSON, bounded in work as in length."""
