@@ -15,14 +15,20 @@ from typing import TYPE_CHECKING, Any
 from cachetools import LRUCache, cached
 
 from reyn_jupyter.catalog.argument_repair import coerce, put_aliases_right, read_json, whole_numbers
-from reyn_jupyter.catalog.fast_schema import MOST_MESSAGES, FastSchema, Invalid, compile_plain, shown
 from reyn_jupyter.catalog.references import (
     TooMuchError,
     claims_reference,
     reference_fault,
     walk,
 )
-from reyn_jupyter.catalog.schema_validation import build_validator, messages, unknown_arguments
+from reyn_jupyter.catalog.schema_validation import (
+    MOST_MESSAGES,
+    Invalid,
+    SchemaError,
+    SchemaValidator,
+    shown,
+    unknown_arguments,
+)
 from reyn_jupyter.catalog.size_budget import ANSWER_BYTES, encoded_size, fitting_schema
 from reyn_jupyter.catalog.text import quoted
 from reyn_jupyter.support.encoding import clip_line
@@ -62,24 +68,24 @@ def prepare(action_schema: Schema, raw_args: object, *, forgive: bool = True) ->
         Prepared(args={'limit': 5}, flags=('decoded', 'coerced'), invalid=[])
     """
     try:
-        return _prepare(_compiled(action_schema), raw_args, forgive=forgive)
+        return _prepare(action_schema, _validator(action_schema), raw_args, forgive=forgive)
     except Exception as error:  # noqa: BLE001 - another's schema can break a validator in any way
         message = f"the arguments could not be checked: {_reason(error)}"
         return Prepared({}, (), [{"path": "", "message": message}])
 
 
-def _prepare(compiled: _Compiled, raw_args: object, *, forgive: bool) -> Prepared:
-    if type(raw_args) is dict and compiled.plain.accepts(raw_args):
+def _prepare(schema: Schema, validator: SchemaValidator, raw_args: object, *, forgive: bool) -> Prepared:
+    if type(raw_args) is dict and validator.accepts(raw_args):
         return Prepared(dict(raw_args))
     args, flags = _as_object(raw_args, forgive=forgive)
     if args is None:
         message = f"args must be a JSON object, not {shown(raw_args)}"
         return Prepared({}, (), [{"path": "", "message": message}])
     if forgive:
-        flags += put_aliases_right(compiled.schema, args)
-        flags += coerce(compiled.schema, args, compiled.fits)
-    whole_numbers(compiled.schema, args)
-    return Prepared(args, tuple(flags), _unreadable(args) or _invalid(compiled, args))
+        flags += put_aliases_right(schema, args)
+        flags += coerce(schema, args, validator.fits)
+    whole_numbers(schema, args)
+    return Prepared(args, tuple(flags), _unreadable(args) or _invalid(schema, validator, args))
 
 
 def lift(wrapper_args: object, *, forgive: bool = True) -> tuple[str, object, tuple[str, ...]]:
@@ -131,36 +137,11 @@ def invalid_arguments(
     }
 
 
-@dataclass(eq=False)
-class _Compiled:
-    """A schema with its plain part, and its validator once one was needed."""
-
-    schema: Schema
-    plain: FastSchema
-    _validator: Any = None
-
-    @property
-    def validator(self) -> Any:
-        if self._validator is None:
-            self._validator = build_validator(self.schema)
-        return self._validator
-
-    def fits(self, name: str, value: Any) -> bool:
-        """Whether a value fits one parameter."""
-        rule = self.plain.rules.get(name)
-        if rule is not None:
-            return rule.fits(value)
-        return bool(self.validator.evolve(schema=self.schema["properties"][name]).is_valid(value))
-
-    def faults(self, args: dict[str, Any]) -> list[Invalid]:
-        return self.plain.faults(args) if self.plain.exact else messages(self.validator, args)
-
-
 # A memo, not state: what it holds follows from the schema alone. Keyed by identity, since hashing a schema
 # would cost more than most checks; each entry keeps its schema alive, so an identity is never given twice.
 @cached(LRUCache(_REMEMBERED), key=id, lock=threading.Lock())
-def _compiled(schema: Schema) -> _Compiled:
-    return _Compiled(schema, compile_plain(schema))
+def _validator(schema: Schema) -> SchemaValidator:
+    return SchemaValidator(schema)
 
 
 def _beside(wrapper_args: dict[Any, Any]) -> dict[Any, Any]:
@@ -210,15 +191,15 @@ def _fault(value: object) -> str | None:
     return f'a {type(value).__name__} is no JSON value; pass a reference to it: {{"$var": "<name>"}}'
 
 
-def _invalid(compiled: _Compiled, args: dict[str, Any]) -> list[Invalid]:
-    unknown = unknown_arguments(compiled.schema, args)
+def _invalid(schema: Schema, validator: SchemaValidator, args: dict[str, Any]) -> list[Invalid]:
+    unknown = unknown_arguments(schema, args)
     names = {entry["path"] for entry in unknown}
     known = {name: value for name, value in args.items() if f"/{name}" not in names} if unknown else args
-    return (unknown + compiled.faults(known))[: MOST_MESSAGES + 1]
+    return (unknown + validator.faults(known))[: MOST_MESSAGES + 1]
 
 
 def _reason(error: Exception) -> str:
     text = f"{type(error).__name__}: {error}".partition("\n")[0]
-    if type(error).__name__ == "SchemaError":
-        text = f"its category declared a wrong schema ({getattr(error, 'message', '')})"
+    if isinstance(error, SchemaError):
+        text = f"its category declared a wrong schema ({error.message})"
     return clip_line(text, 300)

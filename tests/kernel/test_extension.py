@@ -11,7 +11,7 @@ from tests.kernel.kernel_support import PREPARE, Kernel
 
 HEAVY = (
     "pandas", "numpy", "litellm", "openai", "torch", "sentence_transformers", "matplotlib", "jupyterlab",
-    "jupyter_server", "duckdb", "yaml", "jsonschema", "anywidget", "ipywidgets", "markdown_it", "re2",
+    "jupyter_server", "duckdb", "yaml", "jsonschema", "jsonschema_rs", "anywidget", "ipywidgets", "markdown_it", "re2",
 )  # fmt: skip
 HOOKS = (
     "len(get_ipython().Completer.custom_matchers), len(get_ipython().events.callbacks['pre_run_cell']), "

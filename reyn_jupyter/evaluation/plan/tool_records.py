@@ -16,14 +16,13 @@ from __future__ import annotations
 import functools
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.catalog.face_checks import schema_fault
-from reyn_jupyter.catalog.fast_schema import compile_plain
-from reyn_jupyter.catalog.schema_validation import build_validator
+from reyn_jupyter.catalog.schema_validation import SchemaError, SchemaValidator, UnresolvedReferenceError
 from reyn_jupyter.support.encoding import clip_line
 from reyn_jupyter.support.user_errors import UserError
 
@@ -169,7 +168,6 @@ _MEANT = {
 _SCHEMAS_BY_NAME = ("properties", "$defs", "definitions", "patternProperties", "dependentSchemas")
 _SCHEMAS = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
 _LISTS_OF_SCHEMAS = ("anyOf", "oneOf", "allOf", "prefixItems", "items")
-_DATA = frozenset(("const", "default", "enum", "example", "examples"))  # hold values, no schemas
 _CHECKED = 4_096  # schemas of which it is remembered whether they can be used
 
 
@@ -268,49 +266,19 @@ def unusable(schema: Mapping[str, Any]) -> str | None:
     >>> unusable({"properties": {"a": {"$ref": "#/$defs/b"}}})
     "refers to '#/$defs/b', which it does not hold"
     """
-    if compile_plain(schema).exact:
-        return None
     return _fault(json.dumps(schema, ensure_ascii=False))
 
 
 @functools.lru_cache(maxsize=_CHECKED)
 def _fault(text: str) -> str | None:
-    schema = json.loads(text)
     try:
-        build_validator(schema)
-    except Exception as error:
-        if type(error).__name__ != "SchemaError":  # of a library that is imported on first use
-            raise
-        place = "/".join(str(step) for step in getattr(error, "absolute_path", ()))
-        reason = clip_line(getattr(error, "message", ""), 200)
-        return f"is no sound JSON Schema ({reason}{f', at {place}' if place else ''})"
-    lost = next((each for each in _references(schema) if not _leads_somewhere(schema, each)), None)
-    return None if lost is None else f"refers to {clip_line(lost)!r}, which it does not hold"
-
-
-def _references(part: Any) -> Iterator[str]:
-    if isinstance(part, dict):
-        if isinstance(part.get("$ref"), str):
-            yield part["$ref"]
-        for key, inner in part.items():
-            if key not in _DATA:
-                yield from _references(inner)
-    elif isinstance(part, list):
-        for inner in part:
-            yield from _references(inner)
-
-
-def _leads_somewhere(schema: Any, reference: str) -> bool:
-    from referencing import Registry
-    from referencing.exceptions import Unresolvable
-    from referencing.jsonschema import DRAFT202012
-
-    known: Registry[Any] = Registry().with_resource("", DRAFT202012.create_resource(schema))
-    try:
-        known.resolver().lookup(reference)
-    except Unresolvable:
-        return False
-    return True
+        SchemaValidator(json.loads(text)).check()
+    except UnresolvedReferenceError as error:
+        return error.message
+    except SchemaError as error:
+        place = "/".join(str(step) for step in error.path)
+        return f"is no sound JSON Schema ({clip_line(error.message, 200)}{f', at {place}' if place else ''})"
+    return None
 
 
 def _escaped(token: str) -> str:

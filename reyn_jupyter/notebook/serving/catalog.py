@@ -15,8 +15,8 @@ from pydantic import Field
 
 from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.arguments import invalid_arguments
-from reyn_jupyter.catalog.fast_schema import Invalid
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
+from reyn_jupyter.catalog.schema_validation import Invalid
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.guard.permissions import Policy
 from reyn_jupyter.notebook.render.blob import result_view

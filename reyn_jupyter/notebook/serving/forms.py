@@ -20,7 +20,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from reyn_jupyter.catalog.argument_repair import NOTHING, read_json
-from reyn_jupyter.catalog.fast_schema import Invalid
+from reyn_jupyter.catalog.schema_validation import Invalid
 from reyn_jupyter.notebook.render.catalog import follow_reference, type_label
 from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.notebook.serving.operation import WireMessage

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 import reyn_jupyter as reyn
 from reyn_jupyter.catalog.arguments import prepare
 from reyn_jupyter.catalog.names import ActionName, NameEncoder
-from reyn_jupyter.catalog.schema_validation import build_validator
+from reyn_jupyter.catalog.schema_validation import SchemaValidator
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.tool_records import ToolRecordError, normalised
 from reyn_jupyter.evaluation.plan.variant import Variant
@@ -89,7 +89,7 @@ def test_types_that_json_schema_does_not_know_are_normalised_and_what_they_were_
     }
     catalog = Catalog.from_records([{"name": "odd", "parameters": odd}])
     action = next(iter(catalog.snapshot))
-    build_validator(action.input_schema)
+    SchemaValidator(action.input_schema).check()
     assert action.input_schema == {
         "type": "object",
         "properties": {
