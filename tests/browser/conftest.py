@@ -16,7 +16,8 @@ expect.set_options(
 )  # ms, for a machine that is slow and busy; where a test passes, it costs nothing
 
 
-@pytest.fixture(scope="module")
+# Not for the whole session: Playwright's loop runs as long, and no test that is a coroutine could run beside it.
+@pytest.fixture(scope="package")
 def browser() -> Iterator[Browser]:
     if not Path(CHROMIUM).exists():
         pytest.fail(f"{CHROMIUM} is missing; install it with: make browser")

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from playwright.sync_api import Browser, Page, sync_playwright
+from playwright.sync_api import Browser, Page
 
 from reyn_jupyter.notebook.render import to_html, view
 from reyn_jupyter.runtime.result_objects import ActionTable, Card, Result
@@ -23,9 +22,6 @@ from tests.notebook.render.samples import (
     running,
     trace,
 )
-
-CHROMIUM = "/usr/bin/chromium"
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
 
 # JupyterLab's own values of the variables that the style reads.
 JUPYTERLAB = {
@@ -58,16 +54,6 @@ CONTRAST = """() => {
   }
   return found.sort((a, b) => a[0] - b[0]);
 }"""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    if not Path(CHROMIUM).exists():
-        pytest.fail(f"{CHROMIUM} is missing; install it with: make browser")
-    with sync_playwright() as playwright:
-        launched = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield launched
-        launched.close()
 
 
 def samples() -> list[str]:
