@@ -35,7 +35,7 @@ Make = Callable[[bytes | None], bytes | None]
 
 
 @dataclass(frozen=True)
-class Changed:
+class AppliedChange:
     """A change as made: `before` and `after` are None for no file. `undo` says whether it can be undone."""
 
     path: str
@@ -55,7 +55,7 @@ class _OvertakenError(Exception):
     pass
 
 
-async def change(tree: FileTree, path: str, make: Make, context: ToolContext) -> Changed:
+async def change(tree: FileTree, path: str, make: Make, context: ToolContext) -> AppliedChange:
     """Change one file, and report it with its previous content kept.
 
     Args:
@@ -74,7 +74,7 @@ async def change(tree: FileTree, path: str, make: Make, context: ToolContext) ->
             current = await asyncio.to_thread(_current, tree, relative)
         data = make(current.data)
         if data == current.data:
-            return Changed(relative, data, data, undo=True)
+            return AppliedChange(relative, data, data, undo=True)
         blob = await _keep(current.data, relative, context)
         digest = None if data is None else hashlib.sha256(data).hexdigest()
         report = FileChange(relative, blob, digest, current.mode)
@@ -87,7 +87,7 @@ async def change(tree: FileTree, path: str, make: Make, context: ToolContext) ->
             )
         except _OvertakenError:
             continue
-        return Changed(relative, current.data, data, undo=blob != NOT_KEPT)
+        return AppliedChange(relative, current.data, data, undo=blob != NOT_KEPT)
     raise ActionError(f"{relative} is being changed by another program", "Try again when that is done.")
 
 

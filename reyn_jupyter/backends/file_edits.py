@@ -16,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from reyn_jupyter.backends.file_changes import Changed, Make
+from reyn_jupyter.backends.file_changes import AppliedChange, Make
 from reyn_jupyter.backends.file_lines import kind_of
 from reyn_jupyter.backends.file_tree import FileTree, human
 from reyn_jupyter.catalog.action import Arguments
@@ -39,14 +39,14 @@ class EditError(ValueError):
 
 
 @dataclass(frozen=True)
-class Edited:
+class EditResult:
     """The new text, and on which lines (from 1) of the old text the replacements begin."""
 
     text: str
     lines: tuple[int, ...]
 
 
-def replace(text: str, old: str, new: str, *, every: bool = False) -> Edited:
+def replace(text: str, old: str, new: str, *, every: bool = False) -> EditResult:
     """Put `new` in place of `old`, which must occur once (or, with `every`, at least once).
 
     >>> replace("a = 1\\nb = 2\\n", "b = 2", "b = 3")
@@ -67,7 +67,7 @@ def replace(text: str, old: str, new: str, *, every: bool = False) -> Edited:
             "Add lines around it until it is the only match, or set replace_all to true.",
             len(lines),
         )
-    return Edited(text.replace(old, new), tuple(lines))
+    return EditResult(text.replace(old, new), tuple(lines))
 
 
 def positions(text: str, old: str) -> list[int]:
@@ -128,7 +128,7 @@ def make_written(tree: FileTree, args: Arguments, context: ToolContext) -> Make:
     return make
 
 
-def written(made: Changed, args: Arguments) -> dict[str, Any]:
+def write_result(made: AppliedChange, args: Arguments) -> dict[str, Any]:
     """{bytes, created, changed?}"""
     size = len(made.after or b"")
     if made.before == made.after:
@@ -171,7 +171,7 @@ def _spare_secrets(text: str, old: str, context: ToolContext) -> None:
         )
 
 
-def edited(made: Changed, args: Arguments) -> dict[str, Any]:
+def edit_result(made: AppliedChange, args: Arguments) -> dict[str, Any]:
     """{replacements, lines}: on which lines of the old text, at most 20."""
     before = (made.before or b"").decode()
     lines = replace(before, args["old_string"], args["new_string"], every=True).lines
@@ -188,7 +188,7 @@ def make_deleted(tree: FileTree, args: Arguments, context: ToolContext) -> Make:
     return make
 
 
-def deleted(made: Changed, args: Arguments) -> dict[str, Any]:
+def delete_result(made: AppliedChange, args: Arguments) -> dict[str, Any]:
     """{deleted, bytes}"""
     return {"deleted": True, "bytes": len(made.before or b"")}
 

@@ -26,7 +26,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from reyn_jupyter.backends.file_lines import BLOCK, Check
-from reyn_jupyter.backends.file_tree import FileTree, shown
+from reyn_jupyter.backends.file_tree import FileTree, printable_name
 from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.runtime.action_error import ActionError
 
@@ -43,7 +43,9 @@ def glob(tree: FileTree, pattern: str, path: str, check: Check) -> dict[str, Any
     chosen, start = _glob(pattern, path)
     skipped: set[str] = set()
     found = [
-        shown(relative) for relative, below in tree.files(start, skipped, check) if chosen.matches(below)
+        printable_name(relative)
+        for relative, below in tree.files(start, skipped, check)
+        if chosen.matches(below)
     ]
     notes = [f"The first {MOST_PATHS}: give a narrower pattern or path."] if len(found) > MOST_PATHS else []
     notes += _skipped(skipped)
@@ -114,7 +116,9 @@ def grep(tree: FileTree, search: GrepQuery, check: Check) -> str:
                 continue
             file.seek(0)
             wanted = search.max_results - len(findings.lines)
-            findings.add(shown(relative), list(islice(expression.hits(file, check), wanted + 1)), wanted)
+            findings.add(
+                printable_name(relative), list(islice(expression.hits(file, check), wanted + 1)), wanted
+            )
     return "\n".join(findings.lines + [f"── {note}" for note in _notes(findings, skipped)])
 
 

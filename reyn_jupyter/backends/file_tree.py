@@ -62,7 +62,7 @@ async def in_thread(work: Callable[[Check], T]) -> T:
         raise
 
 
-def shown(name: str) -> str:
+def printable_name(name: str) -> str:
     """A file name as one line of valid text, whatever bytes it has."""
     return printable(name.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
 
@@ -173,7 +173,7 @@ class FileTree:
             raise ActionError(f"{path} cannot be listed: {error.strerror}") from error
         listed = sorted(visible, key=lambda entry: entry.name)
         entries = [described for entry in listed[:MOST_ENTRIES] if (described := _described(entry))]
-        answer: dict[str, Any] = {"path": shown(relative), "entries": entries, "total": len(listed)}
+        answer: dict[str, Any] = {"path": printable_name(relative), "entries": entries, "total": len(listed)}
         if len(listed) > MOST_ENTRIES:
             answer["note"] = f"The first {MOST_ENTRIES} of {len(listed)}; narrow them with a glob pattern."
         return answer
@@ -218,7 +218,7 @@ class FileTree:
                 names.setdefault(file.rpartition("/")[2].casefold(), []).append(file)
             close = nearest_names(wanted, names)
             if close:
-                return did_you_mean([shown(file) for name in close for file in names[name][:2]])
+                return did_you_mean([printable_name(file) for name in close for file in names[name][:2]])
         return "List the folder to see what is there."
 
 
@@ -254,11 +254,11 @@ def _unread(path: str, size: int, error: Exception) -> ActionError:
 def _described(entry: os.DirEntry[str]) -> dict[str, Any] | None:
     try:
         if entry.is_symlink():
-            return {"name": shown(entry.name), "type": "link"}
+            return {"name": printable_name(entry.name), "type": "link"}
         if entry.is_dir():
-            return {"name": shown(entry.name), "type": "folder"}
+            return {"name": printable_name(entry.name), "type": "folder"}
         if entry.is_file():
-            return {"name": shown(entry.name), "type": "file", "size": entry.stat().st_size}
+            return {"name": printable_name(entry.name), "type": "file", "size": entry.stat().st_size}
     except OSError:
         return None
-    return {"name": shown(entry.name), "type": "other"}
+    return {"name": printable_name(entry.name), "type": "other"}

@@ -64,7 +64,7 @@ class SqlError(Exception):
         self.hint = hint
 
 
-def installed() -> bool:
+def is_installed() -> bool:
     """Whether DuckDB is there, without importing it."""
     return find_spec("duckdb") is not None
 
@@ -91,7 +91,7 @@ class SqlQuery:
         memory: DuckDB's memory limit. It counts buffers; one single huge text is not among them.
 
     Example:
-        >>> with contextlib.closing(Query()) as query:
+        >>> with contextlib.closing(SqlQuery()) as query:
         ...     query.add_table("numbers", [1, 2, 3])
         ...     query.run("SELECT sum(value) AS total FROM numbers", limit=10)[0]["total"].tolist()
         [6]

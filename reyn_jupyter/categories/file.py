@@ -11,15 +11,15 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from reyn_jupyter.backends.file_changes import Changed, change, content
+from reyn_jupyter.backends.file_changes import AppliedChange, change, content
 from reyn_jupyter.backends.file_edits import (
     Maker,
-    deleted,
-    edited,
+    delete_result,
+    edit_result,
     make_deleted,
     make_edited,
     make_written,
-    written,
+    write_result,
 )
 from reyn_jupyter.backends.file_search import GrepQuery, glob, grep
 from reyn_jupyter.backends.file_tree import FileTree, in_thread
@@ -138,7 +138,7 @@ def _changing(tree: FileTree) -> tuple[Operation, ...]:
                 path=_PATH,
                 content={"type": "string", "description": "The whole new content, exactly as it shall be."},
             ),
-            _changer(tree, "write", make_written, written),
+            _changer(tree, "write", make_written, write_result),
         ),
         Operation(
             "edit",
@@ -155,13 +155,13 @@ def _changing(tree: FileTree) -> tuple[Operation, ...]:
                 new_string={"type": "string", "description": "Text to put in its place; empty to remove it."},
                 replace_all={"type": "boolean", "description": "Replace every match. Default false."},
             ),
-            _changer(tree, "edit", make_edited, edited),
+            _changer(tree, "edit", make_edited, edit_result),
         ),
         Operation(
             "delete",
             "Delete one file. Folders cannot be deleted.",
             parameters(["path"], path=_PATH),
-            _changer(tree, "delete", make_deleted, deleted),
+            _changer(tree, "delete", make_deleted, delete_result),
         ),
     )
 
@@ -216,7 +216,7 @@ def as_grep(args: Arguments, context: ToolContext) -> GrepQuery:
     return GrepQuery(**args, clean=clean)
 
 
-_Answer = Callable[[Changed, Arguments], dict[str, Any]]
+_Answer = Callable[[AppliedChange, Arguments], dict[str, Any]]
 
 
 def _changer(tree: FileTree, verb: str, maker: Maker, answer: _Answer) -> Tool:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.backends.file_tree import shown
+from reyn_jupyter.backends.file_tree import printable_name
 from reyn_jupyter.backends.memory_store import (
     BODY_BYTES,
     DESCRIPTION_LENGTH,
@@ -232,7 +232,8 @@ def _list(store: MemoryStore) -> Handler:
         }
         if damaged:
             answer["damaged"] = [
-                {"layer": each.layer, "file": shown(each.file), "problem": each.problem} for each in damaged
+                {"layer": each.layer, "file": printable_name(each.file), "problem": each.problem}
+                for each in damaged
             ]
         return answer
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reyn_jupyter.backends.sql import FILE_KINDS, MEMORY, SqlError, SqlQuery, check, installed, reader_of
+from reyn_jupyter.backends.sql import FILE_KINDS, MEMORY, SqlError, SqlQuery, check, is_installed, reader_of
 from reyn_jupyter.backends.sql_frames import NotATableError, holdable
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, Operation, Purity, Tool
 from reyn_jupyter.guard.workspace import WorkspaceError
@@ -69,7 +69,7 @@ def categories(services: Services, *, seconds: float = SECONDS, memory: str = ME
     """
 
     async def query(args: Arguments, context: ToolContext) -> pd.DataFrame:
-        if not installed():
+        if not is_installed():
             raise ActionError(
                 "SQL needs DuckDB, which is not installed.", "Install it: pip install 'reyn-jupyter[sql]'"
             )

@@ -1,6 +1,6 @@
-"""The one seam to a language model: ``complete(request) → response``.
+"""What every language model is here: ``complete(request) → response``.
 
-LiteLLM, the offline model, a cassette and a scripted model stand behind it; only the first imports LiteLLM.
+LiteLLM, the offline model, a cassette and a scripted model implement `Model`; only the first imports LiteLLM.
 A `Request` is plain data in the chat-completions shape, redacted before it gets here, and its `key` is a
 stable hash: equal requests have equal keys in every process.
 """

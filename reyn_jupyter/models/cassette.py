@@ -23,8 +23,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, get_args
 
 from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier
-from reyn_jupyter.models.cassette_file import MODEL_EVENTS, KeyDetector, Tape, read_events, reply_of
-from reyn_jupyter.models.stored_ids import contents, in_order, renamed, stored_in
+from reyn_jupyter.models.cassette_file import MODEL_EVENTS, CassetteFile, KeyDetector, read_events, reply_of
+from reyn_jupyter.models.stored_ids import message_texts, replace_stored_ids, stored_ids_in, unique_ids
 from reyn_jupyter.support.text import enumerate_words
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class CassetteRecorder:
         conversation: str | None = None,
     ) -> None:
         self._inner = inner
-        self._tape = Tape.of(path)
+        self._tape = CassetteFile.of(path)
         self._contains_key_shape = contains_key_shape
         self._clock = clock
         self._conversation = conversation
@@ -163,8 +163,8 @@ class CassettePlayer:
                 messages = event.get("messages") or ()
                 whole = len(messages) == event.get("total_messages")
                 before = () if whole else stored.get(conversation, ())
-                stored[conversation] = in_order((*before, *stored_in(messages)))
-                for system in contents(messages, "system"):
+                stored[conversation] = unique_ids((*before, *stored_ids_in(messages)))
+                for system in message_texts(messages, "system"):
                     self._systems.setdefault(conversation, system)
                 self._requests[event["key"]] = _Recorded(
                     event["model"],
@@ -247,7 +247,9 @@ class CassettePlayer:
         reply, recorded = replies.pop(next(own, 0))
         if isinstance(reply, ModelError):
             raise reply
-        reply = renamed(reply, recorded.stored, stored_in(message.wire for message in request.messages))
+        reply = replace_stored_ids(
+            reply, recorded.stored, stored_ids_in(message.wire for message in request.messages)
+        )
         if on_text is not None and reply.text:
             on_text(reply.text)
         return reply

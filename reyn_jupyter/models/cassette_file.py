@@ -1,13 +1,9 @@
-"""The file that a recording grows in: one for all recorders of a path, however many conversations run at once.
+"""The file of a recording: one JSON object a line, its event's name under ``type``; written, and read again.
 
-Invariant: a request and its answer are two whole lines, next to each other, in the order in which answers came; nothing
-in which a key is left is written.
-
-The file format of recordings: one JSON object a line, its event's name under ``type``.
-
-What is read is checked line by line before anything is made of it. A line in which a key is left is
-refused; a last line that a crash tore off is left out; any other line that is no event makes the file no
-recording.
+Invariants: a request and its answer are two whole lines, next to each other, in the order in which answers came,
+however many conversations are recorded at once; nothing in which a key is left is written or read. What is read is
+checked line by line before anything is made of it: a last line that a crash tore off is left out, and any other line
+that is no event makes the file no recording.
 """
 
 from __future__ import annotations
@@ -29,15 +25,15 @@ if TYPE_CHECKING:
     from pydantic import BaseModel
 
 
-_OPEN: WeakValueDictionary[Path, Tape] = WeakValueDictionary()
-_LAST: deque[Tape] = deque(
+_OPEN: WeakValueDictionary[Path, CassetteFile] = WeakValueDictionary()
+_LAST: deque[CassetteFile] = deque(
     maxlen=8
 )  # kept beyond their recorders: one for each trial would read the file again
 _OPENING = threading.Lock()
 
 
-class Tape:
-    """Appends to one recording. Get it by `Tape.of`, so that two recorders of a file share it."""
+class CassetteFile:
+    """Appends to one recording. Get it by `CassetteFile.of`, so that two recorders of a file share it."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -47,7 +43,7 @@ class Tape:
         self._size = -1
 
     @classmethod
-    def of(cls, path: Path) -> Tape:
+    def of(cls, path: Path) -> CassetteFile:
         """The tape of a path in this process."""
         with _OPENING:
             resolved = path.resolve()

@@ -25,7 +25,7 @@ _loading = threading.Lock()
 _loaded: Any = None
 
 
-def loaded() -> Any:
+def loaded_module() -> Any:
     """The LiteLLM module when it has been imported here, else None."""
     return _loaded
 

@@ -143,7 +143,9 @@ class LiteLLMModel:
 
     async def _litellm(self) -> Any:
         """LiteLLM; imported in a thread, so that an interrupt need not wait for it."""
-        return self._registered(litellm_loader.loaded() or await asyncio.to_thread(litellm_loader.load))
+        return self._registered(
+            litellm_loader.loaded_module() or await asyncio.to_thread(litellm_loader.load)
+        )
 
     def _registered(self, litellm: Any) -> Any:
         """LiteLLM, knowing the offline provider where this model is of it."""

@@ -1,19 +1,13 @@
-"""What went wrong with a provider, in plain words.
+"""Failures of providers as `ModelError`: what happened and what to do next, in plain words.
 
-No text that leaves here holds a key: what a provider says is quoted only after every secret of the
-environment and every key shape is taken out, and not at all where it speaks of the key itself. Exceptions are
-read by status, headers and class names (`raised`), so that neither LiteLLM nor an HTTP library is imported.
+Invariants:
 
-What an exception of a provider's client carries: its causes, words, status, code and headers.
-
-Invariant: exceptions are read by their attributes alone, so that neither LiteLLM nor an HTTP library is imported here;
-what is read is foreign text, and nothing of it is fit to be shown before `failures.clean`.
-
-What providers say in words alone, because the status of their answer stands for other failures too.
-
-Invariant: a failure is called one that no other request would cure only where the words name the model, the account or
-what they cannot do; whatever else a provider refuses is a matter of that one request. Sources: the providers' own
-references of their errors, and what LiteLLM passes on of them.
+- No text that leaves here holds a key: what a provider says is quoted only after every secret of the environment and
+  every key shape is taken out (`clean`), and not at all where it speaks of the key itself.
+- Exceptions are read by status, headers and class names, so that neither LiteLLM nor an HTTP library is imported.
+- A failure is called one that no other request would cure only where its words name the model, the account or what
+  they cannot do; whatever else a provider refuses is a matter of that one request. Sources: the providers' references
+  of their errors, and what LiteLLM passes on of them.
 """
 
 from __future__ import annotations

@@ -15,22 +15,22 @@ from reyn_jupyter.models.base import Response, ToolCall
 _STORED = re.compile(r"\[blob:([0-9a-f-]{36})\]")
 
 
-def contents(messages: Iterable[Mapping[str, Any]], role: str) -> Iterator[str]:
+def message_texts(messages: Iterable[Mapping[str, Any]], role: str) -> Iterator[str]:
     """The texts of the messages of a role."""
     return (str(message.get("content") or "") for message in messages if message.get("role") == role)
 
 
-def stored_in(messages: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
+def stored_ids_in(messages: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
     """The ids of stored results in tool results, in the order of their first place."""
-    return in_order(found for text in contents(messages, "tool") for found in _STORED.findall(text))
+    return unique_ids(found for text in message_texts(messages, "tool") for found in _STORED.findall(text))
 
 
-def in_order(ids: Iterable[str]) -> tuple[str, ...]:
+def unique_ids(ids: Iterable[str]) -> tuple[str, ...]:
     """The ids, each once."""
     return tuple(dict.fromkeys(ids))
 
 
-def renamed(reply: Response, recorded: tuple[str, ...], now: tuple[str, ...]) -> Response:
+def replace_stored_ids(reply: Response, recorded: tuple[str, ...], now: tuple[str, ...]) -> Response:
     """The answer with each recorded id replaced by the one in its place now, counted from the last."""
     names = {old: new for old, new in zip(reversed(recorded), reversed(now), strict=False) if old != new}
     if not names:

@@ -51,7 +51,7 @@ def models(session: Session, word: str) -> list[str]:
 
     entries = [getattr(session.parts.settings.models, tier) for tier in ("light", "standard", "strong")]
     tiers = [tier for tier, entry in zip(("light", "standard", "strong"), entries, strict=True) if entry]
-    known = litellm_loader.loaded()
+    known = litellm_loader.loaded_module()
     return [
         "offline",
         *tiers,

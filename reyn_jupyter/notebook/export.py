@@ -94,7 +94,7 @@ def _markdown(file: Path, objects: tuple[object, ...]) -> Card:
 
 def _parquet(file: Path, objects: tuple[object, ...]) -> Card:
     from reyn_jupyter.notebook.errors import ReynError
-    from reyn_jupyter.outputs.parquet import write_parquet
+    from reyn_jupyter.outputs.frames.parquet import write_parquet
 
     table: Any = getattr(objects[0], "df", None) if len(objects) == 1 else None
     if table is None:

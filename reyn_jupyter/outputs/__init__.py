@@ -2,4 +2,4 @@
 
 from __future__ import annotations
 
-from reyn_jupyter.outputs import frames as frames
+from reyn_jupyter.outputs.frames import records as records

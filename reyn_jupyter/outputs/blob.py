@@ -23,9 +23,9 @@ from reyn_jupyter.outputs.blobs.memory_store import as_local_store
 from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore, is_local, parse_json
 from reyn_jupyter.outputs.blobs.reader import BlobView
 from reyn_jupyter.outputs.content import BlobStore, BlobStoreError
+from reyn_jupyter.outputs.frames.parquet import read_parquet
 from reyn_jupyter.outputs.inspect import inspect_now
 from reyn_jupyter.outputs.json_index import elements, label_at, members, parse_at
-from reyn_jupyter.outputs.parquet import read_parquet
 from reyn_jupyter.support.encoding import clip
 
 if TYPE_CHECKING:
@@ -139,7 +139,7 @@ class Blob:
         Raises:
             BlobKindError: it is no array.
         """
-        from reyn_jupyter.outputs import restore
+        from reyn_jupyter.outputs.frames import restore
 
         if self.kind != "json_array":
             raise BlobKindError(

@@ -1,4 +1,7 @@
-"""The types of a tool result on its way into the history (tool-output design: Inline / Stored / BlobStore)."""
+"""The types of a tool result on its way into the history, and how much of it a conversation may carry.
+
+Invariant: every bound counts bytes of UTF-8, never characters. Source: tool-output design (Inline, Stored, BlobStore).
+"""
 
 from __future__ import annotations
 
@@ -71,7 +74,7 @@ class BlobNotFoundError(BlobStoreError):
 
 
 class BlobStore(Protocol):
-    """Where stored results live. Implementations: `outputs.files.FsBlobStore`, `outputs.memory.MemoryBlobStore`."""
+    """Where stored results live. Implementations: `FsBlobStore`, `MemoryBlobStore` in `outputs.blobs`."""
 
     async def store(self, content: Content, *, action: str | None = None, run: str | None = None) -> BlobId:
         """Keep content; `action` and `run` go into the blob's manifest. Raises BlobStoreError."""
@@ -90,3 +93,28 @@ class BlobStore(Protocol):
     async def load_bytes(self, blob_id: BlobId) -> bytes:
         """The exact bytes of any blob. Raises BlobNotFoundError, BlobStoreError."""
         ...
+
+
+@dataclass(frozen=True)
+class OutputPolicy:
+    """The numbers of the one choke point. Defaults: tool-output design (Inline / Stored, automatic summary).
+
+    Args:
+        inline_bytes: up to this size a result goes into the history as it is.
+        summary_bytes: the most a stored result leaves in the history, its ``[blob:…]`` prefix included.
+        head_lines: lines of a text that its summary opens with.
+        tail_lines: lines of a text that its summary closes with.
+        answer_bytes: the most that `inspect`, a listing or a catalog error may answer.
+
+    >>> OutputPolicy().inline_bytes
+    800
+    """
+
+    inline_bytes: int = 800
+    summary_bytes: int = 400
+    head_lines: int = 5
+    tail_lines: int = 3
+    answer_bytes: int = 8192
+
+
+DEFAULT_POLICY = OutputPolicy()

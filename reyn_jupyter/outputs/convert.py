@@ -98,7 +98,7 @@ def to_content(value: object, *, budget: int | None = None) -> Content:
             an event loop can go on in a thread; None converts whatever it takes.
 
     >>> to_content({"n": 2**53 + 1})
-    Structured(value={'n': 9007199254740993}, source=None)
+    Structured(value={'n': 9007199254740993}, source=None, frame=None)
     """
     kind = type(value)  # never isinstance: that asks the value for its __class__
     try:

@@ -20,18 +20,19 @@ from typing import cast
 from reyn_jupyter.outputs.blobs.random_access import is_local, read_handed_over
 from reyn_jupyter.outputs.blobs.writer import kind_of, pieces
 from reyn_jupyter.outputs.content import (
+    DEFAULT_POLICY,
     BlobStore,
     Content,
     FileContent,
     Inline,
+    OutputPolicy,
     Stored,
     Structured,
     Text,
     ToolOutput,
 )
 from reyn_jupyter.outputs.convert import ValueTooLargeError, to_content, type_name
-from reyn_jupyter.outputs.policy import DEFAULT_POLICY, OutputPolicy
-from reyn_jupyter.outputs.summary import Mask, as_it_is, summarize, written
+from reyn_jupyter.outputs.summary import Mask, summarize, to_text, unmasked
 from reyn_jupyter.support.encoding import clean, clip, utf8
 
 SMALL_VALUES = (
@@ -42,7 +43,7 @@ _REASON_BYTES = 120
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class Delivery:
     """What a call left.
 
     Attributes:
@@ -79,7 +80,7 @@ def to_output(
 
 
 def _decide(
-    value: object, policy: OutputPolicy, budget: int | None, mask: Mask = as_it_is
+    value: object, policy: OutputPolicy, budget: int | None, mask: Mask = unmasked
 ) -> tuple[ToolOutput, str]:
     """The output, and the kind of its content."""
     kind = type(value)  # never isinstance: that asks the value for its __class__
@@ -121,7 +122,7 @@ def _short_text(content: Text | Structured, limit: int) -> str | None:
             content.value, limit
         ):
             return None
-        text = written(content.value)
+        text = to_text(content.value)
     else:
         text = content.text if isinstance(content, Text) else str(content.source)
     if len(text) > limit:
@@ -141,8 +142,8 @@ async def deliver(
     policy: OutputPolicy = DEFAULT_POLICY,
     action: str | None = None,
     run: str | None = None,
-    mask: Mask = as_it_is,
-) -> Delivered:
+    mask: Mask = unmasked,
+) -> Delivery:
     """Bring a handler's value into the history: inline when it is small, else stored with a summary.
 
     Args:
@@ -160,7 +161,7 @@ async def deliver(
     except Exception as problem:  # noqa: BLE001 - a hostile value or a file that went away
         output, kind = _unreadable(value, problem), "text"
     if isinstance(output, Inline):
-        return Delivered(output.text, None, kind, len(output.text.encode()))
+        return Delivery(output.text, None, kind, len(output.text.encode()))
     if store is None:
         return await asyncio.to_thread(_in_full, output.content)
     return await _store(output, store, policy, action, run, mask)
@@ -177,19 +178,19 @@ def _unreadable(value: object, problem: Exception) -> Inline:
     return Inline(f"{type_name(value)} could not be read: {type_name(problem)}")
 
 
-def _in_full(content: Content) -> Delivered:
+def _in_full(content: Content) -> Delivery:
     try:
         held = read_handed_over(content) if isinstance(content, FileContent) else content
         text = b"".join(pieces(held)).decode()
     except (OSError, RecursionError, MemoryError) as problem:
-        return Delivered(_unreadable(content, RuntimeError(type_name(problem))).text, None, "text", 0)
+        return Delivery(_unreadable(content, RuntimeError(type_name(problem))).text, None, "text", 0)
     _consume(content)
-    return Delivered(text, None, kind_of(held), len(text.encode()))
+    return Delivery(text, None, kind_of(held), len(text.encode()))
 
 
 async def _store(
     output: Stored, store: BlobStore, policy: OutputPolicy, action: str | None, run: str | None, mask: Mask
-) -> Delivered:
+) -> Delivery:
     content = output.content
     try:
         if isinstance(content, Structured) and not is_local(store) and hasattr(content.value, "blocks"):
@@ -199,24 +200,20 @@ async def _store(
         kind, size = (
             (info.kind, info.size) if info else (kind_of(content), await asyncio.to_thread(_measure, content))
         )
-        return Delivered(
-            clip(f"[blob:{blob_id}] {output.summary}", policy.summary_bytes), blob_id, kind, size
-        )
+        return Delivery(clip(f"[blob:{blob_id}] {output.summary}", policy.summary_bytes), blob_id, kind, size)
     except Exception as problem:  # noqa: BLE001 - a store that fails must not end the turn
         prefix = f"[not stored: {clip(mask(str(problem)), _REASON_BYTES)}] "
         return await asyncio.to_thread(_preview, output, prefix, policy, mask)
 
 
-def _preview(output: Stored, prefix: str, policy: OutputPolicy, mask: Mask) -> Delivered:
+def _preview(output: Stored, prefix: str, policy: OutputPolicy, mask: Mask) -> Delivery:
     """The summary again, with the reason where the blob's id would stand."""
     content = output.content
     try:
         body = summarize(content, policy, prefix=len(utf8(prefix)), mask=mask)
     except Exception:  # noqa: BLE001 - the file may have gone with the store
         body = output.summary
-    delivered = Delivered(
-        clip(prefix + body, policy.summary_bytes), None, kind_of(content), _measure(content)
-    )
+    delivered = Delivery(clip(prefix + body, policy.summary_bytes), None, kind_of(content), _measure(content))
     _consume(content)
     return delivered
 

@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from reyn_jupyter.outputs.content import BlobStore, Text
+from reyn_jupyter.outputs.content import DEFAULT_POLICY, BlobStore, OutputPolicy, Text
 from reyn_jupyter.outputs.convert import to_json, type_name
-from reyn_jupyter.outputs.delivery import Delivered
-from reyn_jupyter.outputs.policy import DEFAULT_POLICY, OutputPolicy
-from reyn_jupyter.outputs.summary import Mask, as_it_is
+from reyn_jupyter.outputs.delivery import Delivery
+from reyn_jupyter.outputs.summary import Mask, unmasked
 from reyn_jupyter.support.encoding import clean, clip, compact, utf8
 
 SHOWN_ERROR = 300  # bytes of a handler's error that the history holds
@@ -33,8 +32,8 @@ async def deliver_error(
     policy: OutputPolicy = DEFAULT_POLICY,
     action: str | None = None,
     run: str | None = None,
-    mask: Mask = as_it_is,
-) -> Delivered:
+    mask: Mask = unmasked,
+) -> Delivery:
     """What a handler raised, as ``{"error": "<Type>: <first 300 bytes>", "hint", "blob": id or null}``.
 
     Args:
@@ -57,7 +56,7 @@ async def deliver_error(
             except Exception:  # noqa: BLE001 - a store that fails must not end the turn
                 hint = f"{hint} The whole text was not stored.".strip()
     answer = {"error": f"{kind}: {shown}" if kind else shown, "hint": hint, "blob": blob}
-    return Delivered(compact(answer), blob, "text", size)
+    return Delivery(compact(answer), blob, "text", size)
 
 
 def _message(error: BaseException | str) -> str:

@@ -25,7 +25,7 @@ from reyn_jupyter.outputs.blobs.manifest import BlobInfo, headline
 from reyn_jupyter.outputs.blobs.memory_store import as_local_store
 from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore
 from reyn_jupyter.outputs.blobs.reader import BlobView
-from reyn_jupyter.outputs.content import BlobStore, BlobStoreError
+from reyn_jupyter.outputs.content import DEFAULT_POLICY, BlobStore, BlobStoreError
 from reyn_jupyter.outputs.grep import grep
 from reyn_jupyter.outputs.json_index import (
     JsonIndex,
@@ -36,7 +36,6 @@ from reyn_jupyter.outputs.json_index import (
     label_at,
     members,
 )
-from reyn_jupyter.outputs.policy import DEFAULT_POLICY
 from reyn_jupyter.outputs.selectors import (
     BytesSelector,
     GrepSelector,

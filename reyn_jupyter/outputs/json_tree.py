@@ -1,6 +1,6 @@
 """A JSON document as a tree: one page of children at a time, never parsed as a whole.
 
-Invariants: a step costs the index of the one value that it enters, which is kept (`Indexes`) within a bound; nothing
+Invariants: a step costs the index of the one value that it enters, which is kept (`IndexCache`) within a bound; nothing
 recurses, so depth costs no stack; a child is named by its position, so that neither a key of megabytes nor one that
 stands twice is ambiguous.
 """
@@ -42,7 +42,7 @@ class PathError(LookupError):
         self.walked = walked
 
 
-class Indexes:
+class IndexCache:
     """Indexes of blobs and of values in them, the least recently used ones let go. Safe from several threads.
 
     Args:
@@ -105,7 +105,7 @@ class JsonTree:
         kept: where indexes are kept.
     """
 
-    def __init__(self, source: ByteSource, name: str, top: Callable[[], JsonIndex], kept: Indexes) -> None:
+    def __init__(self, source: ByteSource, name: str, top: Callable[[], JsonIndex], kept: IndexCache) -> None:
         self.source = source
         self._name = (name, source.size)
         self._kept = kept

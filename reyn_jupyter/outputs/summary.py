@@ -14,7 +14,7 @@ from itertools import islice
 from typing import Any, Literal
 
 from reyn_jupyter.outputs.blobs.manifest import headline
-from reyn_jupyter.outputs.content import FileContent, Structured, Text
+from reyn_jupyter.outputs.content import FileContent, OutputPolicy, Structured, Text
 from reyn_jupyter.outputs.convert import label_of
 from reyn_jupyter.outputs.line_index import (
     LineIndex,
@@ -24,7 +24,6 @@ from reyn_jupyter.outputs.line_index import (
     last_lines,
     read_lines,
 )
-from reyn_jupyter.outputs.policy import OutputPolicy
 from reyn_jupyter.support.encoding import ELLIPSIS, clean, clip, compact, one_line
 
 Mask = Callable[[str], str]
@@ -33,7 +32,7 @@ HEAD_ELEMENTS = 2
 _NAMES_SEEN = 100  # more never fit into a summary
 
 
-def as_it_is(text: str) -> str:
+def unmasked(text: str) -> str:
     return text
 
 
@@ -81,8 +80,8 @@ def sketch_value(value: Any, frame: dict[str, Any] | None = None) -> Sketch:
         )
         return Sketch(headline("json_object", len(value)), _keys("keys", lines, len(value)))
     if isinstance(value, str | int | float | None):
-        return Sketch("json_value", (SummarySection("head", (written(value),)),))
-    head = tuple(written(element) for element in value[:HEAD_ELEMENTS])
+        return Sketch("json_value", (SummarySection("head", (to_text(value),)),))
+    head = tuple(to_text(element) for element in value[:HEAD_ELEMENTS])
     schema, total = _schema(value[0] if len(value) else None, frame, empty=not len(value))
     parts = _keys("schema", schema, total) + ((SummarySection("head", head),) if head else ())
     return Sketch(headline("json_array", len(value), frame), parts)
@@ -106,7 +105,7 @@ def _schema(first: Any, frame: dict[str, Any] | None, *, empty: bool) -> tuple[t
     return (label_of(first),), 1
 
 
-def written(value: Any) -> str:
+def to_text(value: Any) -> str:
     """A value as compact JSON; its label when it is nested too deep to be written."""
     try:
         return compact(value)
@@ -114,7 +113,7 @@ def written(value: Any) -> str:
         return label_of(value)
 
 
-def sketch_file(content: FileContent, policy: OutputPolicy, mask: Mask = as_it_is) -> Sketch:
+def sketch_file(content: FileContent, policy: OutputPolicy, mask: Mask = unmasked) -> Sketch:
     """The sketch of a handed-over file, read in parts. Raises OSError."""
     from reyn_jupyter.outputs.byte_source import FileSource, MaskedSource
     from reyn_jupyter.outputs.json_index import NotJsonError, index_json
@@ -242,7 +241,7 @@ def summarize(
     policy: OutputPolicy,
     *,
     prefix: int = PREFIX_BYTES,
-    mask: Mask = as_it_is,
+    mask: Mask = unmasked,
 ) -> str:
     """The automatic summary of content, without its ``[blob:<id>]`` prefix, for which `prefix` bytes are left.
 

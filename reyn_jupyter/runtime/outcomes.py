@@ -16,11 +16,10 @@ import pydantic_core
 from reyn_jupyter.catalog.action import Effect, Tool
 from reyn_jupyter.config import Outputs
 from reyn_jupyter.guard.permissions import PermissionVerdict
-from reyn_jupyter.outputs.content import Inline, Stored, Structured, Text
+from reyn_jupyter.outputs.content import Inline, OutputPolicy, Stored, Structured, Text
 from reyn_jupyter.outputs.convert import to_json, type_name
 from reyn_jupyter.outputs.delivery import deliver
 from reyn_jupyter.outputs.error_payloads import bound_guide, deliver_error
-from reyn_jupyter.outputs.policy import OutputPolicy
 from reyn_jupyter.runtime.action_error import ActionError, text_of
 from reyn_jupyter.runtime.run import LimitReachedError, Outcome, Run
 from reyn_jupyter.runtime.services import FileChange, Services, Source

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from reyn_jupyter.search.action_records import Record
     from reyn_jupyter.search.embedders.embedder import Embedder
-    from reyn_jupyter.search.index import Index
+    from reyn_jupyter.search.ranking.index import Index
 
 __all__ = ["build"]
 
@@ -39,8 +39,8 @@ def build(records: Iterable[Record | Mapping[str, Any]], embedder: Embedder | No
     import numpy as np
 
     from reyn_jupyter.search.action_records import records_of
-    from reyn_jupyter.search.embedding_texts import joined, texts_of
-    from reyn_jupyter.search.index import Index
+    from reyn_jupyter.search.embedding_texts import join_vectors, texts_of
+    from reyn_jupyter.search.ranking.index import Index
 
     given = records_of(records)
     serving = embedder if embedder is not None else _local()
@@ -49,7 +49,7 @@ def build(records: Iterable[Record | Mapping[str, Any]], embedder: Embedder | No
     if not every:
         return Index(given, None, serving)
     rows = dict(zip(every, serving.embed(every), strict=True))
-    vectors = np.stack([joined(np.stack([rows[text] for text in group])) for group in texts])
+    vectors = np.stack([join_vectors(np.stack([rows[text] for text in group])) for group in texts])
     return Index(given, vectors, serving)
 
 

@@ -22,21 +22,20 @@ from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.catalog.visibility import is_search_available, search_hint
 from reyn_jupyter.config import Settings
 from reyn_jupyter.models.base import ModelError
-from reyn_jupyter.search.active_class import EmbeddingClassError, InForce
-from reyn_jupyter.search.build_progress import BuildProgress
-from reyn_jupyter.search.coverage import Coverage, Covering
+from reyn_jupyter.search.active_class import ActiveClass, EmbeddingClassError
+from reyn_jupyter.search.coverage import Coverage, CoverageCache
 from reyn_jupyter.search.database import IndexStoreError
 from reyn_jupyter.search.embedders.embedder import EmbedderError
-from reyn_jupyter.search.embedders.embedding_classes import Resolved
+from reyn_jupyter.search.embedders.embedding_classes import ResolvedClass
 from reyn_jupyter.search.embedders.local import LocalEmbedder
-from reyn_jupyter.search.index_state import IndexState
-from reyn_jupyter.search.index_updates import FEW, Todo, Work
+from reyn_jupyter.search.index_state import BuildProgress, IndexState
+from reyn_jupyter.search.index_updates import FEW, BackgroundBuild, BuildTask
 from reyn_jupyter.search.vector_store import VectorStore
 
 if TYPE_CHECKING:
     from reyn_jupyter.search.embedders.hosted import Wait
-    from reyn_jupyter.search.index import Index
     from reyn_jupyter.search.index_builder import AnyEmbedder
+    from reyn_jupyter.search.ranking.index import Index
 
 WAIT = 30.0  # seconds that a search waits for the index: loading torch takes about ten, a small catalog one
 _LONGEST_NOTE = 300  # characters of a note in an answer
@@ -68,11 +67,11 @@ class ActionEmbeddingIndex:
         redact: Callable[[str], str] = str,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        self._in_force = InForce(settings, wait=wait, redact=redact, environ=environ)
+        self._in_force = ActiveClass(settings, wait=wait, redact=redact, environ=environ)
         self._store = VectorStore(folder)
-        self._covering = Covering(lambda: self._store, self.in_memory)
+        self._covering = CoverageCache(lambda: self._store, self.in_memory)
         self._wanted: tuple[int, CatalogSnapshot | None] = (0, None)  # the newest snapshot, by number
-        self._work: Work | None = None
+        self._work: BackgroundBuild | None = None
         self._before = 0  # vectors when the build under way began
         self._building: BuildProgress | None = None
         self._notes: dict[str, str] = {}
@@ -80,7 +79,7 @@ class ActionEmbeddingIndex:
     # What is in force
 
     @property
-    def resolved(self) -> Resolved:
+    def resolved(self) -> ResolvedClass:
         """What the configured class comes to here and now."""
         return self._in_force.resolved
 
@@ -224,7 +223,7 @@ class ActionEmbeddingIndex:
             return
         self._wanted = (self._wanted[0] + 1, snapshot)
         if self._work is None or not self._work.going_on:
-            self._work = Work(self)
+            self._work = BackgroundBuild(self)
 
     async def ready(self, snapshot: CatalogSnapshot, seconds: float = WAIT) -> None:
         """Begin, and wait until a search of this snapshot ranks by meaning, for some seconds at most.
@@ -246,7 +245,7 @@ class ActionEmbeddingIndex:
             if loading is not None:
                 await asyncio.wrap_future(loading)
 
-    def todo(self, after: int) -> Todo | None:
+    def todo(self, after: int) -> BuildTask | None:
         """What a build in the background is to do; None where there is nothing new since number `after`."""
         resolved, embedder = self._in_force.both
         number, snapshot = self._wanted
@@ -255,7 +254,9 @@ class ActionEmbeddingIndex:
         coverage = self._covering.bring(snapshot, self._in_force.key)
         missing = len(coverage.missing)
         records = {record.digest: record for record in coverage.records} if missing else {}
-        return Todo(number, self._store, embedder, records, missing, missing > FEW and coverage.vectors > 0)
+        return BuildTask(
+            number, self._store, embedder, records, missing, missing > FEW and coverage.vectors > 0
+        )
 
     def prepare(self) -> None:
         """Make the index that the next search would wait for. May take seconds."""

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.config import Settings
-from reyn_jupyter.search.embedders.embedding_classes import Resolved, resolve
+from reyn_jupyter.search.embedders.embedding_classes import ResolvedClass, resolve
 
 if TYPE_CHECKING:
     from reyn_jupyter.search.embedders.hosted import Wait
@@ -27,11 +27,11 @@ class EmbeddingClassError(ValueError):
         self.hint = hint
 
 
-class InForce:
+class ActiveClass:
     """The embedding class of a session. Arguments as of `ActionEmbeddingIndex`. Safe for threads.
 
     Example:
-        >>> InForce(Settings, environ={}).resolved.name
+        >>> ActiveClass(Settings, environ={}).resolved.name
         'local-mini'
     """
 
@@ -46,10 +46,10 @@ class InForce:
         self._settings = settings
         self._wait, self._redact, self._environ = wait, redact, environ
         self._lock = threading.RLock()
-        self._now: tuple[Any, Resolved, AnyEmbedder | None] | None = None
+        self._now: tuple[Any, ResolvedClass, AnyEmbedder | None] | None = None
 
     @property
-    def both(self) -> tuple[Resolved, AnyEmbedder | None]:
+    def both(self) -> tuple[ResolvedClass, AnyEmbedder | None]:
         """What the configured class comes to here and now, and who embeds for it, if anybody."""
         settings = self._settings()
         seen = (settings.embedding, settings.action_retrieval.embedding_class)
@@ -60,7 +60,7 @@ class InForce:
             return self._now[1:]
 
     @property
-    def resolved(self) -> Resolved:
+    def resolved(self) -> ResolvedClass:
         return self.both[0]
 
     @property
@@ -81,5 +81,5 @@ class InForce:
             if self._now is not None and self._now[1].kind == "local":
                 self._now = *self._now[:2], self._embedder(self._now[1])
 
-    def _embedder(self, resolved: Resolved) -> AnyEmbedder | None:
+    def _embedder(self, resolved: ResolvedClass) -> AnyEmbedder | None:
         return resolved.embedder(self._wait, self._redact, self._environ)

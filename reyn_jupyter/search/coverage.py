@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reyn_jupyter.search.embedders.embedder import Embedder
-    from reyn_jupyter.search.index import Index
+    from reyn_jupyter.search.ranking.index import Index
 
     Floats = NDArray[np.float32]
 
@@ -58,7 +58,7 @@ class Coverage:
         return {record.digest: record for record in self.records if record.digest not in self.known}
 
 
-class Covering:
+class CoverageCache:
     """Keeps the coverage of the newest snapshot, and the index over it. Safe for threads; every call may take long.
 
     Args:
@@ -116,7 +116,7 @@ class Covering:
             return coverage.index
 
     def _built(self, coverage: Coverage, embedder: Embedder | None) -> Index:
-        from reyn_jupyter.search.index import Index
+        from reyn_jupyter.search.ranking.index import Index
 
         vectors = self._vectors(coverage) if coverage.vectors else None
         if self._index is not None and self._index[0] is embedder:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reyn_jupyter.search.tokens import words
+from reyn_jupyter.search.ranking.tokens import words
 from reyn_jupyter.support.encoding import clean
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def texts_of(record: Record) -> tuple[str, ...]:
     return tuple(clean(text[:LONGEST]) for text in (name, *texts) if text)
 
 
-def joined(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+def join_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     """The one vector of a record, shape (d,), of length 1, from those of its texts, shape (k, d) with 1 ≤ k ≤ 3."""
     total = np.asarray(WEIGHTS[: len(vectors)], np.float32) @ vectors
     return np.asarray(total / max(float(np.linalg.norm(total)), 1e-12), np.float32)

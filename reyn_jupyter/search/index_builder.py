@@ -16,10 +16,10 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.search.build_progress import BuildProgress, BusyError, Holder
 from reyn_jupyter.search.database import IndexStoreError
 from reyn_jupyter.search.embedders.hosted import HostedEmbedder
-from reyn_jupyter.search.embedding_texts import VIEWS, joined, texts_of
+from reyn_jupyter.search.embedding_texts import VIEWS, join_vectors, texts_of
+from reyn_jupyter.search.index_state import BuildHolder, BuildProgress, BusyError
 from reyn_jupyter.search.vector_store import VectorStore
 from reyn_jupyter.support.locks import open_lock_file, release, try_lock, wait_for_lock
 
@@ -100,7 +100,7 @@ async def _vectors(embedder: AnyEmbedder, batch: list[Record]) -> dict[str, Floa
     found: dict[str, Floats] = {}
     place = 0
     for record, several in zip(batch, texts, strict=True):
-        vector = joined(rows[place : place + len(several)])
+        vector = join_vectors(rows[place : place + len(several)])
         # What a model has no numbers for is found by its words.
         if np.isfinite(vector).all() and vector.any():
             found[record.digest] = vector
@@ -108,7 +108,7 @@ async def _vectors(embedder: AnyEmbedder, batch: list[Record]) -> dict[str, Floa
     return found
 
 
-def holder(store: VectorStore) -> Holder | None:
+def holder(store: VectorStore) -> BuildHolder | None:
     """Who builds the index of this store now; None where nobody does."""
     if store.path is None or not (lock := store.path.with_name(LOCK)).is_file():
         return None
@@ -124,7 +124,7 @@ def holder(store: VectorStore) -> Holder | None:
 
 
 @asynccontextmanager
-async def _locked(store: VectorStore, wait: bool, told: Callable[[Holder], None]) -> AsyncIterator[None]:
+async def _locked(store: VectorStore, wait: bool, told: Callable[[BuildHolder], None]) -> AsyncIterator[None]:
     """Hold the lock of a store's index; one in memory has none, and needs none."""
     if store.path is None:
         yield
@@ -155,9 +155,9 @@ async def _locked(store: VectorStore, wait: bool, told: Callable[[Holder], None]
         release(descriptor)
 
 
-def _named(lock: Path) -> Holder:
+def _named(lock: Path) -> BuildHolder:
     try:
         said = json.loads(lock.read_text("utf-8"))
-        return Holder(int(said["pid"]), float(said["since"]))
+        return BuildHolder(int(said["pid"]), float(said["since"]))
     except (OSError, ValueError, KeyError, TypeError):
-        return Holder()
+        return BuildHolder()

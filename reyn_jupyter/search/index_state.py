@@ -1,18 +1,66 @@
-"""Where the index of a session stands, for whoever shows it.
+"""Where the index of a session stands: what has a vector, how far a build is, and who else builds.
 
-Invariant: figures are looked up when the state is made, and nothing is worked out from them here.
+Invariant: figures are looked up when the state is made, nothing is worked out from them later; what cannot be told yet
+(a rate, a time left) is absent, never zero.
 """
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.search.build_progress import BuildProgress, Holder
-from reyn_jupyter.search.embedders.embedding_classes import Resolved
+from reyn_jupyter.search.embedders.embedding_classes import ResolvedClass
 
 if TYPE_CHECKING:
     from reyn_jupyter.search.embedders.hosted import EmbeddingUsage
+
+
+@dataclass(frozen=True)
+class BuildHolder:
+    """Another process that builds: its id, and since when (seconds since the epoch); 0 where it does not say."""
+
+    pid: int = 0
+    since: float = 0.0
+
+    def __str__(self) -> str:
+        if not self.pid:
+            return "another process"
+        return f"process {self.pid}, since {time.strftime('%H:%M:%S', time.localtime(self.since))}"
+
+
+@dataclass(frozen=True)
+class BuildProgress:
+    """How far a build is. `waiting_for` is set while another process builds."""
+
+    done: int
+    total: int
+    seconds: float = 0.0
+    waiting_for: BuildHolder | None = None
+
+    @property
+    def rate(self) -> float | None:
+        """Actions a second; None before the first batch."""
+        return self.done / self.seconds if self.done and self.seconds > 0 else None
+
+    @property
+    def seconds_left(self) -> float | None:
+        return (self.total - self.done) / self.rate if self.rate else None
+
+    def __str__(self) -> str:
+        if self.waiting_for is not None:
+            return f"waiting: {self.waiting_for} builds this index"
+        left = f", about {self.seconds_left:,.0f} s left" if self.seconds_left is not None else ""
+        rate = f", {self.rate:,.0f} a second" if self.rate else ""
+        return f"{self.done:,} of {self.total:,} actions{rate}{left}"
+
+
+class BusyError(Exception):
+    """Another process builds this index; `holder` is who."""
+
+    def __init__(self, holder: BuildHolder) -> None:
+        super().__init__(f"{holder} builds this index")
+        self.holder = holder
 
 
 @dataclass(frozen=True)
@@ -31,7 +79,7 @@ class IndexState:
         spent: what a provider took in this session.
     """
 
-    resolved: Resolved
+    resolved: ResolvedClass
     served_by: str = ""
     vectors: int = 0
     actions: int = 0
@@ -39,6 +87,6 @@ class IndexState:
     place: str = "memory"
     size: int = 0
     building: BuildProgress | None = None
-    holder: Holder | None = None
+    holder: BuildHolder | None = None
     notes: tuple[str, ...] = ()
     spent: EmbeddingUsage | None = None

@@ -13,8 +13,8 @@ import weakref
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from reyn_jupyter.search.build_progress import BuildProgress, BusyError
 from reyn_jupyter.search.database import IndexStoreError
+from reyn_jupyter.search.index_state import BuildProgress, BusyError
 from reyn_jupyter.search.vector_store import VectorStore
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ FEW = 64  # actions without a vector that a search may wait for
 
 
 @dataclass(frozen=True)
-class Todo:
+class BuildTask:
     """What a build has to do.
 
     Attributes:
@@ -42,10 +42,10 @@ class Todo:
     usable: bool
 
 
-class Indexed(Protocol):
+class UpdatableIndex(Protocol):
     """What is brought up to date."""
 
-    def todo(self, after: int) -> Todo | None:
+    def todo(self, after: int) -> BuildTask | None:
         """What is to be done for a newer snapshot than number `after`; None where there is none. May take long."""
 
     def prepare(self) -> None:
@@ -61,14 +61,14 @@ class Indexed(Protocol):
         """Go on without a disk that cannot serve."""
 
 
-class Work:
+class BackgroundBuild:
     """A build that goes on.
 
     Args:
         index: held weakly.
     """
 
-    def __init__(self, index: Indexed) -> None:
+    def __init__(self, index: UpdatableIndex) -> None:
         self._usable = _Usable()
         # Not within the context of whoever began it, which holds the settings of a run, and by them the session.
         self.task = asyncio.get_running_loop().create_task(
@@ -105,7 +105,7 @@ class _Usable:
             await self._moved.wait()
 
 
-async def _catch_up(held: weakref.ref[Indexed], usable: _Usable) -> None:
+async def _catch_up(held: weakref.ref[UpdatableIndex], usable: _Usable) -> None:
     trouble, number = "", 0
     try:
         while (todo := await _next(held, number)) is not None:
@@ -126,12 +126,12 @@ async def _catch_up(held: weakref.ref[Indexed], usable: _Usable) -> None:
         usable.reach(math.inf)
 
 
-async def _next(held: weakref.ref[Indexed], number: int) -> Todo | None:
+async def _next(held: weakref.ref[UpdatableIndex], number: int) -> BuildTask | None:
     index = held()
     return await asyncio.to_thread(index.todo, number) if index is not None else None
 
 
-async def _prepare(held: weakref.ref[Indexed], usable: _Usable, number: int) -> None:
+async def _prepare(held: weakref.ref[UpdatableIndex], usable: _Usable, number: int) -> None:
     """Nobody waits for it: who searches meanwhile waits for what is left of it."""
     if (index := held()) is not None:
         index.told(None)
@@ -139,7 +139,7 @@ async def _prepare(held: weakref.ref[Indexed], usable: _Usable, number: int) -> 
         await asyncio.to_thread(index.prepare)
 
 
-async def _build(held: weakref.ref[Indexed], usable: _Usable, todo: Todo) -> None:
+async def _build(held: weakref.ref[UpdatableIndex], usable: _Usable, todo: BuildTask) -> None:
     from reyn_jupyter.search.index_builder import build
 
     def tell(progress: BuildProgress) -> None:

@@ -6,8 +6,7 @@ from collections.abc import Callable
 
 from reyn_jupyter.runtime.engine import publisher
 from reyn_jupyter.runtime.result_objects import Card
-from reyn_jupyter.search.build_progress import BuildProgress
-from reyn_jupyter.search.index_state import IndexState
+from reyn_jupyter.search.index_state import BuildProgress, IndexState
 from reyn_jupyter.sessions.assembly import Parts, keep_out_of_git
 
 BUILD = "%reyn embeddings build"

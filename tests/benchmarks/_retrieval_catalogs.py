@@ -21,8 +21,8 @@ from tests.benchmarks._retrieval_sets import LabelledSet, Remembering, Request, 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from reyn_jupyter.search.confidence import RankingFeatures
-    from reyn_jupyter.search.index import Index, SearchAnswer
+    from reyn_jupyter.search.ranking.confidence import RankingFeatures
+    from reyn_jupyter.search.ranking.index import Index, SearchAnswer
 
 SIZES, ADDED, DRAWS = (10, 20, 40, 80, 160), (10, 30, 80), 6
 WHOLE, DEFAULT = 5.0, 3.0  # what a whole catalog, and the default one, weighs against a kind of drawn ones

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reyn_jupyter.search.vocabulary import parameter_texts
+from reyn_jupyter.search.ranking.vocabulary import parameter_texts
 from tests.benchmarks._retrieval_catalogs import HERE, OTHER, REMOVED, default_set, groups
 from tests.benchmarks._retrieval_sets import REPORTED, LabelledSet, Remembering, read_by_hand
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from reyn_jupyter.search.action_records import Record
-    from reyn_jupyter.search.index import SearchAnswer
+    from reyn_jupyter.search.ranking.index import SearchAnswer
 
 AREAS = {OTHER: 0.88, REMOVED: 0.75}  # goals of whole catalogs
 LOSSES = (0.05, 0.10, 0.20)

@@ -21,7 +21,7 @@ from reyn_jupyter.search.embedders.packaged import PackagedMiniLM, weights_folde
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from reyn_jupyter.search.index import Index
+    from reyn_jupyter.search.ranking.index import Index
 
 FOLDER = Path(__file__).parents[1] / "data" / "retrieval"
 NAMES = ("bfcl", "metatool")
@@ -115,7 +115,7 @@ class Remembering:
         fresh = {key: record for key, record in zip(keys, records, strict=True) if key not in self._made}
         self.embed([text for record in fresh.values() for text in embedding_texts.texts_of(record)])
         for key, record in fresh.items():
-            self._made[key] = embedding_texts.joined(self.embed(embedding_texts.texts_of(record)))
+            self._made[key] = embedding_texts.join_vectors(self.embed(embedding_texts.texts_of(record)))
         return np.array([self._made[key] for key in keys], np.float32).reshape(len(keys), self.dimension)
 
     def keep(self) -> None:
@@ -127,7 +127,7 @@ class Remembering:
 
 def indexed(records: Sequence[Record], embedder: Remembering | None) -> Index:
     """An index in which every record is a category of its own; without an embedder one by words."""
-    from reyn_jupyter.search.index import Index
+    from reyn_jupyter.search.ranking.index import Index
 
     alone = [replace(record, category=record.id) for record in records]
     return Index(alone, None if embedder is None else embedder.vectors(alone), embedder)

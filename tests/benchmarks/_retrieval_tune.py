@@ -1,4 +1,4 @@
-"""Fits the constants of `search/confidence.py` on the tuning halves, and shows what the others do, each by itself."""
+"""Fits the constants of `search/ranking/confidence.py` on the tuning halves, and shows what each of the others does."""
 
 from __future__ import annotations
 
@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reyn_jupyter.search import dense_ranking, embedding_texts, lexical
-from reyn_jupyter.search.confidence import ConfidenceModel
+from reyn_jupyter.search import embedding_texts
+from reyn_jupyter.search.ranking import dense, lexical
+from reyn_jupyter.search.ranking.confidence import ConfidenceModel
 from tests.benchmarks._retrieval_catalogs import HERE, default_set, groups
 from tests.benchmarks._retrieval_sets import TUNING, LabelledSet, Remembering, indexed, ndcg
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from reyn_jupyter.search.index import Index
+    from reyn_jupyter.search.ranking.index import Index
     from tests.benchmarks._retrieval_sets import Request
 
 LOSS = 0.05  # of answerable requests, that the threshold gives up
@@ -24,10 +25,10 @@ HALF = 2  # every so many records keep their vector where what stands in for one
 SMALL = 60  # records up to which a catalog counts as small here
 Tried = tuple[ModuleType, str, tuple[Any, ...]]
 SWEPT: tuple[Tried, ...] = (
-    (dense_ranking, "LEXICAL_WEIGHT", (0.03, 0.04, 0.045, 0.05, 0.06)),
-    (dense_ranking, "CENTRED_FROM", (0, 10, 40)),
-    (dense_ranking, "COPY", (0.7, 0.8, 0.9)),
-    (dense_ranking, "COPY_PENALTY", (0.0, 0.05, 0.1, 0.2)),
+    (dense, "LEXICAL_WEIGHT", (0.03, 0.04, 0.045, 0.05, 0.06)),
+    (dense, "CENTRED_FROM", (0, 10, 40)),
+    (dense, "COPY", (0.7, 0.8, 0.9)),
+    (dense, "COPY_PENALTY", (0.0, 0.05, 0.1, 0.2)),
     (lexical, "K1", (1.2, 2.0, 3.0)),
     (lexical, "FIELD_WEIGHTS", tuple(np.array([name, 1.0, 1.0, 1.0]) for name in (1.0, 2.0, 3.0, 5.0))),
     (lexical, "FIELD_LENGTHS", tuple(np.array([each / 3, each, each, each]) for each in (0.1, 0.3, 0.7))),
@@ -38,8 +39,8 @@ SWEPT: tuple[Tried, ...] = (
     ),
 )
 STOOD_IN: tuple[Tried, ...] = (
-    (dense_ranking, "GUESSED", (1.0, 1.5, 2.0, 3.0)),
-    (dense_ranking, "MOST_GUESSED", (0.6, 0.8, 1.0)),
+    (dense, "GUESSED", (1.0, 1.5, 2.0, 3.0)),
+    (dense, "MOST_GUESSED", (0.6, 0.8, 1.0)),
 )
 
 

@@ -1,4 +1,4 @@
-"""How common words are among the actions of both sets: what `search/term_weights.py` holds.
+"""How common words are among the actions of both sets: what `search/ranking/term_weights.py` holds.
 
     python -m tests.benchmarks._retrieval_words --write
 
@@ -15,10 +15,10 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.search import term_weights
-from reyn_jupyter.search.lexical import STOPPED
-from reyn_jupyter.search.tokens import runs, tokens_of
-from reyn_jupyter.search.vocabulary import parameter_texts
+from reyn_jupyter.search.ranking import term_weights
+from reyn_jupyter.search.ranking.lexical import STOPPED
+from reyn_jupyter.search.ranking.tokens import runs, tokens_of
+from reyn_jupyter.search.ranking.vocabulary import parameter_texts
 from tests.benchmarks._retrieval_sets import NAMES, load
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
 from reyn_jupyter.notebook.serving.operation import operations
 from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
-from reyn_jupyter.outputs.frames import to_structured
+from reyn_jupyter.outputs.frames.records import to_structured
 from reyn_jupyter.sessions.session import Session
 
 if TYPE_CHECKING:

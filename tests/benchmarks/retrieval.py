@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reyn_jupyter.search.index import Index
+from reyn_jupyter.search.ranking.index import Index
 from tests.benchmarks import _retrieval_decisions as deciding
 from tests.benchmarks import _retrieval_tune as tuning
 from tests.benchmarks._retrieval_sets import (

@@ -14,7 +14,7 @@ import pytest
 from playwright.sync_api import Browser, expect
 
 from reyn_jupyter.outputs.content import Structured
-from reyn_jupyter.outputs.frames import to_structured
+from reyn_jupyter.outputs.frames.records import to_structured
 from reyn_jupyter.sessions.current import SESSION_ID
 from reyn_jupyter.sessions.session import Session
 from tests.browser.browser_support import Bare, bare

@@ -16,7 +16,7 @@ from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.render.snapshot import to_snapshot
 from reyn_jupyter.notebook.serving.protocol import Live, LiveBlob, LiveCatalog, LiveDiff, LiveTrace
 from reyn_jupyter.outputs.content import Structured, Text
-from reyn_jupyter.outputs.frames import to_structured
+from reyn_jupyter.outputs.frames.records import to_structured
 from reyn_jupyter.sessions.current import SESSION_ID
 from tests.browser.browser_support import Bare, bare
 from tests.browser.run_samples import snapshot, two_runs

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
-from reyn_jupyter.outputs.content import BlobStoreError, FileContent, Inline, Stored, Text
+from reyn_jupyter.outputs.content import BlobStoreError, FileContent, Inline, OutputPolicy, Stored, Text
 from reyn_jupyter.outputs.delivery import deliver, to_output
 from reyn_jupyter.outputs.error_payloads import bound_guide, deliver_error
-from reyn_jupyter.outputs.policy import OutputPolicy
 from reyn_jupyter.support.encoding import compact
 
 

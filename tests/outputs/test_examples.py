@@ -9,11 +9,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from reyn_jupyter.outputs.content import Text
+from reyn_jupyter.outputs.content import OutputPolicy, Text
 from reyn_jupyter.outputs.delivery import deliver
 from reyn_jupyter.outputs.error_payloads import deliver_error
 from reyn_jupyter.outputs.inspect import inspect
-from reyn_jupyter.outputs.policy import OutputPolicy
 from reyn_jupyter.outputs.selectors import SelectorError
 
 if TYPE_CHECKING:

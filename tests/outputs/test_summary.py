@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
-from reyn_jupyter.outputs.content import FileContent, Structured, Text
+from reyn_jupyter.outputs.content import FileContent, OutputPolicy, Structured, Text
 from reyn_jupyter.outputs.delivery import deliver
-from reyn_jupyter.outputs.policy import OutputPolicy
 from reyn_jupyter.outputs.summary import summarize
 from tests.outputs.test_convert import json_values
 

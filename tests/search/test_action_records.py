@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reyn_jupyter.search.action_records import Record, RecordError
-from reyn_jupyter.search.index import Index
+from reyn_jupyter.search.ranking.index import Index
 
 
 @pytest.mark.parametrize(

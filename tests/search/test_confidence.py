@@ -7,10 +7,11 @@ from functools import cache
 import numpy as np
 import pytest
 
-from reyn_jupyter.search import build, term_weights
+from reyn_jupyter.search import build
 from reyn_jupyter.search.action_records import Record
 from reyn_jupyter.search.embedders.packaged import weights_folder
-from reyn_jupyter.search.index import Index
+from reyn_jupyter.search.ranking import term_weights
+from reyn_jupyter.search.ranking.index import Index
 from tests.benchmarks import _retrieval_words as words_of_sets
 from tests.benchmarks._retrieval_catalogs import default_set
 from tests.benchmarks._retrieval_sets import NAMES, LabelledSet, Remembering, load
@@ -128,7 +129,8 @@ def test_the_table_of_common_words_is_what_the_public_sets_give() -> None:
 
 def test_telling_is_at_most_one_and_falls_with_how_common_a_word_is() -> None:
     told = [
-        term_weights.tells(term_weights.COMMON[power].split()[0]) for power in sorted(term_weights.COMMON)
+        term_weights.term_weight(term_weights.COMMON[power].split()[0])
+        for power in sorted(term_weights.COMMON)
     ]
     assert told == sorted(told, reverse=True)
-    assert all(0 < each < 1 for each in told) and term_weights.tells("zebra") == 1
+    assert all(0 < each < 1 for each in told) and term_weights.term_weight("zebra") == 1

@@ -10,11 +10,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reyn_jupyter.search import build, dense_ranking
+from reyn_jupyter.search import build
 from reyn_jupyter.search.action_records import Record, RecordError
 from reyn_jupyter.search.embedders.packaged import PackagedMiniLM, weights_folder
-from reyn_jupyter.search.index import Index
-from reyn_jupyter.search.tokens import runs
+from reyn_jupyter.search.ranking import dense
+from reyn_jupyter.search.ranking.index import Index
+from reyn_jupyter.search.ranking.tokens import runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -291,7 +292,7 @@ def test_a_large_catalog_ranks_as_a_small_one_does(
 ) -> None:
     vectors = embedder.embed([record.description or record.name for record in RECORDS])
     small = Index(RECORDS, vectors, embedder)
-    monkeypatch.setattr(dense_ranking, "TURNED", 0)  # rows are then read as they lie, in a file perhaps
+    monkeypatch.setattr(dense, "TURNED", 0)  # rows are then read as they lie, in a file perhaps
     large = Index(RECORDS, vectors, embedder)
     for asked in ("how warm is it", "отчёт", "write to a colleague"):
         near, far = small.search(asked), large.search(asked)

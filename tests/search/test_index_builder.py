@@ -20,10 +20,10 @@ import pytest
 from reyn_jupyter.runtime.engine import Engine, publisher
 from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.search.action_records import Record
-from reyn_jupyter.search.build_progress import BuildProgress, BusyError, Holder
 from reyn_jupyter.search.database import IndexStoreError
 from reyn_jupyter.search.embedders.local import LocalEmbedder
 from reyn_jupyter.search.index_builder import FIRST_BATCH, LOCAL_BATCH, build, holder, store_key
+from reyn_jupyter.search.index_state import BuildHolder, BuildProgress, BusyError
 from reyn_jupyter.search.vector_store import VectorStore
 from tests.support.waiting import awaited
 
@@ -185,7 +185,7 @@ async def test_a_second_builder_is_told_who_builds_and_waits_or_goes_on_without(
         told.append(progress)
         gate.touch()
 
-    assert holder(store) == Holder(process.pid, pytest.approx(time.time(), abs=60))
+    assert holder(store) == BuildHolder(process.pid, pytest.approx(time.time(), abs=60))
     with pytest.raises(BusyError, match=f"process {process.pid}, since") as caught:
         await build(store, embedder(Paced()), records(200), wait=False)
     assert caught.value.holder.pid == process.pid

@@ -21,7 +21,7 @@ from tests.benchmarks._retrieval_sets import (
 )
 
 if TYPE_CHECKING:
-    from reyn_jupyter.search.index import Index
+    from reyn_jupyter.search.ranking.index import Index
     from tests.benchmarks._retrieval_sets import LabelledSet, Request
 
 EVERY = 6  # of the reported half: enough to tell a broken ranking from a sound one

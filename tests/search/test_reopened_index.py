@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from reyn_jupyter.catalog.action import Entry
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
-from reyn_jupyter.search.coverage import Covering
+from reyn_jupyter.search.coverage import CoverageCache
 from reyn_jupyter.search.embedders.local import LocalEmbedder
-from reyn_jupyter.search.index import SearchAnswer
 from reyn_jupyter.search.index_builder import build, store_key
+from reyn_jupyter.search.ranking.index import SearchAnswer
 from reyn_jupyter.search.vector_store import VectorStore
 from tests.catalog.samples import of_size, schema, skill_category
 from tests.search.action_indexes import LITTLE, LOCAL, built, found, names, run
@@ -51,7 +51,7 @@ def snapshot(entries: dict[str, str]) -> CatalogSnapshot:
 
 
 def answers(store: VectorStore, of: CatalogSnapshot, queries: Sequence[str]) -> list[SearchAnswer]:
-    covering = Covering(lambda: store, lambda error: pytest.fail(str(error)))
+    covering = CoverageCache(lambda: store, lambda error: pytest.fail(str(error)))
     index = covering.index(covering.bring(of, store_key(EMBEDDER)), EMBEDDER)
     return [index.answer(query) for query in queries]
 
@@ -74,7 +74,7 @@ def test_an_index_opened_again_answers_as_the_one_that_was_built(
     with tempfile.TemporaryDirectory() as folder:
         store = VectorStore(Path(folder))
         for entries in (some, others):  # what is left of the first stays in the file
-            records = Covering(lambda: store, lambda error: None).bring(snapshot(entries), None).records
+            records = CoverageCache(lambda: store, lambda error: None).bring(snapshot(entries), None).records
             run(build(store, EMBEDDER, {record.digest: record for record in records}))
         memory = VectorStore(None)
         run(build(memory, EMBEDDER, {record.digest: record for record in records}))

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reyn_jupyter.search.action_records import Record
-from reyn_jupyter.search.index import Index
-from reyn_jupyter.search.spelling import ALIKE, BEGINNING, MOST, SHORTEST, Spelling, one_letter_off
-from reyn_jupyter.search.tokens import stem
+from reyn_jupyter.search.ranking.index import Index
+from reyn_jupyter.search.ranking.spelling import ALIKE, BEGINNING, MOST, SHORTEST, Spelling, one_letter_off
+from reyn_jupyter.search.ranking.tokens import stem
 
 WORDS = st.text("abcdeé売лы", min_size=1, max_size=9)
 INFLECTED = re.findall(

@@ -14,12 +14,12 @@ import pytest
 
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.search.action_records import Record, RecordError
-from reyn_jupyter.search.coverage import Covering
+from reyn_jupyter.search.coverage import CoverageCache
 from reyn_jupyter.search.database import NAME
 from reyn_jupyter.search.embedders.local import LocalEmbedder
 from reyn_jupyter.search.embedding_texts import LONGEST, texts_of
-from reyn_jupyter.search.index import Index
 from reyn_jupyter.search.index_builder import LOCK, build
+from reyn_jupyter.search.ranking.index import Index
 from reyn_jupyter.search.vector_store import VectorStore
 from tests.catalog.samples import of_size
 from tests.search.action_indexes import ENGINE, LITTLE, LOCAL, built, configured, found, run
@@ -89,7 +89,7 @@ def test_a_long_request_is_remembered_by_what_is_read_of_it() -> None:
 
 
 def test_words_of_texts_that_are_gone_are_forgotten_in_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reyn_jupyter.search.lexical.SPARE", 200)
+    monkeypatch.setattr("reyn_jupyter.search.ranking.lexical.SPARE", 200)
     index = Index(RECORDS)
     for step in range(100):
         changed = Record("live", "live", " ".join(f"state{step}x{n}" for n in range(20)))
@@ -223,7 +223,7 @@ def test_vectors_that_are_stored_during_a_look_are_seen_by_the_next_one() -> Non
             return before
 
     store = Growing(None)
-    covering = Covering(lambda: store, lambda error: None)
+    covering = CoverageCache(lambda: store, lambda error: None)
     covering.bring(snapshot, "key")
     assert covering.bring(snapshot, "key").vectors == len(snapshot)
 

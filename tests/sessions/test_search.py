@@ -10,7 +10,7 @@ import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.search.active_class import EmbeddingClassError
-from reyn_jupyter.search.build_progress import BuildProgress
+from reyn_jupyter.search.index_state import BuildProgress
 
 OFF = {"action_retrieval": {"embedding_class": None}}
 INDEX = Path(".reyn") / "state" / "actions.sqlite"

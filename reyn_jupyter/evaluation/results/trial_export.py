@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from reyn_jupyter.evaluation.results.trial_set import TrialSet
 from reyn_jupyter.evaluation.store.event_codec import facts_text
-from reyn_jupyter.outputs.parquet import write_parquet
+from reyn_jupyter.outputs.frames.parquet import write_parquet
 from reyn_jupyter.support.user_errors import UserError
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
 from reyn_jupyter.evaluation.trial.trial import TrialUsage
 from reyn_jupyter.models import litellm_loader
 from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier
-from reyn_jupyter.models.stored_ids import in_order, renamed, stored_in
+from reyn_jupyter.models.stored_ids import replace_stored_ids, stored_ids_in, unique_ids
 from reyn_jupyter.runtime.events import Event
 from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.sessions.replay import ReplayedModel
@@ -72,14 +72,14 @@ class _Replayed(ReplayedModel):
         stored: tuple[str, ...] = ()
         for step in trace.steps:
             if step.requested is not None:
-                stored = in_order((*stored, *stored_in(step.requested.messages)))
+                stored = unique_ids((*stored, *stored_ids_in(step.requested.messages)))
             if step.replied is not None:
                 self._stored.append(stored)
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
         response = await super().complete(request, on_text)
-        now = stored_in(message.wire for message in request.messages)
-        return renamed(response, self._stored[self._step - 1], now)
+        now = stored_ids_in(message.wire for message in request.messages)
+        return replace_stored_ids(response, self._stored[self._step - 1], now)
 
 
 class AbsentModel:
@@ -235,7 +235,7 @@ def _price(model: str) -> float | None:
     """US dollars of a token that is sent, None where nobody lists it. Where LiteLLM is not there, nothing was sent."""
     from reyn_jupyter.sessions.cost_estimate import price_of
 
-    if litellm_loader.loaded() is None:
+    if litellm_loader.loaded_module() is None:
         return 0.0
     price = price_of(model)
     return None if price is None else price.prompt

@@ -10,11 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from reyn_jupyter.models.offline.lexicon import alike, parts, same_concept
-from reyn_jupyter.models.offline.parse_state import Board, Ungrounded, Values
+from reyn_jupyter.models.offline.parse_state import ParseState, Ungrounded, Values
 from reyn_jupyter.models.offline.schema import ColumnSchema, is_flag, literal
 
 
-def conditions(board: Board, values: Values) -> list[Condition]:
+def conditions(board: ParseState, values: Values) -> list[Condition]:
     """All conditions of a question; gives roles to what they are made of."""
     found = [*date_conditions(board), *_ranges(board), *_comparisons(board), *_equalities(board)]
     found.extend(_values(board, values))
@@ -25,7 +25,7 @@ def conditions(board: Board, values: Values) -> list[Condition]:
 # -- numbers --------------------------------------------------------------------------------------------------------
 
 
-def _ranges(board: Board) -> list[Condition]:
+def _ranges(board: ParseState) -> list[Condition]:
     found = []
     for index in (step for step in board.of_kind("between") if board.free(step)):
         low = board.after(index)
@@ -45,7 +45,7 @@ def _ranges(board: Board) -> list[Condition]:
     return found
 
 
-def _comparisons(board: Board) -> list[Condition]:
+def _comparisons(board: ParseState) -> list[Condition]:
     found = []
     for index in board.of_kind("compare"):
         if not board.free(index):
@@ -63,7 +63,7 @@ def _comparisons(board: Board) -> list[Condition]:
     return found
 
 
-def _compared(board: Board, index: int, last: int) -> ColumnSchema:
+def _compared(board: ParseState, index: int, last: int) -> ColumnSchema:
     """The column that a comparison is about: the one before it, the one after its number, or the only one."""
     before, after = board.before(index), board.after(last, within=2)
     for step in (before, after):
@@ -86,13 +86,13 @@ def _compared(board: Board, index: int, last: int) -> ColumnSchema:
     )
 
 
-def _measured(board: Board, index: int) -> bool:
+def _measured(board: ParseState, index: int) -> bool:
     """Whether a column is what is aggregated, as in `average fee over 20`."""
     before = board.before(index)
     return before is not None and board.units[before].kind in ("aggregate", "extreme")
 
 
-def _equalities(board: Board) -> list[Condition]:
+def _equalities(board: ParseState) -> list[Condition]:
     """`floor 3`, `year = 1994`: a number beside its column."""
     found = []
     for index, column in list(board.columns.items()):
@@ -113,7 +113,7 @@ def _equalities(board: Board) -> list[Condition]:
 # -- values ---------------------------------------------------------------------------------------------------------
 
 
-def _negated(board: Board, index: int) -> bool:
+def _negated(board: ParseState, index: int) -> bool:
     for step in range(index - 1, max(-1, index - 4), -1):
         if board.units[step].kind == "not" or board.units[step].value == "<>":
             board.give("not", step)
@@ -123,7 +123,7 @@ def _negated(board: Board, index: int) -> bool:
     return False
 
 
-def _values(board: Board, values: Values) -> list[Condition]:
+def _values(board: ParseState, values: Values) -> list[Condition]:
     by_column: dict[tuple[str, bool], list[str]] = {}
     for held, value, index in board.take_values(values):
         chosen = by_column.setdefault((held, _negated(board, index)), [])
@@ -146,7 +146,7 @@ def _values(board: Board, values: Values) -> list[Condition]:
     return found
 
 
-def _flags(board: Board) -> list[Condition]:
+def _flags(board: ParseState) -> list[Condition]:
     found = []
     for index in board.open_columns():
         column = board.columns[index]
@@ -179,17 +179,17 @@ class Condition:
     words: str
 
 
-def date_conditions(board: Board) -> list[Condition]:
+def date_conditions(board: ParseState) -> list[Condition]:
     """What the dates of a question demand; gives roles to what they are made of."""
     return [*_date_ranges(board), *_single(board)]
 
 
-def number_at(board: Board, index: int | None) -> int | float | None:
+def number_at(board: ParseState, index: int | None) -> int | float | None:
     """The number that stands at an index without a role yet."""
     return board.units[index].tokens[0].number if index is not None and board.free(index, "number") else None
 
 
-def _single(board: Board) -> list[Condition]:
+def _single(board: ParseState) -> list[Condition]:
     found = []
     for index in range(len(board.units)):
         span = _span(board, index)
@@ -214,7 +214,7 @@ def _single(board: Board) -> list[Condition]:
     return found
 
 
-def _date_ranges(board: Board) -> list[Condition]:
+def _date_ranges(board: ParseState) -> list[Condition]:
     """`between D1 and D2`, `from D1 to D2`: both ends belong to it."""
     found = []
     for index, unit in enumerate(board.units):
@@ -237,7 +237,7 @@ def _end(stop: str) -> str:
     return f"DATE {literal(stop[:-2])} + 1" if stop.endswith("+1") else f"DATE {literal(stop)}"
 
 
-def _absorb(board: Board, index: int, column: ColumnSchema | None) -> None:
+def _absorb(board: ParseState, index: int, column: ColumnSchema | None) -> None:
     """`born before 1960` names `birth_year` by what happened then."""
     for step in range(max(0, index - 3), index):
         if column is not None and board.free(step, "word") and not board.is_filler(step):
@@ -246,7 +246,7 @@ def _absorb(board: Board, index: int, column: ColumnSchema | None) -> None:
                 board.give("unit", step)
 
 
-def _span(board: Board, index: int) -> tuple[str, str, str, list[int]] | None:
+def _span(board: ParseState, index: int) -> tuple[str, str, str, list[int]] | None:
     """The days that the unit at an index means: first day, the day after the last, words, units used."""
     if not board.free(index, "date", "month", "number"):
         return None
@@ -291,7 +291,7 @@ def _month_span(year: int, month: int) -> tuple[str, str]:
     return f"{year:04d}-{month:02d}-01", f"{following[0]:04d}-{following[1]:02d}-01"
 
 
-def _date_column(board: Board, index: int) -> ColumnSchema | None:
+def _date_column(board: ParseState, index: int) -> ColumnSchema | None:
     near = [step for step in board.open_columns() if board.columns[step].kind == "date"]
     if near:
         step = min(near, key=lambda step: abs(step - index))
@@ -317,7 +317,7 @@ def _between_dates(column: ColumnSchema, start: str, stop: str, words: str, oper
     return Condition(f"{sql} >= {begin} AND {sql} < {end}", f"in {words}")
 
 
-def _year_number(board: Board, words: str, operator: str) -> Condition | None:
+def _year_number(board: ParseState, words: str, operator: str) -> Condition | None:
     column = board.table.column(("year",))
     if column is None or column.kind != "number" or not words.isdigit():
         return None

@@ -142,8 +142,8 @@ LONGEST = 4  # tokens in a phrase
 def units(prompt: Prompt) -> tuple[Unit, ...]:
     """Sort the tokens of a prompt.
 
-    >>> from reyn_jupyter.models.offline.prompt import read
-    >>> [(unit.kind, unit.value) for unit in units(read("mean fee by clinic"))]
+    >>> from reyn_jupyter.models.offline.prompt import read_prompt
+    >>> [(unit.kind, unit.value) for unit in units(read_prompt("mean fee by clinic"))]
     [('aggregate', 'avg'), ('word', 'fee'), ('group', 'by'), ('word', 'clinic')]
     """
     found: list[Unit] = []

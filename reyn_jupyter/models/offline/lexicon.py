@@ -89,7 +89,7 @@ def parts(identifier: str) -> tuple[str, ...]:
     return tuple(stem(part) for part in _PART.findall(identifier))
 
 
-def content(text: str) -> tuple[str, ...]:
+def content_stems(text: str) -> tuple[str, ...]:
     """The stems of a text that are no filler, each once, in order."""
     kept = dict.fromkeys(part for part in parts(text) if part not in FILLER and len(part) > 1)
     return tuple(kept)

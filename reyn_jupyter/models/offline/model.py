@@ -1,11 +1,7 @@
-"""What is on offer, and the answer to whatever the grammar does not understand.
-
-From a request to a message: which routine understands the prompt, what it needs next, what it answers.
+"""The offline model: which routine understands the prompt, what it needs next, what it answers.
 
 Invariant: `answer` is a pure function of the request. It raises nothing for any JSON, and every argument text that
 it emits is a JSON object.
-
-The offline model behind the seam that every model stands behind.
 """
 
 from __future__ import annotations
@@ -17,13 +13,13 @@ from typing import Any
 
 from reyn_jupyter.models.base import Message, Request, Response, Tier, Usage, canonical, estimate_tokens
 from reyn_jupyter.models.offline.answers import ROWS, code, plain
-from reyn_jupyter.models.offline.lexicon import content, parts, stem
-from reyn_jupyter.models.offline.planning_context import Declined, PlanningContext, ToolRequest, ranked
-from reyn_jupyter.models.offline.prompt import Prompt, read
+from reyn_jupyter.models.offline.context import Declined, PlanningContext, ToolRequest, rank_actions
+from reyn_jupyter.models.offline.lexicon import content_stems, parts, stem
+from reyn_jupyter.models.offline.prompt import Prompt, read_prompt
 from reyn_jupyter.models.offline.skills import describe, edits, files, functions, memory, tables
 from reyn_jupyter.models.offline.skills import files as search
 from reyn_jupyter.models.offline.skills.files import ABLE
-from reyn_jupyter.models.offline.transcript import Known, TranscriptCall, transcribe
+from reyn_jupyter.models.offline.transcript import KnownAction, TranscriptCall, transcribe
 
 NEAREST = 3
 _OFFER = re.compile(
@@ -78,10 +74,10 @@ def _category(desk: PlanningContext, word: str) -> str | None:
     return next((name for name in desk.categories if parts(name) == (single,)), None)
 
 
-def outside(desk: PlanningContext, prompt: Prompt) -> str:
+def fallback(desk: PlanningContext, prompt: Prompt) -> str:
     """Say that the grammar does not cover a prompt, and show the nearest actions with ready lines."""
     listed = desk.search(prompt.text[:200]) or desk.listing(())
-    near = [action for _, action in ranked(listed, prompt.text[:400])[:NEAREST]]
+    near = [action for _, action in rank_actions(listed, prompt.text[:400])[:NEAREST]]
     mild = sorted(
         listed, key=lambda action: (bool(set(parts(action.entry)) & _DRASTIC), len(action.required))
     )
@@ -89,7 +85,7 @@ def outside(desk: PlanningContext, prompt: Prompt) -> str:
     return nearest(near)
 
 
-def nearest(actions: list[Known]) -> str:
+def nearest(actions: list[KnownAction]) -> str:
     """The actions with ready lines to call them by hand."""
     if not actions:
         return ""
@@ -97,20 +93,20 @@ def nearest(actions: list[Known]) -> str:
     return f"The nearest actions, to call by hand:\n\n```\n{lines}\n```"
 
 
-def _invoke_line(action: Known) -> str:
+def _invoke_line(action: KnownAction) -> str:
     name = action.name if re.fullmatch(r"[\w.-]+", action.name) else f'"{action.name}"'
     keys = action.required or tuple(action.parameters)[:1]
     given = " ".join(f"{key}={'0' if _numeric(action, key) else '…'}" for key in keys)
     return f"%reyn invoke {name} {given}".rstrip()
 
 
-def _numeric(action: Known, key: str) -> bool:
+def _numeric(action: KnownAction, key: str) -> bool:
     return action.parameters.get(key, {}).get("type") in ("number", "integer")
 
 
 def empty(prompt: Prompt) -> bool:
     """Whether a prompt says nothing at all."""
-    return not prompt.tokens or not (content(prompt.text) or prompt.tokens)
+    return not prompt.tokens or not (content_stems(prompt.text) or prompt.tokens)
 
 
 STEPS = 7  # model calls of one turn, the answer included (a turn has 8 by default)
@@ -169,7 +165,7 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
     if not closing and forced == "list_actions" and forced in tools and not transcript.made:
         return _call(ToolRequest("list_actions", {}), transcript.steps)
     try:
-        text = _plan(desk, read(transcript.text))
+        text = _plan(desk, read_prompt(transcript.text))
     except ToolRequest as need:
         if not closing and need.tool in tools and transcript.steps < STEPS - 1:
             return _call(need, transcript.steps)
@@ -187,7 +183,7 @@ def _plan(desk: PlanningContext, prompt: Prompt) -> str:
             text = routine(desk, prompt)
             if text is not None:
                 return text
-        return f"{OUTSIDE}\n\n{outside(desk, prompt)}".rstrip()
+        return f"{OUTSIDE}\n\n{fallback(desk, prompt)}".rstrip()
     except Declined as declined:
         return f"{DECLINE}{declined}"
 

@@ -31,7 +31,7 @@ class Ungrounded(Exception):  # noqa: N818  an answer, not an error
 
 
 @dataclass
-class Board:
+class ParseState:
     """Units, the table, and the roles given so far (`column` units keep their column beside it)."""
 
     units: tuple[Unit, ...]

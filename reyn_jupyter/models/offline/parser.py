@@ -13,16 +13,16 @@ from dataclasses import dataclass, field
 
 from reyn_jupyter.models.offline.filters import Condition, conditions
 from reyn_jupyter.models.offline.lexer import EXTREMES, Unit
-from reyn_jupyter.models.offline.parse_state import Board, Ungrounded, Values
+from reyn_jupyter.models.offline.parse_state import ParseState, Ungrounded, Values
 from reyn_jupyter.models.offline.schema import ColumnSchema, TableSchema
-from reyn_jupyter.models.offline.sql import Output, TableQuery, aggregated, of_column, period
+from reyn_jupyter.models.offline.sql import Output, TableQuery, aggregate, of_column, period
 
 GENERIC = frozenset(word for word, extreme in EXTREMES.items() if not extreme.concept)
 TOTALS = ("most", "least", "fewest")  # "used the most": a total, not one row
 ROWS = 50  # rows of an answer that shows whole rows
 
 
-class LookUp(Exception):  # noqa: N818  a request, not an error
+class ValueLookup(Exception):  # noqa: N818  a request, not an error
     """Words that may be values of the table's text columns; the caller looks them up and asks again."""
 
     def __init__(self, candidates: Sequence[str], open_words: int) -> None:
@@ -46,7 +46,7 @@ def interpret(
         LookUp: words are left that may be values.
         Ungrounded: words are left that mean nothing here, or what to compute is not said.
     """
-    board = Board(units, table)
+    board = ParseState(units, table)
     board.name_source(others)
     board.name_columns()
     found = subjects(board)
@@ -58,7 +58,7 @@ def interpret(
         _find_measures(board, found)
     left = board.leftover()
     if values is None and candidates and left and table.of_kind("text"):
-        raise LookUp(candidates, len(left))
+        raise ValueLookup(candidates, len(left))
     _check(board, left)
     return _build(board, found, where)
 
@@ -66,7 +66,7 @@ def interpret(
 # -- what to compute with -------------------------------------------------------------------------------------------
 
 
-def _find_measures(board: Board, found: Subjects) -> None:
+def _find_measures(board: ParseState, found: Subjects) -> None:
     asked = functions(board)
     wants = [index for index in board.of_kind("aggregate", "extreme") if index not in board.columns]
     named = [index for index in board.open_columns() if _measurable(board, index, asked)]
@@ -77,16 +77,16 @@ def _find_measures(board: Board, found: Subjects) -> None:
     start = next((index for index in named if index > last), None)
     start = start if start is not None else next((index for index in named if index > first), named[0])
     chosen = [start]
-    following = joined(board, start)
+    following = next_joined(board, start)
     while following is not None and following in named:
         chosen.append(following)
-        following = joined(board, following)
+        following = next_joined(board, following)
     if asked != ["count"] or not found.groups or _distinct(board):
         board.give("measure", *chosen)
     found.measures = [of_column(board.columns[index]) for index in chosen]
 
 
-def _measurable(board: Board, index: int, asked: list[str]) -> bool:
+def _measurable(board: ParseState, index: int, asked: list[str]) -> bool:
     kind = board.columns[index].kind
     if kind == "number":
         return True
@@ -95,7 +95,7 @@ def _measurable(board: Board, index: int, asked: list[str]) -> bool:
     return kind == "date" and set(asked) <= {"count"}
 
 
-def _measure_by_concept(board: Board, found: Subjects) -> None:
+def _measure_by_concept(board: ParseState, found: Subjects) -> None:
     """`heaviest` is about a mass, `longest` about a length; `highest price` finds the column `fee`."""
     for index in board.of_kind("extreme", "aggregate"):
         unit = board.units[index]
@@ -117,14 +117,14 @@ def _measure_by_concept(board: Board, found: Subjects) -> None:
             return
 
 
-def _distinct(board: Board) -> bool:
+def _distinct(board: ParseState) -> bool:
     return bool(board.of_kind("distinct"))
 
 
 # -- whether everything was understood ------------------------------------------------------------------------------
 
 
-def _check(board: Board, left: list[int]) -> None:
+def _check(board: ParseState, left: list[int]) -> None:
     if len(left) == 1 and board.table.named and _is_entity(board, left[0]):
         return
     if left:
@@ -133,7 +133,7 @@ def _check(board: Board, left: list[int]) -> None:
         raise Ungrounded(f"I cannot place {said}", words)
 
 
-def _is_entity(board: Board, index: int) -> bool:
+def _is_entity(board: ParseState, index: int) -> bool:
     """A noun right after `how many` or `heaviest` says what the rows are; it need not be a column."""
     before = board.before(index, within=2)
     if not board.free(index, "word") or before is None:
@@ -146,7 +146,7 @@ def _is_entity(board: Board, index: int) -> bool:
 # -- the query ------------------------------------------------------------------------------------------------------
 
 
-def _build(board: Board, found: Subjects, where: tuple[Condition, ...]) -> TableQuery:
+def _build(board: ParseState, found: Subjects, where: tuple[Condition, ...]) -> TableQuery:
     asked = functions(board)
     extremes = [board.units[index].value for index in board.of_kind("extreme")]
     ends: list[str] = list(dict.fromkeys(EXTREMES[word].direction for word in extremes))
@@ -173,7 +173,7 @@ def _build(board: Board, found: Subjects, where: tuple[Condition, ...]) -> Table
 
 
 def _grouped(
-    board: Board, found: Subjects, asked: list[str], ends: list[str], where: tuple[Condition, ...]
+    board: ParseState, found: Subjects, asked: list[str], ends: list[str], where: tuple[Condition, ...]
 ) -> TableQuery:
     # "quantity by store" is a total; "visits per month" counts rows.
     chosen = [*asked, *ends] if asked and found.limit is None else asked or ends
@@ -188,15 +188,15 @@ def _grouped(
     return TableQuery(outputs, tuple(found.groups), where, order, found.limit)
 
 
-def _outputs(board: Board, found: Subjects, asked: Sequence[str]) -> tuple[Output, ...]:
+def _outputs(board: ParseState, found: Subjects, asked: Sequence[str]) -> tuple[Output, ...]:
     outputs: list[Output] = []
     for function in asked:
         measures = found.measures if function != "count" else []
-        outputs += [aggregated(function, each) for each in measures or [_measure(board, found, function)]]
+        outputs += [aggregate(function, each) for each in measures or [_measure(board, found, function)]]
     return tuple(outputs)
 
 
-def _measure(board: Board, found: Subjects, function: str) -> Output:
+def _measure(board: ParseState, found: Subjects, function: str) -> Output:
     if function == "count":
         if _distinct(board) and found.measures:
             return Output(
@@ -211,7 +211,7 @@ def _measure(board: Board, found: Subjects, function: str) -> Output:
     return found.measures[0]
 
 
-def _row(board: Board, found: Subjects, measure: Output) -> tuple[Output, ...]:
+def _row(board: ParseState, found: Subjects, measure: Output) -> tuple[Output, ...]:
     """What to show of a row: what was asked for and the measure, or its first text columns too."""
     if found.target is not None:
         return (found.target, measure)
@@ -237,7 +237,7 @@ class Subjects:
     descending: bool = True
 
 
-def subjects(board: Board) -> Subjects:
+def subjects(board: ParseState) -> Subjects:
     """Find the number of rows and the expression; groups and target follow after the conditions."""
     found = Subjects()
     _top(board, found)
@@ -245,7 +245,7 @@ def subjects(board: Board) -> Subjects:
     return found
 
 
-def functions(board: Board) -> list[str]:
+def functions(board: ParseState) -> list[str]:
     """The aggregate functions that are asked for, in order; `count` beside another one is a column's word."""
     asked = [board.units[index].value for index in board.of_kind("aggregate") if index not in board.columns]
     found = list(dict.fromkeys(asked))
@@ -254,7 +254,7 @@ def functions(board: Board) -> list[str]:
     return found
 
 
-def _top(board: Board, found: Subjects) -> None:
+def _top(board: ParseState, found: Subjects) -> None:
     for index in board.of_kind("top", "extreme"):
         for step in (index + 1, index - 1):
             number = board.units[step].tokens[0].number if board.free(step, "number") else None
@@ -264,7 +264,7 @@ def _top(board: Board, found: Subjects) -> None:
                 board.give("top", step, *([index] if board.units[index].kind == "top" else []))
 
 
-def _expression(board: Board, found: Subjects) -> None:
+def _expression(board: ParseState, found: Subjects) -> None:
     """`quantity * unit_price`, with or without a name before it."""
     for index in board.of_kind("times"):
         left, right = board.before(index, within=2), board.after(index, within=2)
@@ -286,7 +286,7 @@ def _expression(board: Board, found: Subjects) -> None:
         found.measures.append(Output(f"{first.sql} {operator} {second.sql}", label))
 
 
-def find_groups(board: Board, found: Subjects) -> None:
+def find_groups(board: ParseState, found: Subjects) -> None:
     """`by clinic and doctor`, `per month of visit_date`."""
     for marker in board.of_kind("group"):
         step = board.after(marker)
@@ -296,10 +296,10 @@ def find_groups(board: Board, found: Subjects) -> None:
                 break
             board.give("group", marker, step, *used)
             found.groups.append(output)
-            step = joined(board, max([step, *used]))
+            step = next_joined(board, max([step, *used]))
 
 
-def joined(board: Board, index: int) -> int | None:
+def next_joined(board: ParseState, index: int) -> int | None:
     """The unit after an `and` or a comma."""
     following = index + 1
     while following < len(board.units) and board.roles.get(following) == "unit":
@@ -310,7 +310,7 @@ def joined(board: Board, index: int) -> int | None:
     return None
 
 
-def _group_at(board: Board, found: Subjects, step: int) -> tuple[Output | None, list[int]]:
+def _group_at(board: ParseState, found: Subjects, step: int) -> tuple[Output | None, list[int]]:
     column = board.columns.get(step)
     if column is not None and board.roles.get(step) == "column":
         if found.limit is not None and column.kind == "number" and not functions(board):
@@ -324,7 +324,7 @@ def _group_at(board: Board, found: Subjects, step: int) -> tuple[Output | None, 
     return None, []
 
 
-def _date_column(board: Board, step: int) -> tuple[ColumnSchema, list[int]]:
+def _date_column(board: ParseState, step: int) -> tuple[ColumnSchema, list[int]]:
     named = [index for index in board.open_columns() if board.columns[index].kind == "date"]
     chosen = [board.columns[index] for index in named] or list(board.table.of_kind("date"))
     if not chosen:
@@ -332,7 +332,7 @@ def _date_column(board: Board, step: int) -> tuple[ColumnSchema, list[int]]:
     return chosen[0], named[:1]
 
 
-def find_target(board: Board, found: Subjects) -> None:
+def find_target(board: ParseState, found: Subjects) -> None:
     """`which building …`, `the site with the highest …`, `top 5 products by …`, `busiest month`."""
     if not (found.limit or board.of_kind("extreme")) or found.groups:
         return
@@ -358,11 +358,11 @@ def find_target(board: Board, found: Subjects) -> None:
             return
 
 
-def _asked(board: Board, index: int) -> bool:
+def _asked(board: ParseState, index: int) -> bool:
     words = [unit.value for unit in board.units[max(0, index - 2) : index]]
     return any(word in ("which", "what", "whose", "who") for word in words)
 
 
-def _after_extreme(board: Board, index: int) -> bool:
+def _after_extreme(board: ParseState, index: int) -> bool:
     before = board.before(index, within=2)
     return before is not None and board.units[before].kind == "extreme"

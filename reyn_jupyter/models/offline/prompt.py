@@ -106,10 +106,10 @@ class Prompt:
         return any(word in self.words for word in words)
 
 
-def read(text: str) -> Prompt:
+def read_prompt(text: str) -> Prompt:
     """Read a text into tokens.
 
-    >>> [token.kind for token in read('mean fee in visits.csv over 20').tokens]
+    >>> [token.kind for token in read_prompt('mean fee in visits.csv over 20').tokens]
     ['word', 'word', 'word', 'path', 'word', 'number']
     """
     piece = text[: READ * 2].strip()[:READ]

@@ -1,6 +1,6 @@
-"""What to ask of a table: the parts of one SQL statement, each with the name that the answer gives it.
+"""A question about a table as one SQL statement in DuckDB's dialect, each part with the name that the answer gives it.
 
-A query as SQL text in DuckDB's dialect: identifiers quoted, values as literals, one statement.
+Invariant: every identifier is quoted and every value a literal.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def of_column(column: ColumnSchema) -> Output:
     return Output(column.sql, column.name)
 
 
-def aggregated(function: str, measure: Output) -> Output:
+def aggregate(function: str, measure: Output) -> Output:
     """A function of a measure, with the words for it."""
     if function == "count":
         return Output(f"COUNT({measure.sql})", f"number of {measure.label}")
@@ -74,8 +74,8 @@ MOST_GROUPS = 200  # rows of a grouped answer
 def statement(query: TableQuery, source: str) -> str:
     """The SQL of a query over a source (an alias, or a join).
 
-    >>> from reyn_jupyter.models.offline.sql import Output
-    >>> statement(Query((Output('AVG("fee")', "average fee"),)), "visits")
+    >>> from reyn_jupyter.models.offline.sql import Output, TableQuery
+    >>> statement(TableQuery((Output('AVG("fee")', "average fee"),)), "visits")
     'SELECT AVG("fee") AS "average fee" FROM visits'
     """
     shown = [*query.groups, *query.outputs]

@@ -22,7 +22,7 @@ _LEFT = re.compile(r"\n(\d{1,15} \w{1,20} left)(?: · next: [^\n]{0,80})?\Z")
 
 
 @dataclass(frozen=True)
-class Known:
+class KnownAction:
     """An action as a listing, a description or a tool definition showed it. `schema` is None until it was shown."""
 
     name: str
@@ -143,7 +143,7 @@ class Transcript:
     text: str = ""
     made: tuple[TranscriptCall, ...] = ()
     steps: int = 0
-    known: dict[str, Known] = field(default_factory=dict)
+    known: dict[str, KnownAction] = field(default_factory=dict)
     answered: bool = False
 
 
@@ -158,7 +158,7 @@ def text_of(value: object) -> str:
     return ""
 
 
-def learned(tool: str, result: ToolOutput) -> Iterable[Known]:
+def learn_actions(tool: str, result: ToolOutput) -> Iterable[KnownAction]:
     """The actions that a listing, a search or a description shows.
 
     Names are learned from these alone: a file or a table that looks like a listing is content, not a catalog.
@@ -172,7 +172,9 @@ def learned(tool: str, result: ToolOutput) -> Iterable[Known]:
             continue
         schema = item.get("input_schema")
         description = item.get("description") or item.get("short_description") or ""
-        yield Known(item["qualified_name"], str(description), schema if isinstance(schema, dict) else None)
+        yield KnownAction(
+            item["qualified_name"], str(description), schema if isinstance(schema, dict) else None
+        )
 
 
 def transcribe(messages: object) -> Transcript:
@@ -188,9 +190,9 @@ def transcribe(messages: object) -> Transcript:
     }
     before = _made(listed[: max(last, 0)], results)
     made = _made(listed[last + 1 :], results)
-    known: dict[str, Known] = {}
+    known: dict[str, KnownAction] = {}
     for action in (
-        action for each in before + made if each.result for action in learned(each.tool, each.result)
+        action for each in before + made if each.result for action in learn_actions(each.tool, each.result)
     ):
         if action.schema is not None or action.name not in known:
             known[action.name] = action

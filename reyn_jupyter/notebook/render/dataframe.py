@@ -17,7 +17,7 @@ from uuid import UUID
 from reyn_jupyter.notebook.render.blocks import Cell, Column, Grid, missing_cell, number_cell
 from reyn_jupyter.notebook.render.sanitize import Look, is_a, type_name
 from reyn_jupyter.outputs.blobs.manifest import BlobInfo
-from reyn_jupyter.outputs.restore import untag
+from reyn_jupyter.outputs.frames.restore import untag
 from reyn_jupyter.outputs.table.column_spec import (
     ColumnSpec,
     column_values,

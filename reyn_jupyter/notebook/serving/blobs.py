@@ -29,7 +29,7 @@ from reyn_jupyter.outputs.blobs.read_progress import StoppedError, Watch, Watche
 from reyn_jupyter.outputs.blobs.reader import BlobView
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStoreError
 from reyn_jupyter.outputs.json_index import first_byte
-from reyn_jupyter.outputs.json_tree import Indexes
+from reyn_jupyter.outputs.json_tree import IndexCache
 from reyn_jupyter.outputs.selectors import (
     BytesSelector,
     GrepSelector,
@@ -92,7 +92,7 @@ class Reading:
     """
 
     view: BlobView
-    kept: Indexes
+    kept: IndexCache
 
     @property
     def info(self) -> BlobInfo:
@@ -103,7 +103,7 @@ async def reading(context: OperationContext, blob_id: str, work: Callable[[Readi
     """What `work` makes of a blob, in a thread. `note` says in progress what is being done."""
     store, wanted = await _store(context, blob_id)
     context.session.parts.services.redactor.refresh()  # the environment may hold new secrets since the last run
-    kept: Indexes = context.caches.setdefault("indexes", Indexes())
+    kept: IndexCache = context.caches.setdefault("indexes", IndexCache())
     watch = Watch(context.progress, note)
 
     def within() -> T:

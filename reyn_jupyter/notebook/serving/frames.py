@@ -287,8 +287,8 @@ def _row_request(opened: OpenedTable, sort: list[SortKey], filters: list[FilterK
     for column in (*(each.column for each in sort), *(each.column for each in filters)):
         _check_column(opened, column)
     return tables.RowRequest(
-        tuple(tables.SortKey(each.column, each.descending) for each in sort),
-        tuple(tables.Filter(each.column, each.op, each.value) for each in filters),
+        tuple(tables.SortColumn(each.column, each.descending) for each in sort),
+        tuple(tables.RowFilter(each.column, each.op, each.value) for each in filters),
     )
 
 

@@ -26,19 +26,12 @@ from typing import Any
 from uuid import UUID
 
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError, canonical_id, new_blob_id
-from reyn_jupyter.outputs.blobs.manifest import (
-    SUFFIXES,
-    BlobInfo,
-    BlobKind,
-    BlobStats,
-    Collected,
-    collectable,
-)
+from reyn_jupyter.outputs.blobs.manifest import SUFFIXES, BlobInfo, BlobKind, BlobStats, GcResult, collectable
 from reyn_jupyter.outputs.blobs.random_access import build_index, content_of
 from reyn_jupyter.outputs.blobs.writer import (
     INDEX_FROM,
+    ContentSurvey,
     Index,
-    Surveyed,
     dump_index,
     entries_of,
     kind_of,
@@ -56,9 +49,9 @@ from reyn_jupyter.outputs.content import (
     Structured,
     Text,
 )
+from reyn_jupyter.outputs.frames.parquet import PARQUET_FROM, write_parquet
 from reyn_jupyter.outputs.json_index import JsonIndex, NotJsonError, index_json
 from reyn_jupyter.outputs.line_index import LineIndex
-from reyn_jupyter.outputs.parquet import PARQUET_FROM, write_parquet
 
 STALE_SECONDS = 3600.0  # a temporary file of this age has no writer any more
 MANIFEST, INDEX, PARQUET = ".meta.json", ".idx", ".parquet"
@@ -191,7 +184,7 @@ class FsBlobStore:
         max_age: float | timedelta | None = None,
         max_bytes: int | None = None,
         keep: Collection[str] = (),
-    ) -> Collected:
+    ) -> GcResult:
         """See `LocalBlobStore.gc`. Without a readable manifest nobody knows a blob's run, so `keep` keeps it too."""
         age = max_age.total_seconds() if isinstance(max_age, timedelta) else max_age
         kept = frozenset(keep)
@@ -204,7 +197,7 @@ class FsBlobStore:
                 with suppress(OSError):
                     (self.folder / f"{info.id}{suffix}").unlink()
         self._sweep()
-        return Collected(tuple(info.id for info in goners), sum(info.size for info in goners))
+        return GcResult(tuple(info.id for info in goners), sum(info.size for info in goners))
 
     def _sweep(self) -> None:
         """Take away what writers that were killed left behind."""
@@ -324,7 +317,9 @@ class FsBlobStore:
 _COMPANION_LIMIT = 64 << 20
 
 
-def write_file(path: Path, parts: Iterable[bytes], count_lines: bool, *, durable: bool = True) -> Surveyed:
+def write_file(
+    path: Path, parts: Iterable[bytes], count_lines: bool, *, durable: bool = True
+) -> ContentSurvey:
     """Write a new file of mode 0600; a durable one has reached the disk when this returns."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
     with os.fdopen(os.open(path, flags, 0o600), "wb", buffering=0) as file:
@@ -345,7 +340,7 @@ def _writer(write: Callable[[Any], int | None]) -> Callable[[bytes], None]:
     return write_all
 
 
-def pass_over(origin: Path, copy: Path | None) -> Surveyed:
+def pass_over(origin: Path, copy: Path | None) -> ContentSurvey:
     """Survey a file where it lies, or while copying it."""
     source = FileSource(origin)
     try:

@@ -108,7 +108,7 @@ class BlobStats:
 
 
 @dataclass(frozen=True)
-class Collected:
+class GcResult:
     """What a garbage collection removed."""
 
     removed: tuple[str, ...]

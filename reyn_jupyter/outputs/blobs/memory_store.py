@@ -15,7 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from reyn_jupyter.outputs.blobs.ids import canonical_id, new_blob_id
-from reyn_jupyter.outputs.blobs.manifest import BlobInfo, BlobStats, Collected, collectable
+from reyn_jupyter.outputs.blobs.manifest import BlobInfo, BlobStats, GcResult, collectable
 from reyn_jupyter.outputs.blobs.random_access import (
     LocalBlobStore,
     build_index,
@@ -143,7 +143,7 @@ class MemoryBlobStore:
         max_age: float | timedelta | None = None,
         max_bytes: int | None = None,
         keep: Collection[str] = (),
-    ) -> Collected:
+    ) -> GcResult:
         age = max_age.total_seconds() if isinstance(max_age, timedelta) else max_age
         kept = frozenset(keep)
         goners = collectable(
@@ -153,7 +153,7 @@ class MemoryBlobStore:
         with self._lock:
             for info in goners:
                 self._blobs.pop(info.id, None)
-        return Collected(tuple(info.id for info in goners), sum(info.size for info in goners))
+        return GcResult(tuple(info.id for info in goners), sum(info.size for info in goners))
 
     def _get(self, blob_id: str) -> _Kept:
         wanted = canonical_id(blob_id)

@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
-from reyn_jupyter.outputs.blobs.manifest import BlobInfo, BlobStats, Collected
+from reyn_jupyter.outputs.blobs.manifest import BlobInfo, BlobStats, GcResult
 from reyn_jupyter.outputs.blobs.writer import Index
 from reyn_jupyter.outputs.byte_source import ByteSource
 from reyn_jupyter.outputs.content import BlobStore, BlobStoreError, Content, FileContent, Structured, Text
@@ -59,7 +59,7 @@ class LocalBlobStore(BlobStore, Protocol):
         max_age: float | timedelta | None = None,
         max_bytes: int | None = None,
         keep: Collection[str] = (),
-    ) -> Collected:
+    ) -> GcResult:
         """Remove what is older than `max_age` seconds, then the oldest until `max_bytes` are left.
 
         What belongs to a run in `keep` (run ids; single blob ids too) always stays.

@@ -15,7 +15,7 @@ from reyn_jupyter.outputs.byte_source import ByteSource
 _AFTER, _EVERY = 0.2, 0.1  # seconds until the first word, and between two
 
 
-class Told(Protocol):
+class ProgressListener(Protocol):
     """Hears of how much of how much is done; called from the reading thread."""
 
     def __call__(self, done: float, total: float, note: str = "") -> None: ...
@@ -28,7 +28,7 @@ class StoppedError(Exception):
 class Watch:
     """One piece of work under way in a thread."""
 
-    def __init__(self, told: Told, note: str) -> None:
+    def __init__(self, told: ProgressListener, note: str) -> None:
         self._told = told
         self._note = note
         self._stopped = threading.Event()

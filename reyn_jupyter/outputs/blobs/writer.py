@@ -96,7 +96,7 @@ def _json(value: Any) -> bytes:
 
 
 @dataclass(frozen=True)
-class Surveyed:
+class ContentSurvey:
     """What passing the bytes told: their number, their hash, and the lines when they were counted."""
 
     size: int
@@ -104,7 +104,7 @@ class Surveyed:
     lines: LineIndex | None
 
 
-def survey(parts: Iterable[bytes], write: Any, *, count_lines: bool) -> Surveyed:
+def survey(parts: Iterable[bytes], write: Any, *, count_lines: bool) -> ContentSurvey:
     """Hand every piece to `write` while hashing and counting it."""
     digest = hashlib.sha256()
     counter = LineCounter() if count_lines else None
@@ -115,7 +115,7 @@ def survey(parts: Iterable[bytes], write: Any, *, count_lines: bool) -> Surveyed
         size += len(part)
         if counter:
             counter.feed(part)
-    return Surveyed(size, digest.hexdigest(), counter.finish() if counter else None)
+    return ContentSurvey(size, digest.hexdigest(), counter.finish() if counter else None)
 
 
 def dump_index(index: Index, size: int) -> bytes:

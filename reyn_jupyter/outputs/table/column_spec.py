@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reyn_jupyter.outputs.blobs.manifest import BlobInfo
-from reyn_jupyter.outputs.restore import untag
+from reyn_jupyter.outputs.frames.restore import untag
 from reyn_jupyter.outputs.table.column_values import ABSENT
 
 VALUE = "value"  # the column of elements that are no objects, as `.df` has it

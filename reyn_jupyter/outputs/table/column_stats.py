@@ -22,7 +22,7 @@ _SAMPLED = 64  # above EXACT, values are counted whose hash is a multiple of thi
 
 
 @dataclass(frozen=True)
-class Figures:
+class ColumnStats:
     """Attributes:
     distinct: None where the values cannot be told apart by hashing.
     marks: labelled values to show: the least, quartiles, the greatest, the mean.
@@ -41,7 +41,7 @@ class Figures:
     high: Any = None
 
 
-def figures_of(series: pd.Series) -> Figures:
+def figures_of(series: pd.Series) -> ColumnStats:
     import numpy as np
     import pandas as pd
 
@@ -91,13 +91,13 @@ def _distinct(values: NDArray[Any]) -> tuple[int, bool]:
     return len(np.unique(hashed[hashed % np.uint64(_SAMPLED) == 0])) * _SAMPLED, False
 
 
-def _spread(values: NDArray[Any], missing: int, shown: Any, mean: bool = True) -> Figures:
+def _spread(values: NDArray[Any], missing: int, shown: Any, mean: bool = True) -> ColumnStats:
     """Numbers and what counts like them."""
     import numpy as np
 
     distinct, exact = _distinct(values)
     if not len(values):
-        return Figures(0, missing, 0, True)
+        return ColumnStats(0, missing, 0, True)
     # By the lower of two neighbours, so that integers past 2**53 and moments stay what they are.
     quarters = np.quantile(values, [0.25, 0.5, 0.75], method="lower")
     marks: list[tuple[str, Any]] = [
@@ -118,13 +118,13 @@ def _spread(values: NDArray[Any], missing: int, shown: Any, mean: bool = True) -
             if np.isfinite(high - low) and high > low:
                 bins = tuple(np.histogram(finite.astype(np.float64), BINS, (low, high))[0].tolist())
     ends = (shown(finite.min()), shown(finite.max())) if bins else (None, None)
-    return Figures(len(values), missing, distinct, exact, tuple(marks), (), bins, *ends)
+    return ColumnStats(len(values), missing, distinct, exact, tuple(marks), (), bins, *ends)
 
 
-def _frequent(codes: NDArray[Any], missing: int, names: list[Any]) -> Figures:
+def _frequent(codes: NDArray[Any], missing: int, names: list[Any]) -> ColumnStats:
     import numpy as np
 
     counts = np.bincount(codes, minlength=len(names)) if len(codes) else np.zeros(len(names), dtype=np.int64)
     best = np.argsort(-counts, kind="stable")[:TOP]
     top = tuple((names[place], int(counts[place])) for place in best.tolist() if counts[place])
-    return Figures(len(codes), missing, int((counts > 0).sum()), True, (), top)
+    return ColumnStats(len(codes), missing, int((counts > 0).sum()), True, (), top)

@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Literal
 
 from reyn_jupyter.outputs.convert import to_json
-from reyn_jupyter.outputs.restore import untag
+from reyn_jupyter.outputs.frames.restore import untag
 from reyn_jupyter.support.encoding import compact
 
 if TYPE_CHECKING:

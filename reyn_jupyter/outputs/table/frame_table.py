@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar, cast
 
 from cachetools import LRUCache
 
-from reyn_jupyter.outputs.column_codec import encode_cells
+from reyn_jupyter.outputs.frames.column_codec import encode_cells
 from reyn_jupyter.outputs.table.column_spec import ColumnSpec
-from reyn_jupyter.outputs.table.column_stats import Figures, figures_of
+from reyn_jupyter.outputs.table.column_stats import ColumnStats, figures_of
 from reyn_jupyter.outputs.table.row_filter import mask_of
-from reyn_jupyter.outputs.table.sorting import ColumnOrder, combined, order_of
+from reyn_jupyter.outputs.table.sorting import ColumnOrder, order_of, sort_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,12 +28,12 @@ V = TypeVar("V")
 _SAMPLE = 1000  # objects looked at to estimate how much memory a column takes
 
 
-class SortKey(NamedTuple):
+class SortColumn(NamedTuple):
     column: int
     descending: bool
 
 
-class Filter(NamedTuple):
+class RowFilter(NamedTuple):
     column: int
     op: str
     value: str
@@ -43,8 +43,8 @@ class Filter(NamedTuple):
 class RowRequest:
     """What rows are wanted: first those that match all filters, then in order of the keys."""
 
-    sort: tuple[SortKey, ...] = ()
-    filters: tuple[Filter, ...] = ()
+    sort: tuple[SortColumn, ...] = ()
+    filters: tuple[RowFilter, ...] = ()
 
 
 class FrameTable:
@@ -59,7 +59,7 @@ class FrameTable:
         self.rows = rows
         self._lock = RLock()
         self._orders = _Results[int, ColumnOrder](8)
-        self._masks = _Results[Filter, Any](8)
+        self._masks = _Results[RowFilter, Any](8)
         self._results = _Results[RowRequest, Any](6)
 
     def matching(self, asked: RowRequest) -> NDArray[np.int32] | None:
@@ -91,7 +91,7 @@ class FrameTable:
             return np.flatnonzero(mask).astype(np.int32)
         orders = [(self._orders.made(key.column, lambda key=key: order_of(self.series[key.column])), key.descending)
                   for key in asked.sort]  # fmt: skip
-        rows = combined(orders)
+        rows = sort_rows(orders)
         return rows if mask is None else rows[mask[rows]]
 
     def cells(self, column: int, rows: Any) -> tuple[list[Any], dict[int, str]]:
@@ -103,7 +103,7 @@ class FrameTable:
         values, specials, _ = encode_cells(part, spec)
         return values, {place: name for name, places in specials.items() for place in places}
 
-    def figures(self, column: int, filters: tuple[Filter, ...]) -> Figures:
+    def figures(self, column: int, filters: tuple[RowFilter, ...]) -> ColumnStats:
         rows = self.matching(RowRequest((), filters))
         series = self.series[column]
         return figures_of(series if rows is None else series.iloc[rows])

@@ -15,9 +15,9 @@ from reyn_jupyter.outputs.blob import Blob, BlobKindError
 from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore
 from reyn_jupyter.outputs.blobs.reader import BlobView
 from reyn_jupyter.outputs.content import BlobStoreError
+from reyn_jupyter.outputs.frames.parquet import read_parquet
+from reyn_jupyter.outputs.frames.restore import restore_columns, restore_lists
 from reyn_jupyter.outputs.json_index import elements
-from reyn_jupyter.outputs.parquet import read_parquet
-from reyn_jupyter.outputs.restore import restore_columns, restore_lists
 from reyn_jupyter.outputs.table.column_spec import (
     STICKY,
     ColumnSpec,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.outputs.table.frame_table import Filter, RowRequest, SortKey
+from reyn_jupyter.outputs.table.frame_table import RowFilter, RowRequest, SortColumn
 from reyn_jupyter.outputs.table.open_table import OpenedTable
 from reyn_jupyter.outputs.table.row_filter import moment, number
 
@@ -71,7 +71,7 @@ class _Writer:
             ("int", "uint", "float", "bool", "datetime64", "timedelta64")
         )
 
-    def filter(self, each: Filter) -> str:
+    def filter(self, each: RowFilter) -> str:
         at, dtype = self._at(each.column), self.opened.columns[each.column].dtype
         if each.op in ("missing", "present") and self._is_plain(each.column):
             return f"df = df[{at}.{'isna' if each.op == 'missing' else 'notna'}()]"
@@ -87,7 +87,7 @@ class _Writer:
             test = f"({test}) & {at}.notna()"
         return f"df = df[{test}]"
 
-    def _value(self, each: Filter, dtype: str) -> str | None:
+    def _value(self, each: RowFilter, dtype: str) -> str | None:
         if each.op in ("missing", "present", "contains"):
             return ""
         if dtype == "str":
@@ -106,7 +106,7 @@ class _Writer:
         zone = getattr(made, "tzinfo", None)
         return f", tz={str(zone)!r}" if zone is not None and "+" not in str(made) else ""
 
-    def sort(self, keys: tuple[SortKey, ...]) -> list[str]:
+    def sort(self, keys: tuple[SortColumn, ...]) -> list[str]:
         names = [self._name(key.column) if key.column >= self._levels else None for key in keys]
         directions = [not key.descending for key in keys]
         plain = all(self._is_plain(key.column) for key in keys)

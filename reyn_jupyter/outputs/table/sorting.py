@@ -83,7 +83,7 @@ def order_of(series: pd.Series) -> ColumnOrder:
     return _ordered(plain.values, missing, sort)
 
 
-def combined(orders: list[tuple[ColumnOrder, bool]]) -> NDArray[np.int32]:
+def sort_rows(orders: list[tuple[ColumnOrder, bool]]) -> NDArray[np.int32]:
     """The rows by several columns, the first one counting most; each with whether it descends."""
     import numpy as np
 

@@ -1,8 +1,8 @@
 """From the settings to an embedder, or to the reason why there is none.
 
 Three questions are kept apart: which class is configured (`Settings`), what it comes to on this machine (`resolve`,
-pure over what it is given), and who then embeds (`Resolved.embedder`). Nothing is imported, downloaded or asked of a
-provider to resolve a class. Source: Universal Action Catalog (FP-0034), embedding classes and their degradation.
+pure over what it is given), and who then embeds (`ResolvedClass.embedder`). Nothing is imported, downloaded or asked
+of a provider to resolve a class. Source: Universal Action Catalog (FP-0034), embedding classes and their degradation.
 
 The class counts as switched off, silently, only where its model is one of sentence-transformers, nothing on this
 machine can run it, and the class is configured. Anything else that does not work is an error that says what to do.
@@ -31,14 +31,14 @@ Kind = Literal["off", "absent", "local", "hosted", "wrong"]
 
 
 @dataclass(frozen=True)
-class Machine:
+class InstalledModels:
     """What is installed here, probed without an import."""
 
     sentence_transformers: bool
     packaged: bool
 
     @classmethod
-    def probe(cls) -> Machine:
+    def probe(cls) -> InstalledModels:
         from reyn_jupyter.search.embedders.packaged import weights_folder
 
         return cls(
@@ -47,7 +47,7 @@ class Machine:
 
 
 @dataclass(frozen=True)
-class Resolved:
+class ResolvedClass:
     """What the configured class comes to.
 
     Attributes:
@@ -62,7 +62,7 @@ class Resolved:
     model: str | None = None
     reason: str = ""
     hint: str = ""
-    machine: Machine = field(default=Machine(False, False), repr=False)
+    machine: InstalledModels = field(default=InstalledModels(False, False), repr=False)
 
     @property
     def in_force(self) -> str | None:
@@ -97,8 +97,8 @@ class Resolved:
 def resolve(
     settings: Settings,
     environ: Mapping[str, str] | None = None,
-    probe: Callable[[], Machine] = Machine.probe,
-) -> Resolved:
+    probe: Callable[[], InstalledModels] = InstalledModels.probe,
+) -> ResolvedClass:
     """What `action_retrieval.embedding_class` comes to.
 
     Args:
@@ -112,7 +112,7 @@ def resolve(
     """
     name = settings.action_retrieval.embedding_class
     if name is None:
-        return Resolved(
+        return ResolvedClass(
             "off",
             reason="no embedding class is in force (action_retrieval.embedding_class is null)",
             hint="%reyn config action_retrieval.embedding_class local-mini",
@@ -123,44 +123,46 @@ def resolve(
         meant = f"Did you mean {near!r}? " if near else ""
         known = ", ".join(sorted(classes))
         hint = f"{meant}embedding.classes has {known}; another needs a line embedding.classes.{name}.model."
-        return Resolved("wrong", name, None, f"there is no embedding class {name!r}", hint)
+        return ResolvedClass("wrong", name, None, f"there is no embedding class {name!r}", hint)
     model = classes[name].model
     if model.startswith(LOCAL):
         return _on_this_machine(name, model, probe())
     return _of_a_provider(name, model, os.environ if environ is None else environ)
 
 
-def _on_this_machine(name: str, model: str, machine: Machine) -> Resolved:
+def _on_this_machine(name: str, model: str, machine: InstalledModels) -> ResolvedClass:
     if machine.sentence_transformers or (machine.packaged and model == MINI):
-        return Resolved("local", name, model, machine=machine)
+        return ResolvedClass("local", name, model, machine=machine)
     if machine.packaged:  # something local is there, but not for this model: that is for the person to decide
         reason = f"the class {name!r} wants {model}, which sentence-transformers alone can run"
-        return Resolved("wrong", name, model, reason, f"{INSTALL}, or use the class local-mini.", machine)
+        return ResolvedClass(
+            "wrong", name, model, reason, f"{INSTALL}, or use the class local-mini.", machine
+        )
     reason = f"nothing here can run {model}: neither sentence-transformers nor packaged weights are installed"
-    return Resolved("absent", name, model, reason, INSTALL, machine)
+    return ResolvedClass("absent", name, model, reason, INSTALL, machine)
 
 
-def _of_a_provider(name: str, model: str, environ: Mapping[str, str]) -> Resolved:
+def _of_a_provider(name: str, model: str, environ: Mapping[str, str]) -> ResolvedClass:
     from reyn_jupyter.models.providers import provider_name
     from reyn_jupyter.search.embedders.hosted import missing_key
 
     if provider_name(model) is None and not model.startswith("text-embedding-"):
         reason = f"the class {name!r} has the model {model!r}, which names no provider"
         hint = f"Write it as provider/model: embedding.classes.{name}.model openai/text-embedding-3-small"
-        return Resolved("wrong", name, model, reason, hint)
+        return ResolvedClass("wrong", name, model, reason, hint)
     variable = missing_key(model, environ)
     if variable is not None:
         reason = f"the class {name!r} needs a key for {model}, and {variable} is not set"
         hint = f"Set {variable} in the environment that starts the kernel, or use the class local-mini."
-        return Resolved("wrong", name, model, reason, hint)
-    return Resolved("hosted", name, model)
+        return ResolvedClass("wrong", name, model, reason, hint)
+    return ResolvedClass("hosted", name, model)
 
 
-_made: dict[tuple[str, Machine], LocalEmbedder] = {}
+_made: dict[tuple[str, InstalledModels], LocalEmbedder] = {}
 _making = threading.Lock()
 
 
-def _local(model: str, machine: Machine) -> LocalEmbedder:
+def _local(model: str, machine: InstalledModels) -> LocalEmbedder:
     """The one embedder of this process for a model as it lies on the disk now."""
     from reyn_jupyter.search.embedders.identity import key_of
 
@@ -172,7 +174,7 @@ def _local(model: str, machine: Machine) -> LocalEmbedder:
         return held
 
 
-def _embedder(model: str, machine: Machine, key: str) -> LocalEmbedder:
+def _embedder(model: str, machine: InstalledModels, key: str) -> LocalEmbedder:
     from reyn_jupyter.search.embedders.local import LocalEmbedder
     from reyn_jupyter.search.embedders.packaged import PackagedMiniLM, weights_folder
 

@@ -111,7 +111,7 @@ class HostedEmbedder:
         """The same, awaited; cancelling it ends the request that is under way."""
         import numpy as np
 
-        litellm = litellm_loader.loaded() or await asyncio.to_thread(litellm_loader.load)
+        litellm = litellm_loader.loaded_module() or await asyncio.to_thread(litellm_loader.load)
         rows: list[Floats] = []
         for start in range(0, len(texts), BATCH):
             batch = [self._redact(text[:LONGEST]) or " " for text in texts[start : start + BATCH]]

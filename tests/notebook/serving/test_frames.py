@@ -139,7 +139,7 @@ def test_hostile_texts_stay_texts_in_cells_columns_and_errors(session: Session, 
     ids=["rows", "columns", "one"],
 )
 def test_frames_with_no_rows_no_columns_or_one_row(frame: pd.DataFrame, session: Session, line: Line) -> None:
-    from reyn_jupyter.outputs.frames import to_structured
+    from reyn_jupyter.outputs.frames.records import to_structured
 
     blob = session.parts.services.blobs.put(to_structured(frame)).id
     opened = line.ask("frame.open", blob=blob)
@@ -266,9 +266,9 @@ def _pandas_frames() -> st.SearchStrategy[pd.DataFrame]:
     ),
 )
 def test_rows_come_in_the_order_that_pandas_gives(frame: pd.DataFrame, keys: list[tuple[str, bool]]) -> None:
-    from reyn_jupyter.outputs.table.sorting import combined, order_of
+    from reyn_jupyter.outputs.table.sorting import order_of, sort_rows
 
-    places = combined([(order_of(frame[name]), descending) for name, descending in keys])
+    places = sort_rows([(order_of(frame[name]), descending) for name, descending in keys])
     expected = frame.sort_values(
         [name for name, _ in keys], ascending=[not descending for _, descending in keys], kind="stable"
     )

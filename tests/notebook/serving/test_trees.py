@@ -15,7 +15,7 @@ from reyn_jupyter.outputs.blobs.ids import new_blob_id
 from reyn_jupyter.outputs.blobs.read_progress import StoppedError, Watch, WatchedSource
 from reyn_jupyter.outputs.byte_source import MemorySource
 from reyn_jupyter.outputs.json_index import index_json
-from reyn_jupyter.outputs.json_tree import Indexes
+from reyn_jupyter.outputs.json_tree import IndexCache
 from reyn_jupyter.outputs.line_index import LineIndex
 from tests.notebook.serving.blob_requests import Refused, Viewer, children, dumped
 
@@ -306,7 +306,7 @@ def test_a_view_that_cancels_stops_the_reading(viewer: Viewer) -> None:
 def test_indexes_are_kept_within_their_room() -> None:
     from array import array
 
-    kept = Indexes(room=10_000)
+    kept = IndexCache(room=10_000)
     made: list[int] = []
 
     def build(number: int) -> LineIndex:

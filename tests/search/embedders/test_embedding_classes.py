@@ -12,19 +12,23 @@ import pytest
 
 from reyn_jupyter.config import Settings
 from reyn_jupyter.search.embedders.embedder import Embedder
-from reyn_jupyter.search.embedders.embedding_classes import Machine, Resolved, resolve
+from reyn_jupyter.search.embedders.embedding_classes import InstalledModels, ResolvedClass, resolve
 from reyn_jupyter.search.embedders.local import MUCH, LocalEmbedder
 from tests.support.waiting import PATIENCE
 
-HERE, LIGHT, NOTHING = Machine(True, True), Machine(False, True), Machine(False, False)
+HERE, LIGHT, NOTHING = (
+    InstalledModels(True, True),
+    InstalledModels(False, True),
+    InstalledModels(False, False),
+)
 
 
 def come_to(
     name: str | None = "local-mini",
-    machine: Machine = HERE,
+    machine: InstalledModels = HERE,
     environ: dict[str, str] | None = None,
     **classes: str,
-) -> Resolved:
+) -> ResolvedClass:
     settings = Settings.model_validate(
         {
             "action_retrieval": {"embedding_class": name},
@@ -34,8 +38,8 @@ def come_to(
     return resolve(settings, environ or {}, lambda: machine)
 
 
-@pytest.mark.parametrize("machine", [HERE, LIGHT, Machine(True, False)])
-def test_the_default_class_is_in_force_where_anything_here_can_run_it(machine: Machine) -> None:
+@pytest.mark.parametrize("machine", [HERE, LIGHT, InstalledModels(True, False)])
+def test_the_default_class_is_in_force_where_anything_here_can_run_it(machine: InstalledModels) -> None:
     found = come_to(machine=machine)
     assert (found.kind, found.in_force, found.reason) == ("local", "local-mini", "")
 
@@ -62,7 +66,7 @@ def test_null_opts_out() -> None:
     ],
 )
 def test_any_other_misconfiguration_is_named_with_the_way_out(
-    name: str, machine: Machine, classes: dict[str, str], said: str
+    name: str, machine: InstalledModels, classes: dict[str, str], said: str
 ) -> None:
     found = come_to(name, machine, **classes)
     assert found.kind == "wrong" and found.in_force is None
@@ -95,7 +99,7 @@ def test_a_providers_class_of_each_tier_takes_one_line_and_a_key(name: str) -> N
 
 
 def test_what_is_installed_is_asked_only_for_a_local_class() -> None:
-    def never() -> Machine:
+    def never() -> InstalledModels:
         raise AssertionError("it was asked")
 
     settings = Settings.model_validate({"action_retrieval": {"embedding_class": None}})

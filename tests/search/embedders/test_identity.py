@@ -14,7 +14,7 @@ import pytest
 from reyn_jupyter.config import Settings
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.search.embedders.embedder import MINI
-from reyn_jupyter.search.embedders.embedding_classes import Machine, resolve
+from reyn_jupyter.search.embedders.embedding_classes import InstalledModels, resolve
 from reyn_jupyter.search.embedders.identity import folder_of, key_of
 from reyn_jupyter.search.embedders.packaged import KEY, weights_folder
 from tests.search.action_indexes import LITTLE, configured, found, run
@@ -95,14 +95,14 @@ def test_in_the_cache_the_commit_names_the_content(tmp_path: Path, monkeypatch: 
 
 
 def test_the_packaged_model_has_one_key_whoever_runs_it() -> None:
-    for machine in (Machine(True, True), Machine(True, False), Machine(False, True)):
+    for machine in (InstalledModels(True, True), InstalledModels(True, False), InstalledModels(False, True)):
         embedder = resolve(Settings(), {}, lambda machine=machine: machine).embedder()  # type: ignore[misc]
         assert embedder is not None and embedder.key == KEY == key_of(MINI) == key_of("all-MiniLM-L6-v2")
 
 
 def test_a_class_may_name_a_folder(folder: Path) -> None:
     settings = configured("mine", mine=f"sentence-transformers/{folder}")()
-    here = Machine(True, True)
+    here = InstalledModels(True, True)
     first = resolve(settings, {}, lambda: here).embedder()
     assert first is not None and first is resolve(settings, {}, lambda: here).embedder()
     saved_again(folder / WEIGHTS, 0, 10)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 from reyn_jupyter.evaluation.models.simulator.behaviour_table import Schemas
 from reyn_jupyter.models.base import Message, Request, ToolCall, ToolSet
-from reyn_jupyter.models.offline.transcript import Known
+from reyn_jupyter.models.offline.transcript import KnownAction
 
 Kind = Literal["listing", "description", "unknown", "invalid", "error", "ok"]
 _GUIDES = ("list_actions", "search_actions", "describe_action")
@@ -24,7 +24,7 @@ _GUIDES = ("list_actions", "search_actions", "describe_action")
 class SeenAction:
     """An action that the model has seen: by name, with what was shown of it, and where its schema stood."""
 
-    known: Known
+    known: KnownAction
     seen: Schemas = "unseen"
     key: int = 0  # equal keys are equal items; hashing a whole schema each time would cost more than using it
 
@@ -175,12 +175,12 @@ def direct_items(tools: ToolSet, names: tuple[str, ...]) -> tuple[SeenAction, ..
 
 def _direct(function: dict[str, Any]) -> SeenAction:
     name, description = function["name"], str(function.get("description") or "")
-    return _item(Known(name, description, function.get("parameters") or {}, tool=name), "listed")
+    return _item(KnownAction(name, description, function.get("parameters") or {}, tool=name), "listed")
 
 
 def named(name: str) -> SeenAction:
     """An action of which nothing but the name is known."""
-    return _item(Known(name, ""), "unseen")
+    return _item(KnownAction(name, ""), "unseen")
 
 
 def with_schema(item: SeenAction, schema: dict[str, Any] | None) -> SeenAction:
@@ -200,11 +200,11 @@ def _items(value: dict[str, Any]) -> Iterator[SeenAction]:
 def _shown(entry: dict[str, Any], how: Schemas) -> SeenAction:
     schema = entry.get("input_schema")
     text = str(entry.get("description") or entry.get("short_description") or "")
-    known = Known(entry["qualified_name"], text, schema if isinstance(schema, dict) else None)
+    known = KnownAction(entry["qualified_name"], text, schema if isinstance(schema, dict) else None)
     return _item(known, how if known.schema is not None else "unseen")
 
 
-def _item(known: Known, seen: Schemas) -> SeenAction:
+def _item(known: KnownAction, seen: Schemas) -> SeenAction:
     shape = json.dumps(known.schema, sort_keys=True) if known.schema is not None else ""
     return SeenAction(known, seen, hash((known.name, known.description, known.tool, shape, seen)))
 

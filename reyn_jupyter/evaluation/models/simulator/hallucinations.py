@@ -21,7 +21,7 @@ from reyn_jupyter.evaluation.models.simulator.dialogue_state import SeenAction
 from reyn_jupyter.evaluation.models.simulator.relevance import asks_for_a_change, category, said
 from reyn_jupyter.evaluation.models.simulator.stopwords import NEW, OLD, PATHS, VERBS
 from reyn_jupyter.models.offline.lexicon import parts
-from reyn_jupyter.models.offline.prompt import Prompt, Token, read
+from reyn_jupyter.models.offline.prompt import Prompt, Token, read_prompt
 from reyn_jupyter.models.offline.skills.functions import fill
 
 _EMPTY: Mapping[str, Any] = {"boolean": True, "array": [], "object": {}, "null": None}
@@ -31,7 +31,7 @@ _MEANT = re.compile(r"Did you mean ([^\s?]+)\?")
 @lru_cache(8192)
 def _taken(text: str, item: SeenAction) -> dict[str, Any]:
     """The arguments that a text holds for an action; where it does not hold a required one, some word of it."""
-    prompt = read(text)
+    prompt = read_prompt(text)
     given, used = _by_role(item, prompt)
     schema = dict(item.known.schema or {})
     left = {name: value for name, value in item.known.parameters.items() if name not in given}
@@ -52,7 +52,7 @@ def taken(text: str, item: SeenAction) -> dict[str, Any]:
 
 def guessed(text: str) -> dict[str, Any]:
     """What a model gives an action whose schema it has not seen: the paths and quoted pieces under common names."""
-    prompt = read(text)
+    prompt = read_prompt(text)
     values: dict[str, Any] = {}
     for name, found in (("path", prompt.paths), ("content", prompt.quoted)):
         if found:

@@ -12,8 +12,8 @@ from functools import lru_cache
 
 from reyn_jupyter.evaluation.models.simulator.dialogue_state import SeenAction
 from reyn_jupyter.evaluation.models.simulator.stopwords import ASKING, CHANGING, SAME, TRAINED
-from reyn_jupyter.models.offline.lexicon import FILLER, content, parts
-from reyn_jupyter.models.offline.prompt import Prompt, read
+from reyn_jupyter.models.offline.lexicon import FILLER, content_stems, parts
+from reyn_jupyter.models.offline.prompt import Prompt, read_prompt
 
 Categories = tuple[tuple[str, str], ...]  # name and capability
 FITS = 0.12  # of a text's words; what shares less with it does not look as if it fitted
@@ -47,11 +47,11 @@ def category(text: str, categories: Categories) -> str | None:
     if not categories:
         return None
     offered = _untrained(categories) if obscure(text, categories) else categories
-    wanted = said(text) | ({"file"} if read(text).paths else set())
+    wanted = said(text) | ({"file"} if read_prompt(text).paths else set())
 
     def nearness(entry: tuple[str, str]) -> float:
         name, capability = entry
-        return _share(wanted, _widened(parts(name)), _widened(content(capability)))
+        return _share(wanted, _widened(parts(name)), _widened(content_stems(capability)))
 
     return max(offered, key=nearness)[0]  # the first of equals
 
@@ -68,12 +68,14 @@ def obscure(text: str, categories: Categories) -> bool:
     (True, False)
     """
     unknown = _untrained(categories)
-    if not unknown or read(text).paths:
+    if not unknown or read_prompt(text).paths:
         return False
     wanted = said(text)
 
     def nearest(entries: Iterable[tuple[str, str]]) -> float:
-        shares = (_share(wanted, frozenset(parts(name)), frozenset(content(line))) for name, line in entries)
+        shares = (
+            _share(wanted, frozenset(parts(name)), frozenset(content_stems(line))) for name, line in entries
+        )
         return max(shares, default=0.0)
 
     return nearest(unknown) >= nearest(entry for entry in categories if entry not in unknown)
@@ -90,7 +92,7 @@ def asks_for_a_change(text: str) -> bool:
     >>> asks_for_a_change("Set the port in app.toml to 9000"), asks_for_a_change("What does app.toml hold?")
     (True, False)
     """
-    prompt = read(text)
+    prompt = read_prompt(text)
     return not ASKING.intersection(prompt.words[:1]) and bool(CHANGING & _stems(prompt))
 
 
@@ -113,7 +115,7 @@ def said(text: str) -> frozenset[str]:
     >>> sorted(said("Show me the port in notes/app.toml"))
     ['port', 'show']
     """
-    stems = _stems(read(text))
+    stems = _stems(read_prompt(text))
     return frozenset(stem for stem in stems if len(stem) > 1 and (stem in _TELLING or stem not in FILLER))
 
 
@@ -123,7 +125,10 @@ def _stems(prompt: Prompt) -> frozenset[str]:
 
 @lru_cache(8192)
 def _words(item: SeenAction) -> tuple[frozenset[str], frozenset[str]]:
-    rest = (*content(item.known.description), *(part for key in item.known.parameters for part in parts(key)))
+    rest = (
+        *content_stems(item.known.description),
+        *(part for key in item.known.parameters for part in parts(key)),
+    )
     return _widened(parts(item.known.entry)), frozenset(rest)
 
 

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from reyn_jupyter.models.offline.answers import block, cell, code, table, value
+from reyn_jupyter.models.offline.context import Declined, PlanningContext
 from reyn_jupyter.models.offline.lexicon import stem
-from reyn_jupyter.models.offline.planning_context import Declined, PlanningContext
 from reyn_jupyter.models.offline.prompt import Prompt
 from reyn_jupyter.models.offline.schema import columns_of_description
 from reyn_jupyter.models.offline.skills import tables
-from reyn_jupyter.models.offline.transcript import Known, ToolOutput
+from reyn_jupyter.models.offline.transcript import KnownAction, ToolOutput
 
 _ABOUT = (
     r"describe|summari[sz]e|shape|schema|columns?|fields?|dtypes?|types?|structure|head|preview|size|length|value"
@@ -47,10 +47,10 @@ def attempt(desk: PlanningContext, prompt: Prompt) -> str | None:
     result = desk.invoke(chosen, tables.few_rows(chosen))
     if result.error is not None:
         raise Declined(f"describing {code(chosen.entry)} failed: {result.error}")
-    return told(chosen.entry, desk.whole(result))
+    return describe_variable(chosen.entry, desk.whole(result))
 
 
-def _chosen(variables: list[Known], prompt: Prompt) -> Known | None:
+def _chosen(variables: list[KnownAction], prompt: Prompt) -> KnownAction | None:
     """The variable that the prompt names by its very name, else by its singular or plural."""
     said = [token.text for token in prompt.tokens if token.kind in ("word", "quoted")]
     for same in (lambda a, b: a == b, lambda a, b: a.lower() == b.lower(), lambda a, b: stem(a) == stem(b)):
@@ -70,7 +70,7 @@ def _file(desk: PlanningContext, path: str) -> str:
     return f"{code(path)} has these columns:\n\n{table(rows)}"
 
 
-def told(name: str, result: ToolOutput) -> str:
+def describe_variable(name: str, result: ToolOutput) -> str:
     """The description of a variable, as Markdown."""
     described = result.json
     if not isinstance(described, Mapping):

@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 
 from reyn_jupyter.models.offline.answers import code
-from reyn_jupyter.models.offline.planning_context import PlanningContext
+from reyn_jupyter.models.offline.context import PlanningContext
 from reyn_jupyter.models.offline.prompt import Prompt, Token
-from reyn_jupyter.models.offline.skills.files import checked, job
+from reyn_jupyter.models.offline.skills.files import check_result, job
 
 _REPLACE = ("replace", "change", "substitute", "swap", "rename", "correct", "turn")
 _WRITE = ("write", "save", "put", "create", "store")
@@ -39,14 +39,14 @@ def _edit(desk: PlanningContext, wanted: Replacement) -> str:
     arguments: dict[str, object] = {"path": wanted.path, "old_string": wanted.old, "new_string": wanted.new}
     if wanted.everywhere and "replace_all" in action.parameters:
         arguments["replace_all"] = True
-    checked(desk.invoke(action, arguments), f"editing {code(wanted.path)}")
+    check_result(desk.invoke(action, arguments), f"editing {code(wanted.path)}")
     return f"Replaced {code(wanted.old)} with {code(wanted.new)} in {code(wanted.path)}."
 
 
 def _write(desk: PlanningContext, path: str, content: str) -> str:
     action = job(desk, ("write", "create"), ("path", "content"))
     text = content if content.endswith("\n") else content + "\n"
-    checked(desk.invoke(action, {"path": path, "content": text}), f"writing {code(path)}")
+    check_result(desk.invoke(action, {"path": path, "content": text}), f"writing {code(path)}")
     return f"Wrote {code(content)} to {code(path)}."
 
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from reyn_jupyter.models.offline.answers import ROWS, block, code
-from reyn_jupyter.models.offline.lexicon import content, stem
-from reyn_jupyter.models.offline.planning_context import Declined, PlanningContext, for_job
+from reyn_jupyter.models.offline.context import Declined, PlanningContext, for_job
+from reyn_jupyter.models.offline.lexicon import content_stems, stem
 from reyn_jupyter.models.offline.prompt import Prompt, Token
-from reyn_jupyter.models.offline.transcript import Known, ToolOutput
+from reyn_jupyter.models.offline.transcript import KnownAction, ToolOutput
 
 # What people call a kind of file → the pattern of its names.
 KINDS = {
@@ -50,7 +50,7 @@ _NO_FOLDERS = {"this", "the", "my", "a", "workspace", "project", "folder", "dire
                "there", "total", "files", "repository", "repo", "root", "our", "which", "what"}  # fmt: skip
 
 
-def actions(desk: PlanningContext) -> list[Known]:
+def actions(desk: PlanningContext) -> list[KnownAction]:
     """The file actions on offer; declines when there are none."""
     category = desk.category("file")
     if category is None:
@@ -58,7 +58,7 @@ def actions(desk: PlanningContext) -> list[Known]:
     return desk.listing((category,))
 
 
-def job(desk: PlanningContext, words: Sequence[str], takes: Sequence[str]) -> Known:
+def job(desk: PlanningContext, words: Sequence[str], takes: Sequence[str]) -> KnownAction:
     """The file action for a job; declines when none does it."""
     action = for_job(actions(desk), words, takes)
     if action is None:
@@ -66,7 +66,7 @@ def job(desk: PlanningContext, words: Sequence[str], takes: Sequence[str]) -> Kn
     return action
 
 
-def checked(result: ToolOutput, doing: str) -> ToolOutput:
+def check_result(result: ToolOutput, doing: str) -> ToolOutput:
     """The result; declines with its own words when it is an error."""
     if result.error is not None:
         near = f" Did you mean {code(result.suggestions[0])}?" if result.suggestions else ""
@@ -97,9 +97,9 @@ def total_in(value: Any, paths: Sequence[str]) -> int:
 
 
 def _found(
-    desk: PlanningContext, action: Known, arguments: dict[str, Any], doing: str
+    desk: PlanningContext, action: KnownAction, arguments: dict[str, Any], doing: str
 ) -> tuple[list[str], int]:
-    result = checked(desk.invoke(action, arguments), doing)
+    result = check_result(desk.invoke(action, arguments), doing)
     if result.blob is not None:
         result = desk.whole(result)
         if result.json is None:
@@ -186,7 +186,7 @@ def attempt_read_named(desk: PlanningContext, prompt: Prompt) -> str | None:
     match = _LOOSELY.match(prompt.lower)
     if match is None or prompt.paths:
         return None
-    words = [word for word in content(prompt.text[match.end() :][:200]) if word not in _COMMON]
+    words = [word for word in content_stems(prompt.text[match.end() :][:200]) if word not in _COMMON]
     for word in words[:2]:
         found = [path for path in paths_like(desk, f"*{word}*") if not path.endswith("/")]
         if len(found) == 1:
@@ -216,7 +216,7 @@ def _read(desk: PlanningContext, path: str, span: dict[str, int]) -> str:
     again = _same_file(path, result.suggestions) if result.error is not None else None
     if again is not None:
         path, result = again, desk.invoke(action, {"path": again, **span})
-    result = desk.opened(checked(result, f"reading {code(path)}"), "lines:1-200")
+    result = desk.opened(check_result(result, f"reading {code(path)}"), "lines:1-200")
     if not result.text.strip():
         return f"{code(path)} is empty."
     more = f"\n\n… {result.left}" if result.left else ""
@@ -264,7 +264,7 @@ _SPECIAL = re.compile(r"([\\.+*?()|\[\]{}^$])")
 
 
 @dataclass(frozen=True)
-class Search:
+class FileSearch:
     """What to look for: a plain text or a pattern, where, and whether letter case counts."""
 
     pattern: str
@@ -279,7 +279,7 @@ class Search:
 
 def attempt(desk: PlanningContext, prompt: Prompt) -> str | None:
     """Search files for a text; None when the prompt does not ask for that."""
-    search = wanted(prompt)
+    search = find_search(prompt)
     if search is None:
         return None
     action = job(desk, ("grep", "search"), ("pattern",))
@@ -293,10 +293,10 @@ def attempt(desk: PlanningContext, prompt: Prompt) -> str | None:
         # The word after "in" was no folder; the whole workspace is what is left.
         arguments.pop("path")
         result = desk.invoke(action, arguments)
-    return _told(desk, prompt, search, checked(result, "the search"))
+    return _told(desk, prompt, search, check_result(result, "the search"))
 
 
-def _told(desk: PlanningContext, prompt: Prompt, search: Search, result: ToolOutput) -> str:
+def _told(desk: PlanningContext, prompt: Prompt, search: FileSearch, result: ToolOutput) -> str:
     counting = _COUNT.search(prompt.lower[:200]) is not None
     where = f" in {code(search.path)}" if search.path else ""
     opened = desk.opened(result, "lines:1-100")
@@ -310,7 +310,7 @@ def _told(desk: PlanningContext, prompt: Prompt, search: Search, result: ToolOut
     return f"{code(search.pattern)}{where}:\n\n{block(opened.body)}{more}"
 
 
-def wanted(prompt: Prompt) -> Search | None:
+def find_search(prompt: Prompt) -> FileSearch | None:
     """What a prompt wants to find in files, None when it wants something else."""
     text = prompt.text[:600]
     if re.match(r"\s*grep\b", text):
@@ -323,7 +323,7 @@ def wanted(prompt: Prompt) -> Search | None:
     pattern = quoted.text if quoted else _plain(rest)
     if not pattern or len(pattern) > 200:
         return None
-    return Search(pattern, _scope(prompt, text, quoted), pattern != pattern.lower())
+    return FileSearch(pattern, _scope(prompt, text, quoted), pattern != pattern.lower())
 
 
 def _about_files(prompt: Prompt, opener: re.Match[str]) -> bool:
@@ -369,7 +369,7 @@ def _scope(prompt: Prompt, text: str, quoted: Token | None) -> str | None:
     return subject.group(1) if subject and subject.group(1) not in _EVERYWHERE | {"files", "lines"} else None
 
 
-def _grep(prompt: Prompt) -> Search | None:
+def _grep(prompt: Prompt) -> FileSearch | None:
     """`grep [-i] PATTERN [PATH]`, as in a shell."""
     tokens = list(prompt.tokens[1:])
     ignore = False
@@ -388,4 +388,4 @@ def _grep(prompt: Prompt) -> Search | None:
         tokens[0].text if last is not None or len(tokens) == 1 else prompt.text[tokens[0].start :].strip()
     )
     path = last.text.rstrip("/") if last is not None and last.text.lower() not in _EVERYWHERE else None
-    return Search(pattern, path or None, not ignore, escaped=tokens[0].kind == "quoted")
+    return FileSearch(pattern, path or None, not ignore, escaped=tokens[0].kind == "quoted")

@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reyn_jupyter.models.offline.answers import block, code, plain, table, value
+from reyn_jupyter.models.offline.context import Declined, PlanningContext, name_coverage, rank_actions
 from reyn_jupyter.models.offline.lexer import asks, units
 from reyn_jupyter.models.offline.lexicon import alike, parts
-from reyn_jupyter.models.offline.planning_context import Declined, PlanningContext, name_coverage, ranked
 from reyn_jupyter.models.offline.prompt import Prompt, Token
-from reyn_jupyter.models.offline.transcript import Known, ToolOutput
+from reyn_jupyter.models.offline.transcript import KnownAction, ToolOutput
 
 _CALL = re.compile(
     r"\A(?:(?:please|can you|could you|now|and)\s+)*(?:call|run|execute|invoke|use|apply)\s+(?:the\s+)?"
@@ -96,7 +96,7 @@ def attempt_described(desk: PlanningContext, prompt: Prompt) -> str | None:
     if not callables(desk):
         return None
     found = desk.about(callables(desk), prompt.text)
-    for _, action in ranked((one for one in found if one.category in callables(desk)), prompt.text)[:3]:
+    for _, action in rank_actions((one for one in found if one.category in callables(desk)), prompt.text)[:3]:
         known = desk.schema(action)
         coverage = name_coverage(known, prompt.text)
         exact = known.entry.lower() in prompt.words
@@ -112,7 +112,7 @@ def _places(prompt: Prompt, name: str) -> set[int]:
     return {index for index, token in enumerate(prompt.tokens) if token.lower == name.lower()}
 
 
-def call(desk: PlanningContext, action: Known, prompt: Prompt, name: str) -> str:
+def call(desk: PlanningContext, action: KnownAction, prompt: Prompt, name: str) -> str:
     """Invoke a function with what the prompt gives; declines when something required is missing."""
     known = desk.schema(action)
     filled = fill(known, prompt, _places(prompt, name))
@@ -129,7 +129,7 @@ def call(desk: PlanningContext, action: Known, prompt: Prompt, name: str) -> str
     )
     if result.error is not None:
         raise Declined(f"{code(f'{known.entry}({said})')} failed: {result.error}")
-    return f"{code(f'{known.entry}({said})')} gives {told(_opened(desk, result))}"
+    return f"{code(f'{known.entry}({said})')} gives {describe_result(_opened(desk, result))}"
 
 
 def _opened(desk: PlanningContext, result: ToolOutput) -> ToolOutput:
@@ -139,7 +139,7 @@ def _opened(desk: PlanningContext, result: ToolOutput) -> ToolOutput:
     return desk.whole(result) if "json_object |" in result.text[:100] else desk.opened(result, "lines:1-100")
 
 
-def told(result: ToolOutput) -> str:
+def describe_result(result: ToolOutput) -> str:
     """What a function gave: a short value in the sentence, records as a table, the rest in a block."""
     if result.rows:
         more = f"\n\n… {result.left}" if result.left else ""
@@ -180,14 +180,14 @@ _BEFORE_NAME = ("with", "on", "for", "of", "to", "(")
 
 
 @dataclass
-class Filled:
+class FilledArguments:
     """The arguments found, and the required parameters that the prompt does not give."""
 
     arguments: dict[str, Any] = field(default_factory=dict)
     missing: list[str] = field(default_factory=list)
 
 
-def fill(action: Known, prompt: Prompt, skip: set[int] | None = None) -> Filled:
+def fill(action: KnownAction, prompt: Prompt, skip: set[int] | None = None) -> FilledArguments:
     """Arguments for an action.
 
     Args:
@@ -199,14 +199,14 @@ def fill(action: Known, prompt: Prompt, skip: set[int] | None = None) -> Filled:
 
 
 class _Filler:
-    def __init__(self, action: Known, prompt: Prompt, used: set[int]) -> None:
+    def __init__(self, action: KnownAction, prompt: Prompt, used: set[int]) -> None:
         self.action = action
         self.tokens = prompt.tokens
         self.prompt = prompt
         self.used = used
 
-    def filled(self) -> Filled:
-        result = Filled()
+    def filled(self) -> FilledArguments:
+        result = FilledArguments()
         names = list(self.action.parameters)
         for name in names:  # named values first, so that a leftover is not taken for one of them
             value = self._named(name)
@@ -334,7 +334,7 @@ class _Filler:
             "can",
         )
 
-    def _positional(self, result: Filled, names: list[str]) -> None:
+    def _positional(self, result: FilledArguments, names: list[str]) -> None:
         if not result.arguments and names and any(token.kind == "number" for token in self.tokens):
             value = self._leftover(names[0])
             if value is not None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from reyn_jupyter.models.offline.answers import block, code
-from reyn_jupyter.models.offline.lexicon import alike, content, parts
-from reyn_jupyter.models.offline.planning_context import Declined, PlanningContext, for_job
+from reyn_jupyter.models.offline.context import Declined, PlanningContext, for_job
+from reyn_jupyter.models.offline.lexicon import alike, content_stems, parts
 from reyn_jupyter.models.offline.prompt import Prompt
-from reyn_jupyter.models.offline.transcript import Known
+from reyn_jupyter.models.offline.transcript import KnownAction
 
 _REMEMBER = re.compile(
     r"\A(?:(?:please|can you|could you|also|and)\s+)*"
@@ -32,7 +32,7 @@ def attempt_remember(desk: PlanningContext, prompt: Prompt) -> str | None:
     if match is None or prompt.text.rstrip().endswith("?"):
         return None
     body = prompt.text[match.end() :].strip().strip("\"'")
-    if not content(body):
+    if not content_stems(body):
         return None
     category = desk.category("memory_operation")
     action = (
@@ -51,8 +51,8 @@ def attempt_remember(desk: PlanningContext, prompt: Prompt) -> str | None:
     return f"Remembered as {code(str(arguments.get('slug')))}: {body}"
 
 
-def _entry(body: str, action: Known) -> dict[str, str]:
-    words = [word for word in content(body) if word.isascii()][:5] or ["note"]
+def _entry(body: str, action: KnownAction) -> dict[str, str]:
+    words = [word for word in content_stems(body) if word.isascii()][:5] or ["note"]
     slug = "-".join(words)[:_LONGEST_SLUG].strip("-_") or "note"
     line = " ".join(body.split())
     kinds = action.parameters.get("type", {}).get("enum")
@@ -86,7 +86,7 @@ def attempt_recall(desk: PlanningContext, prompt: Prompt) -> str | None:
     entries = [action for action in entries if action.category == category]
     if not entries:
         raise Declined("nothing has been remembered here.")
-    about = [word for word in content(prompt.text) if word not in _FRAME]
+    about = [word for word in content_stems(prompt.text) if word not in _FRAME]
     if not about:
         lines = [f"- {code(action.entry)}: {action.description}" for action in entries[:50]]
         return "Remembered:\n\n" + "\n".join(lines)
@@ -101,6 +101,6 @@ def attempt_recall(desk: PlanningContext, prompt: Prompt) -> str | None:
     return f"From memory ({code(chosen.entry)}):\n\n{block(desk.opened(result, 'lines:1-200').body)}"
 
 
-def _hits(about: list[str], action: Known) -> float:
-    offered = (*parts(action.entry), *content(action.description))
+def _hits(about: list[str], action: KnownAction) -> float:
+    offered = (*parts(action.entry), *content_stems(action.description))
     return sum(any(alike(word, part) for part in offered) for word in about) / len(about)

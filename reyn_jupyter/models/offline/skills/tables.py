@@ -11,16 +11,16 @@ from dataclasses import dataclass, replace
 
 from reyn_jupyter.models.offline import sql
 from reyn_jupyter.models.offline.answers import ROWS, cell, code, table, value
+from reyn_jupyter.models.offline.context import Declined, PlanningContext, for_job
 from reyn_jupyter.models.offline.lexer import Unit, asks, may_ask, units
 from reyn_jupyter.models.offline.lexicon import CODES, alike, overlap, parts, stem
 from reyn_jupyter.models.offline.parse_state import Ungrounded, Values
-from reyn_jupyter.models.offline.parser import LookUp, interpret
-from reyn_jupyter.models.offline.planning_context import Declined, PlanningContext, for_job
+from reyn_jupyter.models.offline.parser import ValueLookup, interpret
 from reyn_jupyter.models.offline.prompt import Prompt
 from reyn_jupyter.models.offline.schema import TableSchema, columns_of_description, columns_of_rows, quoted
 from reyn_jupyter.models.offline.skills import files
 from reyn_jupyter.models.offline.sql import TableQuery
-from reyn_jupyter.models.offline.transcript import Known, ToolOutput
+from reyn_jupyter.models.offline.transcript import KnownAction, ToolOutput
 
 DATA = (".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson")
 SAMPLE = 3  # rows that tell what a column holds
@@ -43,7 +43,7 @@ _RESERVED = {
 Maker = Callable[[], TableSchema | None]
 
 
-def query_action(desk: PlanningContext) -> Known:
+def query_action(desk: PlanningContext) -> KnownAction:
     """The listed action that runs SQL; declines where there is none."""
     category = desk.category("table")
     action = for_job(_listed(desk), ("query", "sql"), ("sql", "sources")) if category else None
@@ -52,11 +52,11 @@ def query_action(desk: PlanningContext) -> Known:
     return action
 
 
-def _listed(desk: PlanningContext) -> list[Known]:
+def _listed(desk: PlanningContext) -> list[KnownAction]:
     return desk.listing((desk.category("table"), desk.category("variable")))
 
 
-def variables(desk: PlanningContext) -> list[Known]:
+def variables(desk: PlanningContext) -> list[KnownAction]:
     """The listed variables."""
     return [action for action in _listed(desk) if action.category == desk.category("variable")]
 
@@ -93,7 +93,7 @@ def _path_maker(desk: PlanningContext, path: str) -> Maker:
     return lambda: of_path(desk, path)
 
 
-def _variable_maker(desk: PlanningContext, action: Known, *, named: bool) -> Maker:
+def _variable_maker(desk: PlanningContext, action: KnownAction, *, named: bool) -> Maker:
     return lambda: of_variable(desk, action, named=named)
 
 
@@ -110,7 +110,7 @@ def _said(prompt: Prompt) -> tuple[str, ...]:
     return tuple(dict.fromkeys(part for word in prompt.words for part in parts(word)))
 
 
-def _named(offered: Sequence[Known], prompt: Prompt) -> tuple[list[Known], list[Known]]:
+def _named(offered: Sequence[KnownAction], prompt: Prompt) -> tuple[list[KnownAction], list[KnownAction]]:
     """The variables that the prompt names: by their very name, and by a like word."""
     words = set(prompt.words)
     exact = [action for action in offered if action.entry.lower() in words]
@@ -118,13 +118,13 @@ def _named(offered: Sequence[Known], prompt: Prompt) -> tuple[list[Known], list[
     return exact, loose
 
 
-def of_variable(desk: PlanningContext, action: Known, *, named: bool = True) -> TableSchema | None:
+def of_variable(desk: PlanningContext, action: KnownAction, *, named: bool = True) -> TableSchema | None:
     """A variable as a table, None when it is no frame."""
     columns = columns_of_description(desk.whole(desk.invoke(action, few_rows(action))).json)
     return TableSchema(action.entry, action.entry, _alias(action.entry), columns, named) if columns else None
 
 
-def few_rows(action: Known) -> dict[str, int]:
+def few_rows(action: KnownAction) -> dict[str, int]:
     """Arguments that keep a description short enough to be read at once."""
     return {"rows": SAMPLE} if "rows" in action.parameters else {}
 
@@ -146,7 +146,7 @@ def _alias(name: str) -> str:
     return plain if plain[0].isalpha() and plain not in _RESERVED else f"t_{plain}"
 
 
-def joined(desk: PlanningContext, prompt: Prompt) -> TableSchema | None:
+def join_tables(desk: PlanningContext, prompt: Prompt) -> TableSchema | None:
     """Two tables of the prompt, joined on the column they share; None when it names fewer."""
     tables = [of_path(desk, path) for path in data_paths(prompt)[:2]]
     for action in _named(variables(desk), prompt)[0] if len(tables) < 2 else ():
@@ -207,7 +207,7 @@ def attempt(desk: PlanningContext, prompt: Prompt) -> str | None:
         return None
     query_action(desk)
     if re.search(r"\b(?:join|merge|joined|combine)\b", prompt.lower):
-        both = joined(desk, prompt)
+        both = join_tables(desk, prompt)
         if both is not None:
             return _joined_answer(desk, both, found)
     try:
@@ -239,14 +239,14 @@ def _best_fit(desk: PlanningContext, prompt: Prompt, found: tuple[Unit, ...]) ->
     """Ask the first table in which every word of the question has a meaning."""
     reasons: list[tuple[int, str]] = []
     for group in candidates(desk, prompt):
-        open_ones: list[tuple[int, int, TableSchema, LookUp]] = []
+        open_ones: list[tuple[int, int, TableSchema, ValueLookup]] = []
         for place, make in enumerate(group):
             on = make()
             if on is None:
                 continue
             try:
                 return _answer(desk, on, interpret(found, on, None, _names(on)))
-            except LookUp as need:
+            except ValueLookup as need:
                 open_ones.append((need.open_words, place, on, need))
             except Ungrounded as error:
                 reasons.append(_reason(on, error))
@@ -269,7 +269,7 @@ def _joined_answer(desk: PlanningContext, on: TableSchema, found: tuple[Unit, ..
     try:
         try:
             return _answer(desk, on, interpret(found, on, None, _names(on)))
-        except LookUp as need:
+        except ValueLookup as need:
             return _looked_up(desk, on, found, need)
     except Ungrounded as error:
         raise Declined(_reason(on, error)[1]) from error
@@ -281,12 +281,12 @@ def _names(on: TableSchema) -> list[str]:
     return [source.rsplit("/", 1)[-1].rsplit(".", 1)[0] for source in on.source.split("\n")] + joins
 
 
-def _looked_up(desk: PlanningContext, on: TableSchema, found: tuple[Unit, ...], need: LookUp) -> str:
+def _looked_up(desk: PlanningContext, on: TableSchema, found: tuple[Unit, ...], need: ValueLookup) -> str:
     return _answer(desk, on, interpret(found, on, _values(desk, on, need.candidates), _names(on)))
 
 
 def _answer(desk: PlanningContext, on: TableSchema, asked: TableQuery) -> str:
-    return told(asked, on, records(desk, sql.statement(asked, on.alias), by_alias(on)))
+    return describe_rows(asked, on, records(desk, sql.statement(asked, on.alias), by_alias(on)))
 
 
 def _values(desk: PlanningContext, on: TableSchema, candidates: Sequence[str]) -> Values:
@@ -315,7 +315,7 @@ def _forms(words: str) -> list[str]:
 # -- telling --------------------------------------------------------------------------------------------------------
 
 
-def told(asked: TableQuery, on: TableSchema, found: Records) -> str:
+def describe_rows(asked: TableQuery, on: TableSchema, found: Records) -> str:
     """The rows of a query in words, or as a table."""
     labels = " and ".join(code(label.rsplit("/", 1)[-1]) for label in on.source.split("\n"))
     rows = found.rows

@@ -15,13 +15,13 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from reyn_jupyter.search import confidence as decision
-from reyn_jupyter.search import dense_ranking
 from reyn_jupyter.search.action_records import Record, RecordError, records_of
-from reyn_jupyter.search.analysis import Read
-from reyn_jupyter.search.exact_names import Names
-from reyn_jupyter.search.lexical import LONGEST_QUERY, LexicalIndex, Parsed
-from reyn_jupyter.search.vocabulary import Vocabulary
+from reyn_jupyter.search.ranking import confidence as decision
+from reyn_jupyter.search.ranking.analysis import AnalyzedRecords
+from reyn_jupyter.search.ranking.dense import DenseLeg, best, fuse_scores, without_copies
+from reyn_jupyter.search.ranking.exact_names import NameIndex
+from reyn_jupyter.search.ranking.lexical import LONGEST_QUERY, LexicalIndex, ParsedQuery
+from reyn_jupyter.search.ranking.vocabulary import Vocabulary
 from reyn_jupyter.support.encoding import clean
 
 if TYPE_CHECKING:
@@ -68,10 +68,10 @@ class SearchAnswer:
 
 
 class _Scored(NamedTuple):
-    parsed: Parsed
+    parsed: ParsedQuery
     scores: Floats  # -inf for what must not be found
     asked: Floats | None  # the request's vector
-    dense: dense_ranking.DenseLeg | None
+    dense: DenseLeg | None
     allowed: NDArray[np.bool_] | None  # None for all
     worded: bool  # an allowed record holds a word of the request
 
@@ -93,7 +93,7 @@ class Index:
     """
 
     _lexical: LexicalIndex
-    _names: Names
+    _names: NameIndex
     _places: dict[str, int]  # of records, by id
     _order: NDArray[np.int32]  # the rank of each record's id
     _categories: dict[str, NDArray[np.int32]]
@@ -120,7 +120,7 @@ class Index:
                 "NaN where a record has none yet."
             )
         self.records, self.embedder = records, embedder
-        self._dense = dense_ranking.DenseLeg(vectors) if vectors is not None and len(records) else None
+        self._dense = DenseLeg(vectors) if vectors is not None and len(records) else None
         if before is not None and _are_the_same(records, before.records):
             self._lexical, self._names, self._places = before._lexical, before._names, before._places
             self._order, self._categories = before._order, before._categories
@@ -129,12 +129,12 @@ class Index:
             before = None
         vocabulary = Vocabulary() if before is None else before._lexical.vocabulary
         if before is None:
-            read = Read.of(records, vocabulary)
+            read = AnalyzedRecords.of(records, vocabulary)
         else:
             read = before._lexical.read.again(records, vocabulary, before.records, before._places)
         self._places = {record.id: position for position, record in enumerate(records)}
         self._lexical = LexicalIndex(read, vocabulary)
-        self._names = Names(records, self._places, self._lexical)
+        self._names = NameIndex(records, self._places, self._lexical)
         self._order = np.empty(len(records), np.int32)
         self._order[[self._places[each] for each in sorted(self._places)]] = np.arange(len(records))
         categories: dict[str, list[int]] = defaultdict(list)
@@ -201,9 +201,7 @@ class Index:
         scored = self._scores(query, categories)
         if scored is None or limit <= 0:
             return []
-        return self._hits(
-            query, scored, limit, dense_ranking.best(scored.scores, limit + _BEYOND, self._order)
-        )
+        return self._hits(query, scored, limit, best(scored.scores, limit + _BEYOND, self._order))
 
     def answer(
         self, query: str, limit: int = 10, *, categories: Collection[str] | None = None
@@ -215,7 +213,7 @@ class Index:
         scored = self._scores(query, categories)
         if scored is None:
             return SearchAnswer((), True, 0.0)
-        pool = dense_ranking.best(scored.scores, max(0, limit) + _BEYOND, self._order)
+        pool = best(scored.scores, max(0, limit) + _BEYOND, self._order)
         hits = tuple(self._hits(query, scored, limit, pool)) if limit > 0 else ()
         if hits and hits[0][1] >= _NAMED_FROM:
             return SearchAnswer(hits, False, 1.0)
@@ -233,7 +231,7 @@ class Index:
     ) -> decision.RankingFeatures | None:
         """What the decision reads about a request; None where nothing is found. For fitting its constants."""
         scored = self._scores(query, categories)
-        ranked = [] if scored is None else dense_ranking.best(scored.scores, decision.LOOKED_AT, self._order)
+        ranked = [] if scored is None else best(scored.scores, decision.LOOKED_AT, self._order)
         return self._features(scored, ranked) if scored is not None and ranked else None
 
     def _features(self, scored: _Scored, ranked: Sequence[int]) -> decision.RankingFeatures:
@@ -253,7 +251,7 @@ class Index:
         dense = None if self.lexical_only else self._dense
         asked = None if dense is None else self.query_vector(query)
         centred = None if dense is None or asked is None else dense.similarities(asked)
-        scores = dense_ranking.fused(lexical, parsed.mass, centred, whole=dense is None or dense.whole)
+        scores = fuse_scores(lexical, parsed.mass, centred, whole=dense is None or dense.whole)
         if allowed is not None:
             lexical[~allowed] = 0
             scores[~allowed] = -np.inf
@@ -270,7 +268,7 @@ class Index:
 
     def _hits(self, query: str, scored: _Scored, limit: int, pool: Sequence[int]) -> list[tuple[str, float]]:
         highest = decision.scale(scored.parsed)
-        shown = dense_ranking.without_copies(
+        shown = without_copies(
             pool,
             lambda score: 0.959 * _unit(score / highest),
             scored.scores,

@@ -121,10 +121,10 @@ def _stemmer(language: str) -> Callable[[str], str]:
     return found
 
 
-def squashed(text: str) -> str:
+def squash_name(text: str) -> str:
     """A name without case and separators: `Read_File` and `readfile` are one.
 
-    >>> squashed("Read_File-2")
+    >>> squash_name("Read_File-2")
     'readfile2'
     """
     if text.isascii():

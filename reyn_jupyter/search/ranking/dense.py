@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reyn_jupyter.search.tokens import squashed
+from reyn_jupyter.search.ranking.tokens import squash_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -77,7 +77,7 @@ class DenseLeg:
         return np.asarray(rows * self._factor[positions][:, None], np.float32)
 
 
-def fused(lexical: Floats, mass: float, centred: Floats | None, *, whole: bool = False) -> Floats:
+def fuse_scores(lexical: Floats, mass: float, centred: Floats | None, *, whole: bool = False) -> Floats:
     """One score a record, shape (n,). A record without a vector is given the similarity that its words suggest.
 
     Args:
@@ -127,7 +127,7 @@ def without_copies(
         if len(found) >= limit and sorted(found.values())[-limit] > shown(score):
             break
         name = records[position].name
-        same = leaders.setdefault(squashed(name) or name, [])
+        same = leaders.setdefault(squash_name(name) or name, [])
         if any(_copies(position, other, records, dense) for other in same):
             score -= COPY_PENALTY
         else:

@@ -15,16 +15,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reyn_jupyter.search import term_weights
-from reyn_jupyter.search.analysis import FIELDS
-from reyn_jupyter.search.spelling import Spelling
-from reyn_jupyter.search.tokens import LONGEST_STEMMED, STOP_WORDS, pieces, runs, stem, tokens_of
+from reyn_jupyter.search.ranking import term_weights
+from reyn_jupyter.search.ranking.analysis import FIELDS
+from reyn_jupyter.search.ranking.spelling import Spelling
+from reyn_jupyter.search.ranking.tokens import LONGEST_STEMMED, STOP_WORDS, pieces, runs, stem, tokens_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from reyn_jupyter.search.analysis import Read
-    from reyn_jupyter.search.vocabulary import Vocabulary
+    from reyn_jupyter.search.ranking.analysis import AnalyzedRecords
+    from reyn_jupyter.search.ranking.vocabulary import Vocabulary
 
 K1 = 2.0  # how soon more occurrences of a word stop to count
 FIELD_WEIGHTS = np.array([3.0, 1.0, 1.0, 1.0])  # name, description, names of parameters, their descriptions
@@ -38,7 +38,7 @@ STOPPED = frozenset(map(stem, STOP_WORDS)) | STOP_WORDS
 
 
 @dataclass(frozen=True)
-class Parsed:
+class ParsedQuery:
     """A request as words.
 
     Attributes:
@@ -63,7 +63,7 @@ class LexicalIndex:
         read: the records, read with `vocabulary`.
     """
 
-    def __init__(self, read: Read, vocabulary: Vocabulary) -> None:
+    def __init__(self, read: AnalyzedRecords, vocabulary: Vocabulary) -> None:
         self.vocabulary, self.read, self.size = vocabulary, read, len(read)
         self._known = len(vocabulary)
         self._ends = read.ends
@@ -99,7 +99,7 @@ class LexicalIndex:
         """The inverse document frequency of a token that so many records hold."""
         return math.log1p((self.size - held + 0.5) / (held + 0.5))
 
-    def parse(self, query: str) -> Parsed:
+    def parse(self, query: str) -> ParsedQuery:
         """A request as known tokens. An unknown word stands for what it begins or nearly is."""
         given = dict.fromkeys(
             token for run in runs(query[:LONGEST_QUERY]) for token in self.vocabulary.tokens_of(run)
@@ -110,7 +110,7 @@ class LexicalIndex:
         mass, telling = 0.0, 0.0
         for token in said[:MOST_WORDS]:
             number = self._number(token)
-            tells = 0.0 if token.isdigit() else term_weights.tells(token)
+            tells = 0.0 if token.isdigit() else term_weights.term_weight(token)
             telling += tells
             if number is not None:
                 told[number] = max(told.get(number, 0.0), tells)
@@ -122,9 +122,9 @@ class LexicalIndex:
                     worth = share * self.rarity(int(self.held[near]))
                     weights[near] = max(weights.get(near, 0.0), worth)
                     told[near] = max(told.get(near, 0.0), share * tells)
-        return Parsed(weights, mass, min(len(said), MOST_WORDS), told, telling)
+        return ParsedQuery(weights, mass, min(len(said), MOST_WORDS), told, telling)
 
-    def scores(self, parsed: Parsed) -> NDArray[np.float32]:
+    def scores(self, parsed: ParsedQuery) -> NDArray[np.float32]:
         """BM25F of every record, shape (size,); 0 for one that holds no word of the request."""
         found = np.zeros(self.size, np.float32)
         for number, weight in parsed.weights.items():
@@ -132,17 +132,19 @@ class LexicalIndex:
             found[self._record[part]] += np.float32(weight) * self._worth[part]
         return found
 
-    def coverage(self, parsed: Parsed, position: int) -> float:
+    def coverage(self, parsed: ParsedQuery, position: int) -> float:
         """The share of what a request tells that one record holds, in [0, 1]."""
         first, last = (self._ends[position - 1] if position else 0), self._ends[position]
         held = set(self.read.numbers[first:last].tolist())
         found = sum(tells for number, tells in parsed.told.items() if number in held)
         return min(1.0, found / parsed.telling) if parsed.telling else 0.0
 
-    def echo(self, parsed: Parsed, text: str) -> float:
+    def echo(self, parsed: ParsedQuery, text: str) -> float:
         """The share of what the beginning of a text tells that a request holds, in [0, 1]."""
         words = {token for run in runs(text[:LONGEST_ECHO]) for token in self.vocabulary.tokens_of(run)}
-        tells = {self.vocabulary.numbers.get(word): term_weights.tells(word) for word in words - STOPPED}
+        tells = {
+            self.vocabulary.numbers.get(word): term_weights.term_weight(word) for word in words - STOPPED
+        }
         found = sum(min(told, tells.get(number, 0.0)) for number, told in parsed.told.items())
         return found / sum(tells.values()) if tells else 0.0
 

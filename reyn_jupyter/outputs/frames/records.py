@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
-from reyn_jupyter.outputs.column_codec import describe, encode_cells, note_specials
 from reyn_jupyter.outputs.content import JsonValue, Structured
 from reyn_jupyter.outputs.convert import Namer, TableForms, register_tables, to_json, type_name
+from reyn_jupyter.outputs.frames.column_codec import describe, encode_cells, note_specials
 from reyn_jupyter.support.encoding import compact
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reyn_jupyter.search.analysis import worded
-from reyn_jupyter.search.tokens import squashed
+from reyn_jupyter.search.ranking.analysis import worded
+from reyn_jupyter.search.ranking.tokens import squash_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reyn_jupyter.search.action_records import Record
-    from reyn_jupyter.search.lexical import LexicalIndex
+    from reyn_jupyter.search.ranking.lexical import LexicalIndex
 
 LONGEST_NAME = 200  # characters of a request that may be a name
 
 
-class Names:
+class NameIndex:
     """Records by what they may be called.
 
     Args:
@@ -49,10 +49,10 @@ class Names:
         if not query or len(query) > LONGEST_NAME:
             return {}
         records = self._records
-        words, plain = self._lexical.vocabulary.form_of(query), squashed(query)
+        words, plain = self._lexical.vocabulary.form_of(query), squash_name(query)
         found = dict.fromkeys(self._worded.holders(worded(words)) if words else (), 1)
         for each in self._plain.holders(hash(plain)) if plain else ():
-            found[each] = 3 if squashed(records[each].name) == plain else 2
+            found[each] = 3 if squash_name(records[each].name) == plain else 2
         for each in self._called.holders(hash(query)):
             found[each] = 5 if records[each].name.strip() == query else 4
         if query in self._places:

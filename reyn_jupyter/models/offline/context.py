@@ -1,10 +1,8 @@
-"""Where a plan asks for things: listings, invocations, and looks into stored results.
+"""What one request offers a plan: listings, invocations, looks into stored results, and the action that does a job.
 
-A plan is straight-line code that is run from its beginning for every request. What it asks for is looked up among
-the calls of this turn; what is not there yet is raised as `ToolRequest`, becomes the tool call of the response, and is
-there the next time. So the model keeps no state: equal requests give equal responses.
-
-Which of the listed actions does a job: by the words of its name and description, and by its schema.
+Invariant: the model keeps no state. A plan is straight-line code that is run from its beginning for every request.
+What it asks for is looked up among the calls of this turn; what is not there yet is raised as `ToolRequest`, becomes
+the tool call of the response, and is there the next time. So equal requests give equal responses.
 
 No action name is known beforehand. A job is a few words and the parameters that it needs; the best listed action
 is the one whose name says the word, whose schema takes the parameters, and which demands nothing else.
@@ -18,8 +16,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from reyn_jupyter.models.offline.lexicon import alike, content, parts
-from reyn_jupyter.models.offline.transcript import GUIDES, Known, ToolOutput, Transcript, learned
+from reyn_jupyter.models.offline.lexicon import alike, content_stems, parts
+from reyn_jupyter.models.offline.transcript import GUIDES, KnownAction, ToolOutput, Transcript, learn_actions
 
 PAGE = 100  # actions a listing is asked for
 PAGES = 2  # pages of one listing that are read
@@ -56,10 +54,12 @@ class PlanningContext:
         return "list_actions" in self.tools and "invoke_action" in self.tools
 
     @cached_property
-    def direct(self) -> dict[str, Known]:
+    def direct(self) -> dict[str, KnownAction]:
         """The actions that are offered as functions of their own."""
         return {
-            name: Known(name, str(spec.get("description") or ""), _mapping(spec.get("parameters")), tool=name)
+            name: KnownAction(
+                name, str(spec.get("description") or ""), _mapping(spec.get("parameters")), tool=name
+            )
             for name, spec in self.tools.items()
             if name not in (*GUIDES, "invoke_action", "inspect")
         }
@@ -90,7 +90,7 @@ class PlanningContext:
 
     def listing(
         self, categories: Iterable[str | None], words: str | None = None, pages: int = PAGES
-    ) -> list[Known]:
+    ) -> list[KnownAction]:
         """The actions of some categories, their schemas included.
 
         Args:
@@ -105,10 +105,10 @@ class PlanningContext:
         if words:
             arguments["filter"] = words
         arguments["limit"] = PAGE
-        found: list[Known] = []
+        found: list[KnownAction] = []
         for _ in range(pages):
             result = self._answer("list_actions", arguments)
-            found.extend(self.transcript.known.get(a.name, a) for a in learned("list_actions", result))
+            found.extend(self.transcript.known.get(a.name, a) for a in learn_actions("list_actions", result))
             value = result.json
             following = value.get("next_offset") if isinstance(value, dict) else None
             if not isinstance(following, int) or isinstance(following, bool) or not found:
@@ -116,13 +116,13 @@ class PlanningContext:
             arguments = {**arguments, "offset": following}
         return found
 
-    def about(self, categories: Iterable[str | None], text: str) -> list[Known]:
+    def about(self, categories: Iterable[str | None], text: str) -> list[KnownAction]:
         """The actions of some categories that a text may mean: all where they fit, else those that share its words."""
         chosen = tuple(categories)
         found = self.search(text) or self.listing(chosen, pages=1)
         if not self.universal or "search_actions" in self.tools or self._total(chosen) <= len(found):
             return found
-        words = sorted(content(text[:400]), key=lambda word: (-len(word), word))[:WORDS]
+        words = sorted(content_stems(text[:400]), key=lambda word: (-len(word), word))[:WORDS]
         more = [action for word in words for action in self.listing(chosen, word, 1)]
         return list({action.name: action for action in [*more, *found]}.values())
 
@@ -133,20 +133,20 @@ class PlanningContext:
         total = value.get("total") if isinstance(value, dict) else None
         return total if isinstance(total, int) else 0
 
-    def search(self, query: str) -> list[Known]:
+    def search(self, query: str) -> list[KnownAction]:
         """The actions that the catalog's own search finds, best first; none where there is no search."""
         if "search_actions" not in self.tools:
             return []
-        return list(learned("search_actions", self._answer("search_actions", {"query": query[:200]})))
+        return list(learn_actions("search_actions", self._answer("search_actions", {"query": query[:200]})))
 
-    def schema(self, action: Known) -> Known:
+    def schema(self, action: KnownAction) -> KnownAction:
         """The action with its schema, described first where the listing left the schema out."""
         if action.schema is not None or not self.universal:
             return action
         result = self._answer("describe_action", {"action_name": action.name})
-        return next(iter(learned("describe_action", result)), action)
+        return next(iter(learn_actions("describe_action", result)), action)
 
-    def invoke(self, action: Known, arguments: dict[str, Any]) -> ToolOutput:
+    def invoke(self, action: KnownAction, arguments: dict[str, Any]) -> ToolOutput:
         """Invoke an action that was listed."""
         if action.tool is not None:
             return self._answer(action.tool, arguments)
@@ -183,7 +183,9 @@ def _maps(value: object) -> list[Mapping[str, Any]]:
     return [item for item in value if isinstance(item, Mapping)] if isinstance(value, list) else []
 
 
-def for_job(actions: Iterable[Known], words: Sequence[str], takes: Sequence[str] = ()) -> Known | None:
+def for_job(
+    actions: Iterable[KnownAction], words: Sequence[str], takes: Sequence[str] = ()
+) -> KnownAction | None:
     """The action for a job, None when no listed one does it.
 
     Args:
@@ -191,7 +193,7 @@ def for_job(actions: Iterable[Known], words: Sequence[str], takes: Sequence[str]
         words: what the action is called, best word first ("read", "open").
         takes: parameters that its schema must have.
     """
-    best: tuple[float, Known] | None = None
+    best: tuple[float, KnownAction] | None = None
     for action in actions:
         score = _fitness(action, words, takes)
         if score > 0 and (best is None or score > best[0]):
@@ -199,13 +201,13 @@ def for_job(actions: Iterable[Known], words: Sequence[str], takes: Sequence[str]
     return best[1] if best else None
 
 
-def _fitness(action: Known, words: Sequence[str], takes: Sequence[str]) -> float:
+def _fitness(action: KnownAction, words: Sequence[str], takes: Sequence[str]) -> float:
     if action.schema is not None and not set(takes) <= set(action.parameters):
         return 0.0
     if action.schema is not None and not set(action.required) <= {*takes, *_COMMON}:
         return 0.0
     name = parts(action.entry)
-    description = content(action.description)
+    description = content_stems(action.description)
     score = 0.0
     for rank, word in enumerate(words):
         weight = 1.0 / (1 + rank)
@@ -232,16 +234,19 @@ _COMMON = (
 )
 
 
-def ranked(actions: Iterable[Known], text: str) -> list[tuple[float, Known]]:
+def rank_actions(actions: Iterable[KnownAction], text: str) -> list[tuple[float, KnownAction]]:
     """Actions by how well their words cover those of a text, best first; those without a common word left out.
 
     The score is 0–1: the part of the text's words that the name, then the description and parameters, account for.
     """
-    wanted = content(text)
+    wanted = content_stems(text)
     scored = []
     for action in actions:
         name = parts(action.entry)
-        rest = (*content(action.description), *(part for key in action.parameters for part in parts(key)))
+        rest = (
+            *content_stems(action.description),
+            *(part for key in action.parameters for part in parts(key)),
+        )
         hits = sum(
             1.0
             if any(alike(want, part) for part in name)
@@ -255,7 +260,7 @@ def ranked(actions: Iterable[Known], text: str) -> list[tuple[float, Known]]:
     return sorted(scored, key=lambda pair: (-pair[0], pair[1].name))
 
 
-def name_coverage(action: Known, text: str) -> float:
+def name_coverage(action: KnownAction, text: str) -> float:
     """How much of an action's name the text says, 0–1."""
     name = [part for part in parts(action.entry) if len(part) > 1]
     said = parts(text)

@@ -11,14 +11,14 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.search.dense_ranking import LEXICAL_WEIGHT
+from reyn_jupyter.search.ranking.dense import LEXICAL_WEIGHT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from reyn_jupyter.search.action_records import Record
-    from reyn_jupyter.search.dense_ranking import DenseLeg, Floats
-    from reyn_jupyter.search.lexical import LexicalIndex, Parsed
+    from reyn_jupyter.search.ranking.dense import DenseLeg, Floats
+    from reyn_jupyter.search.ranking.lexical import LexicalIndex, ParsedQuery
 
 LOOKED_AT = 30  # of the best, for the categories that came nearest
 # Of the best, how many are compared: with the request by its words, by their own words, and with one another. By words
@@ -89,7 +89,7 @@ def features(
     ranked: Sequence[int],
     records: Sequence[Record],
     scores: Floats,
-    parsed: Parsed,
+    parsed: ParsedQuery,
     lexical: LexicalIndex,
     dense: DenseLeg | None,
 ) -> RankingFeatures:
@@ -126,6 +126,6 @@ def _mutual(rows: Floats) -> float:
     return float(((rows @ rows.T).sum() - count) / (count * (count - 1)))
 
 
-def scale(parsed: Parsed) -> float:
+def scale(parsed: ParsedQuery) -> float:
     """The highest score that a request can reach: what scores are divided by to lie in [0, 1]."""
     return 1 + LEXICAL_WEIGHT * parsed.mass

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reyn_jupyter.search.tokens import compound, runs, tokens_of
+from reyn_jupyter.search.ranking.tokens import compound, runs, tokens_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -67,10 +67,10 @@ _MOST = _tells(OTHERS)
 _TELLS = {word: _tells(2**power) / _MOST for power, words in COMMON.items() for word in words.split()}
 
 
-def tells(token: str) -> float:
+def term_weight(token: str) -> float:
     """What one token of a request tells, in (0, 1].
 
-    >>> tells("retriev") < tells("weather") < tells("zebra")
+    >>> term_weight("retriev") < term_weight("weather") < term_weight("zebra")
     True
     """
     return _TELLS.get(token, 1.0)

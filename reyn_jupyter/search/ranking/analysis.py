@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from reyn_jupyter.search.tokens import squashed
-from reyn_jupyter.search.vocabulary import LONGEST_TEXT, names_of, parameter_texts
+from reyn_jupyter.search.ranking.tokens import squash_name
+from reyn_jupyter.search.ranking.vocabulary import LONGEST_TEXT, names_of, parameter_texts
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reyn_jupyter.search.action_records import Record
-    from reyn_jupyter.search.vocabulary import Vocabulary
+    from reyn_jupyter.search.ranking.vocabulary import Vocabulary
 
 FIELDS = 4  # name, description, names of parameters, their descriptions
 AT_ONCE = 2_000  # records that are read together: a few hundred kilobytes of text
@@ -29,7 +29,7 @@ _SHIFTS = np.array([30, 27, 31], np.uint64)
 
 
 @dataclass(frozen=True)
-class Read:
+class AnalyzedRecords:
     """Records as numbers, one after the other.
 
     Attributes:
@@ -48,7 +48,7 @@ class Read:
     worded: NDArray[np.int64]
 
     @classmethod
-    def of(cls, records: Sequence[Record], vocabulary: Vocabulary) -> Read:
+    def of(cls, records: Sequence[Record], vocabulary: Vocabulary) -> AnalyzedRecords:
         """Read records."""
         parts = [
             cls._read(records[first : first + AT_ONCE], vocabulary)
@@ -57,7 +57,7 @@ class Read:
         return cls(*map(np.concatenate, zip(*(vars(part).values() for part in parts), strict=True)))
 
     @classmethod
-    def _read(cls, records: Sequence[Record], vocabulary: Vocabulary) -> Read:
+    def _read(cls, records: Sequence[Record], vocabulary: Vocabulary) -> AnalyzedRecords:
         schemas = {id(record.parameters): record.parameters for record in records}
         texts = {place: parameter_texts(schema) for place, schema in schemas.items()}
         fields = [(r.name, r.description, *texts[id(r.parameters)]) for r in records]
@@ -65,7 +65,7 @@ class Read:
         named = [names_of(record) for record in records]
         names = [name[:LONGEST_TEXT] for name in chain.from_iterable(named)]
         called = [hash(name) for name in chain.from_iterable(named)]
-        plain = [hash(form) if form else 0 for form in map(squashed, names)]
+        plain = [hash(form) if form else 0 for form in map(squash_name, names)]
         worded = _sets(*vocabulary.read(names, names=True))
         forms = [len(each) for each in named]
         made = [np.array(each, np.int64) for each in (called, plain, worded)]
@@ -85,7 +85,7 @@ class Read:
         vocabulary: Vocabulary,
         before: Sequence[Record],
         places: Mapping[str, int],
-    ) -> Read:
+    ) -> AnalyzedRecords:
         """Other records, read only as far as they are not among those that were read here.
 
         Args:
@@ -102,9 +102,9 @@ class Read:
                 position = len(before) + len(fresh)
                 fresh.append(record)
             positions.append(position)
-        return self._taken(np.array(positions, np.intp), Read.of(fresh, vocabulary))
+        return self._taken(np.array(positions, np.intp), AnalyzedRecords.of(fresh, vocabulary))
 
-    def _taken(self, positions: NDArray[np.intp], more: Read) -> Read:
+    def _taken(self, positions: NDArray[np.intp], more: AnalyzedRecords) -> AnalyzedRecords:
         """The records at some positions, those beyond the last one from `more`."""
         both: dict[str, NDArray[Any]] = {
             name: np.concatenate((mine, theirs))
@@ -112,7 +112,7 @@ class Read:
         }
         lengths, forms = both["lengths"], both["forms"]
         tokens, names = _spans(lengths.sum(1), positions), _spans(forms, positions)
-        return Read(
+        return AnalyzedRecords(
             both["numbers"][tokens],
             lengths[positions],
             forms[positions],
@@ -146,7 +146,7 @@ def _reads_alike(one: Record, other: Record) -> bool:
 
 
 def worded(numbers: Sequence[int]) -> int:
-    """The number of a set of tokens, as in `Read.worded`: the sum of one pseudo-random number for each."""
+    """The number of a set of tokens, as in `AnalyzedRecords.worded`: the sum of one pseudo-random number for each."""
     return int(_mixed(np.array(numbers, np.int64)).sum())
 
 
