@@ -20,7 +20,7 @@ _encoder = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan
 
 
 def clean(text: str) -> str:
-    """The text with lone surrogates replaced, so that it can be encoded.
+    """Return the text with lone surrogates replaced, so that it can be encoded.
 
     >>> clean("caf\\ud800")
     'caf\ufffd'
@@ -35,13 +35,16 @@ def clean(text: str) -> str:
 
 
 def utf8(text: str) -> bytes:
+    """Return the text in UTF-8, lone surrogates replaced."""
     return clean(text).encode()
 
 
 def compact(value: Any) -> str:
-    """A plain JSON value as compact text: no spaces, non-ASCII as it is, key order kept.
+    """Return a plain JSON value as compact text: no spaces, non-ASCII as it is, key order kept.
 
-    Raises ValueError for numbers that JSON does not have and TypeError for what is no JSON value.
+    Raises:
+        ValueError: a number that JSON does not have.
+        TypeError: no JSON value.
 
     >>> compact({"b": [1, None], "a": "漢"})
     '{"b":[1,null],"a":"漢"}'
@@ -53,7 +56,7 @@ def compact(value: Any) -> str:
 
 
 def clip(text: str, limit: int) -> str:
-    """The text in at most `limit` bytes; when it is cut, an ellipsis ends it.
+    """Return the text in at most `limit` bytes; when it is cut, an ellipsis ends it.
 
     >>> clip("漢字漢字", 9)
     '漢字…'
@@ -82,7 +85,7 @@ def clip_line(text: str, limit: int = QUOTED_BYTES) -> str:
 
 
 def one_line(text: str) -> str:
-    """A name on one line: as it is, or as a JSON string where it holds control characters or is blank.
+    """Return a name on one line: as it is, or as a JSON string where it holds control characters or is blank.
 
     >>> one_line("id"), one_line("a\\nb")
     ('id', '"a\\\\nb"')
@@ -93,7 +96,7 @@ def one_line(text: str) -> str:
 
 
 def boundary(raw: bytes, position: int) -> int:
-    """`position` moved back to the start of the code point that it falls into.
+    """Return `position` moved back to the start of the code point that it falls into.
 
     >>> boundary("a漢".encode(), 2)
     1

@@ -117,7 +117,7 @@ PARTIAL_KEY = re.compile(
 
 
 def key_spans(text: str) -> Iterator[tuple[int, int]]:
-    """The spans of `text` that have the shape of a key, kind by kind."""
+    """Yield the spans of `text` that have the shape of a key, kind by kind."""
     for shape in SHAPES:
         if any(needle in text for needle in shape.needles):
             group = 1 if shape.pattern.groups else 0
@@ -126,7 +126,7 @@ def key_spans(text: str) -> Iterator[tuple[int, int]]:
 
 
 def contains_key_shape(text: str) -> bool:
-    """Whether anything in `text` has the shape of a well-known key, for what is about to be kept (a cassette).
+    """Return whether anything in `text` has the shape of a well-known key, for what is about to be kept (a cassette).
 
     >>> contains_key_shape("AKIA" + "ABCDEFGHIJKLMNOP"), contains_key_shape("the task-list is empty")
     (True, False)

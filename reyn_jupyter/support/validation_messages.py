@@ -42,13 +42,13 @@ _NEEDED = {
 
 
 def quote_value(value: object) -> str:
-    """A value as it was given, cut to 60 characters."""
+    """Return a value as it was given, cut to 60 characters."""
     text = repr(value[: _LONGEST + 1] if isinstance(value, str) else value)
     return shorten(text, _LONGEST)
 
 
 def reason(item: Mapping[str, Any], names: Sequence[str] = (), choices: Sequence[str] = ()) -> str:
-    """Why one value does not fit.
+    """Return why one value does not fit.
 
     Args:
         item: one of `ValidationError.errors()`.
@@ -83,7 +83,7 @@ def reason(item: Mapping[str, Any], names: Sequence[str] = (), choices: Sequence
 
 
 def problems(error: ValidationError, model: type[BaseModel]) -> list[str]:
-    """What is wrong with the fields of a model, ``"place: reason"`` each.
+    """Return what is wrong with the fields of a model, ``"place: reason"`` each.
 
     A missing field is left out where an unknown one looks like a slip of its name: mending that mends both.
     """
@@ -110,7 +110,7 @@ def problems(error: ValidationError, model: type[BaseModel]) -> list[str]:
 
 
 def fields_at(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:
-    """The fields of the model that stands at a place inside another one; none where there is no single one."""
+    """Return the fields of the model that stands at a place inside another one; none where there is no single one."""
     here: Any = model
     for step in place:
         here = _inside(here, step)
