@@ -18,7 +18,7 @@ class ActionError(Exception):
 
 
 def text_of(error: BaseException) -> str:
-    """An error's own words; an exception may have a `__str__` that fails."""
+    """Return the message of an error; its `__str__` may fail."""
     try:
         return str(error)
     except BaseException:  # noqa: BLE001 - another's code, which may raise anything

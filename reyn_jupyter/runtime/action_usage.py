@@ -1,4 +1,4 @@
-"""How often actions were invoked, when last, and how long that took: for the hot list and the action table."""
+"""Counts of the invocations of actions, with time and duration of the last: for the hot list and the action table."""
 
 from __future__ import annotations
 

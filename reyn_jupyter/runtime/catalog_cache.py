@@ -57,7 +57,7 @@ class CatalogCache:
         return self._snapshot
 
     def _usable(self, categories: Sequence[Any]) -> Iterator[Category]:
-        """Those that have a name of their own; ours come first, so that nobody can take the place of one."""
+        """Yield the categories that have a name no other has; ours come first, so that none can be replaced."""
         names = set()
         for number, category in enumerate(categories):
             name = category.name if isinstance(category, Category) else None
@@ -74,7 +74,7 @@ class CatalogCache:
                 yield category
 
     async def _read(self, category: Category) -> bool:
-        """Take over a category's live entries where its revision moved; whether it did."""
+        """Take over a category's live entries where its revision moved; return whether it did."""
         if category.resources is None:
             return False
         try:
@@ -93,7 +93,7 @@ class CatalogCache:
         return True
 
     def _is_visible(self, category: Category) -> bool | None:
-        """None when the category cannot tell."""
+        """Return whether a category is on offer now; None when its predicate fails."""
         if category.visible is always:
             return True
         try:

@@ -26,7 +26,7 @@ class CallPair:
 
     @property
     def same(self) -> Sameness:
-        """Ids of stored results are new in every run, so they count by their place alone."""
+        """Return "same", or how the calls differ. Ids of stored results, new in every run, count by place alone."""
         if self.a is None or self.b is None:
             return "only in a" if self.b is None else "only in b"
         if arguments_of(self.a) != arguments_of(self.b):
@@ -64,7 +64,7 @@ class RunDiff:
 
     @property
     def equal(self) -> bool:
-        """Whether prompt, calls, results and answer are the same."""
+        """Return whether prompt, calls, results and answer are the same."""
         return all(row["same"] == "same" for row in self.rows)
 
     @cached_property
@@ -103,18 +103,18 @@ def compare(left: Trace, right: Trace) -> RunDiff:
 
 
 def arguments_of(call: Call) -> bytes:
-    """What a call asked for, in a form that can be compared."""
+    """Return the arguments of a call as bytes that are equal for equal arguments."""
     given = call.resolved.arguments if call.resolved.inner is None else call.resolved.inner
     return text_of(canonical(given))
 
 
 def result_of(call: Call) -> bytes | None:
-    """What a call gave back, in a form that can be compared; None where it did not come back."""
+    """Return the result of a call as bytes that are equal for equal results; None where the call did not end."""
     return None if call.finished is None else text_of(call.finished.output)
 
 
 def text_of(text: str | bytes) -> bytes:
-    """A text without the ids of stored results."""
+    """Return a text without the ids of stored results."""
     raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     return BLOB_ID.sub(rb"\1<blob>", raw)
 

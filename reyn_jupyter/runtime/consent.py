@@ -1,9 +1,7 @@
-"""Asking the person. Nobody there to ask is an answer of its own, and it means no.
+"""Questions of consent: asked with `input()` in a cell, or queued where no cell waits (background runs, panels).
 
-Questions about consent that no cell waits for: those of background runs and of calls from a panel.
-
-Invariants: a question is settled once, by the first answer; it ends with the call that asks; nobody there to show it
-means no. It may be asked on the engine and answered from any thread.
+Invariants: nobody there to answer is an answer of its own, and it means no. A queued question is settled once, by the
+first answer, and ends with the call that asks; it may be asked on the engine and answered from any thread.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ _ANSWERS: dict[str, Answer] = {
 
 @dataclass(frozen=True)
 class Question:
-    """What a call would do, as the person is shown it: plain text with targets and a bounded diff.
+    """A question of consent to one call: `text` names the targets and shows a bounded diff, as plain text.
 
     `run` is the run that waits for the answer.
     """
@@ -67,7 +65,7 @@ def ask_by_input(question: Question) -> Answer:
 
 
 def front_end_there() -> bool:
-    """Whether this is a kernel whose last cell came from a front end with a person before it."""
+    """Return whether this is a kernel whose last cell came from a front end that a person sits at."""
     return bool(getattr(_kernel(), "_allow_stdin", False))
 
 
@@ -94,7 +92,7 @@ class UnknownQuestionError(LookupError):
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """A question that waits. `at` is when it was asked, in seconds since the epoch."""
+    """A question that waits for its answer, asked at `at` (seconds since the epoch)."""
 
     id: str
     question: Question
@@ -106,11 +104,11 @@ Listener = Callable[[OpenQuestion, bool], None]
 
 
 class ApprovalQueue:
-    """Where such questions lie until they are answered.
+    """The open questions of consent of one session.
 
     Example:
-        >>> desk = Desk()
-        >>> [open_question.question.action for open_question in desk.pending()]
+        >>> queue = ApprovalQueue()
+        >>> [open_question.question.action for open_question in queue.pending()]
         []
     """
 

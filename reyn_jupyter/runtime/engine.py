@@ -208,7 +208,7 @@ _publish: ContextVar[Callable[[Any], None] | None] = ContextVar("publish", defau
 
 
 def running_loop() -> asyncio.AbstractEventLoop | None:
-    """The event loop that runs in this thread, a kernel's own in a notebook; None where there is none."""
+    """Return the event loop that runs in this thread, a kernel's own in a notebook; None where there is none."""
     try:
         return asyncio.get_running_loop()
     except RuntimeError:
@@ -216,7 +216,7 @@ def running_loop() -> asyncio.AbstractEventLoop | None:
 
 
 def publisher() -> Callable[[Any], None] | None:
-    """Where the current run's events go on their way to the person; None when nobody looks."""
+    """Return the function that takes the current run's events on their way to the person; None when nobody looks."""
     return _publish.get()
 
 

@@ -90,7 +90,7 @@ class ModelReplied:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionResolved:
-    """What a call turned out to mean: the wrapper and arguments as given, the resolved action or the problem.
+    """A call was resolved: the wrapper and arguments as given, and the action that they mean or the problem.
 
     `inner` are the action's own arguments after forgiveness, None where no action was resolved.
     """

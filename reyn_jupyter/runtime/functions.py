@@ -148,7 +148,7 @@ class FunctionRegister:
         purity: Purity | str | None = None,
         description: str | None = None,
     ) -> RegisteredFunction:
-        """`action` as a plain call: what was registered comes back."""
+        """Register a function by a plain call, with the options of `action`, and return the registration."""
         entry = _checked_name(function, name)
         signature = _checked_signature(function, entry)
         documented, notes = _parse_docstring(_docstring(function))
@@ -244,7 +244,7 @@ def _checked_purity(purity: Purity | str | None) -> Purity:
 
 
 def _docstring(function: Any) -> str | None:
-    """Its own docstring; a partial or a callable object answers with its class's, which says nothing about it."""
+    """Return a function's own docstring, never its class's, which a partial or a callable object would give."""
     if inspect.isroutine(function):
         return inspect.getdoc(function)
     call = type(function).__call__

@@ -142,7 +142,7 @@ class Invoker:
         )
 
     def answer(self, call: ActionCall, run: Run, answered: ImmediateAnswer) -> PlannedCall:
-        """A call answered from the catalog itself, recorded like any other."""
+        """Return a call that is answered from the catalog itself, and recorded like any other."""
 
         async def record() -> Outcome:
             return self.record(call, run, answered)
@@ -152,7 +152,7 @@ class Invoker:
     def answering(
         self, call: ActionCall, run: Run, look: Callable[[], Awaitable[ImmediateAnswer]]
     ) -> PlannedCall:
-        """A call answered by a wrapper that has to wait for its answer (`inspect`)."""
+        """Return a call whose wrapper has to wait for its answer (`inspect`)."""
 
         async def record() -> Outcome:
             began = time.perf_counter()
@@ -211,7 +211,7 @@ class Invoker:
         return outcome
 
     async def _repeat(self, resolved: ActionResolved, first: Awaitable[Outcome], run: Run) -> Outcome:
-        """An equal call of the same stretch: it gets the first one's outcome, and its own two events."""
+        """Answer an equal call of the same stretch with the first one's outcome, and record its own two events."""
         run.log.append(replace(resolved, at=time.time(), flags=(*resolved.flags, "merged")))
         began = time.perf_counter()
         call = ActionCall(resolved.call, resolved.name or "", None, resolved.wrapper, step=resolved.step)
@@ -334,7 +334,7 @@ def _task() -> asyncio.Task[Any] | None:
 
 
 def _ends(error: BaseException, task: asyncio.Task[Any] | None) -> bool:
-    """Whether it is the call's own task that ends: it was cancelled, or its coroutine is being closed.
+    """Return whether the call's own task ends: it was cancelled, or its coroutine is being closed.
 
     A handler may raise the same exceptions by itself; that is its failure, and no end of the turn.
     """

@@ -1,4 +1,4 @@
-"""What a call came to, as the history holds it: a value, a failure, a refusal, an interrupt.
+"""Outcomes of calls, as the history holds them: a value, a failure, a refusal, an interrupt.
 
 Invariant: nothing leaves here unredacted, and a secret is covered before anything is cut; whatever a handler returned
 or raised, nothing here raises.
@@ -31,7 +31,7 @@ NOTE_BYTES = 160
 
 @dataclass
 class Reports:
-    """What a handler reported while it ran."""
+    """The file changes and sources that a handler reported while it ran."""
 
     changes: list[FileChange] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
@@ -45,14 +45,14 @@ class Reports:
 
 
 class OutcomeBuilder:
-    """Turns what a call came to into its `Outcome`."""
+    """Makes the `Outcome` of a call."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
 
     @staticmethod
     def _with_note(text: str, value: object, policy: OutputPolicy, *, stored: bool) -> str:
-        """The text with what a table says of itself (that it was cut, and the knob), within a summary's bound."""
+        """Return the text with the note of a table (that it was cut, and the knob), within a summary's bound."""
         kind = type(value)
         if kind.__name__ != "DataFrame" or not kind.__module__.startswith("pandas"):
             return text
@@ -65,7 +65,7 @@ class OutcomeBuilder:
         return text + line
 
     async def value(self, name: str, tool: Tool, value: object, run: Run, reports: Reports) -> Outcome:
-        """What a handler returned: inline, or stored with a summary."""
+        """Return the outcome of a value that a handler returned: inline, or stored with a summary."""
         redactor = self._services.redactor
         if tool.guides and issubclass(type(value), dict):
             text = written(self.bounded(cast("dict[str, Any]", value), run))
@@ -95,7 +95,7 @@ class OutcomeBuilder:
         )
 
     async def failure(self, name: str, error: BaseException, run: Run, reports: Reports) -> Outcome:
-        """What a handler raised, whatever it was; its whole text is stored when it is long."""
+        """Return the outcome of an exception that a handler raised; its whole text is stored when it is long."""
         plainly = isinstance(error, ActionError | LimitReachedError)
         delivered = await deliver_error(
             text_of(error) or "no message",
@@ -141,7 +141,7 @@ class OutcomeBuilder:
         return Outcome(written(payload), False, payload, name=name, error=payload["error"], **kept)
 
     def bounded(self, payload: Mapping[str, Any], run: Run) -> dict[str, Any]:
-        """What helps a model to find its way, within the bytes of an answer; redacted before it is cut."""
+        """Return a guiding answer (a listing, an error) within the bytes of an answer; redacted before it is cut."""
         redacted = self._services.redactor.value(dict(payload))
         fitting: dict[str, Any] = bound_guide(redacted, run.settings.outputs.answer_bytes)
         return fitting

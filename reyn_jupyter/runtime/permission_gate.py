@@ -40,7 +40,7 @@ class PermissionGate:
         self._remember = remember
 
     def judge(self, action: Action, effects: Sequence[Effect], run: Run) -> PermissionVerdict:
-        """What the rules alone say."""
+        """Return the verdict of the rules alone, without asking the person."""
         # A person who is asked has not consented by calling.
         actor = "model" if run.ask is not None and run.actor == "person" else run.actor
         return self._policy().decide(action.name.text, action.purity, effects, actor, run.approve)
@@ -55,7 +55,7 @@ class PermissionGate:
         context: ToolContext,
         run: Run,
     ) -> PermissionVerdict:
-        """The last word, the person's where the rules ask; it is recorded."""
+        """Return the final verdict, the person's where the rules ask, and record it."""
         if verdict.decision == "ask":
             verdict = await self._consent(effects, tool, args, context, run)
         targets, pattern = tuple(map(str, effects)), verdict.pattern or None

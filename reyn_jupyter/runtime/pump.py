@@ -1,4 +1,4 @@
-"""What runs on the engine for a thread, and what that thread does meanwhile: it serves the notebook's part of it.
+"""The jobs that run on the engine for a thread, and the pump, by which that thread serves the notebook meanwhile.
 
 Invariant: a job is done only when its cleanup is, cancelled or not; an interrupt reaches the job before anything of the
 notebook's begins anew, and a thread waits for an engine that no longer answers only so long.
@@ -62,7 +62,7 @@ class MainThreadCall(Generic[T]):
             SERVING.depth -= 1
 
     def serve_alone(self) -> None:
-        """The same on a loop of the caller's, where nobody else could tell the waiting side of an interrupt."""
+        """Serve on a loop of the caller's, where nobody else could tell the waiting side of an interrupt."""
         try:
             self.serve()
         except KeyboardInterrupt:
@@ -74,7 +74,7 @@ class MainThreadCall(Generic[T]):
 
 
 def _carried(error: BaseException) -> BaseException:
-    """A future refuses StopIteration; SystemExit would end the loop's thread. Both become ordinary errors."""
+    """Return the error, or a RuntimeError for one that a future refuses or that would end the loop's thread."""
     if isinstance(error, StopIteration | SystemExit | GeneratorExit):
         return RuntimeError(f"{type(error).__name__}: {error}")
     return error
@@ -95,7 +95,7 @@ class Job(Generic[T]):
         self._task.add_done_callback(self._settle)
 
     def cancel(self) -> None:
-        """Ask it to stop; `future` is done once it has. It has begun by then, so that its cleanup runs."""
+        """Ask the job to stop; `future` is done once it has. It has begun by then, so that its cleanup runs."""
         self._loop.call_soon_threadsafe(self._loop.call_soon, self._cancel)
 
     def _cancel(self) -> None:
@@ -163,9 +163,10 @@ def pump(queue: SimpleQueue[Any], job: Job[T], on_event: Callable[[Any], None] |
 
 
 def _patient(since: float, job: Job[Any]) -> float:
-    """Since when to wait for a run that is to stop. An engine that answered is asked again after a while.
+    """Return the start of the wait for a job that is to stop: `since`, or now once the engine has answered.
 
-    Raises Interrupted when it does not answer.
+    Raises:
+        Interrupted: the engine did not answer within `PATIENCE` seconds.
     """
     if time.monotonic() - since <= PATIENCE:
         return since
@@ -186,7 +187,7 @@ def _serve(call: MainThreadCall[Any], job: Job[Any], *, stopping: bool) -> None:
 
 
 def _next(queue: SimpleQueue[Any], seconds: float | None) -> Any:
-    """What comes next; None when nothing came for so many seconds."""
+    """Return the next item of the queue; None when none came within so many seconds."""
     try:
         return queue.get(timeout=seconds)
     except Empty:

@@ -110,7 +110,7 @@ def find_variable(name: str, context: ToolContext) -> Any:
 
 
 async def open_blob_value(blob_id: str, pointer: str | None, services: Services) -> Any:
-    """What a blob holds, as Python sees it; see `open_references`.
+    """Return the content of a blob as a Python object; see `open_references`.
 
     Args:
         blob_id: as a summary shows it.
@@ -172,7 +172,7 @@ def _content(blob: Any, pointer: str | None) -> Any:
 
 
 def _as_it_was(table: Any, frame: Mapping[str, Any]) -> Any:
-    """A stored table as what it was before it became records: frame, series, or array of simple numbers or text."""
+    """Return a stored table as the frame, series, or array of simple numbers or text that it was made from."""
     if frame.get("kind") == "Series":
         return table.iloc[:, 0]
     if frame.get("kind") != "ndarray" or "[" in frame["dtype"] or len(frame["shape"]) > 2:
@@ -200,7 +200,7 @@ def at_pointer(value: Any, pointer: str) -> Any:
 
 
 def _index(text: str) -> int:
-    """RFC 6901 knows no leading zeros; a longer number than any list is no index."""
+    """Return the index that a part of a JSON Pointer names (RFC 6901: no leading zeros), else one past any list."""
     return int(text) if (text == "0" or text[0] != "0") and len(text) < 16 else 1 << 62
 
 

@@ -1,4 +1,4 @@
-"""The calls of an earlier run, for a replay: what they gave, to be given again instead of being done again."""
+"""The finished calls of an earlier run, whose outcomes a replay gives again instead of running the actions."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class ReplayedCalls:
         return repeatable and self._live_from is not None and step >= self._live_from
 
     def take(self, name: str, arguments: Any) -> Outcome | None:
-        """What an equal call gave, or None when there was none."""
+        """Return the outcome of an equal call, or None when there was none."""
         left = self._left.get(_key(name, arguments))
         if not left:
             return None

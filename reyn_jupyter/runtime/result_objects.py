@@ -1,4 +1,4 @@
-"""What the Python face returns: one object a verb, each with the very payload that a model gets for it.
+"""The objects that the Python face returns: one a verb, each with the very payload that a model gets for it.
 
 An unknown name, a wrong argument, a denial or a failed handler is never raised here: the usual object comes back
 with `.error` set. Only `.value` of a failed `Result` raises.
@@ -108,7 +108,7 @@ class ActionCard:
 
 @dataclass(frozen=True)
 class Result:
-    """What an invoked action gave.
+    """The result of an invoked action.
 
     Attributes:
         name: the qualified name as resolved, or as given when it could not be.

@@ -1,4 +1,4 @@
-"""A run under way: what every call in it shares, and nothing that outlives it."""
+"""A run under way: the state that its calls share, and nothing that outlives it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class LimitReachedError(Exception):
 
 @dataclass
 class Discovery:
-    """What a conversation has already been shown of the catalog.
+    """The part of the catalog that a conversation has been shown already.
 
     `gate` answers an invoke or describe before any listing with a listing; `listed` is whether there was one;
     `hint_due` is whether the hidden-search hint is still to be given; `names` are the last listing's names.
@@ -46,7 +46,7 @@ class Discovery:
 
 
 class RecordedCalls(Protocol):
-    """The calls of an earlier run, for a replay (`runtime.recorded`)."""
+    """The calls of an earlier run, for a replay (`runtime.replayed_calls`)."""
 
     def runs_again(self, step: int, repeatable: bool) -> bool: ...
     def take(self, name: str, arguments: Any) -> Outcome | None: ...
@@ -87,7 +87,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a call came to.
+    """The outcome of a call.
 
     Attributes:
         text: exactly what the history holds for it.

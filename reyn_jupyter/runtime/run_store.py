@@ -45,11 +45,11 @@ class RunStore:
             self._own[run] = None
 
     def under_way(self, run: str) -> bool:
-        """Whether this session is still writing a run, by its whole id, or holds it in memory."""
+        """Return whether this session is still writing a run, by its whole id, or holds it in memory."""
         return self._own.get(run) is not None
 
     def holds(self, run: str) -> bool:
-        """Whether a run, by its whole id, can be loaded."""
+        """Return whether a run, by its whole id, can be loaded."""
         return run in self._own or (self._folder is not None and (self._folder / f"{run}.jsonl").is_file())
 
     def ids(self) -> list[str]:
@@ -63,7 +63,11 @@ class RunStore:
         return [*sorted(self._own, reverse=True), *reversed(others)]
 
     def find(self, wanted: str | int | None = None) -> str:
-        """The id that is meant: none for this session's last turn or call, a negative index, or a unique part of an id.
+        """Return the id of the run that is meant.
+
+        Args:
+            wanted: None or "last" for the newest, this session's before others'; an index into `ids`; or any unique
+                part of an id.
 
         Raises:
             RunNotFoundError: says what there is instead.

@@ -22,7 +22,7 @@ from reyn_jupyter.runtime.events import EVENT_TYPES, Event, RunStarted
 
 
 class Sink(Protocol):
-    """Where a run's lines go. Raises OSError when it can keep no more."""
+    """The store of a run's lines. Its methods raise OSError when it can keep no more."""
 
     def write(self, line: bytes) -> None: ...
     def close(self) -> None: ...
@@ -148,7 +148,7 @@ def read(path: Path) -> Iterator[Event]:
 
 
 def first(path: Path) -> RunStarted | None:
-    """How a run began, without reading the rest; None when the file is empty or damaged."""
+    """Return the first event of a run file, without reading the rest; None when the file is empty or damaged."""
     try:
         with path.open("rb") as file:
             event = decode(file.readline())

@@ -120,7 +120,7 @@ def _named(value: Any, names: dict[str, str]) -> Any:
 
 
 def _from_environment(text: str) -> str:
-    """A text whose secrets were taken out of the record, as an expression that reads them where they came from."""
+    """Return a redacted text as an expression that reads its secrets from the environment again."""
     parts = []
     for place, part in enumerate(_MARK.split(text)):
         if place % 2 == 0:

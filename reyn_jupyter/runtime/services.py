@@ -1,4 +1,4 @@
-"""What a category may use, built once by `Session` and handed to every category file.
+"""The services that a category may use, built once by `Session` and handed to every category file.
 
 A frozen dataclass of small faces: no globals, no service locator. What would point up the house (asking the
 person, a peer's router, invoking another action) is a callable here.
@@ -35,11 +35,11 @@ class ActionSearch(Protocol):
 
     @property
     def offered(self) -> bool:
-        """Whether models may search: a matter of settings and of what is installed or built, never of speed."""
+        """Return whether models may search: a matter of settings and of what is installed or built, never of speed."""
 
     @property
     def hint(self) -> dict[str, str] | None:
-        """Why models may not search, for a listing; None when they may."""
+        """Return the reason why models may not search, for a listing; None when they may."""
 
     async def ready(self, snapshot: CatalogSnapshot) -> None:
         """Wait, within bounds, until a search of this snapshot ranks by meaning."""
@@ -100,7 +100,7 @@ class Source:
 
 
 def _unheard(change: FileChange) -> None:
-    """Where no run is recorded."""
+    """Ignore a file change: no run is recorded that could name it."""
 
 
 @dataclass(frozen=True)

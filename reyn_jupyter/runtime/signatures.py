@@ -100,7 +100,7 @@ class Parameters:
         return _make_model(fields)
 
     def _framed(self, name: str, value: Any) -> Any:
-        """Records of a stored result become the DataFrame that the parameter wants."""
+        """Return records of a stored result as a DataFrame where the parameter wants one, else the value itself."""
         pandas = sys.modules.get("pandas")
         if pandas is None or type(value) is not list:
             return value
@@ -156,7 +156,7 @@ def _reference_schema(what: str) -> dict[str, Any]:
 
 
 def _references_in_place(schema: dict[str, Any]) -> dict[str, Any]:
-    """Pydantic defines what stands for a type alias apart; there nobody would find that it is a reference.
+    """Put the definitions of references in their places; pydantic defines a type alias apart, in ``$defs``.
 
     From Python 3.12 on numpy's ``NDArray`` is such an alias.
     """
@@ -190,7 +190,7 @@ def _generator() -> Any:
     from pydantic.json_schema import GenerateJsonSchema
 
     class References(GenerateJsonSchema):
-        """What has no JSON form is taken by reference, at any depth (``list[DataFrame]``, ``float | Series``)."""
+        """Takes by reference, at any depth, whatever has no JSON form (``list[DataFrame]``, ``float | Series``)."""
 
         def handle_invalid_for_json_schema(self, schema: Any, error_info: str) -> dict[str, Any]:
             return _reference_schema(_type_text(schema.get("cls")))

@@ -150,7 +150,7 @@ class Trace:
 
     @property
     def shown(self) -> list[dict[str, Any]]:
-        """What each call put before the model: [{call, kind, name, bytes}]; a call's bytes count once."""
+        """Return the contents that each call put before the model: [{call, kind, name, bytes}]; bytes count once."""
         found: list[dict[str, Any]] = [{"call": "", **item} for item in self.started.sent]
         for call in self.calls if self.started.model is not None else ():
             finished = call.finished
@@ -171,9 +171,9 @@ class Trace:
 
     @property
     def sent(self) -> list[dict[str, Any]]:
-        """What of the person's went to the model: [{kind, name, bytes}], biggest first.
+        """Return the person's contents that went to the model: [{kind, name, bytes}], biggest first.
 
-        What a call returned counts under its sources (variables, files, blobs), else as the action's result.
+        The result of a call counts under its sources (variables, files, blobs), else as the action's result.
         """
         total: dict[tuple[str, str], int] = {}
         for item in self.shown:

@@ -1,4 +1,4 @@
-"""Which of the notebook's variables an agent may see and name.
+"""The notebook's variables that an agent may see and name.
 
 Invariant: deciding it runs none of the person's code. A value is judged by the identity of its type and, for text
 alone, by its content; `repr`, properties, `__getattr__`, `__len__` and `__class__` are never asked. Private names,
@@ -43,7 +43,7 @@ class RedactsText(Protocol):
 
 
 def secret_name(name: str) -> bool:
-    """Whether a variable, column or key is named like a secret.
+    """Return whether a variable, column or key is named like a secret.
 
     >>> [secret_name(name) for name in ("api_key", "dbPassword", "token", "tokens", "sort_key", "keyboard")]
     [True, True, True, False, False, False]
@@ -55,7 +55,7 @@ def secret_name(name: str) -> bool:
 
 
 def is_secret(name: str, value: object, redactor: RedactsText) -> bool:
-    """Whether a variable looks like a secret, by its name or, for text and bytes, by its content."""
+    """Return whether a variable looks like a secret, by its name or, for text and bytes, by its content."""
     if secret_name(name):
         return True
     if type(value) is str:
@@ -72,7 +72,7 @@ _OURS = "reyn_jupyter."  # what `-o NAME` keeps is no data of the person's
 
 
 def hidden(name: object, value: object) -> str | None:
-    """Why a variable is none that is shown, by name and type alone; None when it may be."""
+    """Return the reason why a variable is not shown, by name and type alone; None when it may be."""
     if type(name) is not str or not name.isidentifier():
         return "its name is no identifier"
     if name.startswith("_"):
@@ -93,7 +93,7 @@ def visible_variables(namespace: Mapping[str, Any], redactor: RedactsText) -> di
 
 
 def visible_now(namespace: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """The same without a look at contents, in the namespace's order: cheap enough for every run."""
+    """Return the variables that may be shown by name and type alone, in the namespace's order."""
     return [(name, value) for name, value in _items(namespace) if hidden(name, value) is None]
 
 

@@ -106,7 +106,7 @@ class Wrappers:
         return self._invoker.record(call, run, ImmediateAnswer({"error": why, "hint": hint}))
 
     def _shown(self, text: str) -> str:
-        """The head of what a model made up; a secret is taken out before it can be cut in two."""
+        """Return the head of a text of the model; a secret is taken out before it can be cut in two."""
         return self._services.redactor.text(clean(text))[:HEAD]
 
     def _malformed(self, call: ActionCall, run: Run, why: str) -> PlannedCall:
@@ -121,7 +121,7 @@ class Wrappers:
     def _direct(
         self, call: ActionCall, given: dict[str, Any], run: Run, encoder: NameEncoder | None
     ) -> PlannedCall:
-        """A tool that is no wrapper: a direct tool, an action's name used as one (salvaged), or a near miss."""
+        """Plan a call of a tool that is no wrapper: a direct tool, an action's name (salvaged), or a near miss."""
         decoded = encoder.decode(call.name) if encoder is not None else None
         if decoded is not None:
             call = call.meaning(decoded.text, given)
@@ -156,7 +156,7 @@ class Wrappers:
         return nearest(plain, self._wrappers, cutoff=0.85)
 
     def _find(self, run: Run, name: str) -> Action:
-        """The action of a name. An error about one that holds a secret quotes it without, since it quotes in part."""
+        """Return the action of a name. Raises UnknownActionError, which quotes the name without its secrets."""
         try:
             return find(run.snapshot, name)
         except UnknownActionError:
@@ -211,7 +211,7 @@ class Wrappers:
         return self._invoker.plan(call, action, run)
 
     def _gated(self, call: ActionCall, run: Run) -> PlannedCall | None:
-        """Before any listing, the gate answers with the listing that was skipped."""
+        """Answer a model's call before any listing with the listing that it skipped; None where the call may go on."""
         if not run.discovery.gate or run.discovery.listed or run.actor != "model":
             return None
         category = nearest_category(run.snapshot, call.name)
@@ -277,7 +277,7 @@ class Wrappers:
 
     @property
     def _search_hint(self) -> dict[str, str] | None:
-        """Why search is hidden; None when it is offered."""
+        """Return the reason why search is hidden; None when it is offered."""
         search = self._services.search
         return search.hint if search is not None else search_hint()
 
@@ -326,7 +326,7 @@ class Wrappers:
         return self._invoker.answering(call, run, look)
 
     async def look(self, given: dict[str, Any], answer_bytes: int) -> dict[str, Any] | str:
-        """What `inspect` answers: the text, secrets covered before anything is cut, or an error as a dict."""
+        """Return the answer of `inspect`: the text, secrets covered before anything is cut, or an error as a dict."""
         store = self._services.blobs
         if store is None:
             return {
@@ -349,7 +349,7 @@ class Wrappers:
     def _checked(
         self, call: ActionCall, given: dict[str, Any], run: Run
     ) -> tuple[ActionCall, dict[str, Any]] | PlannedCall:
-        """A wrapper's own arguments, forgiven and validated like an action's; what was forgiven is recorded."""
+        """Read a wrapper's own arguments, forgiven and validated like an action's; record what was forgiven."""
         schema = _schemas()[call.wrapper]
         forgive = run.settings.router.forgive
         category = given.get("category")
