@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import threading
-from contextlib import suppress
 from typing import Any
 
 from reyn_jupyter.models.base import ModelError
@@ -51,19 +50,6 @@ def load() -> Any:
             _quieten(litellm)
             _loaded = litellm
     return _loaded
-
-
-def warm() -> threading.Thread:
-    """Import LiteLLM in a background thread, so that the first question does not wait for it."""
-
-    def work() -> None:
-        # Whoever calls a model next hears of what went wrong.
-        with suppress(Exception):
-            load()
-
-    thread = threading.Thread(target=work, name="reyn-litellm-import", daemon=True)
-    thread.start()
-    return thread
 
 
 def _quieten(litellm: Any) -> None:

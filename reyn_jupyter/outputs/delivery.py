@@ -59,26 +59,6 @@ class Delivery:
     size: int
 
 
-def to_output(
-    value: object, policy: OutputPolicy = DEFAULT_POLICY, *, budget: int | None = None
-) -> ToolOutput:
-    """Turn a handler's value into `Inline` or `Stored`. The summary comes without its ``[blob:<id>]`` prefix.
-
-    Args:
-        value: anything; a `Stored` keeps its own summary.
-        policy: the bounds.
-        budget: see `convert.to_content`.
-
-    Raises:
-        TooLargeError: the budget is passed.
-        OSError: a handed-over file cannot be read.
-
-    >>> to_output({"ok": True})
-    Inline(text='{"ok":true}')
-    """
-    return _decide(value, policy, budget)[0]
-
-
 def _decide(
     value: object, policy: OutputPolicy, budget: int | None, mask: Mask = unmasked
 ) -> tuple[ToolOutput, str]:

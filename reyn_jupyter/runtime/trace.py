@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.outputs.blob import open_blob
 from reyn_jupyter.runtime import runlog
 from reyn_jupyter.runtime.events import (
     ActionFinished,
@@ -80,7 +78,7 @@ class Trace:
     started: RunStarted
     ended: RunEnded | None
     steps: tuple[Step, ...]
-    blobs: Any = field(default=None, compare=False, repr=False)  # the store that `df_result` opens blobs from
+    blobs: Any = field(default=None, compare=False, repr=False)  # the store that holds its results
 
     @classmethod
     def from_events(cls, events: Iterable[Event], blobs: Any = None) -> Trace:
@@ -219,25 +217,6 @@ class Trace:
             "error",
         ]
         return pd.DataFrame(rows, columns=columns)
-
-    @property
-    def df_result(self) -> pd.DataFrame:
-        """The last table that a call of this run gave, as a DataFrame.
-
-        Raises:
-            LookupError: no call gave one.
-        """
-        import pandas as pd
-
-        for call in reversed(self.calls):
-            finished = call.finished
-            if finished is None or not finished.ok or finished.content_kind != "json_array":
-                continue
-            if finished.blob is not None and self.blobs is not None:
-                return open_blob(self.blobs, finished.blob).df
-            if finished.blob is None:
-                return pd.DataFrame(json.loads(finished.output.partition("\n[")[0]))
-        raise LookupError("no call of this run gave a table")
 
     def save(self, path: str | Path) -> Path:
         """Write the run as JSONL, the form of the run log; `Trace.load` reads it back."""

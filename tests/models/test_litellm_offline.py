@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reyn_jupyter.models.base import Message, Request, ToolSet
-from reyn_jupyter.models.litellm_loader import load, warm
+from reyn_jupyter.models.litellm_loader import load
 from reyn_jupyter.models.litellm_model import LiteLLMModel
 from reyn_jupyter.models.litellm_offline import register
 from reyn_jupyter.models.offline import OfflineModel
@@ -62,14 +62,6 @@ async def test_streams_and_several_tool_calls_come_through_the_provider() -> Non
     assert calls.finish_reason == "tool_calls"
     assert (text.text, heard) == ("two\nlines", ["two\n", "lines"])
     assert scripted.requests[0].tools == TOOLS
-
-
-async def test_warming_loads_in_the_background() -> None:
-    thread = warm()
-    thread.join(60)
-
-    assert not thread.is_alive()
-    assert "litellm" in sys.modules
 
 
 async def test_loading_reads_no_dotenv_of_the_folder_and_asks_no_network(tmp_path: Path) -> None:

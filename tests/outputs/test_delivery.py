@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStoreError, FileContent, Inline, OutputPolicy, Stored, Text
-from reyn_jupyter.outputs.delivery import deliver, to_output
+from reyn_jupyter.outputs.delivery import deliver
 from reyn_jupyter.outputs.error_payloads import bound_guide, deliver_error
 from reyn_jupyter.support.encoding import compact
 
@@ -92,13 +92,6 @@ async def test_an_exception_that_cannot_be_printed_is_still_an_error() -> None:
 
     error = await deliver_error(BrokenError(), store=MemoryBlobStore())
     assert json.loads(error.text)["error"].startswith("BrokenError: ")
-
-
-def test_to_output_keeps_the_prefix_free() -> None:
-    assert to_output({"a": 1}) == Inline('{"a":1}')
-    stored = to_output("x" * 801)
-    assert isinstance(stored, Stored)
-    assert stored.summary.startswith("text | 1 lines\n")
 
 
 async def test_the_policy_is_configurable() -> None:

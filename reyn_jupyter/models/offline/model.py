@@ -112,7 +112,6 @@ def empty(prompt: Prompt) -> bool:
 STEPS = 7  # model calls of one turn, the answer included (a turn has 8 by default)
 SHOWN = 10  # calls that an answer at the limit lists
 OUTCOME = 160  # characters of what failed there
-CALLED = "offline"
 
 NOTICE = "I am the offline model, not a language model"
 REMINDER = f"*{NOTICE}: rules that know a small grammar.*"

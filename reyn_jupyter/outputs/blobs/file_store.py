@@ -26,7 +26,7 @@ from typing import Any
 from uuid import UUID
 
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError, canonical_id, new_blob_id
-from reyn_jupyter.outputs.blobs.manifest import SUFFIXES, BlobInfo, BlobKind, BlobStats, GcResult, collectable
+from reyn_jupyter.outputs.blobs.manifest import SUFFIXES, BlobInfo, BlobKind, GcResult, collectable
 from reyn_jupyter.outputs.blobs.random_access import build_index, content_of
 from reyn_jupyter.outputs.blobs.writer import (
     INDEX_FROM,
@@ -169,15 +169,6 @@ class FsBlobStore:
     def sidecar(self, blob_id: str) -> Path | None:
         path = self.folder / f"{canonical_id(blob_id)}{PARQUET}"
         return path if is_plain(path) else None
-
-    def stats(self) -> BlobStats:
-        infos = self.list()
-        used = 0
-        for path, _, _ in self._entries():
-            with suppress(OSError):
-                used += path.lstat().st_size
-        made = [info.created for info in infos]
-        return BlobStats(len(infos), used, min(made, default=None), max(made, default=None))
 
     def gc(
         self,

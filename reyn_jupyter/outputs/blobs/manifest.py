@@ -98,16 +98,6 @@ def headline(kind: str, entries: int | None, frame: dict[str, Any] | None = None
 
 
 @dataclass(frozen=True)
-class BlobStats:
-    """How much a store holds: blobs, bytes (indexes and sidecars included), and the ages of the outermost."""
-
-    count: int
-    size: int
-    oldest: float | None
-    newest: float | None
-
-
-@dataclass(frozen=True)
 class GcResult:
     """What a garbage collection removed."""
 

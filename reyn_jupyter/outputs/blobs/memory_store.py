@@ -15,7 +15,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from reyn_jupyter.outputs.blobs.ids import canonical_id, new_blob_id
-from reyn_jupyter.outputs.blobs.manifest import BlobInfo, BlobStats, GcResult, collectable
+from reyn_jupyter.outputs.blobs.manifest import BlobInfo, GcResult, collectable
 from reyn_jupyter.outputs.blobs.random_access import (
     LocalBlobStore,
     build_index,
@@ -130,13 +130,6 @@ class MemoryBlobStore:
 
     def sidecar(self, blob_id: str) -> Path | None:
         return self.path(blob_id)
-
-    def stats(self) -> BlobStats:
-        infos = self.list()
-        made = [info.created for info in infos]
-        return BlobStats(
-            len(infos), sum(i.size for i in infos), min(made, default=None), max(made, default=None)
-        )
 
     def gc(
         self,

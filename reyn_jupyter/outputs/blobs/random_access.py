@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
-from reyn_jupyter.outputs.blobs.manifest import BlobInfo, BlobStats, GcResult
+from reyn_jupyter.outputs.blobs.manifest import BlobInfo, GcResult
 from reyn_jupyter.outputs.blobs.writer import Index
 from reyn_jupyter.outputs.byte_source import ByteSource
 from reyn_jupyter.outputs.content import BlobStore, BlobStoreError, Content, FileContent, Structured, Text
@@ -51,8 +51,6 @@ class LocalBlobStore(BlobStore, Protocol):
     def sidecar(self, blob_id: str) -> Path | None:
         """The Parquet file beside a large frame, when there is one."""
         ...
-
-    def stats(self) -> BlobStats: ...
 
     def gc(
         self,
