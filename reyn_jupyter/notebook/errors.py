@@ -1,10 +1,7 @@
 """The errors of `%reyn`: one clear line that ends with what to do next. No hook, no patched traceback.
 
 A verb's own line is all that the person wrote, so that no frame of theirs is shown, see `support.user_errors`.
-
-An error payload as one sentence for a person, and what the person can do next.
-
-A payload speaks to a model (it names wrappers); at a keyboard the way on is a verb.
+The error payload of a call speaks to a model (it names wrappers); here it becomes a sentence whose way on is a verb.
 """
 
 from __future__ import annotations
@@ -22,10 +19,13 @@ from reyn_jupyter.support.user_errors import UserError, sanitize
 _LINE = 600
 _LINES = 40  # a message may bring a short diff along
 _TOGETHER = 300  # characters that message and hint may have on one line
+_SUGGESTED = 3  # names that are suggested
+_INVALID = 4  # arguments that are named as wrong
+_CATEGORIES = 20  # categories that are listed
 
 
 class ReynError(UserError):
-    """What a verb could not do.
+    """A verb that could not be done.
 
     Args:
         message: what happened and why.
@@ -45,7 +45,7 @@ class ReynError(UserError):
 
     @classmethod
     def of(cls, payload: Mapping[str, Any] | str, *, debug: bool = False) -> ReynError:
-        """The exception for an error payload, in a person's terms."""
+        """Return the exception for an error payload, in a person's terms."""
         if isinstance(payload, str):
             return cls(payload, debug=debug)
         return cls(sentence(payload), way_on(payload), debug=debug)
@@ -72,7 +72,7 @@ class ReynInterrupt(KeyboardInterrupt):
 
 
 def _render_lines(message: str, hint: str) -> list[str]:
-    """One line where it fits on one, else the hint on its own."""
+    """Return message and hint on one line where they fit, else on lines of their own."""
     together = sanitize(f"{message} {hint}".strip())
     if len(together) <= _TOGETHER and "\n" not in together:
         return [together]
@@ -80,13 +80,8 @@ def _render_lines(message: str, hint: str) -> list[str]:
     return [visible(line) for line in Look(redact=environment_redaction()).lines(lines[:_LINES], _LINE)]
 
 
-_SUGGESTED = 3
-_INVALID = 4
-_CATEGORIES = 20
-
-
 def sentence(payload: Mapping[str, Any]) -> str:
-    """What happened and why.
+    """Return what happened and why, of an error payload.
 
     Example:
         >>> sentence({"error": "Invalid arguments for 'f'", "invalid": [{"path": "/n", "message": "is required"}]})
@@ -103,7 +98,7 @@ def sentence(payload: Mapping[str, Any]) -> str:
 
 
 def way_on(payload: Mapping[str, Any]) -> str:
-    """What to try instead, in a person's terms; "" when there is nothing to say."""
+    """Return what to try instead, in a person's terms; "" when there is nothing to say."""
     suggestions = [str(name) for name in _list(payload, "suggestions")[:_SUGGESTED]]
     redirects = payload.get("redirects")
     if isinstance(redirects, Mapping) and redirects:

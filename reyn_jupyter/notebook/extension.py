@@ -1,4 +1,4 @@
-"""What `%load_ext reyn_jupyter` puts into a shell: two magics, completion, displays, a comm target. Nothing is printed.
+"""The extension `%load_ext reyn_jupyter`: magics, completion, displays, a comm target for a shell. Nothing is printed.
 
 Invariant: loading is cheap (nothing heavy is imported until the first verb runs), can be done again, and `unload`
 takes out what it put in. The session is the kernel's, not the extension's: it outlives a reload.
@@ -109,7 +109,7 @@ def _cell_ran(result: Any = None) -> None:
 
 
 def _comms(shell: Any) -> Any:
-    """Where front ends open comms: a kernel has such a manager, plain IPython has none."""
+    """Return the manager of comms: a kernel has one, plain IPython has none."""
     return getattr(getattr(shell, "kernel", None), "comm_manager", None)
 
 

@@ -1,12 +1,9 @@
-"""What a display in a kernel holds beside its static parts: what it goes on with, and a widget for hosts that need one.
+"""The MIME bundle of a display in a kernel: its static parts, its live part, and a widget for hosts that need one.
 
-Invariant: a widget is made only where a kernel answers it, a person looks, and no front end of ours draws the MIME type
-itself: every widget carries its module, and a page that is made without a person would load foreign code to show one.
-
-What a display goes on with: which operation serves the object, if this kernel's session can.
-
-Invariant: a display is live only for what the session of the kernel itself can give again; an object of another
-session, or one that is kept nowhere, stays a snapshot.
+Invariants: a display is live only for what the session of the kernel itself can give again; an object of another
+session, or one that is kept nowhere, stays a snapshot. A widget is made only where a kernel answers it, a person looks,
+and no front end of ours draws the MIME type itself: every widget carries its module, and a page that is made without a
+person would load foreign code to show one.
 """
 
 from __future__ import annotations
@@ -31,7 +28,7 @@ _log = logging.getLogger(__name__)
 
 
 def display_bundle(shell: Any, shown: object, made: View) -> dict[str, Any]:
-    """A view in every representation that its host can use."""
+    """Return a view in every representation that its host can use."""
     if getattr(shell, "kernel", None) is None:
         return bundle(shown, made)
     live = live_of(shown)
@@ -42,7 +39,7 @@ def display_bundle(shell: Any, shown: object, made: View) -> dict[str, Any]:
 
 
 def widget_view(snapshot: dict[str, Any]) -> dict[str, Any]:
-    """The widget's part of a display, {} where none is needed or can be made."""
+    """Return the widget's part of a display, {} where none is needed or can be made."""
     from reyn_jupyter.notebook.serving.hub import kernel_hub
 
     if not front_end_there() or kernel_hub().drawn_by():
@@ -67,7 +64,7 @@ def update_widget(part: dict[str, Any], snapshot: dict[str, Any]) -> None:
 
 
 def live_of(shown: object) -> Live | None:
-    """What the object's display goes on with; None where it is all there is."""
+    """Return what serves an object's display live; None where its snapshot is all there is."""
     if not current.made():
         return None
     session = current.session()

@@ -1,19 +1,10 @@
-"""A run while it goes on: one card, updated in place, at most ten times a second.
+"""Displays that are updated in place: the card of a run, a series of objects, the card of a study's run.
 
-Invariants: a cell shows one output for a run. The object that a live verb returns is silent the first time that the
-cell displays it, since its card is there already; `_` and ``x = …`` still hold it. While a run of the cell goes on its
-card is static; its last update is what goes on, as a widget where the host needs one. A background run's goes on from
-its first drawing.
-
-Objects of the session, one after the other, in one place of a cell's output.
-
-Invariant: the cell shows one output for all of them; the last one is what the verb returns, and stays silent when the
-cell displays it, since it is there already.
-
-A study's run in its cell: one card, updated in place a few times a second, the summary at the end.
-
-Invariant: the card never slows the run down by more than it takes to draw it, and the summary that the cell returns is
-not shown a second time.
+Invariants: a cell shows one output for all updates. The object that a verb or `study.run` returns is silent the first
+time that the cell displays it, since it stands there already; `_` and ``x = …`` still hold it. A display is updated at
+most ten times a second (a study's four times), so that it slows the work down by no more than it takes to draw. While a
+run of the cell goes on its card is static; its last update is live, as a widget where the host needs one. The card of a
+background run is live from its first drawing.
 """
 
 from __future__ import annotations
@@ -49,26 +40,32 @@ from reyn_jupyter.support.secrets import environment_redaction
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
 
-
 INTERVAL = 0.1  # seconds between two updates
+STUDY_INTERVAL = 0.25  # the same of a study's card
 MOST = 10  # updates in any second, those included that come before the notebook's thread is busy
+
+T = TypeVar("T")
 
 # The objects themselves, so that another one that took an id over is not taken for one of them.
 _shown: dict[int, object] = {}
 
 
 def forget_silenced() -> None:
-    """A new cell begins: everything displays again."""
+    """Let everything display again: a new cell begins."""
     _shown.clear()
 
 
 def silence(shown: object) -> None:
-    """Keep an object silent when the cell displays it: what it shows stands there."""
+    """Keep an object silent the next time the cell displays it: it is on the screen already."""
     _shown[id(shown)] = shown
 
 
 def skip_silenced(shown: object) -> None:
-    """For IPython's display formatter: say nothing for an object whose card the cell shows already."""
+    """Display nothing for an object that the cell shows already; a formatter of IPython.
+
+    Raises:
+        NotImplementedError: it is not shown yet, so IPython displays it in the ordinary way.
+    """
     if _shown.pop(id(shown), None) is None:
         raise NotImplementedError
 
@@ -244,9 +241,6 @@ def _with_questions(made: View, run: BackgroundRun) -> View:
     return replace(made, blocks=(*waiting, *made.blocks)) if waiting else made
 
 
-T = TypeVar("T")
-
-
 class InPlace:
     """Shows an object in the place of the one before, at most ten times a second.
 
@@ -280,9 +274,6 @@ class InPlace:
             self._handle = display(made, raw=True, display_id=uuid.uuid4().hex)
         else:
             self._handle.update(made, raw=True)
-
-
-STUDY_INTERVAL = 0.25  # seconds between two updates
 
 
 class StudyCard:

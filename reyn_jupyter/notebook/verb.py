@@ -1,4 +1,4 @@
-"""What a verb is: a name, its options, and a function that returns the very object of the Python face."""
+"""Verbs of `%reyn`: a name, options, and a function that returns the very object of the Python face."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Completes = Callable[[Session, list[str], str], list[str]]
 
 @dataclass(frozen=True)
 class Context:
-    """Where a verb runs.
+    """The surroundings in which a verb runs.
 
     Attributes:
         shell: the IPython shell.
@@ -29,7 +29,7 @@ class Context:
 
     @property
     def session(self) -> Session:
-        """The kernel's session, made when a verb first needs it: help works in a workspace that is broken."""
+        """Return the kernel's session, made when a verb first needs it: help works in a workspace that is broken."""
         return session()
 
 

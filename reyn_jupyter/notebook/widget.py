@@ -95,5 +95,5 @@ class LiveWidget(anywidget.AnyWidget):
 
 
 def find_widget(model_id: str) -> LiveWidget | None:
-    """The widget of that id, while it is open."""
+    """Return the widget of an id, None where it is not open."""
     return _open.get(model_id)

@@ -11,13 +11,13 @@ from reyn_jupyter.notebook.verb import Verb
 
 @cache
 def names() -> tuple[str, ...]:
-    """The verbs' names, without importing them (a file ``list_.py`` is the verb ``list``)."""
+    """Return the verbs' names, without importing them (a file ``list_.py`` is the verb ``list``)."""
     return tuple(sorted(module.name.rstrip("_") for module in pkgutil.iter_modules(__path__)))
 
 
 @cache
 def find(name: str) -> Verb | None:
-    """The verb of a name, or None."""
+    """Return the verb of a name, None where there is none."""
     if name not in names():
         return None
     files = {module.name.rstrip("_"): module.name for module in pkgutil.iter_modules(__path__)}

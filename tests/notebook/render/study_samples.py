@@ -6,6 +6,7 @@ from functools import cache
 from typing import Any
 from unicodedata import category
 
+import reyn_jupyter as reyn
 from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
 from reyn_jupyter.evaluation.plan.suite import Claim
 from reyn_jupyter.evaluation.plan.variant import Variant
@@ -103,3 +104,34 @@ def crowd(variants: int) -> TrialSet:
 def empty() -> TrialSet:
     """Nothing that could be graded."""
     return evidence({"a": many(2, "error")})
+
+
+def suite_objects(text: str) -> dict[str, Any]:
+    """What a study is about: one of each, with a text wherever a text can stand."""
+    text = text.replace("\ud800", "")  # what no model of a scenario takes
+    call = reyn.AcceptedCall(
+        action="tool__" + text.translate(dict.fromkeys(range(32), " ")), args={text: (text, "")}
+    )
+    one = reyn.Scenario(
+        id="one",
+        family="f",
+        prompts={text: f"Do {text}"},
+        workspace={text: text, "long.txt": f"{text}\n" * 5_000},
+        gold=reyn.Gold(steps=(call, (call, call))),
+        expected=(
+            reyn.Expected(path=text, contains=(text,), lacks=(text,)),
+            reyn.Expected(path="gone", exists=False),
+            reyn.Expected(path="exact", text=text),
+            reyn.Expected(path="kept" + text, unchanged=True),
+        ),
+        says=(text,),
+        setup_error={text: text},
+        forecast=0.5,
+        catalog="tools",
+    )
+    variant = reyn.Variant(text[:100], model=text, parameters={text: text}, mandate="generic")
+    catalog = reyn.Catalog.from_records([{"name": f"{n}{text}", "description": text} for n in range(30)])
+    suite = reyn.Suite(name=text, title=text, primary=text, checks=(text,), scenarios=(one,),
+                       variants={text: variant}, catalogs={"tools": catalog})  # fmt: skip
+    return {"suite": suite, "scenario": one, "variant": variant, "catalog": catalog,
+            "budget": reyn.Budget(usd=1, calls=3)}  # fmt: skip

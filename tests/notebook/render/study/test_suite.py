@@ -3,51 +3,20 @@
 from __future__ import annotations
 
 import unicodedata
-from typing import Any
 
 import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.notebook.render import mimebundle, to_html, to_text, view
 from tests.notebook.render.samples import ALLOWED, HOSTILE, Reader
+from tests.notebook.render.study_samples import suite_objects
 
 SUITE = reyn.Study(None, "mandates").suite
 
 
-def every_object(text: str) -> dict[str, Any]:
-    """One of each, with a text wherever a text can stand."""
-    text = text.replace("\ud800", "")  # what no model of a scenario takes
-    call = reyn.AcceptedCall(
-        action="tool__" + text.translate(dict.fromkeys(range(32), " ")), args={text: (text, "")}
-    )
-    one = reyn.Scenario(
-        id="one",
-        family="f",
-        prompts={text: f"Do {text}"},
-        workspace={text: text, "long.txt": f"{text}\n" * 5_000},
-        gold=reyn.Gold(steps=(call, (call, call))),
-        expected=(
-            reyn.Expected(path=text, contains=(text,), lacks=(text,)),
-            reyn.Expected(path="gone", exists=False),
-            reyn.Expected(path="exact", text=text),
-            reyn.Expected(path="kept" + text, unchanged=True),
-        ),
-        says=(text,),
-        setup_error={text: text},
-        forecast=0.5,
-        catalog="tools",
-    )
-    variant = reyn.Variant(text[:100], model=text, parameters={text: text}, mandate="generic")
-    catalog = reyn.Catalog.from_records([{"name": f"{n}{text}", "description": text} for n in range(30)])
-    suite = reyn.Suite(name=text, title=text, primary=text, checks=(text,), scenarios=(one,),
-                       variants={text: variant}, catalogs={"tools": catalog})  # fmt: skip
-    return {"suite": suite, "scenario": one, "variant": variant, "catalog": catalog,
-            "budget": reyn.Budget(usd=1, calls=3)}  # fmt: skip
-
-
 @pytest.mark.parametrize("text", HOSTILE)
 def test_only_harmless_tags_and_visible_characters_are_written(text: str) -> None:
-    for kind, shown in every_object(text).items():
+    for kind, shown in suite_objects(text).items():
         bundle = mimebundle(shown)
         for tag, attributes in Reader(bundle["text/html"]).tags:
             assert tag in ALLOWED and set(attributes) <= ALLOWED[tag], (kind, tag, attributes)
@@ -88,5 +57,5 @@ def test_what_is_large_is_cut_and_says_so() -> None:
     assert len(bundle["text/html"]) < 64_000 and len(bundle["text/plain"]) < 8_000
     page = Reader(bundle["text/html"]).text
     assert "20 of 500; .scenarios holds all of them" in page and "20 of 100; .variants" in page
-    long = every_object("x")["scenario"]
+    long = suite_objects("x")["scenario"]
     assert "2,000 of 10,000 characters; .workspace holds all of it" in Reader(to_html(view(long))).text
