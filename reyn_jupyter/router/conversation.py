@@ -24,7 +24,7 @@ NOT_SHOWN = '{"note":"left out: it holds a variable\'s content, which this model
 
 @dataclass(frozen=True)
 class Disclosure:
-    """Something of the person's that a turn put before the model: by which call ("" for the prompt itself).
+    """A content of the person's that a turn put before the model: by which call ("" for the prompt itself).
 
     `described` is whether it is a variable's own description, or a look into one, which `variables` bounds.
     """
@@ -66,13 +66,13 @@ class Turn:
 
     @cached_property
     def shrinkable(self) -> bool:
-        """Whether a tool result of it can still become a stub."""
+        """Return whether a tool result of the turn can still become a stub."""
         return any(_stub(message) is not message for message in self.messages)
 
 
 @dataclass(frozen=True)
 class _Facts:
-    """What follows from the turns of a conversation."""
+    """Facts about a conversation that are computed from its turns."""
 
     listed: bool
     hinted: bool
@@ -91,7 +91,7 @@ class _Facts:
         )
 
     def plus(self, turn: Turn) -> _Facts:
-        """The same with one more turn at the end, without a look at the others."""
+        """Return the facts with one more turn at the end, without a look at the others."""
         return _Facts(
             self.listed or turn.listed,
             self.hinted or turn.hinted,
@@ -103,13 +103,13 @@ class _Facts:
 
 @dataclass(frozen=True)
 class TurnPlace:
-    """Where a turn stands in its conversation, and what that means for the others.
+    """The place of a turn in its conversation, and its consequences for the other turns.
 
     Attributes:
         at: the 0-based place of the turn that it replaces; None at the end.
-        later: how many turns stand on the replaced one.
-        left_out: how many earlier results were left out of the history.
-        resent: what of the person's earlier turns this host gets for the first time.
+        later: number of turns after the replaced one.
+        left_out: number of earlier results that were left out of the history.
+        resent: the person's contents in earlier turns that this host gets for the first time.
     """
 
     at: int | None
@@ -120,7 +120,7 @@ class TurnPlace:
 
 @dataclass
 class Conversation:
-    """Turns, and what was decided once for all of them: what an automatic surface came to, and
+    """Turns, and the decisions that hold for all of them: the surface where it is automatic, and
     whether actions can be searched (a list of tools that moved would cost the provider's cached prefix).
 
     What it has learnt of the catalog follows from its turns, so that it goes with a turn that is dropped or replaced;
@@ -143,7 +143,7 @@ class Conversation:
 
     @property
     def _facts(self) -> _Facts:
-        """What follows from the turns, worked out once for these turns: a long history costs a turn nothing again."""
+        """Return the facts about the turns, computed once while the turns are the same."""
         if self._known is None or self._known[0] is not self.turns:
             self._known = (self.turns, _Facts.of(self.turns))
         return self._known[1]
@@ -201,7 +201,7 @@ class Conversation:
             self.turns = (*self.turns[:at], turn, *self.turns[at:])
 
     def remember(self, run: str, shown: tuple[Disclosure, ...], host: str | None, variables: str) -> None:
-        """Keep with a turn what of the person's it showed, to which host, and how much of variables was allowed."""
+        """Keep with a turn the person's contents that it showed, the host, and how much of variables was allowed."""
         for index in reversed(range(len(self.turns))):
             turn = self.turns[index]
             if turn.run == run:
@@ -233,7 +233,7 @@ class Conversation:
         return count
 
     def resent(self, host: str | None) -> list[Disclosure]:
-        """What of the person's earlier turns this host gets for the first time, with the history."""
+        """Return the person's contents in earlier turns that this host gets now for the first time; note the host."""
         if host is None:
             return []
         found: list[Disclosure] = []
@@ -276,7 +276,7 @@ class Conversation:
         return turn
 
     def fork(self, number: int, conversation_id: str) -> Conversation:
-        """A new conversation that stands on the turns up to `number` (1-based). Raises IndexError."""
+        """Return a new conversation of the turns up to `number` (1-based). Raises IndexError."""
         kept = self.turns[: _index(number, self.turns) + 1]
         return Conversation(
             conversation_id,

@@ -184,7 +184,7 @@ class RouterLoop:
             self._conversation.search = search is not None and search.offered
 
     def _forced(self, state: TurnState, run: Run, offer: Offer) -> str | None:
-        """The tool that the next reply is to call, until there was a reply; None where the model is free."""
+        """Return the tool that the first reply is to call; None where the model is free, as it is after that reply."""
         forced = self._options.discovery == "forced" and offer.surface == "universal"
         unanswered = len(state.messages) == 1
         return "list_actions" if forced and unanswered and not run.discovery.listed else None
@@ -198,7 +198,7 @@ class RouterLoop:
         budget: TurnBudget,
         limit: int,
     ) -> None:
-        """The step limit: one closing call without tools sums up what was done."""
+        """End a turn at the step limit: one more call of the model, without tools, sums up what was done."""
         budget.check()
         state.step += 1
         nudge = Message("user", CLOSING_NUDGE.format(limit=limit))

@@ -45,7 +45,7 @@ class Reply:
 
 @dataclass
 class TurnState:
-    """What a turn has gathered: its messages, how far its requests were logged, how it ends.
+    """The state of a turn: its messages, how many of them were logged, how it ends.
 
     `pending` are its tool calls without a result; `answer` is redacted.
     """

@@ -24,7 +24,7 @@ _HEAD = 200  # characters of unreadable arguments that stay
 
 
 def readable(response: Response) -> Response:
-    """The reply with surrogate halves, which a stream can tear apart, joined again or replaced."""
+    """Return the reply with surrogate halves, which a stream can tear apart, joined again or replaced."""
     texts = (response.text, *(text for call in response.tool_calls for text in (call.name, call.arguments)))
     if all(map(str.isascii, texts)):
         return response

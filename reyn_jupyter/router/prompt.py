@@ -50,7 +50,7 @@ BEHAVIOUR = """## Behaviour
 def static_prompt(
     snapshot: CatalogSnapshot, options: RouterOptions, *, inspect: bool, search: bool = False
 ) -> str:
-    """Everything before the dynamic part."""
+    """Return everything before the dynamic part."""
     universal = options.surface != "flat"
     listed = options.list_schemas
     capabilities = (UNIVERSAL if universal else FLAT).format(
@@ -70,13 +70,13 @@ def static_prompt(
 
 
 def dynamic_prompt(*, workspace: str, date: str) -> str:
-    """What may differ from turn to turn, after everything that may not."""
+    """Return the end of the prompt: folder and date, which may differ from turn to turn."""
     folder = " ".join(workspace.split())  # a folder's name may hold line breaks
     return f"## Now\nWorkspace folder: {folder}. Date: {date}. Paths are relative to the workspace folder."
 
 
 def date_in(prompt: str) -> str | None:
-    """The date that a system prompt names, None when it is none of ours.
+    """Return the date that a system prompt names, None when it is none of ours.
 
     >>> date_in("…" + dynamic_prompt(workspace="shop", date="2026-01-31"))
     '2026-01-31'

@@ -1,4 +1,4 @@
-"""How the router treats a model: what the settings say, and where they are silent, what the model's tier says.
+"""The router's options for a model: from the settings, and where they are silent, from the model's tier.
 
 Weak models obey mechanical mandates and skip discovery; strong ones need neither (Universal Action Catalog,
 "Weak-model discovery + selection reliability"). Tier is a property of the configured model, not of its name.

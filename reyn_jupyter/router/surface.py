@@ -1,4 +1,4 @@
-"""Which tools a model is offered: the wrappers (universal), every action as its own tool (flat), or what fits (auto).
+"""The tools that a model is offered: the wrappers (universal), every action as a tool (flat), or what fits (auto).
 
 Decided once a conversation, so that the tool list stays cacheable. With a hot list, the actions used most and
 last appear as direct tools beside the wrappers; it never reorders a listing.

@@ -1,4 +1,4 @@
-"""What a turn and a session may use up, in tokens and dollars; reached limits stop a run and keep what there is."""
+"""Limits of a turn and a session in tokens and dollars; a reached limit stops a run and keeps what there is."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class TurnBudget:
         self.session.add(tokens, response.cost)
 
     def notes(self) -> list[str]:
-        """What the person should know: a limit in dollars that could not be kept."""
+        """Return the notes for the person: that a limit in dollars does not count the calls without a price."""
         limits = self.settings.router.limits
         if not self.turn.unpriced or (limits.turn_cost is None and limits.session_cost is None):
             return []
