@@ -1,3 +1,3 @@
-"""One workspace's session: wired in `wiring`, awaited in `aio`, for ordinary code in `face`."""
+"""One workspace's session: put together in `assembly`, awaited in `async_session`, for ordinary code in `session`."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What people see beside the model's JSON: arguments at a glance, permission, use, a ready line."""
+"""The columns that people see beside the model's JSON: arguments at a glance, permission, use, a ready line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ EXAMPLE = {"string": "…", "integer": 1, "number": 1.0, "boolean": True, "array
 def action_rows(
     parts: Parts, snapshot: CatalogSnapshot, payload: dict[str, Any]
 ) -> tuple[dict[str, Any], ...]:
-    """One row an item of a listing or search."""
+    """Return one row an item of a listing or search."""
     return tuple(_rows(parts, snapshot, payload))
 
 
@@ -37,7 +37,7 @@ def _rows(parts: Parts, snapshot: CatalogSnapshot, payload: dict[str, Any]) -> I
 
 
 def action_row(parts: Parts, action: Action, policy: Policy) -> dict[str, Any]:
-    """One action as the table shows it, under the rules in force."""
+    """Return one action as the table shows it, under the rules of `policy`."""
     use = parts.usage.uses.get(str(action.name))
     return {
         "qualified_name": str(action.name),
@@ -52,14 +52,14 @@ def action_row(parts: Parts, action: Action, policy: Policy) -> dict[str, Any]:
 
 
 def arguments_of(action: Action) -> str:
-    """The arguments on one line, required ones with a star and first: ``path*, offset, limit``."""
+    """Return the arguments on one line, required ones with a star and first: ``path*, offset, limit``."""
     required = set(action.input_schema.get("required", ()))
     names = sorted(action.input_schema.get("properties", {}), key=lambda name: name not in required)
     return ", ".join(f"{name}*" if name in required else name for name in names)
 
 
 def permission_of(parts: Parts, action: Action) -> str:
-    """What the gate would say to the model now, whatever the target: allowed, asks or denied."""
+    """Return the permission of the model for an action without a target now: allowed, asks or denied."""
     return permission_under(parts.policy, action)
 
 
@@ -69,7 +69,7 @@ def permission_under(policy: Policy, action: Action) -> str:
 
 
 def invoke_line(action: Action) -> str:
-    """A ready ``%reyn invoke`` line with the required arguments to fill in."""
+    """Return a ready ``%reyn invoke`` line with the required arguments to fill in."""
     properties = action.input_schema.get("properties", {})
     required = action.input_schema.get("required", ())
     given = [f"{name}={_example(properties.get(name, {}))}" for name in required]

@@ -1,4 +1,4 @@
-"""Everything a session is made of, put together in one place.
+"""The parts of a session, put together in one place.
 
 Nothing here runs: `Parts` holds the pieces, `assemble` builds them. Heavy things (categories, models, DuckDB) are
 made on first use, so that a session costs little before it does something.

@@ -1,9 +1,8 @@
 """The awaited face of a session; the synchronous one is a thin layer over it.
 
 Invariants: a call by hand is a run of its own, of kind "manual"; what fails comes back as the usual object with
-`.error` set, never raised; every coroutine here runs on the engine's loop.
-
-The catalog as people look through it: every action whose name or short description has all words of a search.
+`.error` set, never raised; every coroutine here runs on the engine's loop. The explorer shows every action whose name
+or short description has all words of a search.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ SEARCH_WAIT = 1.5  # seconds that a person's search waits for the index; words a
 
 
 class AsyncSession:
-    """What `Session` does, awaited: ``await session.aio.ask("…")``. Arguments and results are those of `Session`."""
+    """The methods of `Session`, awaited: ``await session.aio.ask("…")``; arguments and results are the same."""
 
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
@@ -112,7 +111,7 @@ class AsyncSession:
         ask: Callable[[Question], Awaitable[Answer]] | None = None,
         on_event: OnEvent = None,
     ) -> Result:
-        """As `Session.invoke_action`; with an `ask`, the call is no consent: what the rules ask about goes to it."""
+        """Run one action, as `Session.invoke_action` does; with an `ask`, the call is no consent: it gets the questions."""
 
         async def work() -> Result:
             parts = self._parts
@@ -149,7 +148,7 @@ class AsyncSession:
         return await _on_engine(work())
 
     async def _blob(self, blob_id: str | None) -> Blob | None:
-        """A handle on a stored blob; None when it is gone already."""
+        """Return a handle on a stored blob; None when it is gone already."""
         store = self._parts.services.blobs
         if store is None or blob_id is None:
             return None
@@ -187,7 +186,7 @@ ROWS = 60
 
 
 async def explore(parts: Parts, query: str = "") -> CatalogExplorer:
-    """The explorer of a session's catalog as it is now."""
+    """Return the explorer of a session's catalog as it is now."""
     snapshot = await parts.catalog.refresh()
     words = str(query).split()
     found = matching(snapshot, words)
@@ -207,7 +206,7 @@ async def explore(parts: Parts, query: str = "") -> CatalogExplorer:
 
 
 def matching(snapshot: CatalogSnapshot, words: list[str]) -> list[Action]:
-    """The actions that have all of these words, without case, in name or short description."""
+    """Return the actions that have all of these words, without case, in name or short description."""
     if not words:
         return list(snapshot.actions)
     folded = [fold(word) for word in words]

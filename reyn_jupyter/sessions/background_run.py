@@ -102,7 +102,7 @@ class BackgroundRun:
 
 
 async def _watched(run: str, parts: Parts, prompt: str, options: TurnOptions) -> Trace:
-    """The turn, with a word to the watchers when its record grows and when it has ended."""
+    """Run a turn, and tell its watchers when its record grows and when it has ended."""
     told = _Reports(run)
     also_tell(told)
     try:

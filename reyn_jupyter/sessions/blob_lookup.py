@@ -1,4 +1,4 @@
-"""Which stored blob is meant by what a person types."""
+"""The stored blob that a person names: by its id, by a part of it, or as the last one."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class BlobNotNamedError(BlobNotFoundError):
 
 
 def blob_named(parts: Parts, wanted: str) -> Blob:
-    """The blob of an id, of any unique part of one, or the newest for "last". Raises BlobNotFoundError."""
+    """Return the blob of an id or of a unique part of one, the newest for "last". Raises BlobNotFoundError."""
     store = parts.services.blobs
     said = str(wanted)[:60]
     if store is None or not is_local(store):

@@ -1,4 +1,4 @@
-"""What a question would send and could cost, without a model being called.
+"""An estimate of what a question sends and costs at most, without a model being called.
 
 Tokens are estimated as everywhere, as UTF-8 bytes / 4. Prices and context windows come from the price list that
 LiteLLM brings along; a model that is not in it has no known price, and that is said.
@@ -29,7 +29,7 @@ SHOWN = 60  # names of tools on the card
 
 @dataclass(frozen=True)
 class Price:
-    """What a model takes: US dollars a token, and the most tokens of one call."""
+    """The price of a model in US dollars a token, and the most tokens of one call."""
 
     prompt: float
     completion: float
@@ -38,7 +38,7 @@ class Price:
 
     @property
     def call(self) -> float:
-        """The dearest call: the whole context in, the longest answer out."""
+        """US dollars of the dearest call: the whole context in, the longest answer out."""
         return self.context * self.prompt + self.answer * self.completion
 
 
@@ -55,7 +55,7 @@ class _Tokens:
 
 
 async def dry(parts: Parts, prompt: str, options: TurnOptions) -> Card:
-    """The card of a question that is not asked.
+    """Return the card of a question that is not asked.
 
     Raises:
         ModelError: the model is not configured; says the missing line.
@@ -104,7 +104,7 @@ async def dry(parts: Parts, prompt: str, options: TurnOptions) -> Card:
 
 
 def price_of(model: str) -> Price | None:
-    """The price of a LiteLLM model string, None where LiteLLM's own list has none. Imports LiteLLM.
+    """Return the price of a LiteLLM model string, None where LiteLLM's own list has none. Imports LiteLLM.
 
     Where a price depends on the length of a call, the higher one counts.
     """
@@ -131,7 +131,7 @@ def _dearest(entry: Mapping[str, Any], *names: str) -> float | None:
 
 
 def _conversation(parts: Parts, options: TurnOptions) -> Conversation:
-    """The turns that the question would stand on; asking again from a cell leaves its own turn out."""
+    """Return the turns that come before the question; asking again from a cell leaves its own turn out."""
     conversation = parts.conversation
     if options.new:
         return Conversation(conversation.id)
@@ -153,7 +153,7 @@ async def _offer(parts: Parts, router_options: RouterOptions, conversation: Conv
 
 
 def _searches(parts: Parts, conversation: Conversation) -> bool:
-    """Whether search is offered: what the conversation decided, else what it would come to now."""
+    """Return whether search is offered: as the conversation decided, else as it would be decided now."""
     return parts.search.offered if conversation.search is None else conversation.search
 
 
@@ -175,7 +175,9 @@ def _first_cost(price: Price | None, tokens: _Tokens) -> str:
 
 
 def _most(parts: Parts, options: TurnOptions, price: Price, calls: int) -> float:
-    """Every call with a full context; or what a limit leaves and the one call that passes it."""
+    """Return the most US dollars: all calls with a full context; or, if that is less, what a limit leaves and the one call
+    that passes it.
+    """
     limits = parts.settings.router.limits
     left = None if limits.session_cost is None else max(0.0, limits.session_cost - parts.spent.cost)
     ceilings = [most for most in (options.budget, limits.turn_cost, left) if most is not None]
@@ -183,13 +185,15 @@ def _most(parts: Parts, options: TurnOptions, price: Price, calls: int) -> float
 
 
 def _growth(parts: Parts) -> int:
-    """Tokens that the results of one step add at most: every call it may make, each with the longest answer."""
+    """Return the most tokens that the results of one step add: every call it may make, each with the longest answer."""
     settings = parts.settings
     return settings.router.limits.calls_per_completion * -(-settings.outputs.answer_bytes // 4)
 
 
 def _most_tokens(parts: Parts, tokens: _Tokens, calls: int) -> int:
-    """Every call as long as the last one can be, the model's own words left out; or what a limit leaves, and one."""
+    """Return the most tokens: all calls as long as the last can be, the model's words left out; or, if that is less, what a
+    limit leaves and the one call that passes it.
+    """
     limits = parts.settings.router.limits
     one = tokens.request + (calls - 1) * _growth(parts)
     left = None if limits.session_tokens is None else max(0, limits.session_tokens - parts.spent.tokens)

@@ -12,7 +12,7 @@ _current: list[Session] = []
 
 
 def session() -> Session:
-    """The session of this kernel: its root is the working folder at first use, its variables the notebook's own.
+    """Return the session of this kernel: its root is the working folder at first use, its variables the notebook's own.
 
     Example:
         >>> import reyn_jupyter as reyn                   # doctest: +SKIP
@@ -24,5 +24,5 @@ def session() -> Session:
 
 
 def made() -> bool:
-    """Whether there is one yet."""
+    """Return whether this kernel has its session yet."""
     return bool(_current)

@@ -1,4 +1,4 @@
-"""The index of actions, for people: where it stands, building it, clearing it."""
+"""The index of actions, for people: its state, building it, clearing it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MB = 1_000_000
 
 
 async def status(parts: Parts) -> Card:
-    """The card of `%reyn embeddings status`; it looks the catalog through, so that its figures are those of now."""
+    """Return the card of `%reyn embeddings status`, after a look through the catalog as it is now."""
     await parts.search.look(await parts.catalog.refresh())
     return card(parts.search.state())
 
@@ -45,7 +45,7 @@ async def clear(parts: Parts) -> Card:
 
 
 def card(state: IndexState, title: str = "Search by meaning") -> Card:
-    """The state of the index as a card."""
+    """Return the state of the index as a card."""
     resolved = state.resolved
     facts = [("class", _class(state)), ("model", resolved.model or "none")]
     if resolved.in_force is not None:
@@ -77,7 +77,7 @@ def card(state: IndexState, title: str = "Search by meaning") -> Card:
 
 
 def line(state: IndexState) -> str:
-    """The state in one line."""
+    """Return the state of the index in one line."""
     if state.resolved.in_force is None:
         return f"by words: {state.resolved.reason}. {state.resolved.hint}"
     return f"class {state.resolved.name}, {state.served_by}; {_index(state)}"

@@ -96,12 +96,12 @@ async def replay(
 
 
 def _keys(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """The router's keys as the run had them."""
+    """Return the router's keys as the run had them."""
     return {HOT if key == "hot_list_n" else f"router.{key}": value for key, value in settings.items()}
 
 
 def _own_model(parts: Parts, trace: Trace) -> Model:
-    """The run's model, where it ran: a configured one, never another host's under the same name.
+    """Return the run's model, where it ran: a configured one, never another host's under the same name.
 
     Raises:
         ModelError: it is not configured any more.
@@ -120,7 +120,7 @@ def _own_model(parts: Parts, trace: Trace) -> Model:
 
 
 def _opened(trace: Trace) -> bool:
-    """Whether the run could invoke without listing first: its conversation had seen the catalog before it."""
+    """Return whether the run named an action before any listing or gate: its conversation had seen the catalog before."""
     for call in trace.calls:
         if call.resolved.problem == "gated" or call.resolved.wrapper in ("list_actions", "search_actions"):
             return False
@@ -130,7 +130,7 @@ def _opened(trace: Trace) -> bool:
 
 
 def _searched(trace: Trace) -> bool:
-    """Whether the run was offered search."""
+    """Return whether the model of the run was offered search."""
     return any(
         step.requested is not None and "search_actions" in step.requested.tools for step in trace.steps
     )

@@ -27,7 +27,7 @@ from reyn_jupyter.support.versions import versions
 
 
 def variables_for(parts: Parts, model: Model) -> VariablesPolicy:
-    """How much of a variable this model may see: what is set, else the schema for hosted models, the head for local."""
+    """Return how much of a variable the model may see: as set, else the schema for hosted, the head for local models."""
     configured = parts.settings.variables
     if configured is not None:
         return configured
@@ -65,7 +65,7 @@ def finish(
     error: str | None = None,
     hint: str | None = None,
 ) -> Trace:
-    """End a run that had no turn: its last event, the uses, the closed log."""
+    """End a run that had no turn: record its last event and the uses of actions, and close its log."""
     notes = (run.log.problem,) if run.log.problem else ()
     run.log.append(
         RunEnded(
@@ -98,10 +98,10 @@ async def turn(
     recorded: RecordedCalls | None = None,
     replay_of: str | None = None,
 ) -> Trace:
-    """One turn of the router, from the person's text to the answer.
+    """Run one turn of the router, from the person's text to the answer.
 
     Args:
-        conversation: where the turn belongs; the session's own when None.
+        conversation: the one that the turn belongs to; the session's own when None.
         recorded, replay_of: for a replay, the calls to take from the record and the run they are of.
     """
     settings = options.settings(parts.effective)
@@ -170,7 +170,7 @@ async def turn(
 
 
 def _shown(trace: Trace, conversation: Conversation) -> tuple[Disclosure, ...]:
-    """What of the person's the run put before the model, and which of it describes variables."""
+    """Return the person's contents that the run put before the model, marked where they describe variables."""
     calls = set()
     for call in trace.calls:
         sources = call.finished.sources if call.finished is not None else ()
@@ -188,7 +188,7 @@ def _shown(trace: Trace, conversation: Conversation) -> tuple[Disclosure, ...]:
 
 
 def find_model(parts: Parts, wanted: Any) -> Model:
-    """The model that is meant: an object behind the seam as it is, a name through the settings.
+    """Return the model that is meant: an object behind the seam as it is, a name through the settings.
 
     Raises:
         ModelError: it is not configured; says the missing line.

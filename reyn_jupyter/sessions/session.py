@@ -92,7 +92,7 @@ class Session:
         offset: int = 0,
         limit: int = 20,
     ) -> ActionTable:
-        """The actions of the catalog, alphabetical.
+        """List the actions of the catalog, alphabetically.
 
         Args:
             category: one name or several; all when left out.
@@ -105,11 +105,11 @@ class Session:
         return _run(self.aio.list_actions(category, filter, offset, limit))
 
     def describe_action(self, name: str) -> ActionCard:
-        """One action with its input schema; `.error` is set, with suggestions, when there is none of that name."""
+        """Return one action with its input schema; `.error` is set, with suggestions, when no action has the name."""
         return _run(self.aio.describe_action(name))
 
     def search_actions(self, query: str, category: Categories = None, limit: int = 10) -> ActionTable:
-        """Actions ranked by what they do, best first: by words and, once the index is built, by meaning.
+        """Return actions ranked by what they do, best first: by words and, once the index is built, by meaning.
 
         Returns:
             An `ActionTable`; `.payload["ranking"]` is "hybrid" or "lexical", `.payload["weak"]` set where nothing fits.
@@ -138,7 +138,7 @@ class Session:
         return _run(embeddings.clear(self.parts))
 
     def explore(self, query: str = "") -> CatalogExplorer:
-        """The catalog to look through: search, sort, open an action, fill in its form, run it.
+        """Return the catalog to look through: search, sort, open an action, fill in its form, run it.
 
         Args:
             query: words that it opens with; an action fits that has all of them in name or short description.
@@ -158,7 +158,7 @@ class Session:
         return _run(self.aio.invoke_action(name, args))
 
     def inspect(self, blob_id: str, selector: str | None = None) -> Inspection:
-        """A part of a stored blob: none, ``lines:20-50``, ``slice:3..8``, ``key:name``, ``path:/a/0``, ``grep:…``."""
+        """Read a part of a blob: None, ``lines:20-50``, ``slice:3..8``, ``key:name``, ``path:/a/0``, ``grep:…``."""
         return _run(self.aio.inspect(blob_id, selector))
 
     @property
@@ -177,7 +177,7 @@ class Session:
     # The router
 
     def ask(self, prompt: str, *, on_event: OnEvent = None, **options: Any) -> Trace:
-        """One turn: the model finds and invokes actions, and answers.
+        """Run one turn: the model finds and invokes actions, and answers.
 
         Args:
             prompt: literal text.
@@ -196,7 +196,7 @@ class Session:
     def start(
         self, prompt: str, *, on_event: OnEvent = None, waits: bool = False, **options: Any
     ) -> BackgroundRun:
-        """The same in the background: `.cancel()` stops it, `.trace` is what there is.
+        """Run one turn in the background, as `ask` does: `.cancel()` stops it, `.trace` is set once it is done.
 
         Events and notebook functions are served by the loop of the caller, a kernel's own in a notebook.
 
@@ -218,7 +218,7 @@ class Session:
         return MappingProxyType(self._background)
 
     def dry(self, prompt: str, **options: Any) -> Card:
-        """What `ask` would offer, send and cost at most; calls no model. Options as for `ask`."""
+        """Estimate what `ask` would offer, send and cost at most; no model is called. Options as for `ask`."""
         from reyn_jupyter.sessions.cost_estimate import dry
 
         return ENGINE.run(dry(self.parts, asked(prompt), TurnOptions(**options)))
@@ -232,7 +232,7 @@ class Session:
         approve: str = "ask",
         on_event: OnEvent = None,
     ) -> Trace:
-        """A run once more: action results from its record; see `%reyn help replay`."""
+        """Replay a run with the action results from its record; see `%reyn help replay`."""
         from reyn_jupyter.sessions.replay import replay
 
         return ENGINE.run(replay(self.parts, run, model, from_step, approve), on_event)
@@ -250,7 +250,7 @@ class Session:
         return overview.blobs(self.parts)
 
     def blob(self, wanted: str) -> Blob:
-        """A stored blob, by its id or any unique part of it; ``[blob:…]`` and "last" are taken too.
+        """Return a stored blob, by its id or any unique part of it; ``[blob:…]`` and "last" are taken too.
 
         Raises:
             BlobNotFoundError: none, or more than one, is meant; says what there is.
@@ -289,15 +289,15 @@ class Session:
         return overview.events(self.parts, run)
 
     def trace(self, run: str | int | None = None) -> Trace:
-        """A run by any unique part of its id, or the last one. Raises RunNotFoundError."""
+        """Return a run by any unique part of its id, or the last one. Raises RunNotFoundError."""
         return self.parts.runs.load(run)
 
     def diff(self, a: str | int, b: str | int) -> RunDiff:
-        """Two runs side by side: `.rows`, `.df`, `.pairs`, and both traces. Raises RunNotFoundError."""
+        """Compare two runs: `.rows`, `.df`, `.pairs`, and both traces. Raises RunNotFoundError."""
         return compare(self.trace(a), self.trace(b))
 
     def script(self, run: str | int | None = None) -> Script:
-        """A run as ordinary code that needs no model."""
+        """Return a run as ordinary code that needs no model."""
         return script_of(self.trace(run))
 
     def undo(self, target: str | int | None = None) -> Card:
@@ -346,7 +346,7 @@ class Session:
 
     @property
     def approvals(self) -> Table:
-        """What was always allowed, and the rules of the configuration."""
+        """The open questions, the patterns that are always allowed, and the rules of the configuration."""
         return overview.approvals(self.parts)
 
     def trust(self) -> Card:
@@ -354,12 +354,12 @@ class Session:
         return overview.trust(self.parts)
 
     def surface(self) -> Table:
-        """What each surface costs in tokens for this catalog."""
+        """Return the tokens that each surface costs for this catalog."""
         return overview.surface(self.parts, self.catalog)
 
     @property
     def status(self) -> Card:
-        """Where you are: workspace, model, catalog, conversation, and what to try next."""
+        """The state of the session: workspace, model, catalog, conversation, and what to try next."""
         return overview.status(self.parts, self.catalog)
 
 

@@ -1,4 +1,4 @@
-"""What one question may change for itself: model, surface, limits, consent."""
+"""The options that one question may set for itself: model, surface, limits, consent."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from reyn_jupyter.runtime.run import Approve
 
 
 def asked(prompt: object) -> str:
-    """The question, as it is. Raises ValueError for one that says nothing or is no text."""
+    """Return the question unchanged. Raises ValueError for one that is blank or no text."""
     if not isinstance(prompt, str):
         raise ValueError(
             f'Ask what? A question is a text, not a {type(prompt).__name__}: ask("how many rows …?")'
@@ -33,7 +33,7 @@ class TurnOptions(BaseModel):
         budget: US dollars that this turn may cost.
         approve: "ask" asks the person, "read" denies what would ask, "all" allows it; deny rules hold in all three.
         new: start a conversation afresh.
-        sent: what of the notebook was put into the prompt: ({kind, name, bytes}, …).
+        sent: contents of the notebook that were put into the prompt: ({kind, name, bytes}, …).
         cell: id of the asking cell; asking again from it replaces its turn.
         attended: False in background runs, which hold no cell to ask in.
         ask: answers the run's questions about consent, in place of the input of a cell.

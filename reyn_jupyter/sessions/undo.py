@@ -1,4 +1,4 @@
-"""Undo: what a run did to files, taken back from the blobs that kept the content before."""
+"""Undo: restores the files that a run changed from the blobs that kept their content before."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _meant(parts: Parts, target: str | int | None) -> tuple[Trace, int | None]:
 
 
 def _undid(trace: Trace) -> str | None:
-    """What a run by hand undid, as `undo` recorded it; None for every other run."""
+    """Return the prompt under which `undo` recorded a run, which names what it undid; None for every other run."""
     by_hand = trace.started.run_kind == "manual" and trace.status == "ok"
     return trace.prompt if by_hand and not trace.calls and trace.prompt.startswith("undo ") else None
 
@@ -85,7 +85,7 @@ def _changed(trace: Trace) -> bool:
 
 
 async def _changes(parts: Parts, trace: Trace, call: Call, step: int | None) -> list[dict[str, Any]]:
-    """What a call changed. Of one that was killed, what it had announced, unless the file is as it was before."""
+    """Return the changes of a call; of a killed one those that it announced, unless the file is as it was before."""
     if step not in (None, call.resolved.step):
         return []
     if call.finished is not None:
@@ -99,7 +99,7 @@ async def _changes(parts: Parts, trace: Trace, call: Call, step: int | None) -> 
 
 
 def _announced(trace: Trace, call: str) -> list[FileChanging]:
-    """The changes that a call announced, the last one of each file: the one before it was overtaken."""
+    """Return the changes that a call announced, the last one of each file, since it overtook those before."""
     found = {
         event.path: event for event in trace.events if isinstance(event, FileChanging) and event.call == call
     }
