@@ -111,7 +111,7 @@ class AsyncSession:
         ask: Callable[[Question], Awaitable[Answer]] | None = None,
         on_event: OnEvent = None,
     ) -> Result:
-        """Run one action, as `Session.invoke_action` does; with an `ask`, the call is no consent: it gets the questions."""
+        """Run one action, as `Session.invoke_action` does; with an `ask`, the call is no consent: it is asked."""
 
         async def work() -> Result:
             parts = self._parts

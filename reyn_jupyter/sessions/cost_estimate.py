@@ -175,8 +175,8 @@ def _first_cost(price: Price | None, tokens: _Tokens) -> str:
 
 
 def _most(parts: Parts, options: TurnOptions, price: Price, calls: int) -> float:
-    """Return the most US dollars: all calls with a full context; or, if that is less, what a limit leaves and the one call
-    that passes it.
+    """Return the most US dollars: all calls with a full context; or, if that is less, what a limit leaves and the one
+    call that passes it.
     """
     limits = parts.settings.router.limits
     left = None if limits.session_cost is None else max(0.0, limits.session_cost - parts.spent.cost)
@@ -191,8 +191,8 @@ def _growth(parts: Parts) -> int:
 
 
 def _most_tokens(parts: Parts, tokens: _Tokens, calls: int) -> int:
-    """Return the most tokens: all calls as long as the last can be, the model's words left out; or, if that is less, what a
-    limit leaves and the one call that passes it.
+    """Return the most tokens: all calls as long as the last can be, the model's words left out; or, if that is less,
+    what a limit leaves and the one call that passes it.
     """
     limits = parts.settings.router.limits
     one = tokens.request + (calls - 1) * _growth(parts)

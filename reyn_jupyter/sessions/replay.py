@@ -120,7 +120,7 @@ def _own_model(parts: Parts, trace: Trace) -> Model:
 
 
 def _opened(trace: Trace) -> bool:
-    """Return whether the run named an action before any listing or gate: its conversation had seen the catalog before."""
+    """Return whether the run named an action before any listing: its conversation had seen the catalog before it."""
     for call in trace.calls:
         if call.resolved.problem == "gated" or call.resolved.wrapper in ("list_actions", "search_actions"):
             return False

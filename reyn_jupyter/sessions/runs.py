@@ -27,7 +27,7 @@ from reyn_jupyter.support.versions import versions
 
 
 def variables_for(parts: Parts, model: Model) -> VariablesPolicy:
-    """Return how much of a variable the model may see: as set, else the schema for hosted, the head for local models."""
+    """Return how much of a variable a model may see: as set, else the schema for hosted, the head for local models."""
     configured = parts.settings.variables
     if configured is not None:
         return configured
