@@ -1,12 +1,8 @@
-"""Exact replacement of text within text.
+"""Changes of a file: written whole, edited by exact replacement, deleted; and how each is reported.
 
-Invariant: the old string is found as it stands, character for character, or nothing is changed; a refusal
-says how many places match and on which lines.
-
-What each kind of change makes of a file: written, edited, deleted; and how the change is told.
-
-Invariant: a change that cannot be made exactly as asked is refused, before anyone is asked for consent. A
-secret that a model sees only as a mark is neither met by its edits nor overwritten by that mark.
+Invariant: a change that cannot be made exactly as asked is refused before anyone is asked for consent. The old string
+is found as it stands, character for character, or nothing is changed; a refusal says how many places match and on
+which lines. A secret that a model sees only as a mark is neither met by its edits nor overwritten by that mark.
 """
 
 from __future__ import annotations

@@ -1,18 +1,13 @@
 """Files by path pattern, and lines by regular expression, over a `FileTree`.
 
-Invariant: the answers are exact and bounded, and whatever was left out (further matches, long lines, binary
-files, folders of copies and caches) is said together with the argument that changes it.
+Invariants:
 
-Search for a regular expression, line by line, in linear time.
-
-Invariant: RE2 does the matching, so no pattern can run away; every answer is bounded (results, characters a
-line, bytes a block), and what was left out is counted. Files are read as bytes: text in an old encoding is
-searched too, and shown with replacement characters.
-
-Path patterns: ``*`` and ``?`` within one name, ``**`` over folders, ``[abc]``, ``{csv,json}``.
-
-Invariant: a pattern is matched in linear time (RE2), against the whole path relative to where it starts. A
-pattern without ``/`` is matched against the file's name alone, in every folder.
+- Answers are exact and bounded (results, characters a line, bytes a block); whatever was left out is counted and said
+  together with the argument that changes it. Files are read as bytes: text in an old encoding is searched too, and
+  shown with replacement characters.
+- RE2 does the matching, in linear time, so no pattern can run away.
+- A path pattern (``*`` and ``?`` within one name, ``**`` over folders, ``[abc]``, ``{csv,json}``) is matched against
+  the whole path relative to where it starts; one without ``/`` against the file's name alone, in every folder.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
-"""A memory as text: front matter between ``---`` lines, then the body, and the lines of a layer's index.
+"""Memories as Markdown files with front matter, in two layers, each with a mechanically kept ``MEMORY.md``.
 
-Invariant: ``parse(layer, slug, render(memory)) == memory`` for every memory whose name and description are one
-line each; a text that is no memory is refused with the reason, quickly, whatever it holds.
+Invariants:
 
-Memories as Markdown files with front matter, in two layers, each with a mechanically kept ``MEMORY.md``.
-
-Invariant: the files are the truth and the index follows from them. ``MEMORY.md`` is written from a listing
-and checked against a listing made after the write, so with any number of kernels the last index written
-names exactly the memories that are there. A damaged file is reported and hides no other. Nothing outside
-``<root>/.reyn/memory`` is read or written: a link in the way is refused.
+- The files are the truth and the index follows from them. ``MEMORY.md`` is written from a listing and checked against
+  a listing made after the write, so with any number of kernels the last index written names exactly the memories that
+  are there. A damaged file is reported and hides no other.
+- ``parse(layer, slug, render(memory)) == memory`` for every memory whose name and description are one line each; a
+  text that is no memory is refused with the reason, quickly, whatever it holds.
+- Nothing outside ``<root>/.reyn/memory`` is read or written: a link in the way is refused.
 """
 
 from __future__ import annotations

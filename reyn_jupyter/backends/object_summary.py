@@ -1,14 +1,9 @@
-"""What can be told about a Python object without running any of the person's code.
+"""Descriptions of Python objects, made without running any of the person's code.
 
 Invariant: an object is described by what it is, decided by the identity of its type: frames, series, arrays, scalars,
-text and the built-in containers. Of any other object, a subclass of these included, only the type's name is read:
-`repr`, properties, `__getattr__`, `__len__` and `__class__` of the person's classes are never called.
-Whatever comes out is plain JSON and bounded, never the whole.
-
-Which types are known: those whose methods are Python's, numpy's and pandas' own.
-
-Invariant: a type is known by identity. A subclass is the person's own class, whose properties could do anything;
-asking here imports nothing and calls nothing of it.
+text and the built-in containers, whose methods are Python's, numpy's and pandas' own. Of any other object, a subclass
+of these included, only the type's name is read: `repr`, properties, `__getattr__`, `__len__` and `__class__` of the
+person's classes are never called, and nothing is imported. What comes out is plain JSON and bounded.
 """
 
 from __future__ import annotations

@@ -1,13 +1,12 @@
 """An answer of LiteLLM while it comes in: text, tool calls, finish reason, usage and cost.
 
-LiteLLM makes up a finish reason and a usage where the provider sent none. Here both are read from what it
-received, so that a broken answer is not taken for a whole one, nor an estimate for the provider's word.
+Invariants:
 
-Tool calls put together from the deltas of a stream. Pure: no I/O, no LiteLLM.
-
-Every call that comes out has an id of its own within the completion, whatever the provider sent. Three
-questions decide where a delta belongs: does its index open a new slot, does its id name another call than
-the open one, and, for a provider that sends neither, is the open call complete already.
+- LiteLLM makes up a finish reason and a usage where the provider sent none. Here both are read from what it received,
+  so that a broken answer is not taken for a whole one, nor an estimate for the provider's word.
+- Every tool call has an id of its own within the completion, whatever the provider sent. Three questions decide where
+  a delta belongs: does its index open a new slot, does its id name another call than the open one, and, for a provider
+  that sends neither, is the open call complete already.
 """
 
 from __future__ import annotations

@@ -1,15 +1,13 @@
-"""LiteLLM behind the seam: any model that it can reach, as one streaming `complete`.
+"""LiteLLM as a `Model`: any model that it can reach, as one streaming `complete`.
 
-It imports LiteLLM on the first call and never before, and closes the stream before it returns, raises or is
-cancelled. Whatever LiteLLM raises leaves here as a `ModelError` in plain words, without a key in it.
+Invariants:
 
-A call may be silent for `Request.timeout` seconds, before the first chunk and between two; the whole call may
-take ten times that. Retries are not made here: `retry.RetryingModel` does.
-
-Whether LiteLLM knows where a model's calls would go, asked without one.
-
-Invariant: nothing here touches the network. A provider that LiteLLM lists is taken at its word, since asking further
-signs in to some of them.
+- LiteLLM is imported on the first call and never before; the stream is closed before a call returns, raises or is
+  cancelled. Whatever LiteLLM raises leaves here as a `ModelError` in plain words, without a key in it.
+- A call may be silent for `Request.timeout` seconds, before the first chunk and between two; the whole call may take
+  ten times that. Retries are not made here: `retry.RetryingModel` does.
+- `check` does not touch the network. A provider that LiteLLM lists is taken at its word, since asking further signs in
+  to some of them.
 """
 
 from __future__ import annotations

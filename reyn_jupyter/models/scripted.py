@@ -1,6 +1,6 @@
 """A model that says what a test wrote down: the one stand-in that this package's tests allow themselves.
 
-It goes through the same seam as every other model and keeps what it was asked.
+It is a `Model` like every other and keeps what it was asked.
 
     model = ScriptedModel(call("list_actions"), call("invoke_action", action_name="file__read"), "All done.")
 """

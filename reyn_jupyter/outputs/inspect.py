@@ -1,17 +1,13 @@
-"""A part of a stored blob, as the model reads it.
+"""Read a part of a stored blob, as the model sees it.
 
-Invariant: an answer never passes its cap, is never stored again, and costs memory in proportion to the cap, not to the
-blob. With a selector the selected content comes first, untouched; one last line says what is left and which selector
-comes next. Where the cap cuts inside a line or a value, that next selector is ``bytes:``, so nothing is unreachable.
+Invariants: an answer never passes its cap in bytes, is never stored again, and costs memory in proportion to the cap,
+not to the blob. With a selector the selected content comes first, untouched, as many whole lines or elements as fit;
+one last line says what is left and which selector comes next. Where the cap cuts inside a line or a value, that next
+selector is ``bytes:``, so nothing is unreachable.
 
 Example::
 
     await inspect(store, "0197f9a2-…", "lines:51-100")
-
-The pieces that answers of `inspect` are made of: lines, elements, values, keys, each with what is left.
-
-Invariant: each piece keeps to its cap in bytes, shows as many whole lines or elements as fit, and ends with one line
-that says what is left and which selector comes next. What does not even fit once is cut, and ``bytes:`` comes next.
 """
 
 from __future__ import annotations

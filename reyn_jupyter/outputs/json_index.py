@@ -1,13 +1,9 @@
 """Where the elements of a JSON array or object lie, found without parsing.
 
-Invariant: positions are exact for every valid JSON text, whatever its strings hold (`scanner`). For every 256 KiB the
-state at its beginning is kept, so that any element is found by one bisection and a scan of one chunk.
-
-Brackets and commas outside strings, at the speed of memory.
-
-Invariant: what is reported is exact for every valid JSON text, wherever it is cut into chunks. Bit operations over
-64-byte words tell what lies inside strings: the prefix-xor over quotes of Langdale and Lemire, "Parsing gigabytes of
-JSON per second", done with NumPy.
+Invariant: positions are exact for every valid JSON text, whatever its strings hold and wherever it is cut into chunks.
+For every 256 KiB the state at its beginning is kept, so that any element is found by one bisection and a scan of one
+chunk. Bit operations over 64-byte words tell what lies inside strings: the prefix-xor over quotes of Langdale and
+Lemire, "Parsing gigabytes of JSON per second", done with NumPy.
 """
 
 from __future__ import annotations

@@ -1,8 +1,6 @@
-"""Conditions of a question: comparisons, ranges, dates, yes-or-no columns and values, as SQL.
+"""Conditions of a question as SQL: comparisons, ranges, days, months and years, yes-or-no columns and values.
 
-Every condition is a pair: its SQL, and the words in which the answer repeats it.
-
-Days, months and years in a question, as conditions on a date column or on a column of years.
+Invariant: every condition is a pair: its SQL, and the words in which the answer repeats it.
 """
 
 from __future__ import annotations

@@ -40,18 +40,18 @@ _NOUNS = {"dataframe": "variable", "frame": "variable", "object": "variable", "t
           "function": "function", "memory": "memory_entry", "folder": "file", "skill": "skill"}  # fmt: skip
 
 
-def attempt_offer(desk: PlanningContext, prompt: Prompt) -> str | None:
+def attempt_offer(context: PlanningContext, prompt: Prompt) -> str | None:
     """List what is on offer, of one kind or of all; None when the person does not ask for that."""
     low = prompt.lower[:300]
     able = ABLE.search(low) is not None
     if not able and (not _OFFER.match(low) or len(prompt.words) > 12):
         return None
-    categories = [found for word in prompt.words if (found := _category(desk, word))]
+    categories = [found for word in prompt.words if (found := _category(context, word))]
     if not categories and not able:
         return None
-    listed = desk.listing(categories[:2])
+    listed = context.listing(categories[:2])
     if re.search(r"\b(?:how many|count|number of)\b", low):
-        return f"{len(listed)} {'actions' if not categories else _noun(prompt, desk)} are on offer."
+        return f"{len(listed)} {'actions' if not categories else _noun(prompt, context)} are on offer."
     if not listed:
         return "Nothing of that kind is on offer."
     lines = [f"- {code(action.name)}: {plain(action.description)}" for action in listed[:ROWS]]
@@ -59,24 +59,24 @@ def attempt_offer(desk: PlanningContext, prompt: Prompt) -> str | None:
     return "On offer:\n\n" + "\n".join(lines) + more
 
 
-def _noun(prompt: Prompt, desk: PlanningContext) -> str:
+def _noun(prompt: Prompt, context: PlanningContext) -> str:
     """The word of the prompt that named a category."""
-    return next((word for word in prompt.words if _category(desk, word)), "actions")
+    return next((word for word in prompt.words if _category(context, word)), "actions")
 
 
-def _category(desk: PlanningContext, word: str) -> str | None:
+def _category(context: PlanningContext, word: str) -> str | None:
     single = stem(word)
-    if single in desk.categories:
+    if single in context.categories:
         return single
     meant = _NOUNS.get(single)
     if meant:
-        return desk.category(meant)
-    return next((name for name in desk.categories if parts(name) == (single,)), None)
+        return context.category(meant)
+    return next((name for name in context.categories if parts(name) == (single,)), None)
 
 
-def fallback(desk: PlanningContext, prompt: Prompt) -> str:
+def fallback(context: PlanningContext, prompt: Prompt) -> str:
     """Say that the grammar does not cover a prompt, and show the nearest actions with ready lines."""
-    listed = desk.search(prompt.text[:200]) or desk.listing(())
+    listed = context.search(prompt.text[:200]) or context.listing(())
     near = [action for _, action in rank_actions(listed, prompt.text[:400])[:NEAREST]]
     mild = sorted(
         listed, key=lambda action: (bool(set(parts(action.entry)) & _DRASTIC), len(action.required))
@@ -159,38 +159,40 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
     messages = request.get("messages")
     transcript = transcribe(_asked(messages) if closing else messages)
     tools = _tools(request.get("tools"))
-    desk = PlanningContext(transcript, tools)
+    context = PlanningContext(transcript, tools)
     forced = _forced(request.get("tool_choice"))
     if not closing and forced == "list_actions" and forced in tools and not transcript.made:
         return _call(ToolRequest("list_actions", {}), transcript.steps)
     try:
-        text = _plan(desk, read_prompt(transcript.text))
+        text = _plan(context, read_prompt(transcript.text))
     except ToolRequest as need:
         if not closing and need.tool in tools and transcript.steps < STEPS - 1:
             return _call(need, transcript.steps)
-        text = f"{DECLINE}{_closed(desk) if closing else _stopped(desk)}"
+        text = f"{DECLINE}{_closed(context) if closing else _stopped(context)}"
     if not transcript.answered and NOTICE not in text:
         text = f"{text}\n\n{REMINDER}"
     return {"role": "assistant", "content": text, "tool_calls": []}
 
 
-def _plan(desk: PlanningContext, prompt: Prompt) -> str:
+def _plan(context: PlanningContext, prompt: Prompt) -> str:
     if empty(prompt):
         return OUTSIDE
     try:
         for routine in ROUTINES:
-            text = routine(desk, prompt)
+            text = routine(context, prompt)
             if text is not None:
                 return text
-        return f"{OUTSIDE}\n\n{fallback(desk, prompt)}".rstrip()
+        return f"{OUTSIDE}\n\n{fallback(context, prompt)}".rstrip()
     except Declined as declined:
         return f"{DECLINE}{declined}"
 
 
-def _stopped(desk: PlanningContext) -> str:
-    if not desk.tools:
+def _stopped(context: PlanningContext) -> str:
+    if not context.tools:
         return "no actions are offered in this step, and I answer only from their results."
-    done = ", ".join(dict.fromkeys(str(m.arguments.get("action_name", m.tool)) for m in desk.transcript.made))
+    done = ", ".join(
+        dict.fromkeys(str(m.arguments.get("action_name", m.tool)) for m in context.transcript.made)
+    )
     return f"it takes more steps than I make. What I called: {done or 'nothing'}."
 
 
@@ -201,9 +203,9 @@ def _asked(messages: object) -> object:
     return listed[:-1] if roles[-2:] == ["tool", "user"] else messages
 
 
-def _closed(desk: PlanningContext) -> str:
+def _closed(context: PlanningContext) -> str:
     """What was called, and how that ended, where no more calls may be made."""
-    made = desk.transcript.made
+    made = context.transcript.made
     if not made:
         return "no call may be made in this step, and I answer only from results."
     lines = [f"- {code(str(m.arguments.get('action_name', m.tool)))}: {_outcome(m)}" for m in made[-SHOWN:]]

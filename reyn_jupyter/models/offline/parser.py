@@ -1,9 +1,7 @@
-"""A question beside a table, made into a query; or the words that it could not place.
+"""From a question and a table to a query, or to the words that could not be placed.
 
 Invariant: a query is returned only when every word of the question has a role or carries no meaning. So a
 question about something that the table does not hold ends in `Ungrounded`, never in a plausible number.
-
-What a question is about: how many rows, which expression, grouped by what, which column is asked for.
 """
 
 from __future__ import annotations

@@ -2,13 +2,8 @@
 
 Invariant: a blob's content appears under its name all at once and last. Whoever is killed, at any moment, leaves
 whole blobs and, at worst, temporary or companion files that nobody refers to; `gc` takes those away. Nothing is
-shared between writers, so several kernels use one folder without a lock. Names are made of parsed ids alone, and
-only plain files are opened, never links.
-
-Writing, surveying and recognising the files of a blob store.
-
-Invariant: a file that is written here is new, of mode 0600, and whole when the call returns; a file that is read here
-is a plain one.
+shared between writers, so several kernels use one folder without a lock. A file that is written is new, of mode 0600,
+and whole when the call returns; names are made of parsed ids alone, and only plain files are opened, never links.
 """
 
 from __future__ import annotations

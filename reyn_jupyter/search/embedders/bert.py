@@ -1,12 +1,8 @@
-"""The forward pass of a small BERT over numpy.
+"""The forward pass of a small BERT over numpy, and its weights from a safetensors file mapped into memory.
 
-Invariant: a text's vector does not depend on what else is in its batch. The network: Devlin et al., "BERT" (2019);
-mean pooling: Reimers and Gurevych, "Sentence-BERT" (2019).
-
-The weights of a network in a safetensors file, mapped into memory, and laid out for products with few rows.
-
-Invariant: a tensor is a view of the mapped file until it is turned or joined, so what is only looked up (the vectors
-of words, three quarters of the file) costs the process no memory.
+Invariants: a text's vector does not depend on what else is in its batch; a tensor is a view of the mapped file until
+it is turned or joined, so what is only looked up (the vectors of words, three quarters of the file) costs the process
+no memory. The network: Devlin et al., "BERT" (2019); mean pooling: Reimers and Gurevych, "Sentence-BERT" (2019).
 """
 
 from __future__ import annotations

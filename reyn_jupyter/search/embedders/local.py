@@ -1,14 +1,13 @@
-"""Who embeds on this machine: the packaged weights at once, sentence-transformers when it has been loaded.
+"""The local embedder: the packaged weights at once, sentence-transformers when it has been loaded.
 
-Invariants: nobody waits for torch who did not ask for much: it is loaded by a thread of its own, and until then the
-packaged weights serve, whose vectors are the same; it is loaded only where there is a lot to embed, or nothing else
-that could. What was embedded lately is not embedded again. Who serves is decided once a process.
+Invariants:
 
-One thread of linear algebra while texts are embedded.
-
-Invariant: the number of threads that the person's own code had is back once the last block is left, whichever threads
-entered blocks and in which order. On busy cores the threads of a small product wait for one another ten times as long
-as one alone computes.
+- Nobody waits for torch who did not ask for much: it is loaded by a thread of its own, and until then the packaged
+  weights serve, whose vectors are the same; it is loaded only where there is a lot to embed, or nothing else that
+  could. What was embedded lately is not embedded again. Who serves is decided once a process.
+- Texts are embedded with one thread of linear algebra: on busy cores the threads of a small product wait for one
+  another ten times as long as one alone computes. The number of threads that the person's own code had is back once
+  the last block is left, whichever threads entered blocks and in which order.
 """
 
 from __future__ import annotations

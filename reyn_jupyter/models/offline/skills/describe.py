@@ -25,7 +25,7 @@ _PLAIN = re.compile(
 _NOUN = re.compile(r"\b(?:variable|dataframe|data frame|frame|table|array|series|list|dict)\b")
 
 
-def attempt(desk: PlanningContext, prompt: Prompt) -> str | None:
+def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
     """Describe a variable or a data file; None when the prompt is about neither."""
     low = prompt.lower[:400]
     explicit = _EXPLICIT.search(low) is not None
@@ -33,21 +33,21 @@ def attempt(desk: PlanningContext, prompt: Prompt) -> str | None:
         return None
     paths = [path for path in prompt.paths if path.lower().endswith(tables.DATA)]
     if paths and explicit:
-        return _file(desk, paths[0])
-    category = desk.category("variable")
+        return _file(context, paths[0])
+    category = context.category("variable")
     if prompt.paths or category is None:
         return None
-    variables = desk.listing((category,))
+    variables = context.listing((category,))
     chosen = _chosen(variables, prompt)
     if chosen is None:
         if explicit and (_NOUN.search(low) or re.match(r"(?:please\s+)?describe\b", low)):
             names = ", ".join(code(action.entry) for action in variables[:10]) or "none"
             raise Declined(f"no variable on offer has that name. The variables are: {names}.")
         return None
-    result = desk.invoke(chosen, tables.few_rows(chosen))
+    result = context.invoke(chosen, tables.few_rows(chosen))
     if result.error is not None:
         raise Declined(f"describing {code(chosen.entry)} failed: {result.error}")
-    return describe_variable(chosen.entry, desk.whole(result))
+    return describe_variable(chosen.entry, context.whole(result))
 
 
 def _chosen(variables: list[KnownAction], prompt: Prompt) -> KnownAction | None:
@@ -61,8 +61,8 @@ def _chosen(variables: list[KnownAction], prompt: Prompt) -> KnownAction | None:
     return None
 
 
-def _file(desk: PlanningContext, path: str) -> str:
-    found = tables.of_path(desk, path)
+def _file(context: PlanningContext, path: str) -> str:
+    found = tables.of_path(context, path)
     rows = [
         {"column": c.name, "holds": c.kind, "first value": c.seen[0] if c.seen else None}
         for c in found.columns

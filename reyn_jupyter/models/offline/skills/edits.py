@@ -25,28 +25,28 @@ class Replacement:
     everywhere: bool = False
 
 
-def attempt(desk: PlanningContext, prompt: Prompt) -> str | None:
+def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
     """Edit or write a file; None when the prompt asks for neither in a form that is understood."""
     replacement = edit(prompt)
     if replacement is not None:
-        return _edit(desk, replacement)
+        return _edit(context, replacement)
     written = write(prompt)
-    return _write(desk, *written) if written is not None else None
+    return _write(context, *written) if written is not None else None
 
 
-def _edit(desk: PlanningContext, wanted: Replacement) -> str:
-    action = job(desk, ("edit", "replace"), ("path", "old_string", "new_string"))
+def _edit(context: PlanningContext, wanted: Replacement) -> str:
+    action = job(context, ("edit", "replace"), ("path", "old_string", "new_string"))
     arguments: dict[str, object] = {"path": wanted.path, "old_string": wanted.old, "new_string": wanted.new}
     if wanted.everywhere and "replace_all" in action.parameters:
         arguments["replace_all"] = True
-    check_result(desk.invoke(action, arguments), f"editing {code(wanted.path)}")
+    check_result(context.invoke(action, arguments), f"editing {code(wanted.path)}")
     return f"Replaced {code(wanted.old)} with {code(wanted.new)} in {code(wanted.path)}."
 
 
-def _write(desk: PlanningContext, path: str, content: str) -> str:
-    action = job(desk, ("write", "create"), ("path", "content"))
+def _write(context: PlanningContext, path: str, content: str) -> str:
+    action = job(context, ("write", "create"), ("path", "content"))
     text = content if content.endswith("\n") else content + "\n"
-    check_result(desk.invoke(action, {"path": path, "content": text}), f"writing {code(path)}")
+    check_result(context.invoke(action, {"path": path, "content": text}), f"writing {code(path)}")
     return f"Wrote {code(content)} to {code(path)}."
 
 

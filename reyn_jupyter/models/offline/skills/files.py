@@ -50,17 +50,17 @@ _NO_FOLDERS = {"this", "the", "my", "a", "workspace", "project", "folder", "dire
                "there", "total", "files", "repository", "repo", "root", "our", "which", "what"}  # fmt: skip
 
 
-def actions(desk: PlanningContext) -> list[KnownAction]:
+def actions(context: PlanningContext) -> list[KnownAction]:
     """The file actions on offer; declines when there are none."""
-    category = desk.category("file")
+    category = context.category("file")
     if category is None:
         raise Declined("no file actions are on offer here.")
-    return desk.listing((category,))
+    return context.listing((category,))
 
 
-def job(desk: PlanningContext, words: Sequence[str], takes: Sequence[str]) -> KnownAction:
+def job(context: PlanningContext, words: Sequence[str], takes: Sequence[str]) -> KnownAction:
     """The file action for a job; declines when none does it."""
-    action = for_job(actions(desk), words, takes)
+    action = for_job(actions(context), words, takes)
     if action is None:
         raise Declined(f"no action on offer can {words[0]} files.")
     return action
@@ -97,25 +97,25 @@ def total_in(value: Any, paths: Sequence[str]) -> int:
 
 
 def _found(
-    desk: PlanningContext, action: KnownAction, arguments: dict[str, Any], doing: str
+    context: PlanningContext, action: KnownAction, arguments: dict[str, Any], doing: str
 ) -> tuple[list[str], int]:
-    result = check_result(desk.invoke(action, arguments), doing)
+    result = check_result(context.invoke(action, arguments), doing)
     if result.blob is not None:
-        result = desk.whole(result)
+        result = context.whole(result)
         if result.json is None:
             raise Declined(f"{doing} found too much to show. Give a narrower pattern or folder.")
     paths = paths_in(result.json) if result.json is not None else result.text.split()
     return paths, total_in(result.json, paths)
 
 
-def paths_like(desk: PlanningContext, pattern: str) -> list[str]:
+def paths_like(context: PlanningContext, pattern: str) -> list[str]:
     """The files whose paths match a pattern; none where nothing can find files."""
-    category = desk.category("file")
-    action = for_job(desk.listing((category,)), ("glob", "find"), ("pattern",)) if category else None
-    return _found(desk, action, {"pattern": pattern}, "finding files")[0] if action else []
+    category = context.category("file")
+    action = for_job(context.listing((category,)), ("glob", "find"), ("pattern",)) if category else None
+    return _found(context, action, {"pattern": pattern}, "finding files")[0] if action else []
 
 
-def attempt_list(desk: PlanningContext, prompt: Prompt) -> str | None:
+def attempt_list(context: PlanningContext, prompt: Prompt) -> str | None:
     """List a folder, or find files of a kind or a name; None when the prompt asks for neither."""
     if ABLE.search(prompt.lower[:400]):
         return None
@@ -125,14 +125,14 @@ def attempt_list(desk: PlanningContext, prompt: Prompt) -> str | None:
     pattern = stars[0] if stars else _pattern(prompt)
     counting = re.search(r"\b(?:how many|number of|count)\b", prompt.lower[:400]) is not None
     if pattern is not None:
-        action = job(desk, ("glob", "find"), ("pattern",))
+        action = job(context, ("glob", "find"), ("pattern",))
         arguments = {"pattern": pattern} | ({"path": folder} if (folder := _folder(prompt)) else {})
-        paths, total = _found(desk, action, arguments, "finding files")
+        paths, total = _found(context, action, arguments, "finding files")
         named = f"match {code(pattern)}"
     else:
-        action = job(desk, ("list",), ("path",))
+        action = job(context, ("list",), ("path",))
         folder = _folder(prompt) or "."
-        paths, total = _found(desk, action, {"path": folder}, f"listing {code(folder)}")
+        paths, total = _found(context, action, {"path": folder}, f"listing {code(folder)}")
         named = "are in the workspace's folder" if folder == "." else f"are in {code(folder)}"
     if counting:
         files_only = [path for path in paths if not path.endswith("/")]
@@ -181,19 +181,19 @@ def _folder(prompt: Prompt) -> str | None:
     return None
 
 
-def attempt_read_named(desk: PlanningContext, prompt: Prompt) -> str | None:
+def attempt_read_named(context: PlanningContext, prompt: Prompt) -> str | None:
     """`read the staffing notes`, `what's in src?`: a file or folder by a word of its name; None when it is no such."""
     match = _LOOSELY.match(prompt.lower)
     if match is None or prompt.paths:
         return None
     words = [word for word in content_stems(prompt.text[match.end() :][:200]) if word not in _COMMON]
     for word in words[:2]:
-        found = [path for path in paths_like(desk, f"*{word}*") if not path.endswith("/")]
+        found = [path for path in paths_like(context, f"*{word}*") if not path.endswith("/")]
         if len(found) == 1:
-            return _read(desk, found[0], {})
+            return _read(context, found[0], {})
     if len(words) == 1 and match.group().startswith(("what", "list", "show")):
-        action = job(desk, ("list",), ("path",))
-        result = desk.invoke(action, {"path": words[0]})
+        action = job(context, ("list",), ("path",))
+        result = context.invoke(action, {"path": words[0]})
         if result.error is None:
             return "\n".join(
                 [f"In {code(words[0])}:\n", *(f"- {code(path)}" for path in paths_in(result.json)[:ROWS])]
@@ -201,22 +201,22 @@ def attempt_read_named(desk: PlanningContext, prompt: Prompt) -> str | None:
     return None
 
 
-def attempt_read(desk: PlanningContext, prompt: Prompt) -> str | None:
+def attempt_read(context: PlanningContext, prompt: Prompt) -> str | None:
     """Read a file that the prompt names; None when it names none or does not ask to read."""
     paths = [path for path in prompt.paths if "*" not in path and not path.endswith("/")]
     if not paths or not _READ.search(prompt.lower[:400]):
         return None
-    return _read(desk, paths[0], _span(prompt))
+    return _read(context, paths[0], _span(prompt))
 
 
-def _read(desk: PlanningContext, path: str, span: dict[str, int]) -> str:
-    action = job(desk, ("read", "open"), ("path",))
+def _read(context: PlanningContext, path: str, span: dict[str, int]) -> str:
+    action = job(context, ("read", "open"), ("path",))
     span = span if set(span) <= set(action.parameters) else {}
-    result = desk.invoke(action, {"path": path, **span})
+    result = context.invoke(action, {"path": path, **span})
     again = _same_file(path, result.suggestions) if result.error is not None else None
     if again is not None:
-        path, result = again, desk.invoke(action, {"path": again, **span})
-    result = desk.opened(check_result(result, f"reading {code(path)}"), "lines:1-200")
+        path, result = again, context.invoke(action, {"path": again, **span})
+    result = context.opened(check_result(result, f"reading {code(path)}"), "lines:1-200")
     if not result.text.strip():
         return f"{code(path)} is empty."
     more = f"\n\n… {result.left}" if result.left else ""
@@ -277,29 +277,29 @@ class FileSearch:
         return _SPECIAL.sub(r"\\\1", self.pattern) if self.escaped else self.pattern
 
 
-def attempt(desk: PlanningContext, prompt: Prompt) -> str | None:
+def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
     """Search files for a text; None when the prompt does not ask for that."""
     search = find_search(prompt)
     if search is None:
         return None
-    action = job(desk, ("grep", "search"), ("pattern",))
+    action = job(context, ("grep", "search"), ("pattern",))
     arguments: dict[str, object] = {"pattern": search.expression}
     if search.path:
         arguments["path"] = search.path
     if "case_sensitive" in action.parameters:
         arguments["case_sensitive"] = search.case_sensitive
-    result = desk.invoke(action, arguments)
+    result = context.invoke(action, arguments)
     if result.error is not None and search.path and "/" not in search.path and "." not in search.path:
         # The word after "in" was no folder; the whole workspace is what is left.
         arguments.pop("path")
-        result = desk.invoke(action, arguments)
-    return _told(desk, prompt, search, check_result(result, "the search"))
+        result = context.invoke(action, arguments)
+    return _told(context, prompt, search, check_result(result, "the search"))
 
 
-def _told(desk: PlanningContext, prompt: Prompt, search: FileSearch, result: ToolOutput) -> str:
+def _told(context: PlanningContext, prompt: Prompt, search: FileSearch, result: ToolOutput) -> str:
     counting = _COUNT.search(prompt.lower[:200]) is not None
     where = f" in {code(search.path)}" if search.path else ""
-    opened = desk.opened(result, "lines:1-100")
+    opened = context.opened(result, "lines:1-100")
     lines = [line for line in opened.body.split("\n") if line.strip() and not line.startswith("──")]
     if not lines:
         return f"No line{where} matches {code(search.pattern)}."

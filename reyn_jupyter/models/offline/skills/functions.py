@@ -1,9 +1,7 @@
-"""Calling a function that the prompt names, or that it plainly describes.
+"""Calls of a function that the prompt names, or plainly describes.
 
-Arguments for an action from the words of a prompt, by the types and names in its schema.
-
-Invariant: every value comes from the prompt. A required parameter that the prompt does not give is reported as
-missing, never made up.
+Invariant: every argument comes from the prompt, by the types and names in the action's schema. A required parameter
+that the prompt does not give is reported as missing, never made up.
 """
 
 from __future__ import annotations
@@ -46,23 +44,23 @@ _OTHERS = (
 SURE = 0.5  # of the name's words that a description must say before it is called
 
 
-def callables(desk: PlanningContext) -> tuple[str, ...]:
+def callables(context: PlanningContext) -> tuple[str, ...]:
     """The categories whose entries are called with arguments of their own: functions, tools, skills."""
-    return tuple(name for name in desk.categories if not set(parts(name)) & set(_OTHERS))
+    return tuple(name for name in context.categories if not set(parts(name)) & set(_OTHERS))
 
 
-def attempt_named(desk: PlanningContext, prompt: Prompt) -> str | None:
+def attempt_named(context: PlanningContext, prompt: Prompt) -> str | None:
     """Call the function that the prompt names; None when it names none."""
     match = _CALL.match(prompt.text)
     asked = match.group(1).rstrip(".-") if match else None
     if asked is None and (not prompt.identifiers or asks(units(prompt))):
         return None
     names = [*([asked] if asked else []), *prompt.identifiers]
-    listed = desk.about(callables(desk), " ".join(names)) if callables(desk) else []
+    listed = context.about(callables(context), " ".join(names)) if callables(context) else []
     for name in names:
         for action in listed:
             if name.lower() in (action.entry.lower(), action.name.lower()):
-                return call(desk, action, prompt, name)
+                return call(context, action, prompt, name)
     if match is not None and asked is not None and _surely(match.group().lower(), asked):
         near = ", ".join(code(action.entry) for action in listed[:5]) or "none"
         raise Declined(f"no function on offer is called {code(asked)}. There are: {near}.")
@@ -74,15 +72,15 @@ def _surely(said: str, name: str) -> bool:
     return "_" in name or re.search(r"\b(?:call|invoke|execute|function)\b", said) is not None
 
 
-def attempt_explain(desk: PlanningContext, prompt: Prompt) -> str | None:
+def attempt_explain(context: PlanningContext, prompt: Prompt) -> str | None:
     """`what does X do?`, `how do I call X?`: the action's description and what it takes; None for other prompts."""
     match = _EXPLAIN.match(prompt.text)
     name = next((group for group in match.groups() if group), None) if match else None
-    if name is None or not callables(desk):
+    if name is None or not callables(context):
         return None
-    for action in desk.listing(callables(desk)):
+    for action in context.listing(callables(context)):
         if name.lower() in (action.entry.lower(), action.name.lower()):
-            known = desk.schema(action)
+            known = context.schema(action)
             taken = ", ".join(
                 f"{code(key)} ({shape.get('type', 'any')}{'' if key in known.required else ', optional'})"
                 for key, shape in known.parameters.items()
@@ -91,20 +89,22 @@ def attempt_explain(desk: PlanningContext, prompt: Prompt) -> str | None:
     return None
 
 
-def attempt_described(desk: PlanningContext, prompt: Prompt) -> str | None:
+def attempt_described(context: PlanningContext, prompt: Prompt) -> str | None:
     """Call the function that the prompt describes, when its name is said for the most part and its arguments too."""
-    if not callables(desk):
+    if not callables(context):
         return None
-    found = desk.about(callables(desk), prompt.text)
-    for _, action in rank_actions((one for one in found if one.category in callables(desk)), prompt.text)[:3]:
-        known = desk.schema(action)
+    found = context.about(callables(context), prompt.text)
+    for _, action in rank_actions((one for one in found if one.category in callables(context)), prompt.text)[
+        :3
+    ]:
+        known = context.schema(action)
         coverage = name_coverage(known, prompt.text)
         exact = known.entry.lower() in prompt.words
         if coverage < SURE and not exact:
             continue
         filled = fill(known, prompt, _places(prompt, known.entry))
         if not filled.missing and (filled.arguments or exact):
-            return call(desk, known, prompt, known.entry)
+            return call(context, known, prompt, known.entry)
     return None
 
 
@@ -112,9 +112,9 @@ def _places(prompt: Prompt, name: str) -> set[int]:
     return {index for index, token in enumerate(prompt.tokens) if token.lower == name.lower()}
 
 
-def call(desk: PlanningContext, action: KnownAction, prompt: Prompt, name: str) -> str:
+def call(context: PlanningContext, action: KnownAction, prompt: Prompt, name: str) -> str:
     """Invoke a function with what the prompt gives; declines when something required is missing."""
-    known = desk.schema(action)
+    known = context.schema(action)
     filled = fill(known, prompt, _places(prompt, name))
     if filled.missing:
         needs = ", ".join(
@@ -123,20 +123,24 @@ def call(desk: PlanningContext, action: KnownAction, prompt: Prompt, name: str) 
         raise Declined(
             f"{code(known.entry)} needs {needs}. Say it like `call {known.entry} with {filled.missing[0]}=…`."
         )
-    result = desk.invoke(known, filled.arguments)
+    result = context.invoke(known, filled.arguments)
     said = ", ".join(
         f"{key}={json.dumps(given, ensure_ascii=False)}" for key, given in filled.arguments.items()
     )
     if result.error is not None:
         raise Declined(f"{code(f'{known.entry}({said})')} failed: {result.error}")
-    return f"{code(f'{known.entry}({said})')} gives {describe_result(_opened(desk, result))}"
+    return f"{code(f'{known.entry}({said})')} gives {describe_result(_opened(context, result))}"
 
 
-def _opened(desk: PlanningContext, result: ToolOutput) -> ToolOutput:
+def _opened(context: PlanningContext, result: ToolOutput) -> ToolOutput:
     """What is stored behind a summary, by its kind."""
     if "json_array |" in result.text[:100]:
-        return desk.opened(result, "slice:0..50")
-    return desk.whole(result) if "json_object |" in result.text[:100] else desk.opened(result, "lines:1-100")
+        return context.opened(result, "slice:0..50")
+    return (
+        context.whole(result)
+        if "json_object |" in result.text[:100]
+        else context.opened(result, "lines:1-100")
+    )
 
 
 def describe_result(result: ToolOutput) -> str:

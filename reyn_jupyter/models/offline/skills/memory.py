@@ -26,7 +26,7 @@ _FRAME = {"recall", "remember", "tell", "told", "know", "memory", "memories", "s
 _LONGEST_SLUG = 60
 
 
-def attempt_remember(desk: PlanningContext, prompt: Prompt) -> str | None:
+def attempt_remember(context: PlanningContext, prompt: Prompt) -> str | None:
     """Keep what the person says; None when they do not ask for that."""
     match = _REMEMBER.match(prompt.lower)
     if match is None or prompt.text.rstrip().endswith("?"):
@@ -34,10 +34,12 @@ def attempt_remember(desk: PlanningContext, prompt: Prompt) -> str | None:
     body = prompt.text[match.end() :].strip().strip("\"'")
     if not content_stems(body):
         return None
-    category = desk.category("memory_operation")
+    category = context.category("memory_operation")
     action = (
         for_job(
-            desk.listing((category,)), ("remember", "shared", "save"), ("slug", "name", "description", "body")
+            context.listing((category,)),
+            ("remember", "shared", "save"),
+            ("slug", "name", "description", "body"),
         )
         if category
         else None
@@ -45,7 +47,7 @@ def attempt_remember(desk: PlanningContext, prompt: Prompt) -> str | None:
     if action is None:
         raise Declined("no action that remembers something is on offer here.")
     arguments = {key: text for key, text in _entry(body, action).items() if key in action.parameters}
-    result = desk.invoke(action, arguments)
+    result = context.invoke(action, arguments)
     if result.error is not None:
         raise Declined(f"remembering failed: {result.error}")
     return f"Remembered as {code(str(arguments.get('slug')))}: {body}"
@@ -77,12 +79,12 @@ def _kind(body: str) -> str:
     return "reference" if re.search(r"https?://|\bis (?:at|in|under)\b", low) else "project"
 
 
-def attempt_recall(desk: PlanningContext, prompt: Prompt) -> str | None:
+def attempt_recall(context: PlanningContext, prompt: Prompt) -> str | None:
     """Find what was remembered; None when the person does not ask for that."""
     if _RECALL.match(prompt.lower) is None:
         return None
-    category = desk.category("memory_entry")
-    entries = desk.listing((category,)) if category else []
+    category = context.category("memory_entry")
+    entries = context.listing((category,)) if category else []
     entries = [action for action in entries if action.category == category]
     if not entries:
         raise Declined("nothing has been remembered here.")
@@ -95,10 +97,10 @@ def attempt_recall(desk: PlanningContext, prompt: Prompt) -> str | None:
     if best < 0.5:
         names = ", ".join(code(action.entry) for action in entries[:10])
         raise Declined(f"no memory is about “{' '.join(about)}”. There are: {names}.")
-    result = desk.invoke(chosen, {})
+    result = context.invoke(chosen, {})
     if result.error is not None:
         raise Declined(f"reading the memory {code(chosen.entry)} failed: {result.error}")
-    return f"From memory ({code(chosen.entry)}):\n\n{block(desk.opened(result, 'lines:1-200').body)}"
+    return f"From memory ({code(chosen.entry)}):\n\n{block(context.opened(result, 'lines:1-200').body)}"
 
 
 def _hits(about: list[str], action: KnownAction) -> float:

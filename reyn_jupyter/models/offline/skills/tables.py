@@ -43,22 +43,22 @@ _RESERVED = {
 Maker = Callable[[], TableSchema | None]
 
 
-def query_action(desk: PlanningContext) -> KnownAction:
+def query_action(context: PlanningContext) -> KnownAction:
     """The listed action that runs SQL; declines where there is none."""
-    category = desk.category("table")
-    action = for_job(_listed(desk), ("query", "sql"), ("sql", "sources")) if category else None
+    category = context.category("table")
+    action = for_job(_listed(context), ("query", "sql"), ("sql", "sources")) if category else None
     if action is None:
         raise Declined("no action that queries tables is on offer here.")
     return action
 
 
-def _listed(desk: PlanningContext) -> list[KnownAction]:
-    return desk.listing((desk.category("table"), desk.category("variable")))
+def _listed(context: PlanningContext) -> list[KnownAction]:
+    return context.listing((context.category("table"), context.category("variable")))
 
 
-def variables(desk: PlanningContext) -> list[KnownAction]:
+def variables(context: PlanningContext) -> list[KnownAction]:
     """The listed variables."""
-    return [action for action in _listed(desk) if action.category == desk.category("variable")]
+    return [action for action in _listed(context) if action.category == context.category("variable")]
 
 
 def data_paths(prompt: Prompt) -> list[str]:
@@ -66,43 +66,43 @@ def data_paths(prompt: Prompt) -> list[str]:
     return [path for path in dict.fromkeys(prompt.paths) if path.lower().endswith(DATA) and "*" not in path]
 
 
-def candidates(desk: PlanningContext, prompt: Prompt) -> Iterator[list[Maker]]:
+def candidates(context: PlanningContext, prompt: Prompt) -> Iterator[list[Maker]]:
     """Tables that a question may be about, likeliest first, in groups that are weighed against one another."""
     paths = data_paths(prompt)
     if paths:
-        yield [_path_maker(desk, path) for path in paths]
+        yield [_path_maker(context, path) for path in paths]
         return
-    offered = variables(desk)
+    offered = variables(context)
     exact, loose = _named(offered, prompt)
     if exact:
-        yield [_variable_maker(desk, action, named=True) for action in exact]
+        yield [_variable_maker(context, action, named=True) for action in exact]
     rest = sorted(
         (action for action in offered if action not in exact and action not in loose),
         key=lambda action: -overlap(_said(prompt), parts(action.description)),
     )
     guesses = rest[: max(0, GUESSES - len(exact) - len(loose))]
     yield [
-        *[_variable_maker(desk, action, named=True) for action in loose],
-        *[_variable_maker(desk, action, named=False) for action in guesses],
+        *[_variable_maker(context, action, named=True) for action in loose],
+        *[_variable_maker(context, action, named=False) for action in guesses],
     ]
     if not exact:
-        yield [_path_maker(desk, path) for path in _files_named(desk, prompt)[:GUESSES]]
+        yield [_path_maker(context, path) for path in _files_named(context, prompt)[:GUESSES]]
 
 
-def _path_maker(desk: PlanningContext, path: str) -> Maker:
-    return lambda: of_path(desk, path)
+def _path_maker(context: PlanningContext, path: str) -> Maker:
+    return lambda: of_path(context, path)
 
 
-def _variable_maker(desk: PlanningContext, action: KnownAction, *, named: bool) -> Maker:
-    return lambda: of_variable(desk, action, named=named)
+def _variable_maker(context: PlanningContext, action: KnownAction, *, named: bool) -> Maker:
+    return lambda: of_variable(context, action, named=named)
 
 
-def _files_named(desk: PlanningContext, prompt: Prompt) -> list[str]:
+def _files_named(context: PlanningContext, prompt: Prompt) -> list[str]:
     """Data files that a word of the prompt names: `patients` for `patients.csv`."""
     words = [stem(word) for word in prompt.words if len(word) > 3]
-    if desk.category("file") is None or not words:
+    if context.category("file") is None or not words:
         return []
-    found = files.paths_like(desk, "**/*.csv")
+    found = files.paths_like(context, "**/*.csv")
     return [path for path in found if any(alike(word, part) for word in words for part in parts(_base(path)))]
 
 
@@ -118,9 +118,9 @@ def _named(offered: Sequence[KnownAction], prompt: Prompt) -> tuple[list[KnownAc
     return exact, loose
 
 
-def of_variable(desk: PlanningContext, action: KnownAction, *, named: bool = True) -> TableSchema | None:
+def of_variable(context: PlanningContext, action: KnownAction, *, named: bool = True) -> TableSchema | None:
     """A variable as a table, None when it is no frame."""
-    columns = columns_of_description(desk.whole(desk.invoke(action, few_rows(action))).json)
+    columns = columns_of_description(context.whole(context.invoke(action, few_rows(action))).json)
     return TableSchema(action.entry, action.entry, _alias(action.entry), columns, named) if columns else None
 
 
@@ -129,11 +129,11 @@ def few_rows(action: KnownAction) -> dict[str, int]:
     return {"rows": SAMPLE} if "rows" in action.parameters else {}
 
 
-def of_path(desk: PlanningContext, path: str) -> TableSchema:
+def of_path(context: PlanningContext, path: str) -> TableSchema:
     """A file as a table; its columns are learned from its first rows."""
     alias = _alias(_base(path))
     return TableSchema(
-        path, path, alias, columns_of_rows(records(desk, sql.head(alias, SAMPLE), {alias: path}).rows)
+        path, path, alias, columns_of_rows(records(context, sql.head(alias, SAMPLE), {alias: path}).rows)
     )
 
 
@@ -146,11 +146,11 @@ def _alias(name: str) -> str:
     return plain if plain[0].isalpha() and plain not in _RESERVED else f"t_{plain}"
 
 
-def join_tables(desk: PlanningContext, prompt: Prompt) -> TableSchema | None:
+def join_tables(context: PlanningContext, prompt: Prompt) -> TableSchema | None:
     """Two tables of the prompt, joined on the column they share; None when it names fewer."""
-    tables = [of_path(desk, path) for path in data_paths(prompt)[:2]]
-    for action in _named(variables(desk), prompt)[0] if len(tables) < 2 else ():
-        found = of_variable(desk, action)
+    tables = [of_path(context, path) for path in data_paths(prompt)[:2]]
+    for action in _named(variables(context), prompt)[0] if len(tables) < 2 else ():
+        found = of_variable(context, action)
         tables.extend([found] if found else [])
     if len(tables) < 2:
         return None
@@ -180,14 +180,14 @@ class Records:
     total: int
 
 
-def records(desk: PlanningContext, text: str, sources: dict[str, str]) -> Records:
+def records(context: PlanningContext, text: str, sources: dict[str, str]) -> Records:
     """Run one query; its rows, opened where they were stored."""
-    result: ToolOutput = desk.invoke(query_action(desk), {"sql": text, "sources": sources})
+    result: ToolOutput = context.invoke(query_action(context), {"sql": text, "sources": sources})
     if result.error is not None:
         raise Declined(f"the query failed: {result.error}")
     total = result.total
     if result.blob is not None:
-        result = desk.opened(result, f"slice:0..{ROWS}")
+        result = context.opened(result, f"slice:0..{ROWS}")
     if result.rows is None:
         raise Declined("the query's result could not be read as rows.")
     return Records(result.rows, len(result.rows) if total is None else total)
@@ -197,7 +197,7 @@ _NOT_TABLES = {"file", "files", "line", "lines", "function", "functions", "varia
                "memory", "memories", "tool", "tools", "word", "words"}  # fmt: skip
 
 
-def attempt(desk: PlanningContext, prompt: Prompt) -> str | None:
+def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
     """Answer a question about a table; None when the prompt is none."""
     found = units(prompt)
     plain = asks(found)
@@ -205,13 +205,13 @@ def attempt(desk: PlanningContext, prompt: Prompt) -> str | None:
         return None
     if _about_other_things(found) or (prompt.paths and not data_paths(prompt)):
         return None
-    query_action(desk)
+    query_action(context)
     if re.search(r"\b(?:join|merge|joined|combine)\b", prompt.lower):
-        both = join_tables(desk, prompt)
+        both = join_tables(context, prompt)
         if both is not None:
-            return _joined_answer(desk, both, found)
+            return _joined_answer(context, both, found)
     try:
-        return _best_fit(desk, prompt, found)
+        return _best_fit(context, prompt, found)
     except Declined:
         if plain or data_paths(prompt):
             raise
@@ -235,24 +235,24 @@ def _about_other_things(found: Sequence[Unit]) -> bool:
     return False
 
 
-def _best_fit(desk: PlanningContext, prompt: Prompt, found: tuple[Unit, ...]) -> str:
+def _best_fit(context: PlanningContext, prompt: Prompt, found: tuple[Unit, ...]) -> str:
     """Ask the first table in which every word of the question has a meaning."""
     reasons: list[tuple[int, str]] = []
-    for group in candidates(desk, prompt):
+    for group in candidates(context, prompt):
         open_ones: list[tuple[int, int, TableSchema, ValueLookup]] = []
         for place, make in enumerate(group):
             on = make()
             if on is None:
                 continue
             try:
-                return _answer(desk, on, interpret(found, on, None, _names(on)))
+                return _answer(context, on, interpret(found, on, None, _names(on)))
             except ValueLookup as need:
                 open_ones.append((need.open_words, place, on, need))
             except Ungrounded as error:
                 reasons.append(_reason(on, error))
         for _, _, likely, lookup in sorted(open_ones, key=lambda item: item[:2]):
             try:
-                return _looked_up(desk, likely, found, lookup)
+                return _looked_up(context, likely, found, lookup)
             except Ungrounded as error:
                 reasons.append(_reason(likely, error))
     if reasons:
@@ -265,12 +265,12 @@ def _reason(on: TableSchema, error: Ungrounded) -> tuple[int, str]:
     return len(error.words), f"{code(on.label)} does not answer it: {error}. Its columns: {columns}."
 
 
-def _joined_answer(desk: PlanningContext, on: TableSchema, found: tuple[Unit, ...]) -> str:
+def _joined_answer(context: PlanningContext, on: TableSchema, found: tuple[Unit, ...]) -> str:
     try:
         try:
-            return _answer(desk, on, interpret(found, on, None, _names(on)))
+            return _answer(context, on, interpret(found, on, None, _names(on)))
         except ValueLookup as need:
-            return _looked_up(desk, on, found, need)
+            return _looked_up(context, on, found, need)
     except Ungrounded as error:
         raise Declined(_reason(on, error)[1]) from error
 
@@ -281,21 +281,21 @@ def _names(on: TableSchema) -> list[str]:
     return [source.rsplit("/", 1)[-1].rsplit(".", 1)[0] for source in on.source.split("\n")] + joins
 
 
-def _looked_up(desk: PlanningContext, on: TableSchema, found: tuple[Unit, ...], need: ValueLookup) -> str:
-    return _answer(desk, on, interpret(found, on, _values(desk, on, need.candidates), _names(on)))
+def _looked_up(context: PlanningContext, on: TableSchema, found: tuple[Unit, ...], need: ValueLookup) -> str:
+    return _answer(context, on, interpret(found, on, _values(context, on, need.candidates), _names(on)))
 
 
-def _answer(desk: PlanningContext, on: TableSchema, asked: TableQuery) -> str:
-    return describe_rows(asked, on, records(desk, sql.statement(asked, on.alias), by_alias(on)))
+def _answer(context: PlanningContext, on: TableSchema, asked: TableQuery) -> str:
+    return describe_rows(asked, on, records(context, sql.statement(asked, on.alias), by_alias(on)))
 
 
-def _values(desk: PlanningContext, on: TableSchema, candidates: Sequence[str]) -> Values:
+def _values(context: PlanningContext, on: TableSchema, candidates: Sequence[str]) -> Values:
     """What the words of a question are among the values of the table."""
     forms = {
         form: candidate for candidate in reversed(candidates[:40]) for form in reversed(_forms(candidate))
     }
     found: dict[str, tuple[str, str]] = {}
-    for row in records(desk, sql.values(on, on.alias, sorted(forms)), by_alias(on)).rows:
+    for row in records(context, sql.values(on, on.alias, sorted(forms)), by_alias(on)).rows:
         name, stored = row.get("column"), row.get("value")
         candidate = forms.get(str(stored).lower())
         known = {column.name for column in on.columns}
