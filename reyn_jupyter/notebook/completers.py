@@ -29,7 +29,7 @@ def categories(session: Session, before: list[str], word: str) -> list[str]:
 
 
 def runs(session: Session, before: list[str], word: str) -> list[str]:
-    """The ids' last parts, newest first; a longer word is completed from the whole id."""
+    """Return the ids' last parts, newest first; a longer word is completed from the whole id."""
     ids = list(reversed(session.parts.runs.ids()[-RUNS:]))
     return ["last", *(run[-12:] for run in ids), *(ids if word else ())]
 
@@ -65,7 +65,7 @@ def models(session: Session, word: str) -> list[str]:
 
 
 def variables(session: Session) -> list[str]:
-    """The notebook's own variables: no private names, no code."""
+    """Return the notebook's own variables: no private names, no code."""
     return [name for name, _ in visible_now(session.parts.services.namespace())][:VARIABLES]
 
 

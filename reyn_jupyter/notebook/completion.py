@@ -22,7 +22,7 @@ Found = tuple[str, list[str]]
 
 
 def matcher() -> Any:
-    """A context matcher for `Completer.custom_matchers`."""
+    """Return a context matcher for `Completer.custom_matchers`."""
     from IPython.core.completer import SimpleCompletion, context_matcher
 
     def reyn(context: Any) -> dict[str, Any]:
@@ -40,7 +40,7 @@ def matcher() -> Any:
 
 
 def complete(text: str, line: int, column: int) -> Found | None:
-    """What may stand at a place.
+    """Return what may stand at a place.
 
     Args:
         text: the whole cell; `line` (0-based) and `column` say where the cursor is.
@@ -98,7 +98,7 @@ def _words(rest: str, cell: bool) -> Found:
 
 
 def _loose(model: Any, words: list[str]) -> list[str]:
-    """The positional ones among the words before the cursor."""
+    """Return the positional ones among the words before the cursor."""
     from reyn_jupyter.notebook.options import fields_by_word
 
     options = fields_by_word(model)
@@ -119,7 +119,7 @@ def _takes_value(model: Any, field: str) -> bool:
 
 
 def _values(verb: Verb, field: str, loose: list[str], value: str) -> list[str]:
-    """What an option may take; of several with commas between them the last is completed."""
+    """Return what an option may take; of several with commas between them the last is completed."""
     from reyn_jupyter.notebook import completers as shared
     from reyn_jupyter.notebook.options import choices
 

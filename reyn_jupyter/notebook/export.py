@@ -142,7 +142,7 @@ def _card(file: Path, size: int, shown: list[str]) -> Card:
 
 
 def _entries(objects: tuple[object, ...]) -> tuple[list[PageEntry], list[str]]:
-    """The objects as a page holds them, and what each is called."""
+    """Return the objects as a page holds them, and what each is called."""
     from reyn_jupyter.notebook.mimebundle import live_of
     from reyn_jupyter.notebook.render.html import to_html
     from reyn_jupyter.notebook.render.page import PageEntry
@@ -168,7 +168,7 @@ def _entries(objects: tuple[object, ...]) -> tuple[list[PageEntry], list[str]]:
 
 
 def _relative_path(file: Path) -> str:
-    """The file as it is named from the workspace, where it lies in it."""
+    """Return the file as it is named from the workspace, where it lies in it."""
     from reyn_jupyter.sessions import current
 
     root = current.session().parts.services.workspace.root
@@ -177,7 +177,7 @@ def _relative_path(file: Path) -> str:
 
 
 def _title(shown: object) -> str:
-    """A run is called by its question."""
+    """Return the question of a run, by which it is called; "" for any other object."""
     from reyn_jupyter.notebook.render.sanitize import Look
     from reyn_jupyter.support.secrets import environment_redaction
 

@@ -64,7 +64,7 @@ def run(shell: Any, line: str, cell: str | None) -> Any:
 
 
 def _read(line: str, cell: str | None) -> tuple[Verb, Options, str]:
-    """The verb that is meant, its options, and the text after them."""
+    """Return the verb that is meant, its options, and the text after them."""
     verb, rest = _verb(line, cell)
     if verb.literal:
         options, rest = parse_leading(verb.options, rest)
@@ -131,7 +131,7 @@ def _interrupt_error(error: KeyboardInterrupt) -> ReynInterrupt:
 
 
 def _words(error: Exception) -> tuple[str, str]:
-    """An exception as a sentence and a hint."""
+    """Return an exception as a sentence and a hint."""
     if not isinstance(error, PLAIN):
         said = " ".join(str(error).split())
         return f"{type(error).__name__}: {said}", "%reyn debug shows where it happened."

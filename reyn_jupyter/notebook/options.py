@@ -76,7 +76,7 @@ class _Words:
 
 
 def split(text: str) -> list[str]:
-    """The words of a line, as a shell splits them; nothing in them is expanded."""
+    """Return the words of a line, as a shell splits them; nothing in them is expanded."""
     try:
         lexer = shlex.shlex(text, posix=True, punctuation_chars=False)
         lexer.whitespace_split = True
@@ -122,7 +122,7 @@ def parse_leading(model: type[OptionsType], text: str) -> tuple[OptionsType, str
 
 
 def fields_by_word(model: type[Options]) -> dict[str, str]:
-    """Every option word of a model with its field: ``{"--limit": "limit", "-o": "output"}``."""
+    """Return every option word of a model with its field: ``{"--limit": "limit", "-o": "output"}``."""
     words = {}
     for name, info in model.model_fields.items():
         if _marker(info, Positional) or _marker(info, Rest):
@@ -135,7 +135,7 @@ def fields_by_word(model: type[Options]) -> dict[str, str]:
 
 
 def usage(verb: str, model: type[Options]) -> str:
-    """The usage line: ``%reyn list [CATEGORY …] [--filter TEXT]``."""
+    """Return the usage line: ``%reyn list [CATEGORY …] [--filter TEXT]``."""
     parts = [f"%reyn {verb}"]
     for name, info in model.model_fields.items():
         if name in Options.model_fields:
@@ -154,7 +154,7 @@ def usage(verb: str, model: type[Options]) -> str:
 
 
 def choices(info: FieldInfo) -> tuple[str, ...]:
-    """The words that a field accepts, where it is a choice."""
+    """Return the words that a field accepts, where it is a choice."""
     for candidate in (info.annotation, *get_args(info.annotation)):
         if get_origin(candidate) is not None and str(get_origin(candidate)).endswith("Literal"):
             return tuple(str(value) for value in get_args(candidate))
@@ -234,7 +234,7 @@ def _defaults(model: type[Options]) -> dict[str, Any]:
 
 
 def _plain(model: type[Options], error: ValidationError) -> tuple[str, str]:
-    """The first thing that is wrong, and what would be right."""
+    """Return the first thing that is wrong, and what would be right."""
     first = error.errors()[0]
     place = str(first["loc"][0]) if first["loc"] else ""
     name, info = next(
@@ -262,7 +262,7 @@ def _spelled(name: str, info: FieldInfo) -> str:
 
 
 def _first_word(text: str) -> tuple[str, str]:
-    """The first word of a text, quotes respected, and the rest as it stands."""
+    """Return the first word of a text, quotes respected, and the rest as it stands."""
     text = text.lstrip()
     found = _WORD.match(text)
     end = found.end() if found else 0

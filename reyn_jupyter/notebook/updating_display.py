@@ -71,7 +71,7 @@ def skip_silenced(shown: object) -> None:
 
 
 def cell_id(shell: Any) -> str | None:
-    """The id of the cell that runs, where the front end tells."""
+    """Return the id of the cell that runs, where the front end tells."""
     parent: Any = getattr(shell, "get_parent", dict)()
     metadata = parent.get("metadata") if isinstance(parent, dict) else None
     found = metadata.get("cellId") if isinstance(metadata, dict) else None
@@ -194,7 +194,7 @@ class LiveCard:
             self._handle.update(bundle, raw=True)
 
     def _later(self) -> None:
-        """In the background nobody says when it has gone quiet; the kernel's own loop does."""
+        """Draw once more after an interval: only the kernel's own loop knows when the background is quiet."""
         if self._cell is None or self._timer is not None:
             return
 
@@ -223,13 +223,13 @@ class LiveCard:
 
 
 def _begun(run: BackgroundRun) -> result_objects.Card:
-    """What stands in the cell until the run's first event."""
+    """Return what stands in the cell until the run's first event."""
     facts = (("prompt", run.prompt), ("to stop it", "the returned object's .cancel()"))
     return result_objects.Card("background", "Started in the background", facts)
 
 
 def _with_questions(made: View, run: BackgroundRun) -> View:
-    """The view with what waits for the person's word on top; its text was redacted where it was made."""
+    """Return the view with what waits for the person's word on top; its text was redacted where it was made."""
     waiting = tuple(
         Message(
             each.question.text[:1200],
@@ -305,5 +305,5 @@ class StudyCard:
 
 
 def study_card(shell: Any) -> StudyCard | None:
-    """A card where a kernel shows the cell, else None."""
+    """Return a card where a kernel shows the cell, else None."""
     return StudyCard() if getattr(shell, "kernel", None) is not None else None

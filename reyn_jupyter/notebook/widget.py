@@ -67,7 +67,7 @@ class LiveWidget(anywidget.AnyWidget):
         return Connection(hub, self.send, running_loop() or hub.home)
 
     def _use(self) -> None:
-        """Be told of what happens, and let the one that was used longest ago rest."""
+        """Wake this widget, and let the one that was used longest ago rest."""
         if self._resting:
             self._resting = False
             hello = self._connection.hello

@@ -49,7 +49,7 @@ LINE_BYTES = 400
 
 
 def result_view(result: Result, look: Look) -> View:
-    """What a call gave: its value by kind, or what went wrong."""
+    """Return what a call gave: its value by kind, or what went wrong."""
     name = look.line(result.name, 120)
     if result.error is not None:
         payload = result.payload if isinstance(result.payload, dict) else {"error": result.error}
@@ -82,7 +82,7 @@ def _blob_facts(blob: Blob, look: Look) -> tuple[Block, ...]:
 
 
 def inspection_view(inspection: Inspection, look: Look) -> View:
-    """A part of a blob, with the line that gives the next part."""
+    """Return a part of a blob, with the line that gives the next part."""
     selector = look.line(inspection.selector or "The leading part", 120)
     if inspection.error is not None:
         payload = inspection.payload if isinstance(inspection.payload, dict) else {"error": inspection.error}
@@ -108,7 +108,7 @@ def inspection_view(inspection: Inspection, look: Look) -> View:
 
 
 def _part(shown: str, inspection: Inspection, look: Look) -> tuple[Block, ...]:
-    """Numbered lines for lines, else a tree where it is JSON and text where it is not."""
+    """Return numbered lines for lines, else a tree where it is JSON and text where it is not."""
     lines = re.match(r"lines:([1-9]\d{0,15})", inspection.selector or "")
     of_text = inspection.blob is not None and inspection.blob.kind == "text" and inspection.selector is None
     if lines or of_text:
@@ -123,7 +123,7 @@ def _part(shown: str, inspection: Inspection, look: Look) -> tuple[Block, ...]:
 
 
 def _records(shown: str, inspection: Inspection) -> list[dict[str, Any]]:
-    """The objects of a part of an array; none where it holds anything else."""
+    """Return the objects of a part of an array; none where it holds anything else."""
     slices = inspection.selector is None or inspection.selector.startswith("slice:")
     if inspection.blob is None or inspection.blob.kind != "json_array" or not slices:
         return []
@@ -136,12 +136,12 @@ def _records(shown: str, inspection: Inspection) -> list[dict[str, Any]]:
 
 
 def blob_title(info: BlobInfo, look: Look) -> str:
-    """What a blob is called: the action that gave it, else the end of its id."""
+    """Return what a blob is called: the action that gave it, else the end of its id."""
     return look.line(info.action, 100) if info.action else f"Blob {formatting.tail(info.id)}"
 
 
 def blob_view(blob: Blob, look: Look) -> View:
-    """A stored blob: where it came from, and the head of what it holds."""
+    """Return a stored blob: where it came from, and the head of what it holds."""
     facts = [KINDS.get(blob.kind, blob.kind)]
     if blob.shape is not None:
         facts.append(f"{count(blob.shape[0], 'row')} × {count(blob.shape[1], 'column')}")
@@ -211,7 +211,7 @@ _PARSED = 100_000  # characters of text that are tried as JSON
 
 
 def preview(value: object, look: Look, knob: str) -> tuple[Block, ...]:
-    """The first look at a value; `knob` names what gives all of it."""
+    """Return the first look at a value; `knob` names what gives all of it."""
     frame = frame_of(value)
     if frame is not None:
         return (frame_grid(frame, look, knob),)
@@ -234,7 +234,7 @@ def preview(value: object, look: Look, knob: str) -> tuple[Block, ...]:
 
 
 def text_preview(text: str, look: Look, knob: str) -> tuple[Block, ...]:
-    """A text; as a tree when it is a JSON array or object."""
+    """Return a text; as a tree when it is a JSON array or object."""
     if len(text) <= _PARSED and text.lstrip()[:1] in ("{", "["):
         try:
             return (tree(json.loads(text), look, knob),)
@@ -244,7 +244,7 @@ def text_preview(text: str, look: Look, knob: str) -> tuple[Block, ...]:
 
 
 def text_lines(text: str, look: Look, knob: str, first: int = 1, limit: int = LINES) -> Lines | Code:
-    """The first lines of a text, numbered from `first`; a single short line stands alone."""
+    """Return the first lines of a text, numbered from `first`; a single short line stands alone."""
     total = text.count("\n") + (not text.endswith("\n"))
     if total <= 1 and len(text) <= _LINE:
         return Code(look.text(text.removesuffix("\n"), _LINE) or "(empty)")

@@ -27,7 +27,7 @@ Tone = Literal["plain", "good", "bad", "warn", "info", "muted"]
 
 
 def _finite(label: str, *numbers: float | None) -> None:
-    """JSON has no NaN and no infinity, so a view has none either."""
+    """Refuse NaN and infinity: JSON has neither, so a view has none."""
     for number in numbers:
         if number is not None and not math.isfinite(number):
             raise ValueError(

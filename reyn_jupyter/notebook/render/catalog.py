@@ -58,7 +58,7 @@ COLUMNS = {
 
 
 def action_table(table: ActionTable, look: Look) -> View:
-    """A page of actions, or what a search found."""
+    """Return a page of actions, or what a search found."""
     payload = table.payload
     search = table.kind == "search"
     if table.error is not None:
@@ -138,7 +138,7 @@ def _facts(table: ActionTable, look: Look) -> list[str]:
 
 
 def _next(table: ActionTable, look: Look) -> str:
-    """The line for the next page, narrowed as this one was. A listing's `query` is its filter."""
+    """Return the line for the next page, narrowed as this one was. A listing's `query` is its filter."""
     offset = table.payload.get("next_offset")
     if table.kind != "list" or not isinstance(offset, int):
         return ""
@@ -152,7 +152,7 @@ def _next(table: ActionTable, look: Look) -> str:
 
 
 def _note(payload: Mapping[str, Any], look: Look) -> Message | None:
-    """How to switch search on, where the listing says that it is off."""
+    """Return how to switch search on, where the listing says that it is off."""
     search = payload.get("search") or payload.get("search_hint")
     if isinstance(search, Mapping):
         ways = " · ".join(look.line(search[key], 120) for key in ("install", "status") if search.get(key))
@@ -166,7 +166,7 @@ def _note(payload: Mapping[str, Any], look: Look) -> Message | None:
 
 
 def action_card(card: ActionCard, look: Look) -> View:
-    """One action: what it does, its parameters, what it may touch, and the line that calls it."""
+    """Return one action: what it does, its parameters, what it may touch, and the line that calls it."""
     payload = card.payload
     if card.error is not None:
         return View("action", "No such action", (Badge("✗ failed", "bad"),), (), problem(payload, look))
@@ -199,7 +199,7 @@ def _metadata(metadata: Mapping[str, Any], look: Look) -> tuple[tuple[str, str],
 
 
 def explorer_view(shown: CatalogExplorer, look: Look) -> View:
-    """The first actions of the catalog, those with all words of the query where there is one."""
+    """Return the first actions of the catalog, those with all words of the query where there is one."""
     table = action_table(shown.table, look)
     title = f"Catalog: “{look.line(shown.query, 80)}”" if shown.query else "Catalog"
     return replace(table, title=title)
@@ -267,7 +267,7 @@ def _row(
 
 
 def type_label(member: Mapping[str, Any], root: Mapping[str, Any], depth: int = 3) -> str:
-    """A schema's type in a few words: ``integer ≥ 1``, ``array of string``, ``"user" | "project"``."""
+    """Return a schema's type in a few words: ``integer ≥ 1``, ``array of string``, ``"user" | "project"``."""
     member = follow_reference(member, root)
     choices = member.get("enum")
     if isinstance(choices, list | tuple):
@@ -300,12 +300,12 @@ def _bounds(member: Mapping[str, Any]) -> str:
 
 
 def _figure(value: int | float) -> str:
-    """A bound in few characters; an integer that no float can hold is given by its length."""
+    """Return a bound in few characters; an integer that no float can hold is given by its length."""
     return integer(value) if isinstance(value, int) and abs(value) > 10**15 else f"{value:g}"
 
 
 def follow_reference(schema: Any, root: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The schema that a local `$ref` names; at most four steps, then nothing."""
+    """Return the schema that a local `$ref` names; at most four steps, then nothing."""
     for _ in range(4):
         if not isinstance(schema, Mapping):
             return {}

@@ -44,7 +44,7 @@ _REACH = 5.0  # how far a point and its interval keep labels away
 
 
 def share(value: float, axis: Axis) -> float:
-    """Where a value lies on an axis, from 0.0 to 1.0; what lies beyond an end lies at that end.
+    """Return where a value lies on an axis, from 0.0 to 1.0; what lies beyond an end lies at that end.
 
     >>> share(5.0, (0.0, 20.0)), share(-3.0, (0.0, 20.0))
     (0.25, 0.0)
@@ -57,7 +57,7 @@ def share(value: float, axis: Axis) -> float:
 
 
 def figure(value: float) -> str:
-    """A coordinate with two decimals at most, rounded as JavaScript rounds.
+    """Return a coordinate with two decimals at most, rounded as JavaScript rounds.
 
     >>> figure(33.333), figure(50.0)
     ('33.33', '50')
@@ -66,18 +66,18 @@ def figure(value: float) -> str:
 
 
 def beyond(row: Interval, axis: Axis) -> tuple[bool, bool]:
-    """Whether something of a row lies before the axis' beginning, and after its end."""
+    """Return whether something of a row lies before the axis' beginning, and after its end."""
     values = [value for value in (row.estimate, row.low, row.high, row.reference) if value is not None]
     return any(value < axis[0] for value in values), any(value > axis[1] for value in values)
 
 
 def interval_words(row: Interval, axis: Axis) -> str:
-    """What is drawn in words, and that it goes beyond the axis where it does."""
+    """Return what is drawn in words, and that it goes beyond the axis where it does."""
     return f"{row.text}, beyond the axis" if any(beyond(row, axis)) else row.text
 
 
 def tick_anchor(at: float) -> Anchor:
-    """How the text of a tick stands to its line, so that those at the ends stay within the chart."""
+    """Return how the text of a tick stands to its line, so that those at the ends stay within the chart."""
     return "start" if at < 0.05 else "end" if at > 0.95 else "middle"
 
 
@@ -140,18 +140,18 @@ def _apart(one: _Box, other: _Box) -> bool:
 
 
 def scatter_table(chart: Scatter) -> Grid:
-    """The figures of a scatter chart."""
+    """Return the figures of a scatter chart."""
     columns = (Column("", header=True), Column(f"{chart.y_name}, {chart.x_name}", wide=True))
     return Grid("", columns, tuple((Cell(point.label), Cell(point.text)) for point in chart.points))
 
 
 def scatter_fold(chart: Scatter) -> Fold:
-    """The figures of a scatter chart, to open below it."""
+    """Return the figures of a scatter chart, to open below it."""
     return Fold((Span("In figures"),), blocks=(scatter_table(chart),))
 
 
 def _title_of(block: Block) -> str:
-    """What a block is called, where it is called anything."""
+    """Return what a block is called, where it is called anything."""
     match block:
         case Section():
             return block.title
@@ -164,12 +164,12 @@ def _title_of(block: Block) -> str:
 
 
 def titles_of(blocks: Sequence[Block]) -> list[str]:
-    """What each block is called, short enough to be listed; "" where it is called nothing."""
+    """Return what each block is called, short enough to be listed; "" where it is called nothing."""
     return [visible(_title_of(block))[:60] for block in blocks]
 
 
 def has_charts(blocks: Sequence[Block]) -> bool:
-    """Whether something among these blocks needs the style of charts."""
+    """Return whether something among these blocks needs the style of charts."""
     for block in blocks:
         match block:
             case Intervals() | Scatter() | Pair():
@@ -254,7 +254,7 @@ def _track(row: Interval, chart: Intervals) -> str:
 
 
 def scatter_figure(chart: Scatter) -> str:
-    """The drawing of a scatter chart; its figures are for the caller to put below."""
+    """Return the drawing of a scatter chart; its figures are for the caller to put below."""
     caption = f'<p class="r-label"><strong>{escape_text(chart.caption)}</strong></p>' if chart.caption else ""
     name = f"{chart.y_name} against {chart.x_name}, {len(chart.points):,} points"
     name += "" if chart.figures else "; the table below has the figures"
@@ -304,5 +304,5 @@ def _text(x: float | str, y: float, anchor: Anchor, text: str) -> str:
 
 
 def _at(place: float | str) -> str:
-    """A coordinate: a length, or a share of the width in percent, which is a text already."""
+    """Return a coordinate: a length, or a share of the width in percent, which is a text already."""
     return place if isinstance(place, str) else figure(place)

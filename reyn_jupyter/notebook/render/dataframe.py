@@ -43,7 +43,7 @@ _LARGE = 1e15  # floats from here on have no decimals worth showing
 
 
 def frame_of(value: object) -> pd.DataFrame | None:
-    """The value as a frame when it is one, a series, or an array of one or two dimensions.
+    """Return the value as a frame when it is one, a series, or an array of one or two dimensions.
 
     A subclass (a GeoDataFrame) is read through its base class, without a copy.
     """
@@ -69,7 +69,7 @@ def records_grid(
     info: BlobInfo | None = None,
     start: int = 0,
 ) -> Grid:
-    """JSON objects as a grid, one a row; no pandas needed.
+    """Return JSON objects as a grid, one a row; no pandas needed.
 
     Args:
         rows: the first objects.
@@ -105,7 +105,7 @@ class ColumnStyle:
 
 
 def column_style(values: list[Any], spec: Mapping[str, Any]) -> ColumnStyle:
-    """The style of a column from the JSON values of its first rows."""
+    """Return the style of a column from the JSON values of its first rows."""
     present = [value for value in values if value is not None and value is not ABSENT]
     decimals = max((_decimals(value) for value in present if type(value) is float), default=1)
     dates = (
@@ -118,7 +118,7 @@ def column_style(values: list[Any], spec: Mapping[str, Any]) -> ColumnStyle:
 
 
 def stored_column(column: ColumnSpec, style: ColumnStyle, look: Look) -> Column:
-    """The head of a stored column."""
+    """Return the head of a stored column."""
     header = column.level is not None
     return Column(look.line(column.key, _HEADING), look.line(column.dtype, _HEADING), style.right, header)
 
@@ -130,7 +130,7 @@ def stored_cells(
     style: ColumnStyle,
     look: Look,
 ) -> list[Cell]:
-    """The cells of a stored column, as the frame that it was would show them.
+    """Return the cells of a stored column, as the frame that it was would show them.
 
     Args:
         values: JSON values, `ABSENT` where a record has none.
@@ -165,7 +165,7 @@ def stored_cells(
 
 
 def plain_cell(value: object, look: Look) -> Cell:
-    """One value on its own: a figure of a column."""
+    """Return one value on its own: a figure of a column."""
     return _cell(value, look, dates=True)
 
 
@@ -177,7 +177,7 @@ def _is_time(spec: Mapping[str, Any]) -> bool:
 
 
 def _missing_word(dtype: str) -> str:
-    """What stands where a column of this dtype has nothing."""
+    """Return what stands where a column of this dtype has nothing."""
     if dtype in ("", "object"):
         return "None" if dtype else "null"
     if dtype.startswith(("datetime64", "timedelta64", "period")):
@@ -199,7 +199,7 @@ def _array(array: Any) -> pd.DataFrame | None:
 
 
 def frame_grid(frame: pd.DataFrame, look: Look, knob: str) -> Grid:
-    """The first 20 rows and 12 columns of a frame; `knob` names what gives all of it."""
+    """Return the first 20 rows and 12 columns of a frame; `knob` names what gives all of it."""
     window = frame.iloc[:ROWS, :COLUMNS]
     rows, width = frame.shape
     levels = list(window.index.names)
@@ -245,7 +245,7 @@ def _is_number(dtype: object) -> bool:
 
 
 def _column(values: list[object], look: Look) -> list[Cell]:
-    """The cells of one column: its floats with equally many decimals, its midnights as dates."""
+    """Return the cells of one column: its floats with equally many decimals, its midnights as dates."""
     values = [_native(value) for value in values]
     decimals = max((_decimals(value) for value in values if type(value) is float), default=0)
     moments = [value for value in values if _is_moment(value)]
@@ -254,7 +254,7 @@ def _column(values: list[object], look: Look) -> list[Cell]:
 
 
 def _native(value: Any) -> object:
-    """A numpy scalar, or a float of a class of the person's, as Python's own."""
+    """Return a numpy scalar, or a float of a class of the person's, as Python's own."""
     numpy = sys.modules.get("numpy")
     if numpy is not None and is_a(value, numpy.generic):
         if is_a(value, numpy.datetime64) or is_a(value, numpy.timedelta64):
@@ -295,7 +295,7 @@ def _cell(value: object, look: Look, decimals: int | None = None, dates: bool = 
 
 
 def _missing(value: object) -> str:
-    """The word for a missing value, "" for any other."""
+    """Return the word for a missing value, "" for any other."""
     if value is None:
         return "None"
     if type(value) is float:
@@ -325,7 +325,7 @@ def _library_types() -> tuple[Any, ...]:
 
 
 def _moment_cell(text: str, iso: str) -> Cell:
-    """The cell of a moment given as ISO text."""
+    """Return the cell of a moment given as ISO text."""
     try:
         moment = datetime.fromisoformat(iso)
     except ValueError:
@@ -334,7 +334,7 @@ def _moment_cell(text: str, iso: str) -> Cell:
 
 
 def _seconds_since_1970(moment: datetime) -> float:
-    """A moment without a time zone counts as one in UTC."""
+    """Return a moment in seconds since 1970; one without a time zone counts as UTC."""
     return ((moment if moment.tzinfo else moment.replace(tzinfo=UTC)) - _EPOCH).total_seconds()
 
 

@@ -29,7 +29,7 @@ Previous = Callable[[str], bytes | None]
 def diffs(
     changes: tuple[dict[str, Any], ...], arguments: object, previous: Previous, look: Look
 ) -> tuple[Diff, ...]:
-    """One diff a changed file, at most five.
+    """Return one diff a changed file, at most five.
 
     Args:
         changes: {path, previous_blob, sha256} each, of one call.

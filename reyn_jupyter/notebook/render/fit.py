@@ -22,7 +22,7 @@ def byte_size(text: str) -> int:
 
 
 def share_fairly(sizes: Sequence[int], limit: int) -> list[int]:
-    """What each of some sizes gets of a limit: the small ones all they need, the large ones equal parts.
+    """Return what each of some sizes gets of a limit: the small ones all they need, the large ones equal parts.
 
     >>> share_fairly([10, 500, 900], 410)
     [10, 200, 200]
@@ -55,7 +55,7 @@ def share_in_order(sizes: Sequence[int], limit: int) -> list[int]:
 def fit(
     blocks: Sequence[T], limit: int | None, render: Callable[[T, int | None], str], *, ordered: bool = False
 ) -> list[str]:
-    """Each block rendered, all together within `limit` bytes (None: no limit).
+    """Render each block, all together within `limit` bytes (None: no limit).
 
     `render(block, limit)` must keep to its limit, returning "" when nothing sensible fits. `ordered`: the first blocks
     matter most.
@@ -77,7 +77,7 @@ def fit(
 
 
 def count_leading(parts: Sequence[str], limit: int) -> int:
-    """How many of the first parts fit within a limit."""
+    """Return how many of the first parts fit within a limit."""
     used = 0
     for place, part in enumerate(parts):
         used += byte_size(part)
@@ -87,6 +87,6 @@ def count_leading(parts: Sequence[str], limit: int) -> int:
 
 
 def left_out_sentence(titles: Sequence[str]) -> str:
-    """What stands at the end of a display that had to leave parts out."""
+    """Return what stands at the end of a display that had to leave parts out."""
     named = ": " + ", ".join(titles) if titles else ""
     return f"… parts were left out to keep this display small{named}"

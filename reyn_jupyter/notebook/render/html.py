@@ -61,7 +61,7 @@ _TAGS = {"strong": "strong", "emphasis": "em", "strike": "s", "code": "code"}
 
 
 def to_html(view: View) -> str:
-    """The view as one self-contained element, at most 32 KB (a report: 96 KB).
+    """Return the view as one self-contained element, at most 32 KB (a report: 96 KB).
 
     Whatever had to be left out is announced in its place, with what gives all of it.
     """
@@ -174,7 +174,7 @@ class _Page:
     def _rows(
         self, opening: str, rows: Sequence[str], closing: str, limit: int | None, what: str, more: str = ""
     ) -> str:
-        """As many leading rows as fit; a note after the closing tag when not all do."""
+        """Return as many leading rows as fit; a note after the closing tag when not all do."""
         end = self._more(more, knob=False)
         if limit is None:
             return f"{opening}{''.join(rows)}{closing}{end}"
@@ -297,7 +297,7 @@ class _Page:
         return self._around(opening, fold.blocks, "</div></details>", limit)
 
     def _scatter(self, chart: Scatter, limit: int | None) -> str:
-        """The drawing over its figures; where both do not fit, as many of the figures as do."""
+        """Return the drawing over its figures; where both do not fit, as many of the figures as do."""
         drawn = scatter_figure(chart)
         if not chart.figures:
             return drawn  # the table that has them stands beside it
@@ -318,7 +318,7 @@ def badge_row(badges: Sequence[Badge]) -> str:
 
 
 def escape_within(text: str, limit: int | None) -> str:
-    """Escaped text within a limit."""
+    """Return escaped text within a limit."""
     whole = escape_text(text)
     if limit is None or byte_size(whole) <= limit:
         return whole
@@ -366,7 +366,7 @@ def table_cell(cell: Cell, column: Column) -> str:
 
 
 def head_of(view: View) -> str:
-    """The title with its badges, and the facts under it."""
+    """Return the title with its badges, and the facts under it."""
     facts = " · ".join(escape_text(fact) for fact in view.facts)
     return (
         '<div class="r-head"><div class="r-top">'
@@ -379,7 +379,7 @@ def head_of(view: View) -> str:
 
 @cache
 def style(charts: bool = False) -> str:
-    """The style sheet on one line: `view.css`, with `chart.css` after it for a view that holds charts."""
+    """Return the style sheet on one line: `view.css`, with `chart.css` after it for a view that holds charts."""
     names = ("view.css", "chart.css") if charts else ("view.css",)
     return "".join(_small(Path(__file__).with_name(name).read_text(encoding="utf-8")) for name in names)
 

@@ -63,7 +63,7 @@ _MARKS: dict[str, Mark] = {"strong": "strong", "em": "emphasis", "s": "strike"}
 
 
 def markdown(text: str, knob: str) -> tuple[Block, ...]:
-    """The blocks of a Markdown text; past 12,000 characters it is cut, and says so with the `knob`.
+    """Return the blocks of a Markdown text; past 12,000 characters it is cut, and says so with the `knob`.
 
     >>> markdown("**4** regions", "trace.answer")[0].spans[0]
     Span(text='4', marks=('strong',), href='')
@@ -88,7 +88,7 @@ def _parser() -> MarkdownIt:
 
 
 def _blocks(tokens: Iterator[Token], end: str) -> tuple[Block, ...]:
-    """Blocks up to the token that closes the container."""
+    """Return blocks up to the token that closes the container."""
     blocks: list[Block] = []
     for token in tokens:
         if token.type == end:
@@ -169,7 +169,7 @@ def _table(tokens: Iterator[Token]) -> Grid:
 
 
 def _by_value(cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
-    """The cells of one column, with the values of what is written there if all of it is numbers."""
+    """Return the cells of one column, with the values of what is written there if all of it is numbers."""
     numbers = [_NUMBER.fullmatch(cell.text) for cell in cells]
     if not all(number or not cell.text for number, cell in zip(numbers, cells, strict=True)):
         return cells
@@ -180,7 +180,7 @@ def _by_value(cells: tuple[Cell, ...]) -> tuple[Cell, ...]:
 
 
 def spans(children: Sequence[Token]) -> tuple[Span, ...]:
-    """The inline run of a block, flat: each span carries the marks that hold for it."""
+    """Return the inline run of a block, flat: each span carries the marks that hold for it."""
     found: list[Span] = []
     marks: list[Mark] = []
     link = ""
@@ -219,7 +219,7 @@ def _image(token: Token, marks: tuple[Mark, ...]) -> Span:
 
 
 def _address(link: str) -> str:
-    """The link itself where it may be one, else nothing: the text stays plain."""
+    """Return the link itself where it may be one, else nothing: the text stays plain."""
     return link if len(link) <= _LINK_CHARACTERS and _host(link) else ""
 
 
@@ -228,7 +228,7 @@ def _destination(link: str) -> str:
 
 
 def _host(link: str) -> str:
-    """The host that an http(s) address really leads to: what stands before an @ is no part of it."""
+    """Return the host that an http(s) address really leads to: what stands before an @ is no part of it."""
     try:
         parts = urlsplit(link)
         return (parts.hostname or "") if parts.scheme in ("http", "https") else ""
@@ -241,7 +241,7 @@ _DEEPEST_HEADING = 6
 
 
 def to_markdown(view: View) -> str:
-    """The view as one Markdown document."""
+    """Return the view as one Markdown document."""
     badges = "".join(f" [{_text(badge.text)}]" for badge in view.badges)
     facts = [_text(" · ".join(view.facts))] if view.facts else []
     parts = [f"# {_text(view.title)}{badges}", *facts, *_write_blocks(view.blocks, 2)]
@@ -249,7 +249,7 @@ def to_markdown(view: View) -> str:
 
 
 def _text(text: str) -> str:
-    """Text on one line, nothing of it markup."""
+    """Return text on one line, nothing of it markup."""
     return _MARKUP.sub(r"\\\1", " ".join(visible(text).split()))
 
 
@@ -261,7 +261,7 @@ def _words(spans: Sequence[Span]) -> str:
 
 
 def _kept(text: str) -> str:
-    """As `_text`, the spaces at both ends kept, since another span follows."""
+    """Return as `_text`, the spaces at both ends kept, since another span follows."""
     inner = _text(text)
     return f"{' ' if text[:1].isspace() else ''}{inner}{' ' if text[-1:].isspace() and inner else ''}"
 
@@ -339,7 +339,7 @@ def _title(text: str, depth: int) -> str:
 
 
 def _fence(text: str, language: str = "") -> str:
-    """A code block; its fence is longer than any run of backticks in the text."""
+    """Return a code block; its fence is longer than any run of backticks in the text."""
     shown = visible(text)
     longest = max((len(run) for run in re.findall("`+", shown)), default=0)
     fence = "`" * max(3, longest + 1)

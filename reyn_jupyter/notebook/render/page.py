@@ -44,7 +44,7 @@ class PageEntry:
 
 
 def request_key(operation: str, arguments: Mapping[str, Any]) -> str:
-    """How an answer is found again.
+    """Return the key under which an answer is found again.
 
     Example:
         >>> request_key("trace.part", {"run": "r", "id": "c1"})
@@ -54,7 +54,7 @@ def request_key(operation: str, arguments: Mapping[str, Any]) -> str:
 
 
 def to_page(title: str, entries: Sequence[PageEntry], note: str = "") -> str:
-    """The page as HTML.
+    """Return the page as HTML.
 
     Args:
         title: its heading.
@@ -93,7 +93,7 @@ def _section(entry: PageEntry) -> str:
 
 
 def _data(value: Any) -> str:
-    """JSON in which no letter can begin or end an element or a comment; half letters are replaced."""
+    """Return JSON in which no letter can begin or end an element or a comment; half letters are replaced."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")

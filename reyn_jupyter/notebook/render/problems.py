@@ -12,7 +12,7 @@ _SHOWN = 12
 
 
 def problem(payload: Mapping[str, Any], look: Look) -> tuple[Block, ...]:
-    """The blocks of `{"error", "reason", "suggestions", "hint", "invalid", "redirects", …}`."""
+    """Return the blocks of `{"error", "reason", "suggestions", "hint", "invalid", "redirects", …}`."""
     text = look.text(payload.get("error") or "It failed.", 1200)
     reason = payload.get("reason")
     if isinstance(reason, str) and reason and reason not in text:
@@ -25,7 +25,7 @@ def problem(payload: Mapping[str, Any], look: Look) -> tuple[Block, ...]:
 
 
 def hint(payload: Mapping[str, Any], look: Look) -> str:
-    """Suggestions, redirects and the hint, in one or two sentences."""
+    """Return suggestions, redirects and the hint, in one or two sentences."""
     parts = []
     suggestions = names(payload.get("suggestions"), look)
     if suggestions:
@@ -45,7 +45,7 @@ def hint(payload: Mapping[str, Any], look: Look) -> str:
 
 
 def names(value: object, look: Look) -> str:
-    """Up to twelve names on one line; whatever stands in the place of a list is ignored."""
+    """Return up to twelve names on one line; whatever stands in the place of a list is ignored."""
     if not isinstance(value, list | tuple):
         return ""
     found = [item.get("qualified_name") if isinstance(item, Mapping) else item for item in value]

@@ -21,7 +21,7 @@ _REDACT_MARGIN = 1024  # characters looked at past a cut, so that no half of a s
 
 
 def type_name(value: object) -> str:
-    """The name of a value's type, read past any metaclass of the person's."""
+    """Return the name of a value's type, read past any metaclass of the person's."""
     name: str = type.__dict__["__name__"].__get__(type(value))
     return name
 
@@ -44,14 +44,14 @@ class Look:
         self._redact = redact
 
     def text(self, value: object, limit: int = 200) -> str:
-        """At most `limit` characters, newlines kept; a cut ends with "…"."""
+        """Return at most `limit` characters, newlines kept; a cut ends with "…"."""
         text = str.__str__(value) if is_a(value, str) else _plain(value)
         if self._redact is not None:
             text = self._redact(text[: limit + _REDACT_MARGIN])
         return shorten(text, limit)
 
     def line(self, value: object, limit: int = 200) -> str:
-        """The same on one line: newlines become ⏎."""
+        """Return the same on one line: newlines become ⏎."""
         return self.text(value, limit).replace("\r\n", "\n").replace("\n", "⏎").replace("\t", " ")
 
     def lines(self, lines: Sequence[str], limit: int) -> tuple[str, ...]:
@@ -62,7 +62,7 @@ class Look:
         return tuple(shorten(line, limit) for line in lines)
 
     def compact(self, value: object, limit: int = 120) -> str:
-        """A value on one line like JSON, bounded in work as in length."""
+        """Return a value on one line like JSON, bounded in work as in length."""
         parts: list[str] = []
         size = 0
         for piece in _pieces(value, 6, limit + _REDACT_MARGIN):
@@ -74,7 +74,7 @@ class Look:
 
 
 def _plain(value: object) -> str:
-    """The text of a scalar; anything else by its type name."""
+    """Return the text of a scalar; anything else by its type name."""
     if value is None or is_a(value, bool):
         return str(value)
     if is_a(value, int):
@@ -123,6 +123,6 @@ def _items(items: Iterator[Any], depth: int, limit: int) -> Iterator[str]:
 
 
 def quote_json(text: str) -> str:
-    """A string in double quotes, as JSON writes it, but with every letter of every script readable."""
+    """Return a string in double quotes, as JSON writes it, but with every letter of every script readable."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n").replace("\t", "\\t")
     return f'"{escaped}"'

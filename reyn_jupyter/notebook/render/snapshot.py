@@ -27,7 +27,7 @@ Json = dict[str, Any]
 
 
 def to_snapshot(view: View, session_id: str, live: Live | None = None, limit: int | None = None) -> Json:
-    """What a display holds, as JSON of at most `limit` bytes.
+    """Return what a display holds, as JSON of at most `limit` bytes.
 
     Args:
         session_id: of the kernel session that `live` belongs to.
@@ -60,7 +60,7 @@ def to_snapshot(view: View, session_id: str, live: Live | None = None, limit: in
 
 
 def plain(value: Any) -> Any:
-    """Dataclasses as dicts, tuples as lists, cells as they travel."""
+    """Return dataclasses as dicts, tuples as lists, cells as they travel."""
     if isinstance(value, Cell):
         value = pack_cell(value)
     if isinstance(value, str):
@@ -75,13 +75,13 @@ def plain(value: Any) -> Any:
 
 
 def json_size(value: Any) -> int:
-    """Bytes of a value as compact JSON."""
+    """Return bytes of a value as compact JSON."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return len(text) if text.isascii() else len(text.encode("utf-8"))
 
 
 def _leading(parts: Sequence[Any], room: int) -> int:
-    """How many of the first parts fit, each with the comma after it."""
+    """Return how many of the first parts fit, each with the comma after it."""
     used = 0
     for place, part in enumerate(parts):
         used += json_size(part) + 1
@@ -91,7 +91,7 @@ def _leading(parts: Sequence[Any], room: int) -> int:
 
 
 def _text_within(text: str, room: int) -> str:
-    """The start of a text whose JSON, quotes aside, takes at most so many bytes; it ends with "…"."""
+    """Return the start of a text whose JSON, quotes aside, takes at most so many bytes; it ends with "…"."""
     if json_size(text) - 2 <= room:
         return text
     low, high = 0, min(len(text), max(0, room))
@@ -157,7 +157,7 @@ class _Cutter:
         return self._rows(self._narrower(block, limit // 2), limit)
 
     def _pair(self, block: Json, limit: int) -> Json:
-        """Each side gets what the other leaves of the room, and half of it at least."""
+        """Fit two sides: each gets what the other leaves of the room, and half of it at least."""
         empty: Json = {**block, "left_blocks": [], "right_blocks": []}
         sizes = [sum(json_size(each) + 1 for each in block[side]) for side in ("left_blocks", "right_blocks")]
         left, right = share_fairly(sizes, limit - json_size(empty))
@@ -168,7 +168,7 @@ class _Cutter:
         }
 
     def _narrower(self, block: Json, limit: int) -> Json:
-        """A grid whose header alone would take most of the room keeps its first columns."""
+        """Keep the first columns of a grid whose header alone would take most of the room."""
         columns = block.get("columns", [])
         kept = _leading(columns, limit)
         if kept == len(columns):
@@ -179,7 +179,7 @@ class _Cutter:
         }  # fmt: skip
 
     def _rows(self, block: Json, limit: int) -> list[Json]:
-        """As many leading rows as fit; the note stands in `more`, or in a line of its own."""
+        """Return as many leading rows as fit; the note stands in `more`, or in a line of its own."""
         key, what = {
             "grid": ("rows", "rows"),
             "lines": ("lines", "lines"),
@@ -207,7 +207,7 @@ class _Cutter:
 
     @staticmethod
     def _spans(block: Json, limit: int) -> Json:
-        """One span without marks in place of those that are too long."""
+        """Return one span without marks in place of those that are too long."""
         empty = {"text": "", "marks": [], "href": ""}
         cut = {**block, "spans": [empty]}
         text = "".join(span["text"] for span in block["spans"])
@@ -219,7 +219,7 @@ class _Cutter:
 
 
 def _bare(block: Json, key: str, empty: Any = ()) -> int:
-    """The size of a block without what `key` holds, and the comma after it."""
+    """Return the size of a block without what `key` holds, and the comma after it."""
     return json_size({**block, key: empty}) + 1
 
 

@@ -64,7 +64,7 @@ _STATE_COLUMNS = {"status", "state", "decision", "ok", "permission"}
 
 
 def table(given: Table, look: Look) -> View:
-    """Rows of one kind."""
+    """Return rows of one kind."""
     title = look.line(given.title or given.kind.capitalize(), 120)
     names = list(given.rows[0]) if given.rows else []
     blocks: list[Block] = []
@@ -125,7 +125,7 @@ def _cell(name: str, value: object, look: Look) -> Cell:
 
 
 def _time_cell(text: str, look: Look) -> Cell:
-    """A time given as ISO text, as every other view gives it."""
+    """Return a time given as ISO text, as every other view gives it."""
     try:
         epoch = datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError, OSError):
@@ -134,7 +134,7 @@ def _time_cell(text: str, look: Look) -> Cell:
 
 
 def _figure(name: str, value: int | float, look: Look) -> str:
-    """A number by the meaning of its column; a name may say it first or last (``size``, ``total_bytes``)."""
+    """Return a number by the meaning of its column; a name may say it first or last (``size``, ``total_bytes``)."""
     meaning = {name, name.rpartition("_")[2]}
     if value != value:
         return "NaN"
@@ -150,7 +150,7 @@ def _figure(name: str, value: int | float, look: Look) -> str:
 
 
 def card(given: Card, look: Look) -> View:
-    """A small card of facts, sections of plain lines, and lines to try."""
+    """Return a small card of facts, sections of plain lines, and lines to try."""
     blocks: list[Block] = []
     if given.facts:
         pairs = tuple((look.line(label, 60), look.text(value, 400)) for label, value in given.facts[:60])

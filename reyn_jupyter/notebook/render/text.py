@@ -82,7 +82,7 @@ def _clip(text: str, limit: int | None) -> str:
 
 
 def _words(spans: Sequence[Span]) -> str:
-    """Inline text; a link shows its whole address instead of the host alone."""
+    """Return inline text; a link shows its whole address instead of the host alone."""
     parts = []
     for place, span in enumerate(spans):
         after = spans[place + 1] if place + 1 < len(spans) else None
@@ -93,12 +93,12 @@ def _words(spans: Sequence[Span]) -> str:
 
 
 def _shown(block: Block) -> bool:
-    """Whether a block is anything in text: a drawing whose figures stand in a table beside it is not."""
+    """Return whether a block is anything in text: a drawing whose figures stand in a table beside it is not."""
     return not isinstance(block, Scatter) or block.figures
 
 
 def _least(block: Block) -> int:
-    """The lines without which the start of a block says nothing: its headings and a row."""
+    """Return the lines without which the start of a block says nothing: its headings and a row."""
     match block:
         case Grid():
             return 4 if any(column.detail for column in block.columns) else 3
@@ -123,7 +123,7 @@ class _Page:
         return visible(f"▸ is folded; all of it: {self._knob}") if self._knob and self._closed else ""
 
     def left_out(self, titles: Sequence[str]) -> str:
-        """The line at the end, which names what is not there at all."""
+        """Return the line at the end, which names what is not there at all."""
         if not titles:
             return self.cut
         return (
@@ -136,7 +136,7 @@ class _Page:
         return "".join(parts)
 
     def spaced(self, block: Block, limit: int | None) -> str:
-        """A block at the top, with a blank line after what reads better with one."""
+        """Return a block at the top, with a blank line after what reads better with one."""
         text = self.block(block, limit if limit is None else limit - 1)
         airy = isinstance(block, _AIRY) or (self._roomy and isinstance(block, Section))
         return text + "\n" if text and airy else text
@@ -280,7 +280,7 @@ _GAP = 2
 
 
 def text_width(text: str) -> int:
-    """The cells that a text takes in a terminal.
+    """Return the cells that a text takes in a terminal.
 
     >>> text_width("漢字"), text_width("e\\u0301")
     (4, 1)
@@ -295,7 +295,7 @@ def _letter_width(letter: str) -> int:
 
 
 def clip_width(text: str, width: int) -> str:
-    """Text within a width; a cut ends with "…"."""
+    """Return text within a width; a cut ends with "…"."""
     if text_width(text) <= width:
         return text
     used = 0
@@ -312,7 +312,7 @@ def pad(text: str, width: int, right: bool = False) -> str:
 
 
 def text_table(grid: Grid, *, whole: bool = False) -> list[str]:
-    """The lines of a table.
+    """Return the lines of a table.
 
     Columns that do not fit in 120 cells are left out, with a note. A table that is shown `whole` goes on with them
     below, under the same first column, and wraps sentences where it would cut them.
@@ -337,7 +337,7 @@ _Rows = Sequence[Sequence[str]]
 
 
 def _panels(head: _Rows, body: _Rows, columns: Sequence[Column]) -> list[str]:
-    """All columns, as many as fit at a time, each time beside the first one."""
+    """Return all columns, as many as fit at a time, each time beside the first one."""
     lines: list[str] = []
     rest = list(range(1, len(columns)))
     while rest or not lines:
@@ -353,7 +353,7 @@ def _panels(head: _Rows, body: _Rows, columns: Sequence[Column]) -> list[str]:
 
 
 def _panel(head: _Rows, body: _Rows, columns: Sequence[Column], *, whole: bool) -> tuple[list[str], int]:
-    """A table of the first columns that fit side by side, and how many those are."""
+    """Return a table of the first columns that fit side by side, and how many those are."""
     widths = _widths([*head, *body], columns, whole)
     lines = [_line(row, columns, widths) for row in head]
     lines.append("  ".join("─" * width for width in widths))
@@ -367,7 +367,7 @@ def _panel(head: _Rows, body: _Rows, columns: Sequence[Column], *, whole: bool) 
 
 
 def wrap(text: str, width: int) -> list[str]:
-    """A text as lines of at most a width, broken between words.
+    """Return a text as lines of at most a width, broken between words.
 
     >>> wrap("it is a long way", 8)
     ['it is a', 'long way']
@@ -412,7 +412,7 @@ _LABEL = 28
 
 
 def intervals_lines(chart: Intervals) -> list[str]:
-    """A chart as lines: title, a line a row, the axis with its ticks, what the marks mean."""
+    """Return a chart as lines: title, a line a row, the axis with its ticks, what the marks mean."""
     labels = [clip_width(visible(row.label), _LABEL) for row in chart.rows]
     width = max(map(text_width, labels), default=0)
     lines = [visible(chart.caption)] if chart.caption else []

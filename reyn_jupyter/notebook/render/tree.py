@@ -40,14 +40,14 @@ class _Bounds:
 
 
 def tree(value: object, look: Look, knob: str) -> Tree:
-    """A value as a tree; `knob` names what gives all of it."""
+    """Return a value as a tree; `knob` names what gives all of it."""
     bounds = _Bounds()
     root = _node(None, value, DEPTH, bounds, look)
     return Tree(root, f"Not all of it is shown; all of it: {knob}" if bounds.cut else "")
 
 
 def members_tree(members: Sequence[KeyLine], total: int, look: Look, knob: str) -> Tree:
-    """The first keys of a stored object; a large value is shown by its type alone."""
+    """Return the first keys of a stored object; a large value is shown by its type alone."""
     bounds = _Bounds()
     children = [
         Node(look.line(member.key, 80), bounds.note(look.line(member.label, 60)), "other")
@@ -62,18 +62,18 @@ def members_tree(members: Sequence[KeyLine], total: int, look: Look, knob: str) 
 
 
 def value_text(value: object, look: Look) -> str:
-    """The words for one value, without its children."""
+    """Return the words for one value, without its children."""
     return _node(None, value, 0, _Bounds(), look).text
 
 
 def array_text(head: list[Any], total: int, look: Look) -> str:
-    """The same for an array of which only the head is known; `ARRAY_HEAD` elements are enough."""
+    """Return the same for an array of which only the head is known; `ARRAY_HEAD` elements are enough."""
     text = count(total, "item")
     return _row(head, text, _Bounds(), look) if all(_is_small(item) for item in head[:CHILDREN]) else text
 
 
 def kind_of(value: object) -> str:
-    """The JSON type of a value, "other" for what JSON has no name for."""
+    """Return the JSON type of a value, "other" for what JSON has no name for."""
     if value is None:
         return "null"
     for kind, name in (
@@ -118,7 +118,7 @@ def _is_small(value: object) -> bool:
 
 
 def _row(value: Any, text: str, bounds: _Bounds, look: Look) -> str:
-    """A list of small scalars on one line."""
+    """Return a list of small scalars on one line."""
     shown = look.compact(value[:_ROW_ITEMS], _ROW)
     if len(value) <= _ROW_ITEMS and not shown.endswith("…"):
         return shown

@@ -100,7 +100,7 @@ class Reading:
 
 
 async def reading(context: OperationContext, blob_id: str, work: Callable[[Reading], T], note: str) -> T:
-    """What `work` makes of a blob, in a thread. `note` says in progress what is being done."""
+    """Return what `work` makes of a blob, in a thread. `note` says in progress what is being done."""
     store, wanted = await _store(context, blob_id)
     context.session.parts.services.redactor.refresh()  # the environment may hold new secrets since the last run
     kept: IndexCache = context.caches.setdefault("indexes", IndexCache())
@@ -217,7 +217,7 @@ def _describe_blob(context: OperationContext, at: Reading, selector: str | None)
 
 
 def _panes(at: Reading) -> tuple[tuple[Pane, ...], Pane]:
-    """The panes that fit, and the one to begin with: a grid for records, a tree for other JSON."""
+    """Return the panes that fit, and the one to begin with: a grid for records, a tree for other JSON."""
     if not at.info.is_json:
         return ("text",), "text"
     if at.info.kind != "json_array":
@@ -229,7 +229,7 @@ def _panes(at: Reading) -> tuple[tuple[Pane, ...], Pane]:
 
 
 def _start(at: Reading, selector: str | None, panes: tuple[Pane, ...], pane: Pane) -> tuple[Pane, BlobStart]:
-    """Where a selector leads; one that makes no sense here leads to the beginning, with a note."""
+    """Return where a selector leads; one that makes no sense here leads to the beginning, with a note."""
     if not selector:
         return pane, BlobStart()
     try:
@@ -257,7 +257,7 @@ def _start(at: Reading, selector: str | None, panes: tuple[Pane, ...], pane: Pan
 
 
 def _step(context: OperationContext, opened: BlobOpened) -> str:
-    """The step of the run that gave a blob, as far as it is recorded."""
+    """Return the step of the run that gave a blob, as far as it is recorded."""
     run = dict(opened.about).get("run")
     with suppress(LookupError, ValueError, OSError):
         events = context.session.trace(run).events if run else ()

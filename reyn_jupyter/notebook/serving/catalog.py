@@ -151,7 +151,7 @@ def _page(context: OperationContext, snapshot: CatalogSnapshot, arguments: Catal
 
 
 def _row(context: OperationContext, action: Action, policy: Policy) -> CatalogRow:
-    """The cells of a row; the name is whole and exact, since it is what is asked for next."""
+    """Return the cells of a row; the name is whole and exact, since it is what is asked for next."""
     cells = action_cells(action_row(context.session.parts, action, policy), context.look)
     cells["name"] = Cell(context.look.line(action.name.text, 600))
     return tuple(_sorted_text(cells[key]) for key in _KEYS)
@@ -214,7 +214,7 @@ def _form(context: OperationContext, found: Action) -> ActionForm:
 
 
 async def _find(context: OperationContext, name: str) -> Action:
-    """The action of a name. Raises OperationError with suggestions."""
+    """Return the action of a name. Raises OperationError with suggestions."""
     snapshot = await context.session.parts.catalog.refresh()
     try:
         return find(snapshot, name)

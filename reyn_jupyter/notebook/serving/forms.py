@@ -79,7 +79,7 @@ class ActionForm(WireMessage):
 
 
 def form(schema: object, look: Look) -> ActionForm:
-    """The form of an input schema, whatever it looks like."""
+    """Return the form of an input schema, whatever it looks like."""
     root = schema if isinstance(schema, Mapping) else {}
     properties = root.get("properties")
     properties = properties if isinstance(properties, Mapping) else {}
@@ -116,7 +116,7 @@ def _field(name: str, given: object, required: bool, root: Mapping[str, Any], lo
 
 
 def _simple(given: object, root: Mapping[str, Any]) -> tuple[Mapping[str, Any], Kind]:
-    """The schema that decides, and the widget for it: a choice between one type and null is that type."""
+    """Return the schema that decides, and the widget for it: a choice between one type and null is that type."""
     member = follow_reference(given, root)
     for key in ("anyOf", "oneOf"):
         options = member.get(key)
@@ -145,7 +145,7 @@ def _kind(member: Mapping[str, Any], root: Mapping[str, Any]) -> Kind:
 
 
 def _type(member: Mapping[str, Any]) -> str | None:
-    """The one type beside null, None where there are several or none is named."""
+    """Return the one type beside null, None where there are several or none is named."""
     kinds = member.get("type")
     named = [kind for kind in kinds if kind != "null"] if isinstance(kinds, list | tuple) else [kinds]
     return named[0] if len(named) == 1 and isinstance(named[0], str) else None
@@ -214,7 +214,7 @@ class _UnreadableError(ValueError):
 
 
 def arguments_of(form: ActionForm, typed: Mapping[str, str]) -> tuple[dict[str, Any], list[Invalid]]:
-    """The arguments of a form, and what cannot be read.
+    """Return the arguments of a form, and what cannot be read.
 
     Args:
         typed: field name → text; a field that is left empty is not sent. "" holds the arguments without a field.
@@ -301,5 +301,5 @@ def _others(text: str, form: ActionForm) -> dict[str, Any]:
 
 
 def _escaped(name: str) -> str:
-    """A name as a step of a JSON Pointer."""
+    """Return a name as a step of a JSON Pointer."""
     return name.replace("~", "~0").replace("/", "~1")

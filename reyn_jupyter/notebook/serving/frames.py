@@ -166,7 +166,7 @@ _KEYS = 40  # sort keys and filters of one request
 
 
 async def open_frame(context: OperationContext, arguments: OpenFrame) -> FrameOpened:
-    """Rows and columns; the table itself is loaded afterwards, for what needs all of it."""
+    """Return rows and columns; the table itself is loaded afterwards, for what needs all of it."""
     frames = frames_of(context)
     opened = await frames.opened(context, arguments.blob)
     columns = _columns(frames, opened, _positions(opened, 0, COLUMNS), context.look)
@@ -182,7 +182,7 @@ async def open_frame(context: OperationContext, arguments: OpenFrame) -> FrameOp
 
 
 async def frame_rows(context: OperationContext, arguments: AskRows) -> FrameRows:
-    """One window."""
+    """Return one window."""
     frames = frames_of(context)
     opened = await frames.opened(context, arguments.blob)
     rows = await _matching(context, frames, opened, arguments.sort, arguments.filter)
@@ -237,7 +237,7 @@ def _window(
 
 
 def _positions(opened: OpenedTable, first: int, count: int) -> list[int]:
-    """The columns that name the rows, and a window of the others."""
+    """Return the columns that name the rows, and a window of the others."""
     headers = opened.headers
     begin = headers + first
     return [*range(headers), *range(begin, min(len(opened.columns), begin + count))]
@@ -266,7 +266,7 @@ async def _matching(
     sort: list[SortKey],
     filters: list[FilterKey],
 ) -> Any:
-    """The numbers of the rows that match, in order; None for all of them as they are stored."""
+    """Return the numbers of the rows that match, in order; None for all of them as they are stored."""
     if not sort and not filters:
         return None
     table = await frames.loaded(context, opened)
@@ -300,7 +300,7 @@ def _check_column(opened: OpenedTable, column: int) -> None:
 
 
 async def frame_column(context: OperationContext, arguments: AskColumn) -> FrameFigures:
-    """The figures of one column."""
+    """Return the figures of one column."""
     frames = frames_of(context)
     opened = await frames.opened(context, arguments.blob)
     _check_column(opened, arguments.column)
@@ -331,7 +331,7 @@ async def frame_column(context: OperationContext, arguments: AskColumn) -> Frame
 
 
 async def frame_cell(context: OperationContext, arguments: AskCell) -> FrameCell:
-    """One cell, as long as it is."""
+    """Return one cell, as long as it is."""
     frames = frames_of(context)
     opened = await frames.opened(context, arguments.blob)
     _check_column(opened, arguments.column)
@@ -366,7 +366,7 @@ async def frame_cell(context: OperationContext, arguments: AskCell) -> FrameCell
 
 
 def _is_small(value: Any) -> bool:
-    """Whether writing a value out with one item a line is cheap and cannot go too deep."""
+    """Return whether writing a value out with one item a line is cheap and cannot go too deep."""
     waiting, seen = [(value, 0)], 0
     while waiting:
         item, depth = waiting.pop()
@@ -383,7 +383,7 @@ def _is_small(value: Any) -> bool:
 
 
 async def frame_code(context: OperationContext, arguments: AskCode) -> FrameCode:
-    """The pandas code that gives the same rows."""
+    """Return the pandas code that gives the same rows."""
     frames = frames_of(context)
     opened = await frames.opened(context, arguments.blob)
     await _matching(context, frames, opened, arguments.sort, arguments.filter)

@@ -63,11 +63,11 @@ class Hub:
 
     @property
     def home(self) -> asyncio.AbstractEventLoop | None:
-        """The loop of the thread where the notebook lives, which functions of the notebook run on."""
+        """Return the loop of the thread where the notebook lives, which functions of the notebook run on."""
         return _kernel_loop()
 
     def drawn_by(self) -> frozenset[str]:
-        """The front ends that draw our MIME types themselves, and so need no widget."""
+        """Return the front ends that draw our MIME types themselves, and so need no widget."""
         return DRAWING & {each.hello.host for each in list(self.connections) if each.hello is not None}
 
     def tell(self, event: Event) -> None:
@@ -100,7 +100,7 @@ class Hub:
             self._catalog = None
 
     def look(self) -> None:
-        """A cell has run: tell whoever looks if the catalog is another one now. Costs nothing when nobody does."""
+        """Tell whoever looks if the catalog is another one after a cell. Costs nothing when nobody does."""
         if not self.connections or self._looking or not current.made():
             return
         self._looking = True
@@ -130,12 +130,12 @@ class Hub:
 
 @cache
 def kernel_hub() -> Hub:
-    """The hub of this process."""
+    """Return the hub of this process."""
     return Hub(current.session)
 
 
 def as_event(waiting: OpenQuestion) -> ApprovalAsked:
-    """An open question as the views are told of it. Its text was bounded where it was made."""
+    """Return an open question as the views are told of it. Its text was bounded where it was made."""
     question = waiting.question
     look = Look(redact=environment_redaction())
     return ApprovalAsked(

@@ -123,7 +123,7 @@ class _Text:
         return self.index.offset(self.plain, line - 1)
 
     def window(self, first: int, count: int) -> tuple[LineShown, ...]:
-        """Every line cut to size, however long: of a long one only its beginning is read."""
+        """Return every line cut to size, however long: of a long one only its beginning is read."""
         stop = min(first + count, self.index.count + 1)
         texts: list[str] = []
         sizes: list[int] = []
@@ -177,7 +177,7 @@ class _Text:
         )
 
     def matches(self, wanted: FindLines) -> Iterator[tuple[int, int]]:
-        """Matches as (line, absolute byte), in order, in one line at least `APART` bytes apart."""
+        """Return matches as (line, absolute byte), in order, in one line at least `APART` bytes apart."""
         if wanted.regex:
             for match in grep(self.plain, wanted.text):
                 at = self.start(match.line) if match.offset is None else match.offset
@@ -207,7 +207,7 @@ class _Text:
 
 
 def _compiled(text: str, ignore_case: bool) -> Any:
-    """A literal text as a pattern over bytes: the same letters, large or small, in every script."""
+    """Return a literal text as a pattern over bytes: the same letters, large or small, in every script."""
     import re2
 
     options = re2.Options()
@@ -250,7 +250,7 @@ async def whole(context: OperationContext, arguments: WholeLine) -> LinePiece:
 
 
 async def at_byte(context: OperationContext, arguments: AtByte) -> LinePlace:
-    """The line that holds a byte; past the end, the last one."""
+    """Return the line that holds a byte; past the end, the last one."""
 
     def work(at: Reading) -> LinePlace:
         text = _Text(context, at)

@@ -41,7 +41,7 @@ class OpenFrames:
         self._telling: dict[str, list[Callable[[float, float, str], None]]] = {}
 
     async def opened(self, context: OperationContext, blob_id: str) -> OpenedTable:
-        """The table of a blob, which is looked up anew each time: it may have been collected meanwhile."""
+        """Return the table of a blob, which is looked up anew each time: it may have been collected meanwhile."""
         store = context.session.parts.services.blobs
         if store is None or not is_local(store):
             raise OperationError(

@@ -118,7 +118,7 @@ async def of_blob(live: LiveBlob) -> Requests:
 
 
 async def _sent(requests: Requests) -> AsyncGenerator[tuple[str, Json, list[Json | None]], None]:
-    """Goes through requests whose answers come from outside, each put into the list beside it."""
+    """Go through requests whose answers come from outside, each put into the list beside it."""
     answer: Json | None = None
     while True:
         try:

@@ -245,7 +245,7 @@ async def compare_part(context: OperationContext, arguments: ComparePart) -> Com
 
 
 def _difference(context: OperationContext, a: Trace, b: Trace) -> RunDiff:
-    """The last difference that was made is kept: its pairs are looked at one after the other."""
+    """Return the difference of two runs; the last one is kept, since its pairs are looked at one after the other."""
     last: RunDiff | None = context.caches.get("runs.difference")
     if last is None or last.a is not a or last.b is not b:
         last = context.caches["runs.difference"] = compare(a, b)
@@ -280,7 +280,7 @@ def _background(context: OperationContext, run: str) -> Any:
 
 
 def _under_way(context: OperationContext, trace: Trace) -> bool:
-    """Whether the record still grows: it has no end, and this session is writing it."""
+    """Return whether the record still grows: it has no end, and this session is writing it."""
     return trace.ended is None and context.session.parts.runs.under_way(trace.run)
 
 

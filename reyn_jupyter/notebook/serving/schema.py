@@ -40,7 +40,7 @@ class _ForTypes(GenerateJsonSchema):
 
 
 def schema() -> dict[str, Any]:
-    """One schema whose properties are every message, and under ``Operations`` each operation's two sides."""
+    """Return one schema whose properties are every message, and under ``Operations`` each operation's two sides."""
     sides: dict[str, Any] = {name: (_sides(operation), ...) for name, operation in operations().items()}
     table = create_model("Operations", __base__=WireMessage, **sides)
     fields: dict[str, Any] = {name: (getattr(protocol, name), ...) for name in _MESSAGES}
@@ -53,7 +53,7 @@ def schema() -> dict[str, Any]:
 
 
 def _named(value: Any, union: dict[str, Any], name: dict[str, str]) -> Any:
-    """A schema in which a union is called by its name wherever it stands."""
+    """Return a schema in which a union is called by its name wherever it stands."""
     if isinstance(value, list):
         return [_named(each, union, name) for each in value]
     if isinstance(value, dict):

@@ -167,7 +167,7 @@ def _shown(tree: JsonTree, child: Child, look: Look) -> TreeChild:
 
 
 def _step(child: Child, shown: str) -> str:
-    """What Python appends; nothing for a key that is cut or has a secret in it."""
+    """Return what Python appends; nothing for a key that is cut or has a secret in it."""
     key = child.key
     if key is None:
         return f"[{child.position}]"
@@ -177,7 +177,7 @@ def _step(child: Child, shown: str) -> str:
 
 
 def _words(tree: JsonTree, child: Child, look: Look) -> tuple[str, str, int | None]:
-    """The kind of a value, its words, and how many children it has."""
+    """Return the kind of a value, its words, and how many children it has."""
     first, size = tree.source.read(child.start, 1), child.end - child.start
     if first not in _OPENERS:
         return _scalar(tree, child, first, look)
@@ -195,7 +195,7 @@ def _words(tree: JsonTree, child: Child, look: Look) -> tuple[str, str, int | No
 
 
 def _array(tree: JsonTree, child: Child, inner: int, look: Look) -> str:
-    """A large array: its first elements when they are small, else how many there are."""
+    """Return a large array: its first elements when they are small, else how many there are."""
     words = count(inner, "item")
     start = tree.source.read(child.start, 64).lstrip(b"[ \t\r\n")[:1] if inner else b"["
     if start in _OPENERS:
@@ -230,7 +230,7 @@ def _scalar(tree: JsonTree, child: Child, first: bytes, look: Look) -> tuple[str
 
 
 def _text_head(raw: bytes) -> str:
-    """The beginning of a JSON string, of which the end is cut off somewhere."""
+    """Return the beginning of a JSON string, of which the end is cut off somewhere."""
     raw = raw[: boundary(raw, len(raw) - 4)]
     for cut in range(12):
         try:
@@ -257,7 +257,7 @@ async def find(context: OperationContext, arguments: FindInTree) -> TreeWay:
 
 
 def _occurrences(tree: JsonTree, text: str, after: int) -> Iterator[tuple[int, int]]:
-    """Where a text stands as JSON writes it, with or without escapes; block by block, with an overlap."""
+    """Return where a text stands as JSON writes it, with or without escapes; block by block, with an overlap."""
     import re2
 
     options = re2.Options()

@@ -67,7 +67,7 @@ def run(context: Context, options: AskOptions) -> Any:
 
 
 def _prompt(context: Context, options: AskOptions) -> tuple[str, list[dict[str, Any]]]:
-    """The text to send, its variables filled in, and what they were."""
+    """Return the text to send, its variables filled in, and what they were."""
     text = context.line if context.body is None else context.body
     if context.body is not None and context.line.strip():
         raise ReynError(

@@ -69,7 +69,7 @@ def run(context: Context, options: Options) -> Card:
 
 
 def _keys() -> tuple[str, ...]:
-    """One line a variable, set ones first; never a value."""
+    """Return one line a variable, set ones first; never a value."""
     users: dict[tuple[str, str], list[str]] = {}
     for provider, variable, state in key_status(os.environ):
         users.setdefault((state, variable), []).append(provider)
@@ -78,7 +78,7 @@ def _keys() -> tuple[str, ...]:
 
 
 def _server() -> str:
-    """Whether the process that started this kernel runs in the kernel's own environment."""
+    """Return whether the process that started this kernel runs in the kernel's own environment."""
     parent = os.environ.get("JPY_PARENT_PID")
     if parent is None or not parent.isdecimal():
         return "no Jupyter server started this kernel"
@@ -94,7 +94,7 @@ def _server() -> str:
 
 
 def _extension() -> str:
-    """Whether our part of JupyterLab and Notebook is there, as seen from the kernel, and whether it fits."""
+    """Return whether our part of JupyterLab and Notebook is there, as seen from the kernel, and whether it fits."""
     own = str(version_of("reyn-jupyter"))
     seen = {
         (each.hello.host, each.hello.version)
@@ -121,7 +121,7 @@ def _differs(other: str, own: str) -> str:
 
 
 def _installed() -> str | None:
-    """The version of the extension in the places that JupyterLab of this environment looks in."""
+    """Return the version of the extension in the places that JupyterLab of this environment looks in."""
     from jupyter_core.paths import jupyter_path
 
     for folder in jupyter_path("labextensions"):
@@ -135,7 +135,7 @@ def _installed() -> str | None:
 
 
 def _widgets() -> str:
-    """Whether live views work in VS Code, Colab and other hosts of widgets."""
+    """Return whether live views work in VS Code, Colab and other hosts of widgets."""
     absent = [name for name in ("anywidget", "ipywidgets") if find_spec(name) is None]
     if absent:
         return f"static only: pip install {' '.join(absent)}"

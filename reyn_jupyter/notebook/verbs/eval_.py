@@ -114,7 +114,7 @@ def _measured(session: Session, options: EvalOptions) -> Report | RunSummary:
 
 
 def _variants(there: Any, options: EvalOptions) -> list[Variant]:
-    """The named variants with the model that was chosen."""
+    """Return the named variants with the model that was chosen."""
     names = [name for part in (options.variants or "").split(",") if (name := part.strip())]
     unknown = [name for name in names if name not in there]
     if unknown and not there:
@@ -146,7 +146,7 @@ def _file(session: Session, options: EvalOptions, suite: str) -> Path:
 
 
 def _suites() -> Table:
-    """What there is to run."""
+    """Return what there is to run."""
     from reyn_jupyter.evaluation.suites import describe_suites
 
     rows = tuple({"suite": name, "asks": title} for name, title in describe_suites().items())
@@ -163,7 +163,7 @@ def _completions(session: Session, before: list[str], word: str) -> list[str]:
 
 
 def _variant_names(session: Session, before: list[str], word: str) -> list[str]:
-    """The suite's variants that are not named yet."""
+    """Return the suite's variants that are not named yet."""
     from reyn_jupyter.evaluation.suites import load_suite
 
     named = word.split(",")[:-1]

@@ -57,7 +57,7 @@ def _target(session: Session, file: str, force: bool) -> Path:
 
 
 def _named(session: Session, word: str) -> object:
-    """What a word means: a table by its name, a run by its id or `last`, a blob by its id."""
+    """Return what a word means: a table by its name, a run by its id or `last`, a blob by its id."""
     if word == "list":
         return session.list_actions(limit=1000)
     if word in ("runs", "blobs"):

@@ -33,7 +33,7 @@ def run(context: Context, options: HelpOptions) -> Card:
 
 
 def help_card(name: str) -> Card:
-    """The help card of one verb. Raises ReynError with the nearest one."""
+    """Return the help card of one verb. Raises ReynError with the nearest one."""
     verb = verbs.find(name)
     if verb is None:
         raise unknown_verb(name)

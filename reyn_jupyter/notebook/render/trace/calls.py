@@ -29,7 +29,7 @@ _PROBLEMS = {
 
 
 def call_fold(call: Call, trace: Trace, look: Look, previous: Previous) -> Fold:
-    """A call behind its summary line; open when it changed files."""
+    """Return a call behind its summary line; open when it changed files."""
     arguments = inner_arguments(call)
     finished = call.finished
     changed = diffs(finished.changes, arguments, previous, look) if finished and finished.changes else ()
@@ -51,7 +51,7 @@ def call_fold(call: Call, trace: Trace, look: Look, previous: Previous) -> Fold:
 
 
 def inner_arguments(call: Call) -> object:
-    """What the action got: behind invoke_action its own arguments, else the wrapper's."""
+    """Return what the action got: behind invoke_action its own arguments, else the wrapper's."""
     given: object = call.resolved.arguments
     if call.resolved.wrapper == "invoke_action" and isinstance(given, Mapping) and "action_name" in given:
         inner: object = given.get("args")
@@ -62,7 +62,7 @@ def inner_arguments(call: Call) -> object:
 
 
 def _decoded(given: object) -> object:
-    """Arguments that came as the text of an object, as the object that they were taken for."""
+    """Return arguments that came as the text of an object, as the object that they were taken for."""
     try:
         return json.loads(given) if isinstance(given, str) else given
     except ValueError:
@@ -88,7 +88,7 @@ def call_title(call: Call, arguments: object, changed: tuple[Diff, ...], look: L
 
 
 def _about(call: Call, arguments: object, changed: tuple[Diff, ...], look: Look) -> str:
-    """The end of the summary line: the error, else the files changed, else the arguments."""
+    """Return the end of the summary line: the error, else the files changed, else the arguments."""
     if call.finished is not None and not call.finished.ok and call.finished.error:
         return look.line(call.finished.error, 110)
     if changed:
@@ -145,7 +145,7 @@ def _came_back(finished: ActionFinished, look: Look) -> list[Block]:
 
 
 def pretty(arguments: object, look: Look, limit: int = _ARGUMENTS) -> str:
-    """Arguments over several lines where they fit, on one bounded line where they do not."""
+    """Return arguments over several lines where they fit, on one bounded line where they do not."""
     line = look.compact(arguments, limit)
     if isinstance(arguments, str):
         return look.text(arguments, limit)

@@ -66,7 +66,7 @@ def trace_view(
     stop: str = STOP,
     steps: bool = True,
 ) -> View:
-    """The card of a run.
+    """Return the card of a run.
 
     Args:
         tail: the answer's text as it streams in; given for a live card only. Without it an unended run is one whose
@@ -97,7 +97,7 @@ def trace_view(
 
 
 def whole(answer: str, look: Look) -> str:
-    """An answer without secrets, uncut: what draws it says where it was cut."""
+    """Return an answer without secrets, uncut: what draws it says where it was cut."""
     return look.text(answer, 2 * len(answer) + 200)
 
 
@@ -137,7 +137,7 @@ def _facts(trace: Trace, now: float) -> list[str]:
 
 
 def _state(trace: Trace, status: str, look: Look) -> list[Block]:
-    """What went wrong or was cut short, in a sentence, before anything else."""
+    """Return what went wrong or was cut short, in a sentence, before anything else."""
     ended = trace.ended
     error = look.text(ended.error, 1200) if ended and ended.error else ""
     hint = look.text(ended.hint, 600) if ended and ended.hint else ""
@@ -153,7 +153,7 @@ def _state(trace: Trace, status: str, look: Look) -> list[Block]:
 
 
 def _now(trace: Trace, tail: str, look: Look, stop: str) -> list[Block]:
-    """What a running run does at this moment, and the end of the text that streams in."""
+    """Return what a running run does at this moment, and the end of the text that streams in."""
     running = next((call for call in reversed(trace.calls) if call.finished is None), None)
     step = trace.steps[-1].number if trace.steps else 1
     if running is not None:
@@ -169,7 +169,7 @@ def _now(trace: Trace, tail: str, look: Look, stop: str) -> list[Block]:
 
 
 def _steps(trace: Trace, look: Look, previous: Previous) -> list[Block]:
-    """Each step with its calls; of very many calls the first and the last."""
+    """Return each step with its calls; of very many calls the first and the last."""
     total = len(trace.calls)
     hidden = range(FIRST_CALLS, total - LAST_CALLS) if total > FIRST_CALLS + LAST_CALLS else range(0)
     blocks: list[Block] = []
@@ -234,7 +234,7 @@ def _about(trace: Trace, look: Look, rules: bool) -> list[Block]:
 
 
 def _sent(trace: Trace, look: Look) -> str:
-    """What of the person's went to the model, in bytes, and where that is."""
+    """Return what of the person's went to the model, in bytes, and where that is."""
     items = trace.sent
     shown = ", ".join(
         f"{look.line(item['name'], 80)} ({look.line(item['kind'], 20)}, {formatting.size(item['bytes'])})"
@@ -252,14 +252,14 @@ _CODE = 20_000
 
 
 def script_view(script: Script, look: Look) -> View:
-    """The code, ready to be copied."""
+    """Return the code, ready to be copied."""
     code = look.text(script.code, _CODE)
     more = "… cut here; .code holds all of it" if len(script.code) > _CODE else ""
     return View("script", "The run as code", (), (), (Code(code.rstrip("\n"), more=more),), ".code")
 
 
 def background_view(run: BackgroundRun, look: Look) -> View:
-    """One line: what runs, whether it still does, and how to stop it."""
+    """Return one line: what runs, whether it still does, and how to stop it."""
     state = Badge("ended", "muted") if run.done else Badge("… running", "info")
     ways = ".trace is what it came to" if run.done else ".cancel() stops it, .result() waits for it"
     return View("background", f"In the background: {look.line(run.prompt, 100)}", (state,), (ways,))

@@ -70,7 +70,7 @@ class PairRow:
 
 
 def diff_view(diff: RunDiff, look: Look) -> View:
-    """Everything in one card, for hosts without a kernel."""
+    """Return everything in one card, for hosts without a kernel."""
     head = diff_head(diff, look)
     blocks: list[Block] = [*head.blocks]
     rows = pair_rows(diff, look)
@@ -93,7 +93,7 @@ def diff_view(diff: RunDiff, look: Look) -> View:
 
 
 def diff_head(diff: RunDiff, look: Look) -> View:
-    """Which runs, how much differs, the totals, and the prompts where they are not the same."""
+    """Return which runs, how much differs, the totals, and the prompts where they are not the same."""
     a, b = diff.a, diff.b
     differing = sum(pair.same != "same" for pair in diff.pairs)
     badge = Badge("the same", "good") if diff.equal else Badge("they differ", "warn")
@@ -186,7 +186,7 @@ def _grid(rows: tuple[PairRow, ...]) -> Grid:
 
 
 def pair_blocks(pair: CallPair, look: Look) -> list[Block]:
-    """What differs between two calls; of one that stands alone, what it asked for."""
+    """Return what differs between two calls; of one that stands alone, what it asked for."""
     if pair.a is None or pair.b is None:
         alone = pair.a or pair.b
         assert alone is not None
@@ -209,7 +209,7 @@ def pair_blocks(pair: CallPair, look: Look) -> list[Block]:
 
 
 def _arguments(call: Call, look: Look) -> str:
-    """The arguments over several lines, so that one that differs is a line of its own."""
+    """Return the arguments over several lines, so that one that differs is a line of its own."""
     given = inner_arguments(call)
     text = pretty(given, Look(look.now), _COMPARED)
     return (
@@ -223,7 +223,7 @@ def _outputs(call: Call, look: Look) -> list[Block]:
 
 
 def answers(diff: RunDiff, look: Look) -> Section:
-    """Both answers as they read, and what differs."""
+    """Return both answers as they read, and what differs."""
     if diff.a.answer == diff.b.answer:
         return Section("The answer, the same in both", markdown(whole(diff.a.answer, look), ".a.answer"))
     blocks = answers_differing(diff, look)
@@ -238,7 +238,7 @@ def answers_differing(diff: RunDiff, look: Look) -> list[Block]:
 
 
 def side_view(trace: Trace, name: str, look: Look) -> View:
-    """One run's answer, as a column."""
+    """Return one run's answer, as a column."""
     badges = run_badges(trace, trace.status if trace.ended else "lost")
     blocks: tuple[Block, ...] = markdown(whole(trace.answer, look), f".{name}.answer") if trace.answer else ()
     if trace.error:
@@ -248,7 +248,7 @@ def side_view(trace: Trace, name: str, look: Look) -> View:
 
 
 def differing_texts(a: str, b: str, what: str, look: Look) -> list[Block]:
-    """Two texts that differ: word by word where they are short, else line by line."""
+    """Return two texts that differ: word by word where they are short, else line by line."""
     words = [_WORD.findall(text[:_COMPARED]) for text in (a, b)]
     if "\n" not in a.strip() and "\n" not in b.strip() and len(words[0]) + len(words[1]) <= _WORDS:
         shown = [_WORD.findall(look.text(text, _COMPARED)) for text in (a, b)]

@@ -84,7 +84,7 @@ class StepDetails:
 
 
 def part(trace: Trace, wanted: str, look: Look, previous: Previous, running: bool = False) -> StepDetails:
-    """What stands behind the line with this id.
+    """Return what stands behind the line with this id.
 
     Raises:
         LookupError: the run has no such line.
@@ -109,7 +109,7 @@ def part(trace: Trace, wanted: str, look: Look, previous: Previous, running: boo
 def call_views(
     call: Call, trace: Trace, place: int, look: Look, previous: Previous, room: int = PART
 ) -> tuple[View, View]:
-    """What a call asked for, and what came back, in at most about `room` bytes each."""
+    """Return what a call asked for, and what came back, in at most about `room` bytes each."""
     resolved, finished = call.resolved, call.finished
     arguments = inner_arguments(call) if resolved.inner is None else resolved.inner
     knob = f"{run_expression(trace)}.calls[{place}]"
@@ -243,7 +243,7 @@ def _messages(messages: Sequence[Mapping[str, Any]], trace: Trace, look: Look, k
 
 
 def _content(content: object) -> str:
-    """The text of a message; parts of another shape as JSON."""
+    """Return the text of a message; parts of another shape as JSON."""
     if isinstance(content, str):
         return content
     if content is None:
@@ -255,7 +255,7 @@ def _content(content: object) -> str:
 
 
 def _asked_calls(calls: object, look: Look, room: int = PART // 2) -> list[Block]:
-    """The tool calls that a message or a reply asks for, of either shape that the record knows."""
+    """Return the tool calls that a message or a reply asks for, of either shape that the record knows."""
     listed = [
         each for each in (calls if isinstance(calls, list | tuple) else ()) if isinstance(each, Mapping)
     ]
@@ -280,7 +280,7 @@ def _asked_calls(calls: object, look: Look, room: int = PART // 2) -> list[Block
 
 
 def _offer(requested: ModelRequested, look: Look) -> list[Block]:
-    """The tools that were offered and how the model was asked."""
+    """Return the tools that were offered and how the model was asked."""
     offered = count(len(requested.tools), "tool")
     names = ", ".join(look.line(name, 100) for name in requested.tools[:60])
     if len(requested.tools) > 60:

@@ -48,7 +48,7 @@ class StepRow:
 
 
 def step_rows(trace: Trace, look: Look, now: float | None = None) -> tuple[StepRow, ...]:
-    """The lines of a run, at most `ROWS`.
+    """Return the lines of a run, at most `ROWS`.
 
     Args:
         now: seconds since the epoch while the run goes on; what is under way lasts until then.
