@@ -60,6 +60,9 @@ _NAMED = frozenset({"properties", "patternProperties", "dependentSchemas"})
 _OF_THE_WHOLE = frozenset({"patternProperties", "allOf", "anyOf", "oneOf", "if", "$ref", "$dynamicRef"})
 
 
+_LOST = "x-lost-reference"
+
+
 class SchemaError(ValueError):
     """A schema is no sound JSON Schema; `path` says where in it, as far as that is known."""
 
@@ -136,8 +139,10 @@ class SchemaValidator:
         return found
 
     def check(self) -> None:
-        """Compile the schema. Raises as the others do."""
+        """Compile the schema. Raises UnresolvedReferenceError, too, which the others leave to who reaches that part."""
         assert self._engine is not None
+        for ref in self._translation.lost:
+            raise UnresolvedReferenceError(f"refers to {quoted(ref)}, which it does not hold")
 
     def _compiled(self, document: dict[str, Any]) -> Draft202012Validator:
         import jsonschema_rs
@@ -147,7 +152,7 @@ class SchemaValidator:
                 document,
                 validate_formats=False,
                 pattern_options=jsonschema_rs.RegexOptions(),  # of linear time, without look-around
-                keywords={"x-reference": _TakesReference},
+                keywords={"x-reference": _TakesReference, _LOST: _Lost},
                 offline=True,
             )
         except jsonschema_rs.ValidationError as error:
@@ -187,7 +192,7 @@ class SchemaValidator:
             case "pattern":
                 return f"{shown(value)} does not match the pattern {clip_line(stated)}"
             case "custom":
-                return NEEDS_REFERENCE
+                return clip_line(str(error.kind.as_dict()["message"]), 300)
             case name if name in _BOUNDS:
                 return f"must be {_BOUNDS[name].format(stated)}, not {shown(value)}"
         return clip_line(error.message, 300)
@@ -243,6 +248,7 @@ class _Translation:
     def __init__(self, root: Mapping[str, Any]) -> None:
         self._root = root
         self._targets: dict[str, tuple[str, Any]] = {}  # `$ref` → a name, and what it refers to, translated
+        self.lost: list[str] = []  # what the schema refers to and does not hold
 
     def document(self, part: Any) -> dict[str, Any]:
         """Return the root, or another part of it, as a schema of its own."""
@@ -280,13 +286,14 @@ class _Translation:
         own = self._root.get("$id")
         fragment = ref.removeprefix(own) if isinstance(own, str) else ref
         if fragment not in self._targets:
-            try:
-                target = _target(self._root, fragment)
-            except (LookupError, TypeError, ValueError):
-                raise UnresolvedReferenceError(f"refers to {quoted(ref)}, which it does not hold") from None
             name = f"target-{len(self._targets)}"
             self._targets[fragment] = name, True  # it may refer to itself
-            self._targets[fragment] = name, self._part(target)
+            try:
+                target = self._part(_target(self._root, fragment))
+            except (LookupError, TypeError, ValueError):
+                self.lost.append(ref)
+                target = {_LOST: ref}
+            self._targets[fragment] = name, target
         return f"#/$defs/{self._targets[fragment][0]}"
 
 
@@ -331,6 +338,18 @@ class _TakesReference:
     def validate(self, _instance: object) -> None:
         if self._needed:
             raise ValueError(NEEDS_REFERENCE)
+
+
+class _Lost:
+    """Our own keyword in the place of a part that the schema does not hold."""
+
+    def __init__(self, _parent: object, ref: object, _path: object) -> None:
+        self._ref = ref
+
+    def validate(self, _instance: object) -> None:
+        raise ValueError(
+            f"could not be checked: the schema refers to {quoted(self._ref)}, which it does not hold"
+        )
 
 
 @cache

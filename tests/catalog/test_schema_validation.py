@@ -206,6 +206,12 @@ def test_what_refers_to_nothing_is_told(ref: str) -> None:
     assert ref in caught.value.message
 
 
+def test_a_part_that_refers_to_nothing_matters_to_who_fills_it() -> None:
+    validator = SchemaValidator({"properties": {"x": {"$ref": "other.json"}, "y": {"type": "integer"}}})
+    assert validator.faults({"y": 1, "x": RESULT}) == []
+    assert [fault["path"] for fault in validator.faults({"x": 1, "y": "z"})] == ["/x", "/y"]
+
+
 def taken(prepared: Prepared) -> bool:
     return prepared.invalid == []
 
