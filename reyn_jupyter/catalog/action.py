@@ -1,4 +1,4 @@
-"""What a category declares, and the action that everyone sees.
+"""The declarations of a category, and the action that everyone sees.
 
 Three questions are kept apart: what the model and the person *see* (`Action`), where a call *goes*
 (`Operation`, `Resources`: target tool and argument transform), and what *runs* (`Tool`: handler, purity,
@@ -26,7 +26,7 @@ SHORT_DESCRIPTION = 200  # characters, in listings that are not narrowed to a ca
 
 
 class Purity(StrEnum):
-    """What an action may do, for scheduling; what it does to whom is its effects."""
+    """The kind of work that an action does, for scheduling; its effects name what it changes or reaches."""
 
     PURE = "pure"
     READ = "read"
@@ -69,7 +69,7 @@ def no_effects(arguments: Arguments, context: object) -> Sequence[Effect]:
 
 @dataclass(frozen=True)
 class Tool:
-    """What runs: one target of the dispatch tables, e.g. ``read_file`` or ``recall``.
+    """The code that runs: one target of the dispatch tables, e.g. ``read_file`` or ``recall``.
 
     Args:
         name: the target's name, unique in the registry.

@@ -53,7 +53,7 @@ def coerce(schema: Schema, args: dict[str, Any], fits: Callable[[str, Any], bool
 
 
 def _kinds(rule: Mapping[str, Any], root: Schema, depth: int = 4) -> set[str] | None:
-    """The JSON types that a parameter takes; None when its schema does not say. A reference counts as an object."""
+    """Return the JSON types of a parameter; None when its schema does not say. A reference counts as an object."""
     if rule.get("x-reference") is True:
         return {"object"}
     kinds = rule.get("type")
@@ -75,7 +75,7 @@ _PYTHON_WORDS = {"True": True, "False": False, "None": None}
 
 
 def _reading(text: str) -> Any:
-    """The one JSON value that a string spells, or `NOTHING`; Python's own words for true, false, null count."""
+    """Return the one JSON value that a string spells, or `NOTHING`; Python's words for true, false, null count."""
     trimmed = text.strip()
     return _PYTHON_WORDS[trimmed] if trimmed in _PYTHON_WORDS else read_json(trimmed)
 
@@ -111,7 +111,7 @@ def _finite(text: str) -> float:
 
 
 def whole_numbers(schema: Schema, args: dict[str, Any]) -> None:
-    """20.0 and 20 are one JSON number; a handler that takes an integer gets an int."""
+    """Make 20.0 the int 20 where an integer is wanted; in JSON they are one number."""
     properties = schema.get("properties", {})
     for name, value in args.items():
         if isinstance(value, float) and value.is_integer() and isinstance(properties.get(name), Mapping):

@@ -109,7 +109,7 @@ def lift(wrapper_args: object, *, forgive: bool = True) -> tuple[str, object, tu
 
 
 def misplaced(wrapper_args: object, *, forgive: bool = True) -> list[Invalid]:
-    """Inner arguments that `lift` left out because `args` is not empty; they must not vanish without a word."""
+    """Return inner arguments that `lift` left out because `args` is not empty; they must not vanish without a word."""
     if not isinstance(wrapper_args, dict) or (forgive and _is_empty(wrapper_args.get("args"))):
         return []
     return [
@@ -124,7 +124,7 @@ def misplaced(wrapper_args: object, *, forgive: bool = True) -> list[Invalid]:
 def invalid_arguments(
     action: Action, invalid: list[Invalid], *, answer_bytes: int = ANSWER_BYTES
 ) -> dict[str, Any]:
-    """The answer to arguments that do not fit: ``{error, invalid, input_schema, hint}``, within `answer_bytes`."""
+    """Answer arguments that do not fit: ``{error, invalid, input_schema, hint}``, within `answer_bytes`."""
     answer: dict[str, Any] = {
         "error": f"Invalid arguments for {quoted(action.name.text)}",
         "invalid": invalid,
@@ -165,7 +165,7 @@ def _as_object(raw: object, *, forgive: bool) -> tuple[dict[str, Any] | None, li
 
 
 def _unreadable(args: dict[str, Any]) -> list[Invalid]:
-    """What is no JSON, and what is a reference gone wrong."""
+    """Return the values that are no JSON, and the references that are malformed."""
     found: list[Invalid] = []
     try:
         for path, value in walk(args):

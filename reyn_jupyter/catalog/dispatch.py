@@ -1,12 +1,10 @@
-"""The answer to an action name that leads nowhere: never a bare exception for the model, always a way on.
+"""Dispatch of a call: two pure tables, the registry of tools, and the answer to a name that leads nowhere.
 
-Source of the shape `{error, reason, suggestions, hint}`: Universal Action Catalog (FP-0034), error response.
-
-Where a call goes: two pure tables, and the registry of what runs.
-
-Invariant: no I/O, no state, no live call. Operations are found by qualified name, resources by category;
+Invariants: no I/O, no state, no live call. Operations are found by qualified name, resources by category;
 each rule is a target tool's name and a transform of the arguments. Both tables are derived from the
-categories, never written by hand. Source: Universal Action Catalog (FP-0034), routing layer.
+categories, never written by hand. An unknown name is never a bare exception for the model: its answer
+`{error, reason, suggestions, hint}` shows a way on. Source: Universal Action Catalog (FP-0034), routing layer
+and error response.
 """
 
 from __future__ import annotations
@@ -82,7 +80,7 @@ class CatalogError(Exception):
 
 @dataclass(frozen=True)
 class ResolvedAction:
-    """What a call turned out to mean: the tool that runs, and the arguments it gets."""
+    """A call as resolved: the tool that runs, and the arguments it gets."""
 
     target_tool_name: str
     target_args: Arguments
@@ -96,7 +94,7 @@ class DispatchRule:
     transform: Callable[[str, Arguments], Arguments]
 
     def apply(self, name: ActionName, args: Mapping[str, object]) -> ResolvedAction:
-        """Raises CatalogError when the category's transform fails, which validated arguments never make it do."""
+        """Return the resolved call. Raises CatalogError when the transform fails, which no valid arguments cause."""
         try:
             target_args = self.transform(name.entry, dict(args))
         except Exception as error:
@@ -141,7 +139,7 @@ class ToolRegistry(Mapping[str, Tool]):
 
 
 def tools_of(category: Category) -> Iterator[Tool]:
-    """The targets that a category declares."""
+    """Return the targets that a category declares."""
     yield from (operation.tool for operation in category.operations)
     if category.resources is not None:
         yield category.resources.tool
@@ -178,7 +176,7 @@ class DispatchTables:
         return cls(MappingProxyType(operations), MappingProxyType(resources))
 
     def rule(self, name: ActionName) -> DispatchRule | None:
-        """The rule for a name, whether or not a resource of this name lives."""
+        """Return the rule for a name, whether or not a resource of this name lives."""
         return self.operations.get(name.text) or self.resources.get(name.category)
 
     def resolve(

@@ -1,4 +1,4 @@
-"""What a category must be to enter a snapshot.
+"""The conditions under which a category enters a snapshot.
 
 Invariant: whatever passes here can be listed, hashed, encoded and addressed by its name. Category files of
 third parties are checked like our own, and the fault is told with the category's name, so that a session
@@ -23,7 +23,7 @@ _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
 def check_category(category: Category) -> None:
-    """Raises CatalogError for a category whose declaration cannot be used."""
+    """Check the declaration of a category. Raises CatalogError where it cannot be used."""
     if not isinstance(category, Category):
         raise CatalogError(type(category).__name__, "it is no Category")
     if not isinstance(category.name, str) or not is_category_name(category.name):
@@ -55,7 +55,7 @@ def _check_tool(tool: object, refuse: Callable[[str], CatalogError]) -> None:
 
 
 def is_visible(category: Category) -> bool:
-    """The category's own predicate; one that fails is the category's fault."""
+    """Return whether a category is offered now. Raises CatalogError where its own predicate fails."""
     try:
         return bool(category.visible())
     except Exception as error:
@@ -72,7 +72,7 @@ class FaceChecker:
         self._sound: dict[int, object] = {}
 
     def check(self, face: Operation | Entry) -> ActionName:
-        """The face's qualified name. Raises CatalogError."""
+        """Return the qualified name of a face that can be used. Raises CatalogError for any other."""
         if not isinstance(face, (Operation, Entry)):
             raise CatalogError(self._category, f"an entry is a {type(face).__name__}")
         name = self._name(face.entry)
@@ -102,7 +102,7 @@ class FaceChecker:
 
 
 def schema_fault(schema: Any) -> str | None:
-    """What keeps a value from being the schema of an action's arguments, or None.
+    """Return why a value cannot be the schema of an action's arguments, or None where it can.
 
     >>> schema_fault({"type": "array"})
     "is not of type 'object'"

@@ -41,7 +41,7 @@ def list_actions(
     hint: dict[str, str] | None = None,
     answer_bytes: int = ANSWER_BYTES,
 ) -> dict[str, Any]:
-    """One page of the catalog, by name.
+    """Return one page of the catalog, by name.
 
     Args:
         category: category names; None or [] means every one on offer. Given any, each item is the full triple.
@@ -89,7 +89,7 @@ def list_actions(
 def describe_action(
     snapshot: CatalogSnapshot, name: ActionName | str, *, answer_bytes: int = ANSWER_BYTES
 ) -> dict[str, Any]:
-    """One action in full: ``{qualified_name, description, input_schema, metadata}``, or the answer to a wrong name."""
+    """Return ``{qualified_name, description, input_schema, metadata}`` of an action, or the answer to a wrong name."""
     try:
         action = find(snapshot, name)
     except UnknownActionError as error:
@@ -104,7 +104,7 @@ def describe_action(
 
 
 def triple(action: Action) -> dict[str, Any]:
-    """What it takes to choose an action and to invoke it: name, description, input schema."""
+    """Return an action as it is chosen and invoked: name, description, input schema."""
     return {
         "qualified_name": action.name.text,
         "description": action.description,
@@ -143,7 +143,7 @@ def _window(
 
 
 def fitting(faces: Iterator[dict[str, Any]], room: int) -> tuple[list[dict[str, Any]], bool]:
-    """As many as fit, at least one; and whether any was left out."""
+    """Return as many faces as fit in `room` bytes, at least one, and whether any was left out."""
     items: list[dict[str, Any]] = []
     for face in faces:
         size = encoded_size(face) + 1

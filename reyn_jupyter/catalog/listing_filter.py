@@ -1,4 +1,4 @@
-"""What a listing or a search is asked to look at: categories, filter, offset and limit, checked.
+"""The arguments of a listing or a search: categories, filter, offset and limit, checked.
 
 Invariant: an argument in any shape is read, or answered with what is accepted; nothing else is raised. A
 text for a list of one, or a number as text, has exactly one reading and is read. Source of the redirects in
@@ -32,7 +32,7 @@ class InvalidListingError(ValueError):
 
 
 def select_categories(snapshot: CatalogSnapshot, category: object) -> tuple[CategorySlice, ...]:
-    """The slices of the given categories, in the order of names; all on offer for None or an empty list.
+    """Return the slices of the given categories, in the order of names; all on offer for None or an empty list.
 
     Raises:
         InvalidListingError: for an unknown, stale, hidden or absent category:
@@ -80,7 +80,7 @@ def _category_error(snapshot: CatalogSnapshot, error: str, redirects: dict[str, 
 
 
 def as_filter(value: object) -> str | None:
-    """The text to look for, without blanks around it; None when nothing is filtered. Raises InvalidListingError."""
+    """Return the text to look for, stripped of blanks; None when nothing is filtered. Raises InvalidListingError."""
     if value is None:
         return None
     if not isinstance(value, str):
@@ -93,7 +93,7 @@ def as_filter(value: object) -> str | None:
 
 
 def as_count(name: str, value: object, default: int, *, smallest: int) -> int:
-    """A whole number from `smallest` on; None gives the default. Raises InvalidListingError."""
+    """Read a whole number from `smallest` on; None gives the default. Raises InvalidListingError."""
     if value is None:
         return default
     number: object = value

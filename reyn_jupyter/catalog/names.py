@@ -69,7 +69,7 @@ class ActionName:
 
 
 def is_category_name(text: str) -> bool:
-    """Whether a category can have this name: lower-case words joined by single ``.``, ``_`` or ``-``."""
+    """Return whether a category can have this name: lower-case words joined by single ``.``, ``_`` or ``-``."""
     return len(text) <= LONGEST_NAME and _CATEGORY.fullmatch(text) is not None
 
 
@@ -106,11 +106,11 @@ class NameEncoder:
             self._put(name, self._hashed(name))
 
     def encode(self, name: ActionName) -> str:
-        """The function name of a name of the set. Raises KeyError for any other."""
+        """Return the function name of a name of the set. Raises KeyError for any other."""
         return self._encoded[name]
 
     def decode(self, function_name: str) -> ActionName | None:
-        """The name that a function name stands for, or None when it stands for none of the set."""
+        """Return the name that a function name stands for, or None when it stands for none of the set."""
         return self._decoded.get(function_name)
 
     def _put(self, name: ActionName, function_name: str) -> None:

@@ -1,4 +1,4 @@
-"""Which names somebody may have meant, among given candidates.
+"""Ranks candidates by how likely they are the name that somebody meant.
 
 Invariant: with plain typing mistakes the order is that of `difflib` (n=3, cutoff 0.4). Before it come names
 made of the very words that were given, since models know the concept and miss the form: ``read_file``,
@@ -29,18 +29,18 @@ _ALL_WORDS_GIVEN = 0.3
 
 
 def stems(text: str) -> frozenset[str]:
-    """The words of a name, without case and plural."""
+    """Return the words of a name, without case and plural."""
     return _stems(text[:LONGEST_QUERY])
 
 
 @lru_cache(4096)
 def _stems(name: str) -> frozenset[str]:
-    """Kept, since the names on offer are compared with every mistake."""
+    """Return the stems of a name, cached: the names on offer are compared with every mistake."""
     return frozenset(word[:-1] if len(word) > 3 and word.endswith("s") else word for word in words(name))
 
 
 def rank(text: str, names: Iterable[str], limit: int = SUGGESTIONS) -> list[str]:
-    """The nearest names, best first; names further away than difflib's cutoff are left out.
+    """Return the nearest names, best first; names further away than difflib's cutoff are left out.
 
     >>> rank("skil__foo", ["skill__foo", "skill__form", "web__search"])
     ['skill__foo', 'skill__form']

@@ -40,12 +40,12 @@ class Reference:
 
 
 def claims_reference(value: object) -> bool:
-    """Whether a value can only be meant as a reference, well made or not."""
+    """Return whether a value is a reference, well made or not: it has a key of one."""
     return isinstance(value, dict) and ("$blob" in value or "$var" in value)
 
 
 def reference_fault(value: dict[Any, Any]) -> str | None:
-    """What is wrong with a value that claims to be a reference, or None."""
+    """Return the fault of a value that claims to be a reference, or None."""
     if len(value.keys() & set(_KEYS)) != 1:
         return f"a reference names one thing: {HOW_TO_REFER}"
     key = "$blob" if "$blob" in value else "$var"
@@ -61,12 +61,12 @@ def reference_fault(value: dict[Any, Any]) -> str | None:
 
 
 def is_reference(value: object) -> bool:
-    """Whether a value is a well-made reference."""
+    """Return whether a value is a well-made reference."""
     return claims_reference(value) and reference_fault(value) is None  # type: ignore[arg-type]
 
 
 def find_references(args: object) -> list[Reference]:
-    """Every well-made reference in arguments, in the order of the text."""
+    """Return every well-made reference in arguments, in the order of the text."""
     return [
         Reference(
             path,
@@ -84,7 +84,7 @@ class TooMuchError(ValueError):
 
 
 def walk(value: object) -> Iterator[tuple[str, Any]]:
-    """Every value in arguments with its JSON Pointer, outermost first; references are not entered.
+    """Yield every value in arguments with its JSON Pointer, outermost first; references are not entered.
 
     Raises:
         TooMuchError: nested deeper than 64 levels (so a cycle too), or more than a million values.
@@ -108,6 +108,6 @@ def walk(value: object) -> Iterator[tuple[str, Any]]:
 
 
 def child(path: str, key: object) -> str:
-    """The JSON Pointer of a key below another."""
+    """Return the JSON Pointer of a key below another pointer."""
     text = key if isinstance(key, str) else f"<{type(key).__name__}>"
     return f"{path}/{text.replace('~', '~0').replace('/', '~1')}"

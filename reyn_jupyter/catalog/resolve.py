@@ -1,4 +1,4 @@
-"""From a name to what runs, or to an answer that says why not.
+"""Finds the action of a name and the tool that runs for it, or answers why there is none.
 
 Invariant: over a snapshot, `find` and `resolve` are total: a name in any shape gives a result or an
 `UnknownActionError` whose payload can be answered as it is. Visibility is enforced here, so that listing,

@@ -229,7 +229,7 @@ def unknown_arguments(schema: Mapping[str, Any], args: Mapping[str, Any]) -> lis
 
 
 def shown(value: object) -> str:
-    """A wrong value in a message: its type, and its content where that is short and plain."""
+    """Return a wrong value for a message: its type, and its content where that is short and plain."""
     name = _TYPE_NAMES.get(type(value), type(value).__name__)
     if isinstance(value, str):
         return f"the string {quoted(value[:60])}"
@@ -298,7 +298,7 @@ class _Translation:
 
 
 def _target(root: Any, fragment: str) -> Any:
-    """What a fragment, a JSON Pointer or an anchor, refers to. Raises LookupError, TypeError or ValueError."""
+    """Return the part that a fragment (JSON Pointer or anchor) names. Raises LookupError, TypeError or ValueError."""
     from urllib.parse import unquote
 
     if not fragment.startswith("#"):
@@ -323,7 +323,7 @@ def _anchored(part: Any, name: str) -> Iterator[Mapping[str, Any]]:
 
 
 def _at(schema: Any, path: Any) -> Any:
-    """What stands at a path of keys and places."""
+    """Return the part of a schema at a path of keys and indexes."""
     for step in path:
         schema = schema[int(step)] if isinstance(schema, list | tuple) else schema[step]
     return schema
@@ -354,7 +354,7 @@ class _Lost:
 
 @cache
 def _is_known(pattern: str) -> bool:
-    """Whether the engine can search for a pattern in linear time."""
+    """Return whether the engine can search for a pattern in linear time."""
     import jsonschema_rs
 
     try:
@@ -371,7 +371,7 @@ _MOST_ITEMS = 256  # of a list that is taken without a closer look
 
 
 def _is_simple(value: Any) -> bool:
-    """Whether a value is plain JSON, without a reference in it and without a fraction that may be none."""
+    """Return whether a value is plain JSON, without a reference and without a float that equals an integer."""
     kind = type(value)
     if kind is list:
         return len(value) <= _MOST_ITEMS and all(type(item) in _SCALARS for item in value)

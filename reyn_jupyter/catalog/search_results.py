@@ -1,4 +1,4 @@
-"""What a search found, in the shape that a model and a person get.
+"""The results of a search, in the shape that a model and a person get.
 
 Invariant: the best hit stands first and is always shown, shortened when it must be; the answer stays within its
 bytes, and says so when that left hits out; what only came nearest is never given out as a fit. Source: Universal

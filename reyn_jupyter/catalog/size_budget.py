@@ -1,4 +1,4 @@
-"""How much of the catalog one answer may carry.
+"""The size of one answer from the catalog, and what is left out to keep it.
 
 Invariant: whatever a listing or a description shows, its compact UTF-8 JSON stays within the answer's
 bytes, and what was left out is said. A category of somebody else may bring a schema of a megabyte. Source
@@ -21,7 +21,7 @@ _NOISE = frozenset({"title", "examples", "$comment", "$schema", "$id"})
 
 
 def encoded_size(value: object) -> int:
-    """Bytes of a value as compact UTF-8 JSON."""
+    """Return the bytes of a value as compact UTF-8 JSON."""
     return len(
         json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).encode(
             "utf-8", "surrogatepass"

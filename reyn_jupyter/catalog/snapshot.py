@@ -45,7 +45,7 @@ class CategorySlice:
 
     @classmethod
     def build(cls, category: Category, entries: Sequence[Entry]) -> CategorySlice:
-        """Raises CatalogError when the category or one of its entries cannot be used."""
+        """Build the slice of a category. Raises CatalogError when it or one of its entries cannot be used."""
         check_category(category)
         checker = FaceChecker(category.name)
         rule = category.resources
@@ -71,7 +71,7 @@ class CategorySlice:
 
     @cached_property
     def by_entry(self) -> Mapping[str, Action]:
-        """Entry → action; its keys are the live entry names that dispatch asks for."""
+        """The actions by entry; the keys are the live entry names that dispatch asks for."""
         return MappingProxyType({action.name.entry: action for action in self.actions})
 
     @cached_property

@@ -1,4 +1,4 @@
-"""What an unknown name may have meant, over a whole snapshot.
+"""Suggestions for an unknown name, over a whole snapshot.
 
 Invariant: the work is bounded whatever the number of actions. Comparing by difflib costs some 20 µs a name,
 so a large category first gives a shortlist: names that share the rarest pieces of the query, found by
@@ -37,7 +37,7 @@ def suggest(snapshot: CatalogSnapshot, text: str, limit: int = SUGGESTIONS) -> l
 
 @lru_cache(512)
 def _ranked(text: str, names: tuple[str, ...], limit: int) -> tuple[str, ...]:
-    """Weak models make the same mistakes over and over: the same text against the same names is compared once."""
+    """Return the nearest names, cached: weak models make the same mistakes over and over."""
     return tuple(rank(text, names, limit))
 
 
@@ -80,7 +80,7 @@ def _shortlist(part: CategorySlice, query: str) -> set[str]:
 
 
 def _pieces(query: str) -> list[str]:
-    """Whole words first, the long ones before the short, then runs of four characters from all over."""
+    """Return pieces of a query: whole words, the long ones first, then runs of four characters from all over."""
     whole = sorted(dict.fromkeys(words(query)), key=len, reverse=True)
     grams = [
         word[start : start + _PIECE]

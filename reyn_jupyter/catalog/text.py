@@ -24,7 +24,7 @@ def quoted(value: object) -> str:
 
 
 def fold(text: str) -> str:
-    """How the listing's filter compares: without case, and a run of `-`, `_` and space as one space.
+    """Return text as the listing's filter compares it: without case, a run of `-`, `_` and space as one space.
 
     >>> fold("File__Read-all")
     'file read all'

@@ -1,9 +1,8 @@
-"""What is offered now: pure predicates over the *resolved* environment, never over a configured string.
+"""Predicates of what is offered now, and the category that a guessed name was after, for a gate that answers it.
 
-They are enforced when listing, describing and invoking alike. Source: Universal Action Catalog (FP-0034),
-visibility gating.
-
-Which category a guessed name was after, for a gate that answers a guess with a listing.
+Invariant: the predicates are pure, over the *resolved* environment, never over a configured string, and are
+enforced when listing, describing and invoking alike. Source: Universal Action Catalog (FP-0034), visibility
+gating.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ def is_search_available(embedding_class: str | None, vectors: int, *, local: boo
 
 
 def is_exec_available(resolved_backend: str | None) -> bool:
-    """Whether commands may be offered: a real sandbox was found. ``noop`` is none.
+    """Return whether commands may be offered: a real sandbox was found. ``noop`` is none.
 
     >>> is_exec_available("bubblewrap"), is_exec_available("noop"), is_exec_available(None)
     (True, False, False)
@@ -55,7 +54,7 @@ _LONGEST = 200  # characters of a guess that are looked at
 
 
 def nearest_category(snapshot: CatalogSnapshot, guess: str) -> str | None:
-    """The category on offer that a guessed action name is nearest to, or None where nothing is near.
+    """Return the category on offer that a guessed action name is nearest to, or None where nothing is near.
 
     >>> from reyn_jupyter.catalog.snapshot import CatalogSnapshot
     >>> nearest_category(CatalogSnapshot.build([], {}), "file.write") is None
