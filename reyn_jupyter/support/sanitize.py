@@ -2,7 +2,7 @@
 
 Invariant: what `visible` returns draws nothing but itself: no control character, no ANSI escape, no bidirectional
 override and no invisible letter passes; each is replaced by a mark that shows it. Applied twice it changes nothing
-more. The front end marks the same characters in the same way (`labextension/src/views/h.ts`).
+more. The front end marks the same characters in the same way (`labextension/src/views/dom/h.ts`).
 """
 
 from __future__ import annotations

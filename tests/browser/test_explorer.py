@@ -13,7 +13,13 @@ from playwright.sync_api import Browser, Page, expect
 
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
 from reyn_jupyter.notebook.render.registry import view
-from reyn_jupyter.notebook.serving.protocol import CatalogChanged, Happened, LiveCatalog, Snapshot
+from reyn_jupyter.notebook.serving.protocol import (
+    ApprovalAsked,
+    CatalogChanged,
+    Happened,
+    LiveCatalog,
+    Snapshot,
+)
 from reyn_jupyter.sessions.current import SESSION_ID
 from reyn_jupyter.sessions.session import Session
 from tests.browser.browser_support import Bare, bare
@@ -314,6 +320,20 @@ def test_a_call_is_stopped_by_its_button_and_not_by_enter_in_a_field(
         page.get_by_role("button", name="Stop").click()
         expect(result).to_contain_text("Stopped.")
         expect(page.get_by_role("button", name="Invoke")).to_be_visible()
+
+
+def test_a_question_takes_the_focus_from_nobody_who_types(browser: Browser, session: Session) -> None:
+    with exploring(browser, session) as shown:
+        page = shown.page
+        opened(page, "payment__send")
+        note = page.get_by_role("textbox", name="note")
+        note.focus()
+        shown.server.hub.tell(
+            ApprovalAsked(id="q", action="other", text="other asks", pattern=None, run=None)
+        )
+        expect(page.get_by_role("group", name="Consent for other")).to_be_visible()
+        page.keyboard.type("for two")
+        expect(note).to_have_value("for two")
 
 
 def test_a_new_catalog_leaves_keys_clicks_and_the_place_where_they_were(

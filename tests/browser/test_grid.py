@@ -124,6 +124,24 @@ def test_a_press_on_a_heading_counts_though_another_answer_comes_meanwhile(
         expect(head(shown, "region")).to_have_attribute("aria-sort", "ascending")
 
 
+def test_a_number_that_is_typed_while_an_answer_comes_stays(
+    browser: Browser, session: Session, orders: str
+) -> None:
+    with grid(browser, session, orders) as shown:
+        row = shown.page.get_by_label("Go to row")
+        shown.server.hold("frame.rows")
+        head(shown, "amount").click()
+        row.focus()
+        shown.page.keyboard.type("10")
+        shown.requests()
+        shown.server.release("frame.rows")
+        expect(head(shown, "amount")).to_have_attribute("aria-sort", "ascending")
+        shown.page.keyboard.type("0")
+        expect(row).to_have_value("100")
+        shown.page.keyboard.press("Enter")
+        expect(shown.page.locator("tr[aria-rowindex='101']")).to_be_in_viewport()
+
+
 def test_headings_sort_one_way_the_other_way_and_not_at_all(
     browser: Browser, session: Session, orders: str
 ) -> None:

@@ -7,34 +7,33 @@ import { Dialog } from "@jupyterlab/apputils";
 import { INotebookTracker, type NotebookPanel } from "@jupyterlab/notebook";
 import { ISettingRegistry } from "@jupyterlab/settingregistry";
 import { Widget } from "@lumino/widgets";
-import { IKernels, type Kernels, type Opened } from "./kernels";
-import { follow } from "./settings";
 import type { ApprovalAsked } from "../protocol";
 import type { KernelSource } from "../sources/kernel";
 import { approvalBody } from "../views/approval";
-import { h } from "../views/h";
-import { visible } from "../views/text";
+import { h, visible } from "../views/dom/h";
+import { IKernels, type Kernels, type NotebookKernel } from "./kernels";
+import { followSettings } from "./settings";
 
-const HASTE = 500; // ms in which a key or a click was meant for what the dialog covers now
-const LABEL = 60; // characters of a button
+const MISPRESS = 500; // ms in which a key or a click was meant for what the dialog covers now
+const MOST_LABEL = 60; // characters of a button
 
 type Answer = "deny" | "always" | "once";
 
-interface Waiting {
+interface Question {
   event: ApprovalAsked;
   panel: NotebookPanel;
   kernel: KernelSource;
 }
 
 class Questions {
-  private queue: Waiting[] = [];
-  private shown: { id: string; dialog: Dialog<unknown> } | null = null;
-  private settled = new Set<string>();
-  on = true;
+  private queue: Question[] = [];
+  private current: { id: string; dialog: Dialog<unknown> } | null = null;
+  private settledIds = new Set<string>();
+  isEnabled = true;
 
-  hear({ panel, kernel }: Opened): void {
+  subscribe({ panel, kernel }: NotebookKernel): void {
     kernel.subscribe((event) => {
-      if (event.name === "approval" && this.on) this.ask({ event, panel, kernel });
+      if (event.name === "approval" && this.isEnabled) this.ask({ event, panel, kernel });
       else if (event.name === "settled") this.settle(event.id);
     });
     kernel.watch((state) => {
@@ -45,29 +44,29 @@ class Questions {
     });
   }
 
-  private ask(waiting: Waiting): void {
+  private ask(waiting: Question): void {
     if (this.queue.some((each) => each.event.id === waiting.event.id)) return;
     this.queue.push(waiting);
-    if (this.queue.length === 1) void this.work();
+    if (this.queue.length === 1) void this.showQueue();
   }
 
   private settle(id: string): void {
-    this.settled.add(id);
-    if (this.shown?.id === id) this.shown.dialog.reject();
+    this.settledIds.add(id);
+    if (this.current?.id === id) this.current.dialog.reject();
     else this.queue = this.queue.filter((each, index) => index === 0 || each.event.id !== id);
   }
 
-  private async work(): Promise<void> {
+  private async showQueue(): Promise<void> {
     for (let first = this.queue[0]; first; first = this.queue[0]) {
       const { id } = first.event;
-      const answer = this.settled.has(id) ? null : await this.show(first);
-      if (answer && !this.settled.has(id)) await this.answer(first, answer);
-      this.settled.delete(id);
+      const answer = this.settledIds.has(id) ? null : await this.show(first);
+      if (answer && !this.settledIds.has(id)) await this.answer(first, answer);
+      this.settledIds.delete(id);
       this.queue.shift();
     }
   }
 
-  private async show({ event, panel }: Waiting): Promise<Answer | null> {
+  private async show({ event, panel }: Question): Promise<Answer | null> {
     const buttons: [Answer, Dialog.IButton][] = [["deny", Dialog.cancelButton({ label: "Deny" })]];
     if (event.pattern)
       buttons.push(["always", Dialog.createButton({ label: label(`Always for ${event.pattern}`) })]);
@@ -83,20 +82,20 @@ class Questions {
       defaultButton: 0,
       hasClose: false, // a click beside it is no answer
     });
-    this.shown = { id: event.id, dialog };
-    void dialog.ready.then(() => hold(HASTE));
+    this.current = { id: event.id, dialog };
+    void dialog.ready.then(() => ignorePresses(MISPRESS));
     try {
       const { button } = await dialog.launch();
       return buttons.find(([, each]) => each.label === button.label)?.[0] ?? "deny";
     } catch {
       return null; // the application closed the dialog
     } finally {
-      this.shown = null;
+      this.current = null;
       dialog.dispose();
     }
   }
 
-  private async answer({ event, kernel }: Waiting, answer: Answer): Promise<void> {
+  private async answer({ event, kernel }: Question, answer: Answer): Promise<void> {
     try {
       await kernel.request("approval.answer", { id: event.id, answer });
     } catch (error) {
@@ -108,11 +107,11 @@ class Questions {
 
 function label(text: string): string {
   const shown = visible(text);
-  return shown.length > LABEL ? `${shown.slice(0, LABEL - 1)}…` : shown;
+  return shown.length > MOST_LABEL ? `${shown.slice(0, MOST_LABEL - 1)}…` : shown;
 }
 
 /** For a while, keys and clicks do nothing. */
-function hold(milliseconds: number): void {
+function ignorePresses(milliseconds: number): void {
   const stop = (event: Event): void => {
     event.stopImmediatePropagation();
     event.preventDefault();
@@ -136,9 +135,9 @@ export const approvals: JupyterFrontEndPlugin<void> = {
     settings: ISettingRegistry | null,
   ): void {
     const questions = new Questions();
-    kernels.opened.connect((_kernels, opened) => questions.hear(opened));
-    follow(settings, (now) => {
-      questions.on = kernels.approves = now.approvals === "dialog";
+    kernels.kernelOpened.connect((_kernels, opened) => questions.subscribe(opened));
+    followSettings(settings, (now) => {
+      questions.isEnabled = kernels.approves = now.approvals === "dialog";
     });
   },
 };

@@ -4,25 +4,24 @@ import { INotebookTracker, type NotebookPanel } from "@jupyterlab/notebook";
 import { ISettingRegistry } from "@jupyterlab/settingregistry";
 import type { Message } from "@lumino/messaging";
 import { Widget } from "@lumino/widgets";
+import type { LiveCatalog, Snapshot } from "../protocol";
+import type { KernelSource } from "../sources/kernel";
+import { PROTOCOL } from "../sources/source";
+import type { Host } from "../sources/source";
+import { createDisplay, type Display } from "../views/display";
+import { type Child, fill, h, visible } from "../views/dom/h";
 import { CATALOG_PANEL } from "./commands";
 import { hostFor } from "./host";
 import { ICON } from "./icon";
 import { IKernels, type Kernels } from "./kernels";
-import { KINDS } from "./kinds";
-import { follow } from "./settings";
-import type { LiveCatalog } from "../protocol";
-import type { KernelSource } from "../sources/kernel";
-import { PROTOCOL } from "../sources/protocol-version";
-import type { Host, Snapshot } from "../sources/source";
-import { type Child, fill, h } from "../views/h";
-import { type Mounted, mount } from "../views/mount";
-import { visible } from "../views/text";
+import { LIVE_VIEWS } from "./kinds";
+import { followSettings } from "./settings";
 
 export class CatalogPanel extends Widget {
   private heading = h("div.reyn-panel-notebook");
   private body = h("div.reyn-panel-body");
-  private shown: NotebookPanel | null | undefined;
-  private leave: () => void = () => undefined;
+  private notebook: NotebookPanel | null | undefined;
+  private detach: () => void = () => undefined;
 
   constructor(
     private app: JupyterFrontEnd,
@@ -43,7 +42,7 @@ export class CatalogPanel extends Widget {
   override dispose(): void {
     if (this.isDisposed) return;
     this.tracker.currentChanged.disconnect(this.follow, this);
-    this.leave();
+    this.detach();
     super.dispose();
   }
 
@@ -55,46 +54,47 @@ export class CatalogPanel extends Widget {
 
   private follow(): void {
     const panel = this.tracker.currentWidget;
-    if (!this.isVisible || panel === this.shown) return;
-    this.leave();
-    this.leave = () => undefined;
-    this.shown = panel;
+    if (!this.isVisible || panel === this.notebook) return;
+    this.detach();
+    this.detach = () => undefined;
+    this.notebook = panel;
     fill(this.heading);
     if (panel) this.showActions(panel);
     else fill(this.body, help("Open a notebook to see the actions of its kernel."));
   }
 
   private showActions(panel: NotebookPanel): void {
-    const named = (): void => {
+    const showName = (): void => {
       const path = panel.context.path;
       fill(this.heading, h("span", { title: path }, path.split("/").pop() ?? path));
     };
-    named();
-    panel.context.pathChanged.connect(named);
+    showName();
+    panel.context.pathChanged.connect(showName);
     const kernel = this.kernels.of(panel);
     const host = hostFor(this.app, panel, kernel, this.node);
-    let mounted: Mounted | null = null;
-    const stand = (): void => {
-      if (mounted) return; // it says itself what becomes of the kernel
+    let display: Display | null = null;
+    const update = (): void => {
+      if (display) return; // it says itself what becomes of the kernel
       fill(this.body);
-      if (kernel.state === "live") mounted = mount(this.body, SNAPSHOT, kernel.bound(null, host), KINDS);
-      else fill(this.body, waiting(kernel, host));
+      if (kernel.state === "live")
+        display = createDisplay(this.body, SNAPSHOT, kernel.bind(null, host), LIVE_VIEWS);
+      else fill(this.body, explainState(kernel, host));
     };
-    const unwatch = kernel.watch(stand);
-    this.leave = () => {
+    const unwatch = kernel.watch(update);
+    this.detach = () => {
       unwatch();
-      mounted?.dispose();
-      if (!panel.isDisposed) panel.context.pathChanged.disconnect(named);
+      display?.dispose();
+      if (!panel.isDisposed) panel.context.pathChanged.disconnect(showName);
     };
-    kernel.want();
-    stand();
+    kernel.keepConnected();
+    update();
   }
 }
 
 const help = (...children: Child[]): HTMLElement => h("p.reyn-panel-help", { role: "status" }, ...children);
 
 /** Why there is no catalog yet, and what to do. */
-function waiting(kernel: KernelSource, host: Host): HTMLElement[] {
+function explainState(kernel: KernelSource, host: Host): HTMLElement[] {
   switch (kernel.state) {
     case "missing": {
       const button = h("button.reyn-panel-button", {
@@ -141,7 +141,7 @@ export const catalog: JupyterFrontEndPlugin<void> = {
   ): void {
     if (!tracker) return;
     let panel: CatalogPanel | null = null;
-    follow(settings, ({ catalogPanel }) => {
+    followSettings(settings, ({ catalogPanel }) => {
       if (catalogPanel && !panel) {
         panel = new CatalogPanel(app, kernels, tracker);
         app.shell.add(panel, "left", { rank: 850 });

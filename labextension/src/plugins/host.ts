@@ -3,12 +3,13 @@ import type { JupyterFrontEnd } from "@jupyterlab/application";
 import { MainAreaWidget } from "@jupyterlab/apputils";
 import type { NotebookPanel } from "@jupyterlab/notebook";
 import { Widget } from "@lumino/widgets";
-import { ICON } from "./icon";
-import { KINDS } from "./kinds";
 import type { KernelSource } from "../sources/kernel";
-import { PROTOCOL } from "../sources/protocol-version";
-import type { Host, Live } from "../sources/source";
-import { type Mounted, mount } from "../views/mount";
+import type { Live } from "../sources/source";
+import { PROTOCOL } from "../sources/source";
+import type { Host } from "../sources/source";
+import { createDisplay, type Display } from "../views/display";
+import { ICON } from "./icon";
+import { LIVE_VIEWS } from "./kinds";
 
 /** "notebook" is Jupyter Notebook 7, which has one document a page and no tabs. */
 export const hostName = (app: JupyterFrontEnd): "jupyterlab" | "notebook" =>
@@ -40,20 +41,20 @@ export function insertCell(panel: NotebookPanel, code: string, node?: Node): voi
 
 /** A live view of its own, over the same connection as the notebook it came from. */
 class LiveTab extends Widget {
-  private mounted: Mounted;
+  private display: Display;
 
   constructor(app: JupyterFrontEnd, panel: NotebookPanel, kernel: KernelSource, live: Live, title: string) {
     super();
     this.addClass("reyn-tab");
     const view = { kind: live.type, title, badges: [], facts: [], blocks: [], knob: "" };
     const session = kernel.welcome?.session ?? "";
-    const source = kernel.bound(session, hostFor(app, panel, kernel, this.node));
-    this.mounted = mount(this.node, { protocol: PROTOCOL, session, view, live }, source, KINDS);
+    const source = kernel.bind(session, hostFor(app, panel, kernel, this.node));
+    this.display = createDisplay(this.node, { protocol: PROTOCOL, session, view, live }, source, LIVE_VIEWS);
   }
 
   override dispose(): void {
     if (this.isDisposed) return;
-    this.mounted.dispose();
+    this.display.dispose();
     super.dispose();
   }
 }

@@ -6,41 +6,41 @@ import { type ISignal, Signal } from "@lumino/signaling";
 import { type Greeting, KernelSource } from "../sources/kernel";
 
 /** A notebook and its kernel. */
-export interface Opened {
+export interface NotebookKernel {
   panel: NotebookPanel;
   kernel: KernelSource;
 }
 
 export class Kernels {
   /** A notebook's kernel is looked at for the first time. */
-  readonly opened: ISignal<this, Opened>;
+  readonly kernelOpened: ISignal<this, NotebookKernel>;
   /** Whether questions about consent are shown here; kernels are told. */
-  private asks = true;
-  private made = new Map<ISessionContext, KernelSource>();
-  private _opened = new Signal<this, Opened>(this);
+  private showsApprovals = true;
+  private sources = new Map<ISessionContext, KernelSource>();
+  private _kernelOpened = new Signal<this, NotebookKernel>(this);
 
   constructor(
     private tracker: INotebookTracker | null,
     private host: string,
     private version: string,
   ) {
-    this.opened = this._opened;
+    this.kernelOpened = this._kernelOpened;
     // A kernel that is not told goes on to ask for consent where nobody is left to see it.
     window.addEventListener("pagehide", (event) => {
-      if (!event.persisted) for (const kernel of this.made.values()) kernel.dispose();
+      if (!event.persisted) for (const kernel of this.sources.values()) kernel.dispose();
     });
   }
 
   /** The source for a notebook. Two views of one notebook share its kernel, and so this. */
   of(panel: NotebookPanel): KernelSource {
     const context = panel.sessionContext;
-    const found = this.made.get(context);
+    const found = this.sources.get(context);
     if (found) return found;
     const kernel = new KernelSource(context, () => this.greeting());
-    this.made.set(context, kernel);
-    context.disposed.connect(() => this.made.delete(context));
+    this.sources.set(context, kernel);
+    context.disposed.connect(() => this.sources.delete(context));
     this.hangUpWith(panel);
-    this._opened.emit({ panel, kernel });
+    this._kernelOpened.emit({ panel, kernel });
     return kernel;
   }
 
@@ -49,10 +49,10 @@ export class Kernels {
     return this.tracker?.find((panel) => panel.node.contains(node)) ?? null;
   }
 
-  set approves(asks: boolean) {
-    if (asks === this.asks) return;
-    this.asks = asks;
-    for (const kernel of this.made.values()) kernel.greet();
+  set approves(showsApprovals: boolean) {
+    if (showsApprovals === this.showsApprovals) return;
+    this.showsApprovals = showsApprovals;
+    for (const kernel of this.sources.values()) kernel.greet();
   }
 
   /** Hang up when the last view of a notebook closes: its content goes before the connection to the kernel does. */
@@ -61,12 +61,12 @@ export class Kernels {
     panel.content.disposed.connect(() => {
       const other = this.tracker?.find((each) => each !== panel && each.sessionContext === context);
       if (other) this.hangUpWith(other);
-      else this.made.get(context)?.dispose();
+      else this.sources.get(context)?.dispose();
     });
   }
 
   private greeting(): Greeting {
-    return { host: this.host, version: this.version, approves: this.asks };
+    return { host: this.host, version: this.version, approves: this.showsApprovals };
   }
 }
 

@@ -1,14 +1,14 @@
 // The live views that JupyterLab shows.
-import { diffViewer } from "../views/diff";
-import { explorer } from "../views/explorer";
-import { grid } from "../views/grid";
-import { inspector } from "../views/inspector";
-import type { Kinds } from "../views/mount";
-import { traceViewer } from "../views/trace";
+import { inspector } from "../views/blob/inspector";
+import { explorer } from "../views/catalog/explorer";
+import type { LiveViews } from "../views/display";
+import { dataGrid } from "../views/grid/data-grid";
+import { diffViewer } from "../views/trace/diff-viewer";
+import { traceViewer } from "../views/trace/trace-viewer";
 
-export const KINDS: Kinds = {
-  catalog: explorer(inspector(grid)),
-  blob: inspector(grid),
-  trace: traceViewer(inspector(grid)),
+export const LIVE_VIEWS: LiveViews = {
+  catalog: explorer(inspector(dataGrid)),
+  blob: inspector(dataGrid),
+  trace: traceViewer(inspector(dataGrid)),
   diff: diffViewer,
 };

@@ -6,12 +6,12 @@ import type { IRenderMime } from "@jupyterlab/rendermime-interfaces";
 import type { NotebookPanel } from "@jupyterlab/notebook";
 import type { Message } from "@lumino/messaging";
 import { Widget } from "@lumino/widgets";
-import { KINDS } from "./kinds";
-import type { Host, Snapshot, Source } from "../sources/source";
-import { RequestError } from "../sources/source";
+import type { Snapshot } from "../protocol";
 import type { KernelSource } from "../sources/kernel";
-import "../views/chart";
-import { type Mounted, mount } from "../views/mount";
+import { type Host, RequestError, type Source } from "../sources/source";
+import { createDisplay, type Display } from "../views/display";
+import { LIVE_VIEWS } from "./kinds";
+import "../views/blocks/chart";
 
 export const MIME_TYPES = ["actions", "blob", "trace", "table", "status"].map(
   (kind) => `application/vnd.reyn.${kind}+json`,
@@ -19,24 +19,24 @@ export const MIME_TYPES = ["actions", "blob", "trace", "table", "status"].map(
 const RANK = -20; // before the widget renderer, which shows an error once the kernel is gone
 
 /** Finds the kernel for what is drawn at a node, and what the page can do there. */
-export interface Desk {
+export interface KernelFinder {
   kernelFor(node: Node): { kernel: KernelSource; host(node: Node): Host } | null;
 }
 
 /** The renderers on the page that have no kernel yet. */
-const unbound = new Set<Renderer>();
+const unboundRenderers = new Set<Renderer>();
 
 export class Renderer extends Widget implements IRenderMime.IRenderer {
-  private mounted: Mounted | null = null;
+  private display: Display | null = null;
   private snapshot: Snapshot | null = null;
 
   constructor(
     private mimeType: string,
-    private desk: Desk,
+    private finder: KernelFinder,
   ) {
     super();
     this.addClass("reyn-output");
-    unbound.add(this);
+    unboundRenderers.add(this);
   }
 
   renderModel(model: IRenderMime.IMimeModel): Promise<void> {
@@ -45,21 +45,21 @@ export class Renderer extends Widget implements IRenderMime.IRenderer {
     this.snapshot = now;
     // A run's card becomes live only when the run has ended.
     const same = before?.session === now?.session && Boolean(before?.live) === Boolean(now?.live);
-    if (same && this.mounted) this.mounted.update(now);
+    if (same && this.display) this.display.update(now);
     else this.draw(true);
     return Promise.resolve();
   }
 
   /** Go on with the notebook's kernel, where it is known by now. */
   bind(): void {
-    if (this.snapshot && unbound.has(this)) this.draw();
+    if (this.snapshot && unboundRenderers.has(this)) this.draw();
   }
 
   override dispose(): void {
     if (this.isDisposed) return;
-    unbound.delete(this);
-    this.mounted?.dispose();
-    this.mounted = null;
+    unboundRenderers.delete(this);
+    this.display?.dispose();
+    this.display = null;
     super.dispose();
   }
 
@@ -69,19 +69,19 @@ export class Renderer extends Widget implements IRenderMime.IRenderer {
   }
 
   private draw(again = false): void {
-    const found = this.desk.kernelFor(this.node);
-    if (found) unbound.delete(this);
-    else if (this.mounted && !again) return;
-    this.mounted?.dispose();
+    const found = this.finder.kernelFor(this.node);
+    if (found) unboundRenderers.delete(this);
+    else if (this.display && !again) return;
+    this.display?.dispose();
     const source = found ? this.source(found.kernel, found.host(this.node)) : ALONE;
-    this.mounted = mount(this.node, this.snapshot as Snapshot, source, KINDS);
+    this.display = createDisplay(this.node, this.snapshot as Snapshot, source, LIVE_VIEWS);
   }
 
   /** A display without a live part needs the notebook, but no kernel. */
   private source(kernel: KernelSource, host: Host): Source {
     if (!this.snapshot?.live) return { ...ALONE, host };
-    kernel.want();
-    return kernel.bound(this.snapshot.session, host);
+    kernel.keepConnected();
+    return kernel.bind(this.snapshot.session, host);
   }
 }
 
@@ -95,16 +95,16 @@ const ALONE: Source = {
   watch: () => () => undefined,
 };
 
-export function factory(desk: Desk): IRenderMime.IRendererFactory {
+export function factory(finder: KernelFinder): IRenderMime.IRendererFactory {
   return {
     safe: true,
     mimeTypes: MIME_TYPES,
     defaultRank: RANK,
-    createRenderer: (options) => new Renderer(options.mimeType, desk),
+    createRenderer: (options) => new Renderer(options.mimeType, finder),
   };
 }
 
 /** A notebook is known now: what was drawn before in it goes on with its kernel. */
 export function rebind(panel: NotebookPanel): void {
-  for (const renderer of [...unbound]) if (panel.node.contains(renderer.node)) renderer.bind();
+  for (const renderer of [...unboundRenderers]) if (panel.node.contains(renderer.node)) renderer.bind();
 }

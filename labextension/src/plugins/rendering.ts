@@ -4,7 +4,7 @@ import { INotebookTracker, type NotebookPanel } from "@jupyterlab/notebook";
 import { IRenderMimeRegistry } from "@jupyterlab/rendermime";
 import { hostFor, hostName } from "./host";
 import { IKernels, Kernels } from "./kernels";
-import { type Desk, factory, rebind } from "./renderer";
+import { type KernelFinder, factory, rebind } from "./renderer";
 
 declare const VERSION: string; // put in when the extension is built
 
@@ -17,7 +17,7 @@ export const rendering: JupyterFrontEndPlugin<Kernels> = {
   optional: [INotebookTracker],
   activate(app: JupyterFrontEnd, registry: IRenderMimeRegistry, tracker: INotebookTracker | null): Kernels {
     const kernels = new Kernels(tracker, hostName(app), VERSION);
-    const desk = (find: (node: Node) => NotebookPanel | null): Desk => ({
+    const kernelFinder = (find: (node: Node) => NotebookPanel | null): KernelFinder => ({
       kernelFor(node) {
         const panel = find(node);
         if (!panel || panel.isDisposed) return null;
@@ -25,14 +25,14 @@ export const rendering: JupyterFrontEndPlugin<Kernels> = {
         return { kernel, host: (at) => hostFor(app, panel, kernel, at) };
       },
     });
-    registry.addFactory(factory(desk((node) => kernels.holding(node))));
-    const added = (panel: NotebookPanel): void => {
-      panel.content.rendermime.addFactory(factory(desk(() => panel)));
+    registry.addFactory(factory(kernelFinder((node) => kernels.holding(node))));
+    const addNotebook = (panel: NotebookPanel): void => {
+      panel.content.rendermime.addFactory(factory(kernelFinder(() => panel)));
       kernels.of(panel); // it notices when the extension is loaded
       rebind(panel);
     };
-    tracker?.forEach(added);
-    tracker?.widgetAdded.connect((_tracker, panel) => added(panel));
+    tracker?.forEach(addNotebook);
+    tracker?.widgetAdded.connect((_tracker, panel) => addNotebook(panel));
     leaveShortcuts();
     return kernels;
   },

@@ -9,7 +9,7 @@ export interface Settings {
 const DEFAULTS: Settings = { catalogPanel: true, approvals: "dialog" };
 
 /** Calls `use` with the settings now, and whenever they change. */
-export function follow(registry: ISettingRegistry | null, use: (settings: Settings) => void): void {
+export function followSettings(registry: ISettingRegistry | null, use: (settings: Settings) => void): void {
   if (!registry) return use(DEFAULTS);
   registry.load("reyn-jupyter:plugin").then(
     (loaded) => {

@@ -1,10 +1,13 @@
 // Numbered requests over one channel, whatever carries it.
 //
 // Invariant: every request settles once; what arrives for a request that is settled already is dropped.
-import type { Message } from "./wire";
 import { type KernelEvent, RequestError, type RequestOptions } from "./source";
+import type { Answered, Failed, Happened, Progressed } from "../protocol";
 
-interface Waiting {
+/** What a kernel may send. */
+export type Message = Answered | Failed | Happened | Progressed;
+
+interface PendingRequest {
   resolve(value: unknown): void;
   reject(error: unknown): void;
   options: RequestOptions;
@@ -12,7 +15,7 @@ interface Waiting {
 }
 
 export class Connection {
-  private waiting = new Map<number, Waiting>();
+  private pendingRequests = new Map<number, PendingRequest>();
   private listeners = new Set<(event: KernelEvent) => void>();
 
   /**
@@ -26,15 +29,15 @@ export class Connection {
 
   request(op: string, args: object, options: RequestOptions = {}): Promise<unknown> {
     const { signal } = options;
-    if (signal?.aborted) return Promise.reject(aborted());
+    if (signal?.aborted) return Promise.reject(abortError());
     return new Promise((resolve, reject) => {
       const id = this.next++;
       const stop = (): void => {
-        this.settle(id)?.reject(aborted());
+        this.settle(id)?.reject(abortError());
         this.send({ type: "cancel", id });
       };
       signal?.addEventListener("abort", stop, { once: true });
-      this.waiting.set(id, {
+      this.pendingRequests.set(id, {
         resolve,
         reject,
         options,
@@ -48,7 +51,7 @@ export class Connection {
   receive(message: Message): void {
     if (message.type === "event") for (const listener of [...this.listeners]) listener(message.event);
     else if (message.type === "progress")
-      this.waiting.get(message.id)?.options.progress?.(message.done, message.total, message.note);
+      this.pendingRequests.get(message.id)?.options.progress?.(message.done, message.total, message.note);
     else if (message.type === "answer") this.settle(message.id)?.resolve(message.value);
     else if (message.type === "error")
       this.settle(message.id)?.reject(new RequestError(message.code, message.message, message.hint));
@@ -61,21 +64,21 @@ export class Connection {
 
   /** How many requests wait for an answer. */
   get pending(): number {
-    return this.waiting.size;
+    return this.pendingRequests.size;
   }
 
   /** The channel is gone: nothing that waits will be answered. */
   fail(reason: string, hint = ""): void {
-    for (const id of [...this.waiting.keys()])
+    for (const id of [...this.pendingRequests.keys()])
       this.settle(id)?.reject(new RequestError("gone", reason, hint));
   }
 
-  private settle(id: number): Waiting | undefined {
-    const found = this.waiting.get(id);
-    this.waiting.delete(id);
+  private settle(id: number): PendingRequest | undefined {
+    const found = this.pendingRequests.get(id);
+    this.pendingRequests.delete(id);
     found?.end();
     return found;
   }
 }
 
-const aborted = (): DOMException => new DOMException("no longer wanted", "AbortError");
+const abortError = (): DOMException => new DOMException("no longer wanted", "AbortError");

@@ -4,62 +4,56 @@
 // merely busy fails nothing. Nothing is ever executed in the kernel from here.
 import type { ISessionContext } from "@jupyterlab/apputils";
 import type { Kernel, KernelMessage } from "@jupyterlab/services";
-import { Connection } from "./connection";
-import { PROTOCOL } from "./protocol-version";
+import type { Hello, Operations, Welcome } from "../protocol";
+import type { Message } from "./connection";
+import { LiveSource } from "./live-source";
 import {
+  errorSentence,
   type Host,
   type KernelEvent,
+  PROTOCOL,
   RequestError,
   type RequestOptions,
   type Source,
   type State,
 } from "./source";
-import type { Message } from "./wire";
-import type { Hello, Operations, Welcome } from "../protocol";
 
 const TARGET = "reyn.v1";
-const PATIENCE = 300; // ms without an answer, after which it is looked whether the kernel is busy
-const AWAY: Partial<Record<Kernel.Status, string>> = {
+const GONE_STATUSES: Partial<Record<Kernel.Status, string>> = {
   dead: "The kernel has died.",
   terminating: "The kernel is shutting down.",
   restarting: "The kernel is restarting.",
   autorestarting: "The kernel has died and is restarting.",
 };
-const LOADS = /reyn|%run\b/;
+const LOADING_CODE = /reyn|%run\b/;
 const NO_KERNEL = "No kernel is running.";
 const NOT_LOADED = "The extension is not loaded in this kernel.";
 
 /** What a front end says about itself in its first request. */
 export type Greeting = Pick<Hello, "host" | "version" | "approves">;
 
-export class KernelSource {
-  state: State = "gone";
-  reason = NO_KERNEL;
-  /** Who answers, once somebody has. */
-  welcome: Welcome | null = null;
+export class KernelSource extends LiveSource {
   private comm: Kernel.IComm | null = null;
   private unsent: object[] | null = null; // what waits for the comm to be open; null once it is
-  private connection = new Connection((message) => this.put(message));
-  private watchers = new Set<(state: State) => void>();
-  private wanted = false;
-  private timer = 0;
-  private mayLoad = false; // whether the cell that runs may load the extension
+  private isWanted = false;
+  private mayLoadExtension = false; // whether the cell that runs may load the extension
 
   /** @param greeting what to say in `hello`, asked for at each one */
   constructor(
     private context: ISessionContext,
     private greeting: () => Greeting,
   ) {
+    super("gone", NO_KERNEL);
     context.kernelChanged.connect(this.kernelChanged, this);
     context.statusChanged.connect(this.statusChanged, this);
     context.connectionStatusChanged.connect(this.lineChanged, this);
-    context.iopubMessage.connect(this.overheard, this);
+    context.iopubMessage.connect(this.onIopub, this);
     context.disposed.connect(this.dispose, this);
   }
 
   /** A view needs the kernel: connect, unless that has been done. */
-  want(): void {
-    this.wanted = true;
+  keepConnected(): void {
+    this.isWanted = true;
     this.connect();
   }
 
@@ -69,22 +63,8 @@ export class KernelSource {
   }
 
   /** This kernel as a view sees it whose snapshot belongs to `session`; null goes with any. */
-  bound(session: string | null, host: Host): Source {
+  bind(session: string | null, host: Host): Source {
     return new BoundSource(this, session, host);
-  }
-
-  request(op: string, args: object, options?: RequestOptions): Promise<unknown> {
-    if (!this.comm) return Promise.reject(new RequestError("gone", this.reason));
-    return this.connection.request(op, args, options);
-  }
-
-  subscribe(listener: (event: KernelEvent) => void): () => void {
-    return this.connection.subscribe(listener);
-  }
-
-  watch(listener: (state: State) => void): () => void {
-    this.watchers.add(listener);
-    return () => this.watchers.delete(listener);
   }
 
   /** Hang up, and say so to the kernel where it still hears. */
@@ -93,13 +73,13 @@ export class KernelSource {
       this.context.kernelChanged.disconnect(this.kernelChanged, this);
       this.context.statusChanged.disconnect(this.statusChanged, this);
       this.context.connectionStatusChanged.disconnect(this.lineChanged, this);
-      this.context.iopubMessage.disconnect(this.overheard, this);
+      this.context.iopubMessage.disconnect(this.onIopub, this);
       this.context.disposed.disconnect(this.dispose, this);
     }
-    this.wanted = false;
+    this.isWanted = false;
     if (this.comm && !this.unsent) close(this.comm);
-    this.leave("gone", "The notebook is closed.");
-    this.watchers.clear();
+    this.disconnect("gone", "The notebook is closed.");
+    this.end(this.reason);
   }
 
   private get kernel(): Kernel.IKernelConnection | null {
@@ -107,9 +87,9 @@ export class KernelSource {
   }
 
   private connect(): void {
-    if (!this.wanted || this.comm || this.context.isDisposed) return;
+    if (!this.isWanted || this.comm || this.context.isDisposed) return;
     const kernel = this.kernel;
-    const away = kernel ? AWAY[kernel.status] : NO_KERNEL;
+    const away = kernel ? GONE_STATUSES[kernel.status] : NO_KERNEL;
     if (!kernel || away) return this.become("gone", away ?? NO_KERNEL);
     let comm: Kernel.IComm;
     let opened: Promise<unknown>;
@@ -119,14 +99,14 @@ export class KernelSource {
         if (this.comm === comm) this.receive(message.content.data as unknown as Message);
       };
       comm.onClose = () => {
-        if (this.comm === comm) this.leave("missing", NOT_LOADED);
+        if (this.comm === comm) this.disconnect("missing", NOT_LOADED);
       };
       this.comm = comm;
       this.unsent = [];
       opened = comm.open().done;
     } catch (error) {
       this.comm = null;
-      return this.become("missing", said(error));
+      return this.become("missing", errorSentence(error));
     }
     this.become("connecting");
     // A kernel may read the comm's messages in another thread than its opening, which a busy cell can hold up: so
@@ -149,18 +129,26 @@ export class KernelSource {
     } catch (error) {
       if (this.comm !== comm || !comm) return; // it was left meanwhile, and that has been told
       close(comm);
-      this.leave("missing", said(error));
+      this.disconnect("missing", errorSentence(error));
     }
   }
 
-  private put(message: object): void {
-    this.patience();
+  protected override get isOpen(): boolean {
+    return this.comm !== null;
+  }
+
+  /** A long request of an idle kernel is worked on in the background. */
+  protected override get isWorking(): boolean {
+    return this.kernel?.status === "idle";
+  }
+
+  protected override send(message: object): void {
     if (this.unsent) this.unsent.push(message);
     else if (this.comm) {
       try {
         this.comm.send(message as never);
       } catch (error) {
-        this.leave("gone", said(error));
+        this.disconnect("gone", errorSentence(error));
       }
     }
   }
@@ -168,33 +156,14 @@ export class KernelSource {
   private flush(): void {
     const waiting = this.unsent ?? [];
     this.unsent = null;
-    for (const message of waiting) this.put(message);
-  }
-
-  private receive(message: Message): void {
-    clearTimeout(this.timer);
-    this.timer = 0;
-    this.connection.receive(message);
-    if (this.state === "busy") this.become(this.welcome ? "live" : "connecting");
-    if (this.connection.pending) this.patience();
-  }
-
-  private patience(): void {
-    this.timer ||= window.setTimeout(() => {
-      this.timer = 0;
-      if (!this.comm || !this.connection.pending) return;
-      // A long request of an idle kernel is worked on in the background, and no reason to call it busy.
-      if (this.kernel?.status === "idle") this.patience();
-      else if (this.state !== "busy") this.become("busy", "The kernel is busy.");
-    }, PATIENCE);
+    for (const message of waiting) this.send(message);
   }
 
   /** The channel is no more. */
-  private leave(state: State, reason: string): void {
+  private disconnect(state: State, reason: string): void {
     const { comm, unsent } = this;
     this.comm = this.unsent = this.welcome = null;
-    clearTimeout(this.timer);
-    this.timer = 0;
+    this.stopExpecting();
     // One that is not open yet is closed when it is: until then the kernel may be about to close it itself.
     if (comm && !unsent) comm.dispose();
     this.become(state, reason);
@@ -202,38 +171,33 @@ export class KernelSource {
   }
 
   private kernelChanged(): void {
-    this.leave("gone", NO_KERNEL);
+    this.disconnect("gone", NO_KERNEL);
     this.connect();
   }
 
   private statusChanged(_context: unknown, status: Kernel.Status): void {
-    const away = AWAY[status];
-    if (away) this.leave("gone", away);
+    const away = GONE_STATUSES[status];
+    if (away) this.disconnect("gone", away);
     else if (status === "idle" && this.state === "gone") this.connect();
     else if (status === "idle" && this.state === "busy" && !this.connection.pending) this.become("live");
   }
 
   private lineChanged(_context: unknown, status: Kernel.ConnectionStatus): void {
-    if (status === "disconnected" && this.comm) this.leave("gone", "The connection to the kernel is lost.");
+    if (status === "disconnected" && this.comm)
+      this.disconnect("gone", "The connection to the kernel is lost.");
     else if (status === "connected" && this.state === "gone") this.connect();
   }
 
   /** Somebody ran a cell: where that may have loaded the extension, see whether it answers now. */
-  private overheard(_context: unknown, message: KernelMessage.IMessage): void {
+  private onIopub(_context: unknown, message: KernelMessage.IMessage): void {
     if (this.comm) return;
     const { code, execution_state: state } = message.content as { code?: string; execution_state?: string };
-    if (message.header.msg_type === "execute_input") this.mayLoad = LOADS.test(code ?? "");
+    if (message.header.msg_type === "execute_input") this.mayLoadExtension = LOADING_CODE.test(code ?? "");
     const parent = message.parent_header as { msg_type?: string };
-    if (this.mayLoad && state === "idle" && parent.msg_type === "execute_request") {
-      this.mayLoad = false;
-      this.want();
+    if (this.mayLoadExtension && state === "idle" && parent.msg_type === "execute_request") {
+      this.mayLoadExtension = false;
+      this.keepConnected();
     }
-  }
-
-  private become(state: State, reason = ""): void {
-    this.state = state;
-    this.reason = reason;
-    for (const watcher of [...this.watchers]) watcher(state);
   }
 }
 
@@ -259,7 +223,7 @@ class BoundSource implements Source {
     options?: RequestOptions,
   ): Promise<Operations[O]["answer"]> {
     if (this.foreign) return Promise.reject(new RequestError("gone", this.reason));
-    return this.kernel.request(op, args as object, options) as Promise<Operations[O]["answer"]>;
+    return this.kernel.request(op, args, options);
   }
 
   subscribe(listener: (event: KernelEvent) => void): () => void {
@@ -284,10 +248,4 @@ function close(comm: Kernel.IComm): void {
   } catch {
     // The kernel is gone, and the comm with it.
   }
-}
-
-function said(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error);
-  const hint = error instanceof RequestError ? error.hint : "";
-  return hint ? `${message.replace(/\.$/, "")}. ${hint}` : message;
 }

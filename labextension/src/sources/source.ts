@@ -2,10 +2,13 @@
 //
 // Invariant: a request settles exactly once: with its answer, with a RequestError, or with an AbortError when its
 // signal fires. It survives a busy kernel (it stays queued) and fails when the kernel is gone.
-import type { Happened, Live, Operations, Snapshot } from "./messages";
-import type { View } from "../protocol";
+import type { Happened, LiveBlob, LiveCatalog, LiveDiff, LiveTrace, Operations, View } from "../protocol";
 
-export type { Live, Operations, Snapshot };
+/** The version of the protocol that these views speak; `notebook/serving/protocol.py` holds the same number. */
+export const PROTOCOL = 1;
+
+/** What a view may go on with while its kernel lives. */
+export type Live = LiveBlob | LiveCatalog | LiveDiff | LiveTrace;
 export type KernelEvent = Happened["event"];
 
 /** Where a source stands. A view shows the snapshot with a caption in every state but "live" and "busy".
@@ -39,6 +42,13 @@ export class RequestError extends Error {
   static override [Symbol.hasInstance](value: unknown): boolean {
     return value instanceof Error && value.name === "RequestError";
   }
+}
+
+/** An error with its hint, in a sentence or two. */
+export function errorSentence(error: unknown): string {
+  const message = error instanceof Error ? error.message : String(error);
+  const hint = error instanceof RequestError ? error.hint : "";
+  return hint ? `${message.replace(/\.$/, "")}. ${hint}` : message;
 }
 
 /** What the page around a view can do for it. */

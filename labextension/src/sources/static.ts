@@ -1,7 +1,13 @@
 // A source without a kernel: answers that were recorded when the page was written.
-import type { Host, KernelEvent, RequestOptions, Source, State } from "./source";
-import { RequestError } from "./source";
-import type { Operations } from "./messages";
+import type { Operations } from "../protocol";
+import {
+  type Host,
+  type KernelEvent,
+  RequestError,
+  type RequestOptions,
+  type Source,
+  type State,
+} from "./source";
 
 /** An answer by its request: the name of the operation, a space, its arguments as JSON with sorted keys. */
 export type Answers = Record<string, unknown>;

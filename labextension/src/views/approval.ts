@@ -4,15 +4,18 @@
 // least half a second after the question appeared, does; Escape and everything unclear means no, or leaves it open.
 import type { ApprovalAsked } from "../protocol";
 import type { Source } from "../sources/source";
-import { problem } from "./asking";
-import { fill, h } from "./h";
-import { visible } from "./text";
+import { fill, h, visible } from "./dom/h";
+import { errorCard } from "./requests";
 
 type Answer = "once" | "always" | "deny";
 
-const HASTE = 500; // ms in which a press was meant for something else
-const STAYS = 1500; // ms for which the outcome stays to be read
-const SAID: Record<Answer, string> = { once: "Allowed once.", always: "Allowed, always.", deny: "Denied." };
+const MISPRESS = 500; // ms in which a press was meant for something else
+const OUTCOME_STAYS = 1500; // ms for which the outcome stays to be read
+const OUTCOMES: Record<Answer, string> = {
+  once: "Allowed once.",
+  always: "Allowed, always.",
+  deny: "Denied.",
+};
 
 /** What is asked: the action, its targets, a bounded diff. */
 export function approvalBody(event: ApprovalAsked): HTMLElement {
@@ -36,7 +39,7 @@ export function approvalCard(event: ApprovalAsked, source: Source, settled: () =
   const shown = performance.now();
   const outcome = h("p.r-quiet", { role: "status" });
   const button = (answer: Answer, ...words: string[]): HTMLButtonElement =>
-    h("button.r-button", { type: "button", onclick: () => give(answer) }, ...words);
+    h("button.r-button", { type: "button", onclick: () => answerQuestion(answer) }, ...words);
   const deny = button("deny", "Deny");
   const buttons = [
     button("once", "Allow once"),
@@ -49,7 +52,7 @@ export function approvalCard(event: ApprovalAsked, source: Source, settled: () =
       role: "group",
       "aria-label": visible(`Consent for ${event.action}`),
       onkeydown: (key: KeyboardEvent) => {
-        if (key.key === "Escape") give("deny");
+        if (key.key === "Escape") answerQuestion("deny");
         else if (key.key !== "Enter" && key.key !== " ") return;
         key.stopPropagation(); // the notebook would run the cell
       },
@@ -57,31 +60,32 @@ export function approvalCard(event: ApprovalAsked, source: Source, settled: () =
     h("div.r-body", {}, approvalBody(event), h("div.r-cmd", {}, ...buttons), outcome),
   );
   let open = true;
-  const hold = (held: boolean): void => buttons.forEach((each) => (each.disabled = held));
-  const end = (text: string): void => {
+  const disableButtons = (held: boolean): void => buttons.forEach((each) => (each.disabled = held));
+  const close = (text: string): void => {
     if (!open) return;
     open = false;
     unheard();
-    hold(true);
+    disableButtons(true);
     fill(outcome, text);
     settled();
   };
   const unheard = source.subscribe((heard) => {
-    if (heard.name === "settled" && heard.id === event.id) end(given ? SAID[given] : "Settled elsewhere.");
+    if (heard.name === "settled" && heard.id === event.id)
+      close(givenAnswer ? OUTCOMES[givenAnswer] : "Settled elsewhere.");
   });
-  let given: Answer | null = null;
-  function give(answer: Answer): void {
-    if (!open || given || (answer !== "deny" && performance.now() - shown < HASTE)) return;
-    given = answer;
-    hold(true);
+  let givenAnswer: Answer | null = null;
+  function answerQuestion(answer: Answer): void {
+    if (!open || givenAnswer || (answer !== "deny" && performance.now() - shown < MISPRESS)) return;
+    givenAnswer = answer;
+    disableButtons(true);
     fill(outcome, "Answering …");
     source.request("approval.answer", { id: event.id, answer }).then(
-      () => end(SAID[answer]),
+      () => close(OUTCOMES[answer]),
       (error) => {
         if (!open) return;
-        given = null;
-        hold(false);
-        fill(outcome, problem(error));
+        givenAnswer = null;
+        disableButtons(false);
+        fill(outcome, errorCard(error));
       },
     );
   }
@@ -94,12 +98,13 @@ export function approvals(element: HTMLElement, source: Source): () => void {
   let closed = false;
   const add = (event: ApprovalAsked): void => {
     if (closed || cards.has(event.id)) return;
-    const card = approvalCard(event, source, () => setTimeout(() => drop(event.id), STAYS));
+    const card = approvalCard(event, source, () => setTimeout(() => drop(event.id), OUTCOME_STAYS));
     cards.set(event.id, card);
     element.append(card);
-    // Whoever is typing elsewhere is not interrupted; the safe answer is at hand for everybody else.
+    // Whoever is typing, or is elsewhere, is not interrupted; the safe answer is at hand for everybody else.
     const active = document.activeElement;
-    if (!active || active === document.body || element.parentElement?.contains(active))
+    const near = !active || active === document.body || element.parentElement?.contains(active);
+    if (near && !active?.matches("input, textarea, select"))
       card.querySelector<HTMLElement>(".r-cmd button:last-child")?.focus({ preventScroll: true });
   };
   const drop = (id: string): void => {

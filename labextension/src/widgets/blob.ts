@@ -1,5 +1,5 @@
 // The inspector of a stored result, as a page asks for it; the grid comes when a table is looked at.
-import { lazy } from "../sources/lazy";
-import { inspector } from "../views/inspector";
+import { kernelView } from "../sources/kernel-modules";
+import { inspector } from "../views/blob/inspector";
 
-export default { blob: inspector(lazy("grid", "grid")) };
+export default { blob: inspector(kernelView("grid", "grid")) };

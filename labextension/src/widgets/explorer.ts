@@ -1,5 +1,5 @@
 // The catalog explorer, as a page asks for it.
-import { lazy } from "../sources/lazy";
-import { explorer } from "../views/explorer";
+import { kernelView } from "../sources/kernel-modules";
+import { explorer } from "../views/catalog/explorer";
 
-export default { catalog: explorer(lazy("blob", "blob")) };
+export default { catalog: explorer(kernelView("blob", "blob")) };

@@ -1,4 +1,4 @@
 // The grid over a stored table, as a page asks for it.
-import { grid } from "../views/grid";
+import { dataGrid } from "../views/grid/data-grid";
 
-export default { grid };
+export default { grid: dataGrid };

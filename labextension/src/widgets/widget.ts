@@ -1,26 +1,27 @@
 // What every widget carries: the anywidget front end that draws a snapshot, and goes on from it with the kernel's help.
 import type { AnyModel } from "@anywidget/types";
-import { lazy } from "../sources/lazy";
-import type { Snapshot, Source } from "../sources/source";
+import type { Snapshot } from "../protocol";
+import { kernelView } from "../sources/kernel-modules";
+import type { Source } from "../sources/source";
 import { WidgetSource } from "../sources/widget";
-import { h } from "../views/h";
-import { type Kinds, mount } from "../views/mount";
+import { type LiveViews, createDisplay } from "../views/display";
+import { h } from "../views/dom/h";
 
 interface Traits extends Record<string, unknown> {
   snapshot: Snapshot;
 }
 
-const KINDS: Kinds = {
-  catalog: lazy("explorer", "catalog"),
-  blob: lazy("blob", "blob"),
-  trace: lazy("trace", "trace"),
-  diff: lazy("trace", "diff"),
+const LIVE_VIEWS: LiveViews = {
+  catalog: kernelView("explorer", "catalog"),
+  blob: kernelView("blob", "blob"),
+  trace: kernelView("trace", "trace"),
+  diff: kernelView("trace", "diff"),
 };
 
-const questions = lazy<null>("trace", "questions");
+const questions = kernelView<null>("trace", "questions");
 
 /** Shows a question about consent above a view that cannot do so itself, such as the call of an explorer. */
-function asks(element: HTMLElement, source: Source): () => void {
+function showApprovals(element: HTMLElement, source: Source): () => void {
   const place = h("div");
   let end: (() => void) | null = null;
   const unheard = source.subscribe((event) => {
@@ -38,14 +39,14 @@ function asks(element: HTMLElement, source: Source): () => void {
 export default {
   render({ model, el }: { model: AnyModel<Traits>; el: HTMLElement }): () => void {
     const source = new WidgetSource(model as unknown as AnyModel, model.get("snapshot")?.session);
-    const mounted = mount(el, model.get("snapshot"), source, KINDS);
-    const unasked = model.get("snapshot")?.live?.type === "trace" ? null : asks(el, source);
-    const changed = (): void => mounted.update(model.get("snapshot"));
+    const display = createDisplay(el, model.get("snapshot"), source, LIVE_VIEWS);
+    const closeApprovals = model.get("snapshot")?.live?.type === "trace" ? null : showApprovals(el, source);
+    const changed = (): void => display.update(model.get("snapshot"));
     model.on("change:snapshot", changed);
     return () => {
       model.off("change:snapshot", changed);
-      unasked?.();
-      mounted.dispose();
+      closeApprovals?.();
+      display.dispose();
       source.dispose();
     };
   },

@@ -1,4 +1,0 @@
-// What a kernel may send.
-import type { Answered, Failed, Happened, Progressed } from "../protocol";
-
-export type Message = Answered | Failed | Happened | Progressed;

@@ -1,0 +1,124 @@
+// What a column orders and leaves out, and what stands behind its button: its filter and its figures.
+import type { FilterKey, FrameColumn, FrameFigures, SortKey } from "../../protocol";
+import { fill, h, visible } from "../dom/h";
+
+const OPS: [FilterKey["op"], string][] = [
+  ["contains", "contains"],
+  ["equals", "="],
+  ["differs", "≠"],
+  ["greater", ">"],
+  ["least", "≥"],
+  ["less", "<"],
+  ["most", "≤"],
+  ["missing", "is missing"],
+  ["present", "is there"],
+];
+
+/** The sort keys after a click on a column: ascending, descending, as stored; `more` keeps the other keys. */
+export function toggleSort(sort: readonly SortKey[], column: number, more: boolean): SortKey[] {
+  const place = sort.findIndex((each) => each.column === column);
+  const next: SortKey[] = sort[place]?.descending ? [] : [{ column, descending: place >= 0 }];
+  if (!more) return next;
+  return place < 0 ? [...sort, ...next] : sort.toSpliced(place, 1, ...next);
+}
+
+/** The filters with another one, or none, for a column. */
+export const replaceFilter = (
+  all: readonly FilterKey[],
+  column: number,
+  filter: FilterKey | null,
+): FilterKey[] => [...all.filter((each) => each.column !== column), ...(filter ? [filter] : [])];
+
+/** A filter in words. */
+export const describeFilter = (name: string, { op, value }: FilterKey): string =>
+  `${name} ${OPS.find(([each]) => each === op)?.[1]} ${visible(value)}`.trim();
+
+/**
+ * @param apply sets this column's filter, or takes it away
+ * @returns the elements, and what puts in the figures when they are there
+ */
+export function columnMenu(
+  column: FrameColumn,
+  now: FilterKey | undefined,
+  apply: (filter: FilterKey | null) => void,
+): { parts: HTMLElement[]; show(figures: FrameFigures): void } {
+  const op = h(
+    "select",
+    { "aria-label": "Comparison" },
+    ...OPS.map(([value, text]) => h("option", { value }, text)),
+  );
+  const value = h("input", { type: "text", "aria-label": "Value", maxlength: 1000, size: 14 });
+  const hideValue = (): void => void (value.hidden = op.value === "missing" || op.value === "present");
+  op.value = now?.op ?? (column.right ? "least" : "contains");
+  value.value = now?.value ?? "";
+  op.addEventListener("change", hideValue);
+  hideValue();
+  const form = h(
+    "form.r-bar",
+    {
+      onsubmit(event: Event) {
+        event.preventDefault();
+        const empty = !value.hidden && op.value === "contains" && !value.value;
+        apply(
+          empty
+            ? null
+            : {
+                column: column.position,
+                op: op.value as FilterKey["op"],
+                value: value.hidden ? "" : value.value,
+              },
+        );
+      },
+    },
+    op,
+    value,
+    h("button.r-button", {}, "Filter"),
+    now && h("button.r-button", { type: "button", onclick: () => apply(null) }, "Clear"),
+  );
+  const box = h("div.r-figures", { "aria-live": "polite" }, h("span.r-quiet", {}, "Counting …"));
+  return {
+    parts: [form, box],
+    show(figures) {
+      fill(
+        box,
+        figures.bins.length > 0 && histogram(figures),
+        h(
+          "dl.r-list",
+          {},
+          figures.facts.map(([label, text]) => h("div", {}, h("dt", {}, label), h("dd", {}, visible(text)))),
+        ),
+        figures.top.map(([text, count, share]) =>
+          h(
+            "div.r-top-value",
+            { style: `--share:${(100 * share).toFixed(1)}%` },
+            h("span", {}, visible(text)),
+            h("span.r-quiet", {}, count),
+          ),
+        ),
+      );
+    },
+  };
+}
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function histogram({ bins, low, high }: FrameFigures): HTMLElement {
+  const drawing = document.createElementNS(SVG, "svg");
+  drawing.setAttribute("viewBox", `0 0 ${bins.length * 10} 40`);
+  drawing.setAttribute("preserveAspectRatio", "none");
+  drawing.setAttribute("role", "img");
+  drawing.setAttribute("aria-label", visible(`How the values spread between ${low} and ${high}`));
+  bins.forEach((share, place) => {
+    const bar = document.createElementNS(SVG, "rect");
+    const tall = share && Math.max(1, 40 * share);
+    const sides = { x: place * 10 + 0.5, y: 40 - tall, width: 9, height: tall };
+    for (const [name, size] of Object.entries(sides)) bar.setAttribute(name, String(size));
+    drawing.append(bar);
+  });
+  return h(
+    "div.r-bins",
+    {},
+    drawing,
+    h("div.r-ends", {}, h("span", {}, visible(low)), h("span", {}, visible(high))),
+  );
+}

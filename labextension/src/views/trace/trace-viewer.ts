@@ -1,0 +1,275 @@
+// A run: its card, the list of what it did, and beside it what stands behind the chosen line.
+//
+// Invariant: what is shown stays until something newer is there to take its place; while a run goes on the list grows
+// under the person's choice, never away from it.
+import type { LiveBlob, LiveTrace } from "../../protocol";
+import type { Source, ViewFunction } from "../../sources/source";
+import { approvals } from "../approval";
+import { type BlobButton, blobButton } from "../blob/blob-button";
+import { drawView } from "../blocks/view";
+import { button, fill, h, visible } from "../dom/h";
+import { listbox } from "../dom/listbox";
+import { requestProgress } from "../request-progress";
+import { latestRequest, errorCard } from "../requests";
+import { compareWith } from "./compare";
+import { drawRow, drawSide, firstRow, type OpenTrace, type Part, type Row, rowState } from "./steps";
+import { redraw } from "../blocks/patch";
+
+const EVENT_DELAY = 300; // ms between two looks at a run that goes on
+const POLL_DELAY = 2000; // and without any word of it
+const SETTLE_DELAY = 60; // ms that a choice must last before it is asked for: arrow keys repeat
+const MOST_PARTS = 60;
+
+/** @param inspect shows a stored result inline, where the host has no tabs */
+export const traceViewer =
+  (inspect?: ViewFunction<LiveBlob>): ViewFunction<LiveTrace> =>
+  (element, model, source, before) => {
+    const view = new TraceViewer(element, model, source, inspect, before ?? null);
+    return () => view.dispose();
+  };
+
+class TraceViewer {
+  private openRequest = latestRequest();
+  private partRequest = latestRequest();
+  private parts = new Map<string, Part>();
+  private list = listbox<Row>({
+    label: "Steps",
+    height: 46,
+    most: 506,
+    draw: drawRow,
+    text: (row) => `${row.title} ${row.about} ${row.state}`,
+    onselect: (row, person) => this.onSelect(row, person),
+  });
+  private request = h("section.r-side", { "aria-label": "Request" });
+  private response = h("section.r-side", { "aria-label": "Response" });
+  private notice = h("div");
+  private detail = h(
+    "div.r-detail",
+    { role: "region", tabindex: 0, "aria-label": "What stands behind the chosen step" },
+    this.notice,
+    this.request,
+    this.response,
+  );
+  private more = h("p.r-more");
+  private bar = h("div.r-cmd.r-bar");
+  private problemBox = h("div");
+  private comparisonBox = h("div.r-compared");
+  private panel = h("div.r-run", {}, this.list.element, this.detail, this.more);
+  private place = h("div"); // of the snapshot, and then of the card
+  private progress;
+
+  private card: HTMLElement | null = null;
+  private trace: OpenTrace | null = null;
+  private drawnState = ""; // the row that the detail shows, as it was then
+  private isFollowing = true; // nobody has chosen a line yet
+  private settleTimer = 0;
+  private timer = 0;
+  private due = Infinity; // when the next look is
+  private isRequested = false; // a look is under way
+  private isRequestedAgain = false; // and one more is meant after it
+  private hasFailed = false;
+  private wasAway = false;
+  private blobButton: BlobButton | null = null;
+  private blob: string | null = null; // that is offered there
+  private leaveComparison: (() => void) | null = null;
+  private ends: ((() => void) | null)[];
+
+  constructor(
+    private element: HTMLElement,
+    private model: LiveTrace,
+    private source: Source,
+    private inspect: ViewFunction<LiveBlob> | undefined,
+    before: HTMLElement | null,
+  ) {
+    const asks = h("div");
+    this.progress = requestProgress(source, before ?? element);
+    this.progress.box.classList.add("reyn-view", "r-alone");
+    fill(this.place, before);
+    element.append(asks, this.progress.box, this.place);
+    this.ends = [
+      source.subscribe((event) => {
+        if (event.name === "run" && event.run === this.run) this.openLater(event.ended ? 0 : EVENT_DELAY);
+      }),
+      this.follow(),
+      source.host.name === "widget" ? approvals(asks, source) : null,
+      this.progress.dispose,
+      this.openRequest.stop,
+      this.partRequest.stop,
+      this.list.dispose,
+    ];
+    this.open();
+  }
+
+  dispose(): void {
+    window.clearTimeout(this.timer);
+    window.clearTimeout(this.settleTimer);
+    for (const end of [...this.ends, this.leaveComparison]) end?.();
+    this.blobButton?.dispose();
+    this.element.replaceChildren();
+  }
+
+  private get run(): string {
+    return this.trace?.run ?? this.model.run;
+  }
+
+  private follow(): () => void {
+    return this.source.watch((state) => {
+      const back = this.wasAway && state === "live";
+      this.wasAway = state !== "live" && (this.wasAway || state !== "busy");
+      const stale = state === "live" && this.card && (this.hasFailed || this.trace?.running);
+      if ((back && !this.card) || (stale && !this.isRequested)) this.open();
+    });
+  }
+
+  private open(): void {
+    window.clearTimeout(this.timer);
+    this.due = Infinity;
+    const { card, source } = this;
+    if (card && this.isRequested) {
+      this.isRequestedAgain = true; // a kernel that answers more slowly than its events come is heard out all the same
+      return;
+    }
+    this.isRequested = true;
+    this.isRequestedAgain = false;
+    const args = { run: this.run };
+    this.openRequest.start(
+      (options) =>
+        card
+          ? source.request("trace.open", args, options)
+          : this.progress.request("trace.open", args, options.signal),
+      (answer) => {
+        this.isRequested = this.hasFailed = false;
+        fill(this.problemBox);
+        this.show(answer);
+        if (answer.running) this.openLater(this.isRequestedAgain ? EVENT_DELAY : POLL_DELAY);
+      },
+      (error) => {
+        this.isRequested = false;
+        this.hasFailed = true;
+        if (card)
+          fill(
+            this.problemBox,
+            errorCard(error, () => this.open()),
+          ); // else it stands beside the snapshot
+      },
+    );
+  }
+
+  /** Looks again after a while, or sooner where that was meant already: events that keep coming must not put it off. */
+  private openLater(wait: number): void {
+    const at = performance.now() + wait;
+    if (at >= this.due) return;
+    window.clearTimeout(this.timer);
+    this.due = at;
+    this.timer = window.setTimeout(() => this.open(), wait);
+  }
+
+  private show(answer: OpenTrace): void {
+    const { list, more, source } = this;
+    const before = this.trace;
+    this.trace = answer;
+    if (this.card) redraw(this.card, answer.view, source.host);
+    else {
+      this.card = drawView(answer.view, source.host);
+      this.card.classList.add("r-trace");
+      this.card.append(this.bar, this.problemBox, this.comparisonBox, this.panel);
+      fill(this.place, this.card);
+    }
+    if (!this.leaveComparison && before?.stoppable !== answer.stoppable) this.fillBar();
+    list.show(answer.steps);
+    more.textContent = visible(answer.more);
+    more.hidden = !answer.more;
+    if (!this.leaveComparison) this.panel.hidden = !answer.steps.length;
+    const wanted = list.selected && !(this.isFollowing && answer.running) ? list.selected : firstRow(answer);
+    if (wanted && (wanted.id !== list.selected?.id || rowState(wanted) !== this.drawnState))
+      list.select(wanted.id);
+  }
+
+  private onSelect(row: Row, person: boolean): void {
+    this.isFollowing &&= !person;
+    window.clearTimeout(this.settleTimer);
+    this.settleTimer = window.setTimeout(() => this.showPart(row), person ? SETTLE_DELAY : 0);
+  }
+
+  private showPart(row: Row): void {
+    const { partRequest, source } = this;
+    const state = rowState(row);
+    const isSameRow = row.id === this.drawnState.split(" ")[0];
+    const keptPart = this.parts.get(row.id);
+    const showSides = (part: Part): void => {
+      this.drawnState = state;
+      if (!this.trace?.running && this.parts.size < MOST_PARTS) this.parts.set(row.id, part);
+      if (!isSameRow || part.blob !== this.blob) this.showBlobButton(part.blob);
+      drawSide(this.request, part.request, source, isSameRow);
+      drawSide(this.response, part.response, source, isSameRow);
+      this.detail.setAttribute("aria-label", visible(`${row.title}: request and response`));
+    };
+    if (keptPart) return (partRequest.stop(), showSides(keptPart));
+    partRequest.start(
+      (options) => source.request("trace.part", { run: this.run, id: row.id }, options),
+      showSides,
+      (error) => {
+        this.showBlobButton(null);
+        fill(
+          this.notice,
+          errorCard(error, () => this.showPart(row)),
+        );
+      },
+    );
+  }
+
+  private showBlobButton(blob: string | null): void {
+    this.blobButton?.dispose();
+    this.blob = blob;
+    this.blobButton = null;
+    if (blob) {
+      const live: LiveBlob = { type: "blob", blob, selector: null };
+      this.blobButton = blobButton(
+        "Inspect what was stored",
+        live,
+        blob.slice(-12),
+        this.source,
+        this.inspect,
+      );
+    }
+    fill(this.notice, this.blobButton?.element);
+  }
+
+  private fillBar(): void {
+    if (this.source.host.name === "page") return; // nothing runs there, and there is no other run to choose
+    const stop = button("Stop", () => this.stopRun(stop));
+    fill(
+      this.bar,
+      !!this.trace?.stoppable && stop,
+      button("Compare with …", () => this.compare()),
+    );
+  }
+
+  private stopRun(stop: HTMLButtonElement): void {
+    stop.disabled = true;
+    stop.textContent = "Stopping …";
+    this.source.request("run.stop", { run: this.run }).then(
+      () => this.open(),
+      (error) => {
+        stop.disabled = false;
+        stop.textContent = "Stop";
+        fill(this.problemBox, errorCard(error));
+      },
+    );
+  }
+
+  private compare(): void {
+    const shown = (): void => void (this.panel.hidden = true);
+    this.leaveComparison = compareWith(this.run, this.bar, this.comparisonBox, this.source, shown, () =>
+      this.back(),
+    );
+  }
+
+  private back(): void {
+    this.leaveComparison?.();
+    this.leaveComparison = null;
+    this.panel.hidden = !this.trace?.steps.length;
+    this.fillBar();
+    this.bar.querySelector("button")?.focus();
+  }
+}
