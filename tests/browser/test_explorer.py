@@ -14,12 +14,13 @@ from playwright.sync_api import Browser, Page, expect
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
 from reyn_jupyter.notebook.render.registry import view
 from reyn_jupyter.notebook.serving.protocol import (
-    ApprovalAsked,
     CatalogChanged,
     Happened,
     LiveCatalog,
     Snapshot,
 )
+from reyn_jupyter.runtime.consent import Question
+from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.current import SESSION_ID
 from reyn_jupyter.sessions.session import Session
 from tests.browser.browser_support import Bare, bare
@@ -328,12 +329,11 @@ def test_a_question_takes_the_focus_from_nobody_who_types(browser: Browser, sess
         opened(page, "payment__send")
         note = page.get_by_role("textbox", name="note")
         note.focus()
-        shown.server.hub.tell(
-            ApprovalAsked(id="q", action="other", text="other asks", pattern=None, run=None)
-        )
+        question = ENGINE.start(shown.server.hub.ask(Question("other", "other asks", None)))
         expect(page.get_by_role("group", name="Consent for other")).to_be_visible()
         page.keyboard.type("for two")
         expect(note).to_have_value("for two")
+        question.cancel()
 
 
 def test_a_new_catalog_leaves_keys_clicks_and_the_place_where_they_were(

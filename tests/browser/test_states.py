@@ -114,6 +114,14 @@ def test_another_snapshot_of_a_live_display_is_gone_on_with_only_when_it_names_s
     assert page.page.evaluate(opens) == ["b", "c"]
 
 
+def test_another_object_is_opened_though_the_kernel_never_answered_for_the_first(page: Drawing) -> None:
+    page.show(live())
+    welcome(page, SESSION_ID)
+    expect(page.page.locator("#host .r-state")).to_contain_text("Kernel busy")
+    page.update({**live(), "live": {"type": "blob", "blob": "c", "selector": None}})
+    page.page.wait_for_function("() => window.shown.sent.some((each) => each.args?.blob === 'c')")
+
+
 def test_the_card_of_a_run_that_ends_meanwhile_keeps_what_the_person_chose(
     page: Drawing, tmp_path: Path
 ) -> None:

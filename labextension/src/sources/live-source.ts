@@ -22,8 +22,9 @@ export abstract class LiveSource {
     firstRequest = 1,
   ) {
     this.connection = new Connection((message) => {
-      this.expectAnswer();
       this.send(message);
+      if (this.connection.pending) this.expectAnswer();
+      else if (this.state === "busy" && this.welcome) this.become("live"); // what it was too busy for is called off
     }, firstRequest);
   }
 
