@@ -35,13 +35,13 @@ from reyn_jupyter.evaluation.run.planning import PlanError, RunOptions
 from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
 from reyn_jupyter.evaluation.run.progress_listener import watcher
 from reyn_jupyter.evaluation.run.run_state import StopRule
-from reyn_jupyter.evaluation.run.sample_size import StudyPlan, planned
+from reyn_jupyter.evaluation.run.sample_size import StudyPlan, plan_comparison
 from reyn_jupyter.evaluation.statistics.arms import Arm
 from reyn_jupyter.evaluation.store.file import StoreError
 from reyn_jupyter.evaluation.store.integrity import StoreCheck, verify
 from reyn_jupyter.evaluation.store.rows import StudyUsage
 from reyn_jupyter.evaluation.store.store import Store
-from reyn_jupyter.evaluation.store.usage_totals import spent
+from reyn_jupyter.evaluation.store.usage_totals import total_usage
 from reyn_jupyter.evaluation.study_context import StudyOptions, StudyParts, suite_of
 from reyn_jupyter.evaluation.suites import suite_names
 from reyn_jupyter.evaluation.trial.model_factory import CassetteMode
@@ -82,13 +82,13 @@ class AsyncStudy:
             raise PlanError(
                 f"run has no option {', '.join(sorted(unknown))}; it has {', '.join(sorted(_CHOICES))}."
             )
-        wish = RunOptions(**chosen)
+        options = RunOptions(**chosen)
         watching = watcher() if on_progress is None else None
         hear = only_progress(on_progress or watching)
         ended: list[RunSummary] = []
 
         async def noted() -> RunSummary:
-            ended.append(await self.study.running(variants, wish))
+            ended.append(await self.study.running(variants, options))
             return ended[0]
 
         try:
@@ -126,9 +126,7 @@ class ReadableStudy:
         path = self.parts.store.path
         place = str(path) if path else None
         try:
-            return (
-                f"Study({place!r}, suite={self.parts.subject().name!r}, trials={len(self.evidence.trials)})"
-            )
+            return f"Study({place!r}, suite={self.parts.spec().name!r}, trials={len(self.evidence.trials)})"
         except StoreError:  # closed, or its file is gone: still an object that can be looked at
             return f"Study({place!r}, closed)"
 
@@ -146,7 +144,7 @@ class ReadableStudy:
     def spent(self) -> StudyUsage:
         """What all trials of the file have used: trials, calls, tokens, dollars, and what of that belongs to none that
         came to its end (`unfinished`)."""
-        return spent(self.parts.store)
+        return total_usage(self.parts.store)
 
     @property
     def evidence(self) -> TrialSet:
@@ -157,19 +155,19 @@ class ReadableStudy:
     def trials(self) -> TrialTable:
         """The trials that count."""
         evidence = self.evidence
-        return TrialTable(evidence, tuple(evidence.trials), self._hands)
+        return TrialTable(evidence, tuple(evidence.trials), self._actions)
 
     @property
-    def _hands(self) -> TrialActions:
+    def _actions(self) -> TrialActions:
         return TrialActions(self.parts.events, self._replay, self._fork)
 
     def _replay(self, view: TrialView) -> TrialView:
         self.parts.prepare()  # here, where nothing waits for the engine
-        return ENGINE.run(self.parts.replay(view, self._hands))
+        return ENGINE.run(self.parts.replay(view, self._actions))
 
     def _fork(self, view: TrialView, variant: Variant) -> TrialView:
-        order = self.parts.order((variant,), RunOptions(repeats=1, retry=True))
-        return ENGINE.run(self.parts.fork(view, order, self._hands))
+        run_plan = self.parts.run_plan((variant,), RunOptions(repeats=1, retry=True))
+        return ENGINE.run(self.parts.fork(view, run_plan, self._actions))
 
     def verdicts(self, check: str | None = None) -> dict[str, Arm]:
         """Variant → scenario → repeat → value of a check, for `evaluation.statistics`. Raises UnknownCheckError."""
@@ -184,7 +182,7 @@ class ReadableStudy:
 
     def regrade(self) -> int:
         """Grade all stored trials again, by every check of the suite; how many verdicts were made."""
-        checks = self.parts.subject().checks
+        checks = self.parts.spec().checks
         return sum(grade_stored(self.parts.store, find_check(name), again=True) for name in checks)
 
     def verify(self) -> StoreCheck:
@@ -327,8 +325,8 @@ class Study(ReadableStudy):
             EvidenceError: a name that was never tried, or was tried with other settings.
             ValueError: see `statistics.power.plan`.
         """
-        available = len(self.parts.subject().scenarios)
-        return planned(self.evidence, (a, b), available, detect=detect, power=power, repeats=repeats)
+        available = len(self.parts.spec().scenarios)
+        return plan_comparison(self.evidence, (a, b), available, detect=detect, power=power, repeats=repeats)
 
     def run(
         self,
@@ -363,13 +361,13 @@ class Study(ReadableStudy):
             StudyBusyError: another process runs the study.
             StoreError: the file cannot serve.
         """
-        wish = RunOptions(
+        options = RunOptions(
             repeats=repeats, n=n, families=families, stop=stop, check=check, alpha=alpha, retry=retry, budget=budget,
         )  # fmt: skip
         watching = watcher() if on_progress is None else None
         hear = only_progress(on_progress or watching)
         try:
-            summary = ENGINE.run(self.running(variants, wish), hear)
+            summary = ENGINE.run(self.running(variants, options), hear)
         except Interrupted as interrupted:
             if not isinstance(interrupted.result, RunSummary):
                 raise
@@ -378,9 +376,9 @@ class Study(ReadableStudy):
             watching.finish(summary)
         return summary
 
-    async def running(self, variants: Sequence[Variant], wish: RunOptions) -> RunSummary:
+    async def running(self, variants: Sequence[Variant], options: RunOptions) -> RunSummary:
         """Run what is wished for on the engine; progress is published to whoever listens there."""
-        return await self.parts.run(variants, wish, publisher())
+        return await self.parts.run(variants, options, publisher())
 
 
 def _path(path: str | Path | None) -> Path | None:

@@ -26,20 +26,26 @@ from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite, SuiteError
 from reyn_jupyter.evaluation.plan.validation import choice, instance, number, whole
 from reyn_jupyter.evaluation.plan.variant import Variant
-from reyn_jupyter.evaluation.results.grading import broken_in
+from reyn_jupyter.evaluation.results.grading import describe_broken_checks
 from reyn_jupyter.evaluation.results.load_trials import (
     LoadedTrials,
     StudySpec,
-    changed_meanwhile,
-    gather,
-    moved,
+    describe_catalog_changes,
+    describe_changes,
+    load_trials,
 )
 from reyn_jupyter.evaluation.results.trials import TrialActions, TrialView
-from reyn_jupyter.evaluation.results.true_rates import truths_of
+from reyn_jupyter.evaluation.results.true_rates import find_true_rates
 from reyn_jupyter.evaluation.run.budget import Budget
 from reyn_jupyter.evaluation.run.concurrency import Concurrency
 from reyn_jupyter.evaluation.run.executor import AsyncioExecutor, Executor
-from reyn_jupyter.evaluation.run.planning import PlanError, RunOptions, order_of, stamps_of, unbegun
+from reyn_jupyter.evaluation.run.planning import (
+    PlanError,
+    RunOptions,
+    plan_run,
+    stamps_of,
+    summarise_unstarted,
+)
 from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
 from reyn_jupyter.evaluation.run.run_state import RunPlan
 from reyn_jupyter.evaluation.run.runner import StudyRunner
@@ -50,7 +56,7 @@ from reyn_jupyter.evaluation.trial.code_version import code_version
 from reyn_jupyter.evaluation.trial.model_factory import CassetteMode
 from reyn_jupyter.evaluation.trial.runner import TrialRunner
 from reyn_jupyter.evaluation.trial.trial import Trial
-from reyn_jupyter.evaluation.trial.trial_model import Agent, replayed
+from reyn_jupyter.evaluation.trial.trial_model import Agent, replaying_model
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.runtime.events import Event
@@ -69,19 +75,19 @@ class StudyParts:
         self.options = options
         self._checked = checked
         self._making = threading.RLock()  # several threads may read a study, and ask for its bench at once
-        self._bench: TrialRunner | None = None
+        self._trial_runner: TrialRunner | None = None
         self._workers: Workers | None = None
         self._gathered: tuple[Any, LoadedTrials] | None = None
 
     def close(self) -> None:
         if self._workers is not None:
             self._workers.close()
-        if self._bench is not None:
-            self._bench.close()
+        if self._trial_runner is not None:
+            self._trial_runner.close()
         self.store.close()
 
     @property
-    def bench(self) -> TrialRunner:
+    def trial_runner(self) -> TrialRunner:
         """What trials share; see `prepare`."""
         return self.prepare()
 
@@ -89,11 +95,11 @@ class StudyParts:
         """Make what trials share, unless it is there. Raises PlanError in a study that is open for reading, and
         SuiteError for gold that its catalogs do not have."""
         with self._making:
-            if self._bench is None:
-                self._bench = self._made()
-            return self._bench
+            if self._trial_runner is None:
+                self._trial_runner = self._make_runner()
+            return self._trial_runner
 
-    def _made(self) -> TrialRunner:
+    def _make_runner(self) -> TrialRunner:
         options = self.options
         path = options.cassette_path
         if path is None and options.cassette != "off" and self.store.path is not None:
@@ -152,44 +158,44 @@ class StudyParts:
         """What the file was about before this study did anything."""
         return StudySpec.of_store(self.store)
 
-    def subject(self) -> StudySpec:
+    def spec(self) -> StudySpec:
         """What the trials that count are about."""
         if self.suite is None:
             return self._last
-        if self._bench is None:
+        if self._trial_runner is None:
             return StudySpec.of_suite(self.suite, code_version(), self._last.catalogs, self._last.stamps)
-        return self._now(self.suite, self._bench)
+        return self._now(self.suite, self._trial_runner)
 
-    def _now(self, suite: Suite, bench: TrialRunner) -> StudySpec:
-        stamps = stamps_of(bench, self.store.variants().values(), self.options.config)
-        return StudySpec.of_suite(suite, bench.code, bench.catalog_hashes, stamps)
+    def _now(self, suite: Suite, trial_runner: TrialRunner) -> StudySpec:
+        stamps = stamps_of(trial_runner, self.store.variants().values(), self.options.config)
+        return StudySpec.of_suite(suite, trial_runner.code, trial_runner.catalog_hashes, stamps)
 
     def moved(self) -> tuple[str, ...]:
         """What is different from the last run of the file, a sentence each."""
         if self.suite is None:
             return ()
-        return moved(self._last, self._now(self.suite, self.bench))
+        return describe_changes(self._last, self._now(self.suite, self.trial_runner))
 
     def gathered(self) -> LoadedTrials:
         """The trials that count; read again only when something was stored since."""
-        subject = self.subject()
+        spec = self.spec()
         counts = self.store.rows("SELECT (SELECT max(id) FROM trials), (SELECT count(*) FROM variants), "
                                  "(SELECT max(ended) FROM runs), (SELECT count(*) FROM runs)")  # fmt: skip
-        stamp = (counts, subject.code, dict(subject.catalogs), dict(subject.stamps))
+        stamp = (counts, spec.code, dict(spec.catalogs), dict(spec.stamps))
         if self._gathered is None or self._gathered[0] != stamp:
-            self._gathered = (stamp, gather(self.store, subject))
+            self._gathered = (stamp, load_trials(self.store, spec))
         return self._gathered[1]
 
-    def order(self, variants: Sequence[Variant], wish: RunOptions) -> RunPlan:
+    def run_plan(self, variants: Sequence[Variant], options: RunOptions) -> RunPlan:
         """What a run is to do. Raises PlanError, BudgetError, UnknownCheckError, ImportError."""
-        options = self.options
-        noted = {"cassette": options.cassette}
-        return order_of(
-            self.bench, variants, wish, seed=options.seed, budget=options.budget, config=options.config, noted=noted
+        study = self.options
+        noted = {"cassette": study.cassette}
+        return plan_run(
+            self.trial_runner, variants, options, seed=study.seed, budget=study.budget, config=study.config, noted=noted
         )  # fmt: skip
 
     async def run(
-        self, variants: Sequence[Variant], wish: RunOptions, listener: Callable[[Progress], None] | None
+        self, variants: Sequence[Variant], options: RunOptions, listener: Callable[[Progress], None] | None
     ) -> RunSummary:
         """Run what is wished for, on the engine.
 
@@ -200,25 +206,25 @@ class StudyParts:
             PlanError, BudgetError, UnknownCheckError, ImportError, StudyBusyError, StoreError: it cannot be run.
         """
         try:
-            order = await asyncio.to_thread(self.order, variants, wish)
+            run_plan = await asyncio.to_thread(self.run_plan, variants, options)
         except asyncio.CancelledError:
-            return unbegun(self._own_suite, variants, wish, self.options.seed)
-        return await self.follow(order, listener)
+            return summarise_unstarted(self._own_suite, variants, options, self.options.seed)
+        return await self.follow(run_plan, listener)
 
-    async def follow(self, order: RunPlan, listener: Callable[[Progress], None] | None) -> RunSummary:
+    async def follow(self, run_plan: RunPlan, listener: Callable[[Progress], None] | None) -> RunSummary:
         """Run an order, on the engine."""
         changed = self.moved()
         try:
-            truths = await self._truths(order)
+            truths = await self._truths(run_plan)
         except asyncio.CancelledError:  # the run begins all the same, sees that, and ends with its summary
             truths = {}
-        order = replace(order, provenance={**order.provenance, "truths": truths, "moved": changed})
+        run_plan = replace(run_plan, provenance={**run_plan.provenance, "truths": truths, "moved": changed})
         options = self.options
         coordinator = StudyRunner(
             self.store,
-            self.bench,
+            self.trial_runner,
             self._own_suite.scenarios,
-            order,
+            run_plan,
             options.executor,
             options.concurrency,
             listener,
@@ -229,26 +235,26 @@ class StudyParts:
         self.__dict__.pop("_last", None)
         meanwhile: tuple[str, ...] = ()
         if summary.ended != "interrupted":
-            hashes = self.bench.catalog_hashes
+            hashes = self.trial_runner.catalog_hashes
             with suppress(asyncio.CancelledError):  # the run is over, and has its summary
                 # In a thread, since what makes a person's catalog may take its time.
                 meanwhile = await asyncio.to_thread(
-                    changed_meanwhile, self._own_suite, hashes, order.scenarios
+                    describe_catalog_changes, self._own_suite, hashes, run_plan.scenarios
                 )
-        broken = broken_in(self.store, summary.run)
+        broken = describe_broken_checks(self.store, summary.run)
         return replace(summary, warnings=(*changed, *meanwhile, *broken, *summary.warnings))
 
-    async def _truths(self, order: RunPlan) -> dict[str, Any]:
+    async def _truths(self, run_plan: RunPlan) -> dict[str, Any]:
         """What the simulators of an order should show; see `truths`."""
-        suite = replace(self._own_suite, scenarios=order.scenarios)
+        suite = replace(self._own_suite, scenarios=run_plan.scenarios)
         options = self.options
-        checks = (order.check, *order.others)
-        return await truths_of(
+        checks = (run_plan.check, *run_plan.others)
+        return await find_true_rates(
             suite,
-            order.variants,
-            order.repeats,
+            run_plan.variants,
+            run_plan.repeats,
             checks,
-            self.bench,
+            self.trial_runner,
             options.models,
             options.config,
             self.store.runs(),
@@ -260,22 +266,22 @@ class StudyParts:
         """The stored events of a trial."""
         return self.store.events(self.gathered().rows[trial.variant, trial.key, trial.source])
 
-    async def replay(self, view: TrialView, hands: TrialActions) -> TrialView:
+    async def replay(self, view: TrialView, actions: TrialActions) -> TrialView:
         """The trial once more with the replies of then."""
-        plan = self.bench.plan(view.scenario, view.variant, view.trial.repeat)
-        trial, events = await self.bench.run(plan, replayed(view.hands.events(view.trial)))
-        return replace(view, trial=trial, hands=replace(hands, events=lambda _: events))
+        plan = self.trial_runner.plan(view.scenario, view.variant, view.trial.repeat)
+        trial, events = await self.trial_runner.run(plan, replaying_model(view.actions.events(view.trial)))
+        return replace(view, trial=trial, actions=replace(actions, events=lambda _: events))
 
-    async def fork(self, view: TrialView, order: RunPlan, hands: TrialActions) -> TrialView:
+    async def fork(self, view: TrialView, run_plan: RunPlan, actions: TrialActions) -> TrialView:
         """The trial of an order of one scenario and one variant, stored."""
-        order = replace(order, scenarios=(view.scenario,), repeats=(view.trial.repeat,))
-        summary = await self.follow(order, None)
-        variant = order.variants[0]
-        key = self.bench.plan(view.scenario, variant, view.trial.repeat).key
-        source = self.bench.source(variant)
+        run_plan = replace(run_plan, scenarios=(view.scenario,), repeats=(view.trial.repeat,))
+        summary = await self.follow(run_plan, None)
+        variant = run_plan.variants[0]
+        key = self.trial_runner.plan(view.scenario, variant, view.trial.repeat).key
+        source = self.trial_runner.source(variant)
         for trial in self.gathered().evidence.trials:
             if (trial.variant, trial.key, trial.source) == (variant.name, key, source):
-                return replace(view, trial=trial, variant=variant, hands=hands)
+                return replace(view, trial=trial, variant=variant, actions=actions)
         raise PlanError(f"The trial was not run. {summary.reason}")
 
 

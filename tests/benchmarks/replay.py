@@ -16,7 +16,7 @@ from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.trial.runner import TrialRunner
-from reyn_jupyter.evaluation.trial.trial_model import replayed
+from reyn_jupyter.evaluation.trial.trial_model import replaying_model
 from reyn_jupyter.models.base import Model, Tier
 from reyn_jupyter.models.scripted import ScriptedModel, Step, call
 
@@ -66,7 +66,7 @@ async def measure(steps: tuple[Step, ...]) -> dict[str, float]:
         _, events = await bench.run(bench.plan(task, Variant("plain", model="scripted"), 0))
         ways: dict[str, Callable[[], Model | None]] = {
             "scripted": lambda: None,
-            "replayed": lambda: replayed(events),
+            "replayed": lambda: replaying_model(events),
         }
         found = {}
         for way, instead in ways.items():

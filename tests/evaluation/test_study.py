@@ -15,7 +15,7 @@ from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import SuiteError
 from reyn_jupyter.evaluation.results.trial_export import ExportError
 from reyn_jupyter.evaluation.run.planning import PlanError
-from reyn_jupyter.evaluation.run.sample_size import planned
+from reyn_jupyter.evaluation.run.sample_size import plan_comparison
 from reyn_jupyter.evaluation.statistics.rates import rate, wilson
 from reyn_jupyter.evaluation.store.file import StoreError
 from reyn_jupyter.evaluation.study import Study
@@ -227,7 +227,7 @@ def test_what_is_stored_of_a_run_says_with_what_it_was_made_and_where_from(compa
     assert run["ended_by"] == "complete" and run["sources"] == {"base": "scripted", "best": "scripted"}
     assert {"python", "reyn-jupyter", "litellm"} <= run["versions"].keys() and run[
         "code"
-    ] == compared.parts.bench.code
+    ] == compared.parts.trial_runner.code
     assert run["catalogs"].keys() == {"standard"} and run["seed"] == 0 and run["date"].endswith("+00:00")
     import socket
 
@@ -274,5 +274,5 @@ def test_text_that_no_encoding_knows_is_stored_read_and_exported(tmp_path: Path)
 def test_repeats_that_are_alike_promise_a_plan_no_more_than_their_scenarios_do() -> None:
     """Three of ten scenarios differ, in each of four repeats: forty pairs, and what ten tell."""
     arms = {"a": many(10, *(False,) * 4), "b": mixed(3, 10, 4)}
-    found = planned(evidence(arms), ("a", "b"), 10, detect=0.15, power=0.8, repeats=2)
+    found = plan_comparison(evidence(arms), ("a", "b"), 10, detect=0.15, power=0.8, repeats=2)
     assert found.plan.discordant > 0.6 > wilson(12, 40)[1]

@@ -7,7 +7,12 @@ there are gold steps, so that a model that never gets as far as a call cannot dr
 from __future__ import annotations
 
 from reyn_jupyter.evaluation.checks.call_matching import serve
-from reyn_jupyter.evaluation.checks.call_predicates import accepted_calls, chosen, said, together
+from reyn_jupyter.evaluation.checks.call_predicates import (
+    accepted_calls,
+    call_evidence,
+    join_reasons,
+    names_an_action,
+)
 from reyn_jupyter.evaluation.checks.discovery import discovered_before_invoke
 from reyn_jupyter.evaluation.checks.registry import check
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
@@ -17,8 +22,8 @@ from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
 _NO_STEPS = "the scenario names no needed call"
 
 
-def _chosen(trial: Trial) -> list[CallFact]:
-    return [call for call in trial.calls if chosen(call)]
+def _named_calls(trial: Trial) -> list[CallFact]:
+    return [call for call in trial.calls if names_an_action(call)]
 
 
 @check("right action", "Is an accepted action called for every needed step, whatever its arguments?")
@@ -26,14 +31,14 @@ def right_action(trial: Trial, scenario: Scenario) -> Verdict:
     gold = scenario.gold
     if not gold.steps:
         return not_applicable(_NO_STEPS)
-    calls = _chosen(trial)
+    calls = _named_calls(trial)
     served = serve(gold, calls, arguments=False)
     if served.complete:
         return passed(
             "an accepted action was called for every step",
-            *said([calls[i] for i in served.by if i is not None]),
+            *call_evidence([calls[i] for i in served.by if i is not None]),
         )
-    return failed(together(served.faults.values()), *said(calls))
+    return failed(join_reasons(served.faults.values()), *call_evidence(calls))
 
 
 @check(
@@ -46,21 +51,23 @@ def arguments_correct(trial: Trial, scenario: Scenario) -> Verdict:
     gold = scenario.gold
     if not gold.steps:
         return not_applicable(_NO_STEPS)
-    attempted = serve(gold, _chosen(trial), arguments=False).count
+    attempted = serve(gold, _named_calls(trial), arguments=False).count
     if not attempted:
         return not_applicable("no accepted action was called")
     calls = accepted_calls(trial)
     served = serve(gold, calls)
     if served.count >= attempted:
         return passed(
-            "the arguments are accepted ones", *said([calls[i] for i in served.by if i is not None])
+            "the arguments are accepted ones", *call_evidence([calls[i] for i in served.by if i is not None])
         )
-    refused = [call for call in _chosen(trial) if call.problem == "invalid" and call.name in gold.actions]
+    refused = [
+        call for call in _named_calls(trial) if call.problem == "invalid" and call.name in gold.actions
+    ]
     reasons = [f"{call.name}: the schema does not take the arguments" for call in refused[:3]]
     # A call that the schema refused was made, so it is not told as missing too.
     known = {f"{call.name} was not called" for call in refused}
     reasons += [fault for fault in served.faults.values() if fault not in known]
-    return failed(together(reasons), *said(calls or refused))
+    return failed(join_reasons(reasons), *call_evidence(calls or refused))
 
 
 @check(

@@ -129,14 +129,14 @@ def fault(call: CallFact, accepted: AcceptedCall) -> CallFault | None:
         )
     given = {} if call.args is None else call.args
     if not isinstance(given, Mapping):
-        return CallFault("not_an_object", "", f"the arguments were {_shown(given)}, not an object")
+        return CallFault("not_an_object", "", f"the arguments were {_quote(given)}, not an object")
     for name, values in accepted.args.items():
         if name not in given:
             if MAY_BE_LEFT_OUT not in values:
                 return CallFault("omitted", name, f"{name} was left out")
         elif not any(value_matches(given[name], value) for value in values):
-            wanted = " or ".join(_shown(value) for value in values[:3])
-            return CallFault("value", name, f"{name} was {_shown(given[name])}, not {wanted}")
+            wanted = " or ".join(_quote(value) for value in values[:3])
+            return CallFault("value", name, f"{name} was {_quote(given[name])}, not {wanted}")
     if accepted.exact:
         extra = [str(name) for name in given if name not in accepted.args]
         if extra:
@@ -238,7 +238,7 @@ def maximum_matching(edges: Sequence[Sequence[int]]) -> list[int | None]:
     return right_of
 
 
-def _shown(value: Any) -> str:
+def _quote(value: Any) -> str:
     try:
         text = _BOUNDED.repr(value)
     except ValueError:  # a whole number of thousands of digits

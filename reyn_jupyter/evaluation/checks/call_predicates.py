@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 
 from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
 
-MOST_SAID = 10  # pieces of evidence
+MOST_EVIDENCE = 10  # pieces of evidence
 _LONGEST_NAME = 120  # characters
 LIST, SEARCH, DESCRIBE, INSPECT = "list_actions", "search_actions", "describe_action", "inspect"
 _NOT_AN_ATTEMPT = frozenset({LIST, SEARCH, DESCRIBE, INSPECT})
@@ -30,18 +30,18 @@ def is_look(call: CallFact) -> bool:
     return is_gated(call) or (call.wrapper in (LIST, SEARCH) and call.problem is None and call.ok is True)
 
 
-def reached(call: CallFact) -> bool:
+def is_accepted(call: CallFact) -> bool:
     """Whether an attempt was accepted: an action was resolved, and its schema took the arguments."""
     return is_attempt(call) and call.problem is None and call.name is not None
 
 
-def chosen(call: CallFact) -> bool:
+def names_an_action(call: CallFact) -> bool:
     """Whether an attempt names an action that there is, with arguments that its schema takes or not."""
     return is_attempt(call) and call.name is not None and call.problem in (None, "invalid")
 
 
 def accepted_calls(trial: Trial) -> list[CallFact]:
-    return [call for call in trial.calls if reached(call)]
+    return [call for call in trial.calls if is_accepted(call)]
 
 
 def seen_before(look: CallFact, call: CallFact) -> bool:
@@ -49,9 +49,9 @@ def seen_before(look: CallFact, call: CallFact) -> bool:
     return look.step < call.step
 
 
-def said(calls: Sequence[CallFact]) -> tuple[str, ...]:
+def call_evidence(calls: Sequence[CallFact]) -> tuple[str, ...]:
     """Evidence: the step and the name of each call, ten at most."""
-    return tuple(f"step {call.step}: {name_of(call)}" for call in calls[:MOST_SAID])
+    return tuple(f"step {call.step}: {name_of(call)}" for call in calls[:MOST_EVIDENCE])
 
 
 def name_of(call: CallFact) -> str:
@@ -59,8 +59,8 @@ def name_of(call: CallFact) -> str:
     return (call.name or call.wrapper)[:_LONGEST_NAME]
 
 
-def together(reasons: Iterable[str]) -> str:
+def join_reasons(reasons: Iterable[str]) -> str:
     """Several reasons as one sentence, three of them in full."""
-    said = list(dict.fromkeys(reasons))
-    more = f"; and {len(said) - 3} more" if len(said) > 3 else ""
-    return "; ".join(said[:3]) + more
+    distinct = list(dict.fromkeys(reasons))
+    more = f"; and {len(distinct) - 3} more" if len(distinct) > 3 else ""
+    return "; ".join(distinct[:3]) + more

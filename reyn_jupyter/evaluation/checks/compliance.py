@@ -10,7 +10,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from reyn_jupyter.evaluation.checks.call_predicates import DESCRIBE, LIST, is_gated, is_look, name_of, reached
+from reyn_jupyter.evaluation.checks.call_predicates import (
+    DESCRIBE,
+    LIST,
+    is_accepted,
+    is_gated,
+    is_look,
+    name_of,
+)
 from reyn_jupyter.evaluation.checks.conduct import EDIT, WRITE, judge_recovery
 from reyn_jupyter.evaluation.checks.discovery import judge_discovery, judge_first_call
 from reyn_jupyter.evaluation.checks.registry import find_check
@@ -94,7 +101,7 @@ def _discovery_marks(trace: Trace, facts: tuple[CallFact, ...]) -> Iterator[Comp
 
 def _recovery_marks(facts: tuple[CallFact, ...]) -> Iterator[ComplianceMark]:
     """Without a scenario, an error that the same action did not make good may have been made good by another."""
-    error = next((fact for fact in facts if reached(fact) and fact.ok is False), None)
+    error = next((fact for fact in facts if is_accepted(fact) and fact.ok is False), None)
     if error is None:
         return
     verdict = judge_recovery(facts)
@@ -129,7 +136,7 @@ def _call_marks(
         yield ComplianceMark(step, f"forgiven: {forgiven}", "info", why)
     if fact.wrapper == DESCRIBE and fact.problem is None:
         yield ComplianceMark(step, "described", "plain", f"{name}: its schema was asked for.")
-    if reached(fact) and fact.name in listed.get(step - 1, ()):
+    if is_accepted(fact) and fact.name in listed.get(step - 1, ()):
         why = f"{name}: the listing sufficed to call it."
         yield ComplianceMark(step, "invoked right after listing", "good", why)
     yield from _edit_marks(call, fact, trace)

@@ -12,16 +12,16 @@ from collections.abc import Sequence
 from reyn_jupyter.evaluation.checks.actions import right_action
 from reyn_jupyter.evaluation.checks.call_matching import serve
 from reyn_jupyter.evaluation.checks.call_predicates import (
-    MOST_SAID,
+    MOST_EVIDENCE,
     accepted_calls,
-    chosen,
+    call_evidence,
+    is_accepted,
     is_attempt,
     is_gated,
+    join_reasons,
     name_of,
-    reached,
-    said,
+    names_an_action,
     seen_before,
-    together,
 )
 from reyn_jupyter.evaluation.checks.registry import check
 from reyn_jupyter.evaluation.checks.text_match import missing_words
@@ -40,20 +40,22 @@ NO_GOLD = Gold()
 )
 def used_edit_not_write(trial: Trial, scenario: Scenario) -> Verdict:
     existing = {posixpath.normpath(path) for path in scenario.workspace}
-    wanted = {path for step in scenario.gold.steps for call in step for path in _edited(call, existing)}
+    wanted = {
+        path for step in scenario.gold.steps for call in step for path in _files_to_edit(call, existing)
+    }
     if not wanted:
         return not_applicable("the scenario asks for no edit of an existing file")
     calls = accepted_calls(trial)
-    rewritten = [call for call in calls if call.name == WRITE and _path(call, existing) is not None]
+    rewritten = [call for call in calls if call.name == WRITE and _file_of(call, existing) is not None]
     if rewritten:
-        return failed(f"{WRITE} was called for a file that was there", *said(rewritten))
-    edits = [call for call in calls if call.name == EDIT and _path(call, wanted) is not None]
+        return failed(f"{WRITE} was called for a file that was there", *call_evidence(rewritten))
+    edits = [call for call in calls if call.name == EDIT and _file_of(call, wanted) is not None]
     if edits:
-        return passed(f"{EDIT} was called for the file", *said(edits))
-    return failed("the file is neither edited nor written", *said(calls))
+        return passed(f"{EDIT} was called for the file", *call_evidence(edits))
+    return failed("the file is neither edited nor written", *call_evidence(calls))
 
 
-def _edited(accepted: AcceptedCall, existing: set[str]) -> set[str]:
+def _files_to_edit(accepted: AcceptedCall, existing: set[str]) -> set[str]:
     """The existing files that an accepted call edits."""
     if accepted.action != EDIT:
         return set()
@@ -61,7 +63,7 @@ def _edited(accepted: AcceptedCall, existing: set[str]) -> set[str]:
     return existing & {posixpath.normpath(str(path)) for path in paths}
 
 
-def _path(call: CallFact, files: set[str]) -> str | None:
+def _file_of(call: CallFact, files: set[str]) -> str | None:
     """The known file that a call is about, given relative to the workspace or absolute."""
     given = call.args.get("path") if isinstance(call.args, dict) else None
     if not isinstance(given, str):
@@ -88,18 +90,20 @@ def judge_recovery(calls: Sequence[CallFact], gold: Gold = NO_GOLD) -> Verdict:
     Args:
         gold: the needed steps; without any, only a later success of the same action counts.
     """
-    calls = [call for call in calls if reached(call)]
+    calls = [call for call in calls if is_accepted(call)]
     error = next((call for call in calls if call.ok is False), None)
     if error is None:
         return not_applicable("no action answered with an error")
     good = {error.name} | gold.actions
     later = [call for call in calls if call.ok and seen_before(error, call) and call.name in good]
     if not later:
-        return failed(f"no success after the error of {name_of(error)}: {error.error or ''}", *said([error]))
+        return failed(
+            f"no success after the error of {name_of(error)}: {error.error or ''}", *call_evidence([error])
+        )
     served = serve(gold, [call for call in calls if call.ok])
     if not served.complete:
-        return failed(together(served.faults.values()), *said([error, *later]))
-    return passed(f"went on after the error of {name_of(error)}", *said([error, *later]))
+        return failed(join_reasons(served.faults.values()), *call_evidence([error, *later]))
+    return passed(f"went on after the error of {name_of(error)}", *call_evidence([error, *later]))
 
 
 @check(
@@ -113,10 +117,10 @@ def abstained_when_unanswerable(trial: Trial, scenario: Scenario) -> Verdict:
     if attempts:
         unread = any(call.problem == "malformed" and isinstance(call.args, str) for call in attempts)
         why = "a call was attempted, though it could not be read" if unread else "an action was attempted"
-        return failed(why, *said(attempts))
+        return failed(why, *call_evidence(attempts))
     changed = [path for path, fact in trial.files.items() if fact.changed]
     if changed:
-        return failed("files were changed", *changed[:MOST_SAID])
+        return failed("files were changed", *changed[:MOST_EVIDENCE])
     if trial.outcome != "ok":
         return failed("the model did not come to an answer")
     if not trial.answer.strip():
@@ -135,12 +139,12 @@ def attempted_when_answerable(trial: Trial, scenario: Scenario) -> Verdict:
         return not_applicable("nothing in the catalog fits")
     if not (scenario.gold.steps or scenario.expected):
         return not_applicable("the scenario needs no call")
-    calls = [call for call in trial.calls if chosen(call)]
+    calls = [call for call in trial.calls if names_an_action(call)]
     if calls:
-        return passed("an action was called", *said(calls))
+        return passed("an action was called", *call_evidence(calls))
     attempts = [call for call in trial.calls if is_attempt(call)]
     if attempts:
-        return failed("what was called is no action, or could not be read", *said(attempts))
+        return failed("what was called is no action, or could not be read", *call_evidence(attempts))
     return failed("no action was called")
 
 

@@ -5,7 +5,7 @@ Invariant: what is not known is not applicable, never nought.
 
 from __future__ import annotations
 
-from reyn_jupyter.evaluation.checks.call_predicates import MOST_SAID
+from reyn_jupyter.evaluation.checks.call_predicates import MOST_EVIDENCE
 from reyn_jupyter.evaluation.checks.registry import check
 from reyn_jupyter.evaluation.checks.verdict import Verdict, not_applicable, number
 from reyn_jupyter.evaluation.plan.scenario import Scenario
@@ -17,7 +17,7 @@ FORGIVEN = frozenset({"decoded", "lifted", "coerced", "aliased", "salvaged", "re
 @check("forgiven", "How many mistakes in calls were put right mechanically?", numeric=True, better="less")
 def forgiven(trial: Trial, scenario: Scenario) -> Verdict:
     flags = [f"step {call.step}: {flag}" for call in trial.calls for flag in call.flags if flag in FORGIVEN]
-    return number(len(flags), f"{len(flags)} mistakes were put right", *flags[:MOST_SAID])
+    return number(len(flags), f"{len(flags)} mistakes were put right", *flags[:MOST_EVIDENCE])
 
 
 @check("tool calls", "How many tool calls does the model make?", numeric=True, better="less")

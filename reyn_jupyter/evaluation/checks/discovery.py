@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from reyn_jupyter.evaluation.checks.call_predicates import (
     DESCRIBE,
     LIST,
+    call_evidence,
     is_attempt,
     is_gated,
     is_look,
-    said,
     seen_before,
 )
 from reyn_jupyter.evaluation.checks.registry import check
@@ -42,8 +42,8 @@ def judge_first_call(calls: Sequence[CallFact], surface: Surface) -> Verdict:
         return failed("no call was made")
     first = calls[0]
     if first.wrapper == LIST:
-        return passed("the first call lists the catalog", *said([first]))
-    return failed(f"the first call is {first.wrapper}", *said([first]))
+        return passed("the first call lists the catalog", *call_evidence([first]))
+    return failed(f"the first call is {first.wrapper}", *call_evidence([first]))
 
 
 @check(
@@ -64,9 +64,11 @@ def judge_discovery(calls: Sequence[CallFact], surface: Surface) -> Verdict:
         return not_applicable("nothing was invoked or described")
     look = next((call for call in calls if is_look(call) and seen_before(call, first)), None)
     if look is None:
-        return failed("an action was invoked or described before anything was listed", *said([first]))
+        return failed(
+            "an action was invoked or described before anything was listed", *call_evidence([first])
+        )
     how = "the gate's answer" if is_gated(look) else f"{look.wrapper}'s answer"
-    return passed(f"{how} came before the first invoke or describe", *said([look, first]))
+    return passed(f"{how} came before the first invoke or describe", *call_evidence([look, first]))
 
 
 def _acts(call: CallFact) -> bool:
@@ -81,4 +83,4 @@ def _acts(call: CallFact) -> bool:
 )
 def describe_round_trips(trial: Trial, scenario: Scenario) -> Verdict:
     found = [call for call in trial.calls if call.wrapper == DESCRIBE]
-    return number(len(found), f"describe_action was called {len(found)} times", *said(found))
+    return number(len(found), f"describe_action was called {len(found)} times", *call_evidence(found))

@@ -7,7 +7,7 @@ names of actions.
 
 from __future__ import annotations
 
-from reyn_jupyter.evaluation.checks.call_predicates import DESCRIBE, is_attempt, is_gated, said
+from reyn_jupyter.evaluation.checks.call_predicates import DESCRIBE, call_evidence, is_attempt, is_gated
 from reyn_jupyter.evaluation.checks.registry import check
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
 from reyn_jupyter.evaluation.plan.scenario import Scenario
@@ -22,7 +22,7 @@ _KINDS = {
 }
 
 
-def _named(trial: Trial) -> list[CallFact]:
+def _calls_with_name(trial: Trial) -> list[CallFact]:
     """The calls that name an action: readable ones, which the gate did not answer."""
     return [
         call
@@ -41,13 +41,13 @@ def _kind(call: CallFact) -> str | None:
 
 
 def _without(trial: Trial, kinds: frozenset[str], what: str) -> Verdict:
-    named = _named(trial)
+    named = _calls_with_name(trial)
     if not named:
         return not_applicable("no action was named")
     found = [call for call in named if _kind(call) in kinds]
     if not found:
         return passed(f"none of {len(named)} names was {what}")
-    evidence = [f"{where} ({_kind(call)})" for where, call in zip(said(found), found, strict=False)]
+    evidence = [f"{where} ({_kind(call)})" for where, call in zip(call_evidence(found), found, strict=False)]
     return failed(
         f"{len(found)} of {len(named)} names {'was' if len(found) == 1 else 'were'} {what}", *evidence
     )

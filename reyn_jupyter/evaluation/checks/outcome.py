@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 
 from reyn_jupyter.evaluation.checks.call_matching import serve
-from reyn_jupyter.evaluation.checks.call_predicates import MOST_SAID, accepted_calls, together
+from reyn_jupyter.evaluation.checks.call_predicates import MOST_EVIDENCE, accepted_calls, join_reasons
 from reyn_jupyter.evaluation.checks.conduct import abstained_when_unanswerable
 from reyn_jupyter.evaluation.checks.registry import check
 from reyn_jupyter.evaluation.checks.text_match import missing_words
@@ -44,9 +44,9 @@ def task_done(trial: Trial, scenario: Scenario) -> Verdict:
         elif wrong:
             faults.append(f"{expected.path} {wrong}")
     if faults:
-        return failed(together(faults), *faults[:MOST_SAID])
+        return failed(join_reasons(faults), *faults[:MOST_EVIDENCE])
     if unrecorded:
-        return not_applicable("nothing is known of a file afterwards", *unrecorded[:MOST_SAID])
+        return not_applicable("nothing is known of a file afterwards", *unrecorded[:MOST_EVIDENCE])
     return passed("everything is as expected")
 
 

@@ -92,13 +92,13 @@ def check(
             raise ValueError(f"a check goes by its function's name, and {name} is none; write it with def")
 
         @functools.wraps(grade)
-        def graded(trial: Trial, scenario: Scenario) -> Verdict:
+        def grade_total(trial: Trial, scenario: Scenario) -> Verdict:
             if is_missing(trial):
                 return not_applicable(f"the trial is missing: {trial.error or trial.outcome}")
             try:
                 verdict = _verdict(grade(trial, scenario), numeric)
             except Exception as error:  # noqa: BLE001 - whatever a person's function raises: the trial is kept
-                return not_applicable(f"{BROKEN}: {_raised(error)}")
+                return not_applicable(f"{BROKEN}: {_describe_error(error)}")
             if verdict.value is not None and not math.isfinite(verdict.value):
                 return not_applicable(
                     f"the check gave {verdict.value}, which is no number that can be counted"
@@ -110,14 +110,14 @@ def check(
             raise ValueError(
                 f"there is a check {name!r} in {there.grade.__module__}; give this one another name"
             )
-        asked = sentence or (inspect.getdoc(grade) or "").partition("\n")[0]
-        called = words or name.replace("_", " ")
+        question = sentence or (inspect.getdoc(grade) or "").partition("\n")[0]
+        label = words or name.replace("_", " ")
         own = not (grade.__module__ or "").startswith(_OURS)
         _checks[name] = Check(
-            name, called, asked or f"{called}?", graded, numeric=numeric, better=better,
-            version=_stamped(version, grade) if own else version,
+            name, label, question or f"{label}?", grade_total, numeric=numeric, better=better,
+            version=_code_version(version, grade) if own else version,
         )  # fmt: skip
-        return graded
+        return grade_total
 
     return register
 
@@ -134,7 +134,7 @@ def _verdict(given: Any, numeric: bool) -> Verdict:
     raise TypeError(f"it gave {given!r:.40}; return {wanted} or not_applicable(…)")
 
 
-def _raised(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     """An error of a person's function with the line that raised it, where that line is theirs."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [each for each in frames if each.filename != __file__]
@@ -143,19 +143,21 @@ def _raised(error: Exception) -> str:
     return f"{said:.300}" + (f" (in the line: {line:.100})" if line else "")
 
 
-def _stamped(version: int, grade: Grade) -> int:
+def _code_version(version: int, grade: Grade) -> int:
     """A version that moves with the code of a function too, since nobody thinks of `version` while trying a check."""
     code = getattr(inspect.unwrap(grade), "__code__", None)
-    return (version << 32) | (zlib.crc32(_spelled(code).encode("utf-8", "replace")) if code else 0)
+    return (version << 32) | (zlib.crc32(_code_text(code).encode("utf-8", "replace")) if code else 0)
 
 
-def _spelled(code: CodeType) -> str:
+def _code_text(code: CodeType) -> str:
     """What code does, without where it stands."""
-    constants = [_spelled(each) if isinstance(each, CodeType) else _ordered(each) for each in code.co_consts]
+    constants = [
+        _code_text(each) if isinstance(each, CodeType) else _stable_constant(each) for each in code.co_consts
+    ]
     return repr((code.co_code, code.co_names, code.co_varnames, code.co_freevars, constants))
 
 
-def _ordered(constant: Any) -> str:
+def _stable_constant(constant: Any) -> str:
     """The order of a set differs between processes."""
     return repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant)
 

@@ -66,7 +66,7 @@ def read_records(source: Any) -> tuple[ToolRecord, ...]:
         >>> read_records({"tools": [{"name": "get_time", "inputSchema": {"type": "object"}}]})[0].entry
         'get_time'
     """
-    listed = _listed(_loaded(source) if isinstance(source, str | Path) else source)
+    listed = _list_records(_load(source) if isinstance(source, str | Path) else source)
     faces = [_face(record, number) for number, record in enumerate(listed, 1)]
     entries = _entries([name for _, name, _, _ in faces])
     found = []
@@ -84,7 +84,7 @@ def read_records(source: Any) -> tuple[ToolRecord, ...]:
     return tuple(found)
 
 
-def _loaded(path: str | Path) -> Any:
+def _load(path: str | Path) -> Any:
     place = Path(path).expanduser()
     try:
         text = place.read_text("utf-8")
@@ -100,7 +100,7 @@ def _loaded(path: str | Path) -> Any:
         ) from error
 
 
-def _listed(source: Any) -> list[Any]:
+def _list_records(source: Any) -> list[Any]:
     while isinstance(source, Mapping):
         inner = source.get("result") if "result" in source else source.get("tools")
         if inner is None:
@@ -173,13 +173,13 @@ _CHECKED = 4_096  # schemas of which it is remembered whether they can be used
 
 def of_arguments(schema: Any, types: dict[str, str]) -> Any:
     """The schema of a tool's arguments, see `normalised`; arguments are an object and never null."""
-    made = normalised(schema, types)
+    made = normalise_schema(schema, types)
     if isinstance(made, dict) and isinstance(made.get("type"), list) and "object" in made["type"]:
         made["type"] = "object"
     return made
 
 
-def normalised(schema: Any, types: dict[str, str], pointer: str = "") -> Any:
+def normalise_schema(schema: Any, types: dict[str, str], pointer: str = "") -> Any:
     """A schema in today's words; `types` gets what stood for a type that JSON Schema does not know.
 
     Args:
@@ -197,16 +197,18 @@ def normalised(schema: Any, types: dict[str, str], pointer: str = "") -> Any:
         return schema
     made: dict[str, Any] = {}
     for key, value in schema.items():
-        here = f"{pointer}/{_escaped(str(key))}"
+        here = f"{pointer}/{_escape(str(key))}"
         if key in _SCHEMAS_BY_NAME and isinstance(value, Mapping):
             made[key] = {
-                name: normalised(inner, types, f"{here}/{_escaped(str(name))}")
+                name: normalise_schema(inner, types, f"{here}/{_escape(str(name))}")
                 for name, inner in value.items()
             }
         elif key in _SCHEMAS and isinstance(value, Mapping):
-            made[key] = normalised(value, types, here)
+            made[key] = normalise_schema(value, types, here)
         elif key in _LISTS_OF_SCHEMAS and isinstance(value, list):
-            made[key] = [normalised(inner, types, f"{here}/{place}") for place, inner in enumerate(value)]
+            made[key] = [
+                normalise_schema(inner, types, f"{here}/{place}") for place, inner in enumerate(value)
+            ]
         elif key == "type" and isinstance(value, str) and value not in _KNOWN:
             types[here] = value
             if meant := _meant(value):
@@ -281,5 +283,5 @@ def _fault(text: str) -> str | None:
     return None
 
 
-def _escaped(token: str) -> str:
+def _escape(token: str) -> str:
     return token.replace("~", "~0").replace("/", "~1")

@@ -114,19 +114,19 @@ class Comparison:
     @cached_property
     def power(self) -> float | None:
         """The chance that pairs like these find a difference of `DETECT`; None for numbers and for one scenario."""
-        assumed = self._assumed()
+        assumed = self._assumptions()
         return None if assumed is None else mcnemar_power(*assumed, ALPHA)
 
     @cached_property
     def needed(self) -> int | None:
         """Scenarios that find a difference of `DETECT` with a chance of `POWER`; None as in `power`."""
-        assumed = self._assumed()
+        assumed = self._assumptions()
         if assumed is None:
             return None
         size, discordant, split = assumed
         return math.ceil(pairs_needed(discordant, split, POWER, ALPHA) * self.difference.scenarios / size)
 
-    def _assumed(self) -> tuple[int, float, float] | None:
+    def _assumptions(self) -> tuple[int, float, float] | None:
         """Independent pairs that these are worth, the share of them that differs, and the winner's part of those."""
         found = self.difference
         if self.check.numeric or found.scenarios < 2 or found.a_only is None or found.b_only is None:
@@ -205,7 +205,7 @@ class Comparison:
         """The difference, seen from the variant that is named first."""
         found, points = self.difference, not self.check.numeric
         sign = -1 if self.winner == self.a else 1
-        said = _signed(sign * found.estimate, points)
+        said = _format_signed(sign * found.estimate, points)
         if found.low is None or found.high is None:
             return f"{said} (no interval: {found.method.removeprefix('none: ')})"
         low, high = sorted((sign * found.low, sign * found.high))
@@ -318,7 +318,7 @@ def _plain(value: float, points: bool) -> str:
     return f"{100 * value:.0f}".replace("-", "−") if points else significant(value)
 
 
-def _signed(value: float, points: bool) -> str:
+def _format_signed(value: float, points: bool) -> str:
     text = _plain(value, points)
     text = text if text.startswith("−") else f"+{text}"
     return f"{text} points" if points else text

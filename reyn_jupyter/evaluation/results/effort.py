@@ -34,7 +34,7 @@ def mean_effort(evidence: TrialSet, variant: str) -> Effort:
     Raises:
         EvidenceError: the variant has no trial.
     """
-    evidence.known(variant)
+    evidence.require_trials(variant)
     trials = evidence.by_variant[variant]
     prices = [trial.cost for trial in trials if trial.cost is not None]
     return Effort(
@@ -57,7 +57,7 @@ def cost_per_success(evidence: TrialSet, variant: str, check: str) -> float | No
     Raises:
         EvidenceError: the variant has no trial.
     """
-    evidence.known(variant)
+    evidence.require_trials(variant)
     verdicts = evidence.verdicts(check)
     spent, passes = 0.0, 0
     for trial in evidence.by_variant[variant]:

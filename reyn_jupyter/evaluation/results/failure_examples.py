@@ -64,11 +64,13 @@ def find_failures(evidence: TrialSet) -> tuple[Failure, ...]:
             )
         )
     disagreeing = {
-        each.trial.key for each in found if each.beside is not None and _passed(verdicts.get(each.beside.key))
+        each.trial.key
+        for each in found
+        if each.beside is not None and _is_pass(verdicts.get(each.beside.key))
     }
     found.sort(key=lambda each: (each.trial.key not in disagreeing, each.family, each.scenario, each.repeat))
     return tuple(found[:FAILURES])
 
 
-def _passed(verdict: Verdict | None) -> bool:
+def _is_pass(verdict: Verdict | None) -> bool:
     return verdict is not None and verdict.kind == "pass"

@@ -65,12 +65,12 @@ class ClaimFinding:
 def find_claims(evidence: TrialSet) -> tuple[ClaimFinding, ...]:
     """Every claim of the suite beside the study's own figures, in the suite's order."""
     found = [_finding(evidence, claim) for claim in evidence.claims]
-    asked = {_asked(each.claim): each.comparison for each in found if each.comparison is not None}
+    asked = {_compared_variants(each.claim): each.comparison for each in found if each.comparison is not None}
     corrected = dict(zip(asked, adjust(list(asked.values())), strict=True))
-    return tuple(replace(each, comparison=corrected.get(_asked(each.claim))) for each in found)
+    return tuple(replace(each, comparison=corrected.get(_compared_variants(each.claim))) for each in found)
 
 
-def _asked(claim: Claim) -> tuple[str | None, ...]:
+def _compared_variants(claim: Claim) -> tuple[str | None, ...]:
     """What a claim compares; two claims may ask for the same."""
     return claim.against, claim.variant, claim.check, claim.family
 

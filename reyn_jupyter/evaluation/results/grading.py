@@ -46,7 +46,7 @@ def grade_stored(store: Store, check: Check, code: str | None = None, *, again: 
     return made
 
 
-def broken_in(store: Store, run: str) -> tuple[str, ...]:
+def describe_broken_checks(store: Store, run: str) -> tuple[str, ...]:
     """The checks that could not be asked of trials of a run, since they raised or gave no verdict, a sentence each."""
     query = (
         'SELECT "check", count(*), min(reason) FROM verdicts JOIN trials ON trial = id '

@@ -20,11 +20,11 @@ from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Claim, Suite
 from reyn_jupyter.evaluation.results.grading import stored_verdicts
 from reyn_jupyter.evaluation.results.trial_set import TrialSet
-from reyn_jupyter.evaluation.results.true_rates import shown_truths
+from reyn_jupyter.evaluation.results.true_rates import recorded_true_rates
 from reyn_jupyter.evaluation.store.file import StoreError
 from reyn_jupyter.evaluation.store.rows import StoredTrial
 from reyn_jupyter.evaluation.store.store import Store
-from reyn_jupyter.evaluation.store.usage_totals import spent
+from reyn_jupyter.evaluation.store.usage_totals import total_usage
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.models.base import canonical
 from reyn_jupyter.runtime.events import ModelRequested
@@ -123,9 +123,9 @@ class LoadedTrials:
     rows: Mapping[tuple[str, str, str], int]
 
 
-def gather(store: Store, subject: StudySpec) -> LoadedTrials:
+def load_trials(store: Store, spec: StudySpec) -> LoadedTrials:
     """Read every trial that counts for a subject."""
-    scenarios = {scenario.digest: scenario for scenario in subject.scenarios}
+    scenarios = {scenario.digest: scenario for scenario in spec.scenarios}
     variants = store.variants()
     names: dict[str, list[str]] = {}
     for name, variant in variants.items():
@@ -133,13 +133,13 @@ def gather(store: Store, subject: StudySpec) -> LoadedTrials:
     models = {variant.behaviour_digest: variant.model for variant in variants.values()}
     kept: dict[tuple[str, str], StoredTrial] = {}
     others = {"scenario": 0, "ground": 0, "attempt": 0}
-    for stored in store.trials(subject.code):
+    for stored in store.trials(spec.code):
         if stored.behaviour not in names:
             raise StoreError(
                 f"{store.path}: the variant of trial {stored.id} is missing. The file is damaged: study.verify() "
                 "lists what is wrong; restore it from a copy."
             )
-        reason = _left_out(stored, scenarios, subject, models)
+        reason = _left_out(stored, scenarios, spec, models)
         if reason:
             others[reason] += 1
             continue
@@ -154,26 +154,26 @@ def gather(store: Store, subject: StudySpec) -> LoadedTrials:
             trials.append(trial if trial.variant == name else trial.model_copy(update={"variant": name}))
             rows[name, trial.key, trial.source] = stored.id
     runs = store.runs()
-    notes = remarks(store, runs, others, subject.code)
-    primary = _announced(runs, subject)
+    notes = run_notes(store, runs, others, spec.code)
+    primary = _announced_check(runs, spec)
     evidence = TrialSet(
-        suite=subject.name,
+        suite=spec.name,
         primary=primary,
-        checks=tuple(dict.fromkeys((primary, *subject.checks))),
-        scenarios={scenario.id: scenario for scenario in subject.scenarios},
+        checks=tuple(dict.fromkeys((primary, *spec.checks))),
+        scenarios={scenario.id: scenario for scenario in spec.scenarios},
         variants=variants,
         trials=trials,
-        claims=subject.claims,
-        truths=shown_truths(runs, variants, subject.code, subject.catalogs, subject.stamps),
+        claims=spec.claims,
+        truths=recorded_true_rates(runs, variants, spec.code, spec.catalogs, spec.stamps),
         runs=tuple(
             {**run["stop"], **{key: run[key] for key in ("check", "variants", "repeats", "order")}}
             for run in runs
-            if run["code"] == subject.code
+            if run["code"] == spec.code
         ),
         provenance={
             **_provenance(runs),
             **({"system prompts": _prompts(store, rows)} if rows else {}),
-            "code": subject.code,
+            "code": spec.code,
             "notes": notes,
         },
         stored=lambda check: stored_verdicts(store, check, rows),
@@ -181,10 +181,10 @@ def gather(store: Store, subject: StudySpec) -> LoadedTrials:
     return LoadedTrials(evidence, rows)
 
 
-def _announced(runs: Sequence[Mapping[str, Any]], subject: StudySpec) -> str:
+def _announced_check(runs: Sequence[Mapping[str, Any]], spec: StudySpec) -> str:
     """The check that decides: the one that every run named before its first trial, else the suite's own."""
-    named = {run["check"] for run in runs if run["code"] == subject.code}
-    return str(named.pop()) if len(named) == 1 else subject.primary
+    named = {run["check"] for run in runs if run["code"] == spec.code}
+    return str(named.pop()) if len(named) == 1 else spec.primary
 
 
 def _prompts(store: Store, rows: Mapping[tuple[str, str, str], int]) -> dict[str, str]:
@@ -201,22 +201,22 @@ def _prompts(store: Store, rows: Mapping[tuple[str, str, str], int]) -> dict[str
     return found
 
 
-def moved(before: StudySpec, now: StudySpec) -> tuple[str, ...]:
+def describe_changes(before: StudySpec, now: StudySpec) -> tuple[str, ...]:
     """What is different from the last run of a study, a sentence each; empty where nothing is, or nothing ran yet."""
     if not before.code:
         return ()
     said = []
     if before.name != now.name:
         said.append(f"The study was made with the suite {before.name!r}, not {now.name!r}.")
-    old, new = ({each.id: each.digest for each in subject.scenarios} for subject in (before, now))
+    old, new = ({each.id: each.digest for each in spec.scenarios} for spec in (before, now))
     changed = sorted(key for key in old.keys() & new.keys() if old[key] != new[key])
     if changed:
         said.append(
-            f"{_few(changed)} changed since the last run; their trials of then are kept, and not shown."
+            f"{_name_few(changed)} changed since the last run; their trials of then are kept, and not shown."
         )
     gone = sorted(old.keys() - new.keys())
     if gone:
-        said.append(f"{_few(gone)} left the suite; their trials are kept, and not shown.")
+        said.append(f"{_name_few(gone)} left the suite; their trials are kept, and not shown.")
     said += [
         f"The catalog {name!r} changed since the last run, so its scenarios are tried again."
         for name in sorted(before.catalogs.keys() & now.catalogs.keys())
@@ -234,7 +234,7 @@ def moved(before: StudySpec, now: StudySpec) -> tuple[str, ...]:
     return tuple(said)
 
 
-def changed_meanwhile(
+def describe_catalog_changes(
     suite: Suite, frozen: Mapping[str, str], scenarios: Iterable[Scenario]
 ) -> tuple[str, ...]:
     """Name the catalogs of a run that would now be others than those that it froze, a sentence each.
@@ -262,22 +262,22 @@ def _hash_now(suite: Suite, name: str) -> str | None:
         return None
 
 
-def _few(identities: list[str]) -> str:
+def _name_few(identities: list[str]) -> str:
     shown = ", ".join(identities[:5])
     rest = f" and {len(identities) - 5} more" if len(identities) > 5 else ""
     return f"{'Scenario' if len(identities) == 1 else 'Scenarios'} {shown}{rest}"
 
 
 def _left_out(
-    stored: StoredTrial, scenarios: Mapping[str, Scenario], subject: StudySpec, models: Mapping[str, str]
+    stored: StoredTrial, scenarios: Mapping[str, Scenario], spec: StudySpec, models: Mapping[str, str]
 ) -> str:
     """Why a trial does not count; "" where it does."""
     scenario = scenarios.get(stored.scenario)
     if scenario is None:
         return "scenario"
-    catalog, stamp = subject.catalogs.get(scenario.catalog), subject.stamps.get(models[stored.behaviour])
+    catalog, stamp = spec.catalogs.get(scenario.catalog), spec.stamps.get(models[stored.behaviour])
     known = catalog is not None and stamp is not None
-    return "ground" if known and conditions_of(catalog or "", stamp or "") != stored.ground else ""
+    return "ground" if known and conditions_of(catalog or "", stamp or "") != stored.conditions else ""
 
 
 def _provenance(runs: list[dict[str, Any]]) -> dict[str, Any]:
@@ -298,7 +298,7 @@ def _provenance(runs: list[dict[str, Any]]) -> dict[str, Any]:
     }
 
 
-def remarks(
+def run_notes(
     store: Store, runs: list[dict[str, Any]], others: Mapping[str, int], code: str
 ) -> tuple[str, ...]:
     """All of it.
@@ -310,14 +310,14 @@ def remarks(
         code: the version of the code whose trials count.
     """
     return (
-        *_notes(others, store.codes(), code),
-        *_cut_short(runs),
-        *_unfinished(store),
-        *_warnings(runs),
+        *_note_left_out(others, store.codes(), code),
+        *_note_interruption(runs),
+        *_note_unfinished(store),
+        *_run_warnings(runs),
     )
 
 
-def _notes(others: Mapping[str, int], codes: Mapping[str, int], code: str) -> list[str]:
+def _note_left_out(others: Mapping[str, int], codes: Mapping[str, int], code: str) -> list[str]:
     said = []
     for version, count in codes.items():
         if version != code:
@@ -332,13 +332,13 @@ def _notes(others: Mapping[str, int], codes: Mapping[str, int], code: str) -> li
     return said + [f"{count:,} trials {words[reason]}." for reason, count in others.items() if count]
 
 
-def _unfinished(store: Store) -> list[str]:
+def _note_unfinished(store: Store) -> list[str]:
     """What was paid for without a trial to show for it."""
-    said = spent(store).unfinished.sentence
+    said = total_usage(store).unfinished.sentence
     return [f"{said}."] if said else []
 
 
-def _cut_short(runs: list[dict[str, Any]]) -> list[str]:
+def _note_interruption(runs: list[dict[str, Any]]) -> list[str]:
     """What to know of a last run that a person ended, who may have seen the rates on the way, or a variant's model."""
     last = runs[-1] if runs else {}
     if last.get("faults"):
@@ -350,5 +350,5 @@ def _cut_short(runs: list[dict[str, Any]]) -> list[str]:
     return [f'{said} {why} stop="evalue".']
 
 
-def _warnings(runs: list[dict[str, Any]]) -> list[str]:
+def _run_warnings(runs: list[dict[str, Any]]) -> list[str]:
     return list(dict.fromkeys(str(warning) for run in runs for warning in run.get("warnings", ())))

@@ -191,7 +191,9 @@ def recommend(evidence: TrialSet, model: str | None = None, check: str | None = 
     best = candidates[0]
     chosen = _cheapest_as_good(evidence, best, candidates[1:], decides)
     others = [other for other in candidates if other is not chosen]
-    rivals = adjust([found for other in others if (found := _compared(evidence, chosen, other, decides))])
+    rivals = adjust(
+        [found for other in others if (found := _compare_candidate(evidence, chosen, other, decides))]
+    )
     return Recommendation(
         wanted,
         sources.pop(),
@@ -240,11 +242,11 @@ def _cheapest_as_good(evidence: TrialSet, best: Candidate, others: list[Candidat
 
 def _as_good(evidence: TrialSet, one: Candidate, other: Candidate, check: str, rivals: int) -> bool:
     """Whether one variant is shown to be at most `MARGIN` worse than another, among so many comparisons."""
-    found = _compared(evidence, one, other, check, 1 - ALPHA / rivals)
+    found = _compare_candidate(evidence, one, other, check, 1 - ALPHA / rivals)
     return found is not None and found.difference.high is not None and found.difference.high <= MARGIN
 
 
-def _compared(
+def _compare_candidate(
     evidence: TrialSet, a: Candidate, b: Candidate, check: str, level: float = 1 - ALPHA
 ) -> Comparison | None:
     try:

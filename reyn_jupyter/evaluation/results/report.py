@@ -101,7 +101,7 @@ class Report:
         for variant, figures in self.figures.items():
             found = figures[self.evidence.primary]
             if found.found is not None:
-                return _alone(variant, found)
+                return _single_sentence(variant, found)
         missing = sum(self.evidence.missing(variant) for variant in self.evidence.tried)
         return (
             f"No trial could be graded: {missing} ended in an error or a timeout."
@@ -127,10 +127,10 @@ class Report:
                 told.append(f"{len(found)}{names} {one if len(found) == 1 else many} {whom}")
         if not told:
             return ""
-        said = enumerate_words(told)
+        groups_text = enumerate_words(told)
         others = sorted({source for each in rest for source in each.sources} - {"real"})
         mark = f"{' and '.join(others).capitalize()} trials: of" if others else "Of"
-        return f"{mark} the {count(len(rest), 'other variant')}, {said}."
+        return f"{mark} the {count(len(rest), 'other variant')}, {groups_text}."
 
     @cached_property
     def df(self) -> pd.DataFrame:
@@ -220,7 +220,7 @@ def figure(evidence: TrialSet, variant: str, name: str) -> Figure:
     )
 
 
-def said(figure: Figure) -> str:
+def format_figure(figure: Figure) -> str:
     """A figure in words: ``36 % (26 to 47)``, ``1,240 (1,100 to 1,380)``, ``does not apply``."""
     found = figure.found
     if found is None:
@@ -234,12 +234,12 @@ def said(figure: Figure) -> str:
     return f"{100 * found.estimate:.0f} % ({100 * found.low:.0f} to {100 * found.high:.0f})"
 
 
-def _alone(variant: str, figure: Figure) -> str:
+def _single_sentence(variant: str, figure: Figure) -> str:
     """The sentence of a variant that is compared with nothing."""
     found = figure.found
     assert found is not None
     mark = "" if figure.source == "real" else f"{figure.source.capitalize()} trials: "
-    rate = said(figure).replace("(", f"({100 * found.level:.0f} % CI ")
+    rate = format_figure(figure).replace("(", f"({100 * found.level:.0f} % CI ")
     size = f"{count(found.trials, 'trial')} in {count(found.scenarios, 'scenario')}"
     return f"{mark}{rate} on {figure.check.title}, {size}, variant {variant}."
 
@@ -348,7 +348,7 @@ def _primary(evidence: TrialSet, figures: Mapping[str, Mapping[str, Figure]]) ->
 
 def _why_missing(evidence: TrialSet, variant: str) -> tuple[str, int]:
     """What most of a variant's missing trials ended with, and how many; "" where none says."""
-    said = Counter(
+    errors = Counter(
         trial.error for trial in evidence.by_variant[variant] if trial.outcome == "error" and trial.error
     )
-    return said.most_common(1)[0] if said else ("", 0)
+    return errors.most_common(1)[0] if errors else ("", 0)

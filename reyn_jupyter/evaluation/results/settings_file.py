@@ -28,7 +28,7 @@ def as_yaml(settings: Mapping[str, Any]) -> str:
           mandate: explicit
           discovery: gate
     """
-    return _dump(_nested(settings))
+    return _dump(_nest(settings))
 
 
 def write_settings(path: Path, settings: Mapping[str, Any]) -> Path:
@@ -48,7 +48,7 @@ def write_settings(path: Path, settings: Mapping[str, Any]) -> Path:
     from reyn_jupyter.config.yaml_document import read_bytes
 
     before = read_bytes(path, path.name) or b""
-    after = _edited(before, _nested(settings), path.name)
+    after = _edit(before, _nest(settings), path.name)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.part")
     try:
         temporary.write_bytes(after)
@@ -65,7 +65,7 @@ def write_settings(path: Path, settings: Mapping[str, Any]) -> Path:
     return path
 
 
-def _nested(settings: Mapping[str, Any]) -> dict[str, Any]:
+def _nest(settings: Mapping[str, Any]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for key, value in settings.items():
         section, _, name = key.partition(".")
@@ -79,7 +79,7 @@ def _dump(data: Any) -> str:
     return out.getvalue()
 
 
-def _edited(before: bytes, changes: Mapping[str, Mapping[str, Any]], name: str) -> bytes:
+def _edit(before: bytes, changes: Mapping[str, Mapping[str, Any]], name: str) -> bytes:
     """The file with these keys set; what else stands in it, comments too, stays."""
     from reyn_jupyter.config.yaml_document import parse
 

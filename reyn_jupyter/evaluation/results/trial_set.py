@@ -99,7 +99,7 @@ class TrialSet:
         Raises:
             UnknownCheckError: it is not registered, and the file keeps nothing of it.
         """
-        if name in CHECKS or not (kept := self._remembered(name)):
+        if name in CHECKS or not (kept := self._stored_verdicts(name)):
             return find_check(name)
         numeric = any(verdict.kind == "number" for verdict in kept.values())
         none = not_applicable("it was not graded by this check, which is not registered here")
@@ -133,13 +133,13 @@ class TrialSet:
     def _verdicts(self) -> dict[str, tuple[Check, dict[str, Verdict]]]:
         return {}
 
-    def _remembered(self, check: str) -> Mapping[tuple[str, str, str], Verdict]:
-        if check not in self._kept:
-            self._kept[check] = self.stored(check)
-        return self._kept[check]
+    def _stored_verdicts(self, check: str) -> Mapping[tuple[str, str, str], Verdict]:
+        if check not in self._stored_by_check:
+            self._stored_by_check[check] = self.stored(check)
+        return self._stored_by_check[check]
 
     @cached_property
-    def _kept(self) -> dict[str, Mapping[tuple[str, str, str], Verdict]]:
+    def _stored_by_check(self) -> dict[str, Mapping[tuple[str, str, str], Verdict]]:
         return {}
 
     def arm(self, variant: str, check: str, family: str = "") -> dict[str, dict[int, float]]:
@@ -148,7 +148,7 @@ class TrialSet:
         Raises:
             EvidenceError: the variant has no trial.
         """
-        self.known(variant)
+        self.require_trials(variant)
         verdicts = self.verdicts(check)
         arm: dict[str, dict[int, float]] = {}
         for trial in self._of(variant, family):
@@ -206,7 +206,7 @@ class TrialSet:
             EvidenceError: it is no variant, its name was tried with other settings, or nothing was under a mere name.
         """
         if isinstance(variant, str):
-            self.known(variant)
+            self.require_trials(variant)
             return variant
         if not isinstance(variant, Variant):
             raise EvidenceError(f"{variant!r:.80} is no variant; give a variant, or the name of one")
@@ -220,7 +220,7 @@ class TrialSet:
             )
         return variant.name
 
-    def known(self, variant: str) -> None:
+    def require_trials(self, variant: str) -> None:
         """Raises EvidenceError where there is no trial of a variant; says which there are."""
         if variant not in self.tried:
             there = ", ".join(self.tried) or "none yet; run some with study.run(…)"

@@ -51,7 +51,7 @@ class TrialView:
     trial: Trial
     scenario: Scenario
     variant: Variant
-    hands: TrialActions = field(repr=False, compare=False)
+    actions: TrialActions = field(repr=False, compare=False)
     checks: tuple[str, ...] = ()
     find: Callable[[str], Check] = field(default=find_check, repr=False, compare=False)
 
@@ -63,7 +63,7 @@ class TrialView:
     @property
     def transcript(self) -> Trace:
         """The run as it was, from its stored events."""
-        return Trace.from_events(self.hands.events(self.trial))
+        return Trace.from_events(self.actions.events(self.trial))
 
     @property
     def verdicts(self) -> dict[str, Verdict]:
@@ -79,11 +79,11 @@ class TrialView:
 
         The result has the source "replayed" and is not stored.
         """
-        return self.hands.replay(self)
+        return self.actions.replay(self)
 
     def fork(self, variant: Variant) -> TrialView:
         """The same scenario and repeat under another variant: run, and stored in the study."""
-        return self.hands.fork(self, variant)
+        return self.actions.fork(self, variant)
 
 
 class TrialTable:
@@ -93,10 +93,10 @@ class TrialTable:
         >>> study.trials.of("explicit-3x").failed("task_done").df   # doctest: +SKIP
     """
 
-    def __init__(self, evidence: TrialSet, trials: tuple[Trial, ...], hands: TrialActions) -> None:
+    def __init__(self, evidence: TrialSet, trials: tuple[Trial, ...], actions: TrialActions) -> None:
         self._evidence = evidence
         self._trials = trials
-        self._hands = hands
+        self._actions = actions
 
     def __len__(self) -> int:
         return len(self._trials)
@@ -129,7 +129,7 @@ class TrialTable:
             EvidenceError: the study has none of it, or tried other settings under its name.
         """
         name = self._evidence.name_of(variant)
-        self._evidence.known(name)
+        self._evidence.require_trials(name)
         return self._only(tuple(trial for trial in self._trials if trial.variant == name))
 
     def failed(self, check: str) -> TrialTable:
@@ -165,7 +165,8 @@ class TrialTable:
     def _row(self, trial: Trial, columns: list[str]) -> list[Any]:
         scenario = self._evidence.scenarios[trial.scenario]
         graded = {
-            name: _said(self._evidence.check(name).grade(trial, scenario)) for name in self._evidence.checks
+            name: _verdict_cell(self._evidence.check(name).grade(trial, scenario))
+            for name in self._evidence.checks
         }
         marks = ", ".join(trial.fingerprints)
         row: Mapping[str, Any] = {"family": scenario.family, "fingerprints": marks, **graded}
@@ -188,14 +189,14 @@ class TrialTable:
         return self._only(tuple(trial for trial, verdict in said if verdict.kind == kind))
 
     def _only(self, trials: tuple[Trial, ...]) -> TrialTable:
-        return TrialTable(self._evidence, trials, self._hands)
+        return TrialTable(self._evidence, trials, self._actions)
 
     def _view(self, trial: Trial) -> TrialView:
         scenario, variant = self._evidence.scenarios[trial.scenario], self._evidence.variants[trial.variant]
-        return TrialView(trial, scenario, variant, self._hands, self._evidence.checks, self._evidence.check)
+        return TrialView(trial, scenario, variant, self._actions, self._evidence.checks, self._evidence.check)
 
 
-def _said(verdict: Verdict) -> bool | float | None:
+def _verdict_cell(verdict: Verdict) -> bool | float | None:
     if verdict.kind in ("pass", "fail"):
         return verdict.kind == "pass"
     return verdict.value

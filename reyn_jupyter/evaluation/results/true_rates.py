@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 Truths = dict[str, dict[str, Any]]
 
 
-async def truths_of(
+async def find_true_rates(
     suite: Suite,
     variants: Iterable[Variant],
     repeats: Sequence[int],
     checks: Iterable[Check],
-    bench: TrialRunner,
+    trial_runner: TrialRunner,
     models: Mapping[str, Any],
     config: Mapping[str, Any] | None,
     runs: Iterable[Mapping[str, Any]],
@@ -56,7 +56,7 @@ async def truths_of(
     Args:
         suite: the scenarios of the run, with their catalogs.
         variants, repeats, checks: of the run.
-        bench: the study's; only asked.
+        trial_runner: the study's; only asked.
         models: the study's own, by name.
         config: the settings of every trial.
         runs: the study's earlier ones, whose rates are taken where they are of the same.
@@ -70,7 +70,8 @@ async def truths_of(
         if not isinstance(simulator, Simulator):
             continue  # a fake provider is simulated too, but has no table here
         keys = {
-            check.name: _key(check, variant, simulator, suite, repeats, bench, config) for check in wanted
+            check.name: _key(check, variant, simulator, suite, repeats, trial_runner, config)
+            for check in wanted
         }
         rates = {name: known[key] for name, key in keys.items() if key in known}
         missing = [check for check in wanted if check.name not in rates]
@@ -88,7 +89,7 @@ def _key(
     simulator: Simulator,
     suite: Suite,
     repeats: Sequence[int],
-    bench: TrialRunner,
+    trial_runner: TrialRunner,
     config: Mapping[str, Any] | None,
 ) -> str:
     """Return a digest of all that a true rate depends on."""
@@ -96,7 +97,7 @@ def _key(
     scenarios = sorted(
         [
             scenario.digest,
-            bench.catalog_hashes[scenario.catalog],
+            trial_runner.catalog_hashes[scenario.catalog],
             [
                 [phrasing, str(Fraction(share, whole))]
                 for phrasing, share in sorted(phrasing_shares(scenario, repeats).items())
@@ -106,7 +107,7 @@ def _key(
     )
     asked = variant.but(variant.name, model=SIMULATOR).behaviour_digest
     parts = [
-        bench.code,
+        trial_runner.code,
         simulator.table.digest,
         check.name,
         check.version,
@@ -117,7 +118,7 @@ def _key(
     return hashlib.sha256(canonical(parts)).hexdigest()
 
 
-def shown_truths(
+def recorded_true_rates(
     runs: Sequence[Mapping[str, Any]],
     variants: Mapping[str, Variant],
     code: str,
@@ -220,15 +221,15 @@ async def true_rates(
     rest = [check for check in checks if check.name != COMPUTED]
     witness = _Witness()
     models: dict[str, Any] = {MODEL: simulator.independent, _WITNESS: witness}
-    with TrialRunner(suite, models=models, config=config) as bench:
+    with TrialRunner(suite, models=models, config=config) as trial_runner:
         for variant in variants:
             rates: dict[str, TrueRate] = {}
             if len(rest) < len(checks):
                 seen = variant.but(variant.name, model=_WITNESS)
-                rates[COMPUTED] = await _computed(bench, seen, witness, simulator, numbers)
+                rates[COMPUTED] = await _compute_rate(trial_runner, seen, witness, simulator, numbers)
             if rest:
                 played = variant.but(variant.name, model=MODEL)
-                rates |= await _simulated(bench, played, rest, numbers, trials)
+                rates |= await _simulate_rates(trial_runner, played, rest, numbers, trials)
             found[variant.name] = {check.name: rates[check.name] for check in checks}
     return found
 
@@ -242,14 +243,18 @@ def phrasing_shares(scenario: Scenario, repeats: Sequence[int]) -> dict[int, int
     return dict(Counter(repeat % len(scenario.prompts) for repeat in repeats))
 
 
-async def _computed(
-    bench: TrialRunner, variant: Variant, witness: _Witness, simulator: Simulator, repeats: Sequence[int]
+async def _compute_rate(
+    trial_runner: TrialRunner,
+    variant: Variant,
+    witness: _Witness,
+    simulator: Simulator,
+    repeats: Sequence[int],
 ) -> TrueRate:
     chances = []
-    for scenario in bench.suite.scenarios:
+    for scenario in trial_runner.suite.scenarios:
         for phrasing, share in phrasing_shares(scenario, repeats).items():
             witness.seen.clear()
-            await bench.run(bench.plan(scenario, variant, phrasing))
+            await trial_runner.run(trial_runner.plan(scenario, variant, phrasing))
             if witness.seen:
                 chances.append((share, simulator.lists_first(witness.seen[0])))
     total = sum(share for share, _ in chances)
@@ -257,17 +262,17 @@ async def _computed(
     return TrueRate(rate, 0.0, "computed")
 
 
-async def _simulated(
-    bench: TrialRunner, variant: Variant, checks: Sequence[Check], repeats: Sequence[int], trials: int
+async def _simulate_rates(
+    trial_runner: TrialRunner, variant: Variant, checks: Sequence[Check], repeats: Sequence[int], trials: int
 ) -> dict[str, TrueRate]:
     values: dict[str, list[float]] = {check.name: [] for check in checks}
-    scenarios = bench.suite.scenarios
+    scenarios = trial_runner.suite.scenarios
     draws = math.ceil(trials / (len(repeats) * len(scenarios)))
     for scenario in scenarios:
         # Repeat r of the study takes phrasing r; every draw keeps to the phrasings that the study uses.
         cycle = _cycle(max(repeats) + 1, len(scenario.prompts))
         for draw, repeat in product(range(draws), repeats):
-            trial, _ = await bench.run(bench.plan(scenario, variant, draw * cycle + repeat))
+            trial, _ = await trial_runner.run(trial_runner.plan(scenario, variant, draw * cycle + repeat))
             if trial.outcome not in MISSING:
                 _grade(trial, scenario, checks, values)
     total = draws * len(repeats) * len(scenarios)

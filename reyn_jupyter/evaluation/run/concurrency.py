@@ -94,7 +94,7 @@ class Concurrency:
     def afresh(self) -> None:
         """Open again what is closed: a person asks for another run, so one call may find out."""
         for lane in self._lanes.values():
-            if self._closed(lane):
+            if self._is_closed(lane):
                 lane.free_at = self._clock()
 
     @asynccontextmanager
@@ -125,7 +125,7 @@ class Concurrency:
                 lane.limit = min(lane.most, lane.limit + (1 if lane.slow_start else 1 / lane.limit))
         self._leave(lane)
 
-    def heard(self, provider: str, error: ModelError) -> None:
+    def on_model_error(self, provider: str, error: ModelError) -> None:
         """Take note of a model call that failed, whether or not it is made again."""
         lane = self._lanes.get(provider)
         if lane is None or error.kind not in _CONGESTION or not error.retryable:
@@ -154,7 +154,7 @@ class Concurrency:
             )
         return lane
 
-    def _closed(self, lane: _Lane) -> bool:
+    def _is_closed(self, lane: _Lane) -> bool:
         return lane.free_at - self._clock() > self._longest
 
     async def _enter(self, lane: _Lane, provider: str) -> None:
@@ -173,8 +173,10 @@ class Concurrency:
             lane.running += 1
         try:
             while (wait := lane.free_at - self._clock()) > 0:
-                if self._closed(lane):
-                    raise ProviderClosedError(f"{provider} asks for no call within the next {_said(wait)}")
+                if self._is_closed(lane):
+                    raise ProviderClosedError(
+                        f"{provider} asks for no call within the next {_format_wait(wait)}"
+                    )
                 with suppress(TimeoutError):  # or another refusal moves the time meanwhile
                     async with asyncio.timeout(wait):
                         await lane.moved.wait()
@@ -191,10 +193,10 @@ class Concurrency:
                 turn.set_result(None)
 
 
-def _said(seconds: float) -> str:
+def _format_wait(seconds: float) -> str:
     """A long time in words.
 
-    >>> _said(900.0), _said(7200.0), _said(1e9)
+    >>> _format_wait(900.0), _format_wait(7200.0), _format_wait(1e9)
     ('15 minutes', '2 hours', '11,574 days')
     """
     for unit, length in (("days", 86_400), ("hours", 3_600)):

@@ -70,7 +70,7 @@ class AsyncioExecutor:
                     if plan is None:
                         more = False
                     else:
-                        task = asyncio.ensure_future(_awaited(one, plan))
+                        task = asyncio.ensure_future(_await_one(one, plan))
                         task.add_done_callback(note)
                         running.add(task)
                 if not running:
@@ -90,12 +90,12 @@ class AsyncioExecutor:
                     raise failed
         except (asyncio.CancelledError, Exception):
             # What is done by now was paid for, so it is handed over before the run ends.
-            for task in await _stopped(running):
+            for task in await _stop_all(running):
                 yield task.result()
             running = set()
             raise
         finally:
-            await _stopped(running)
+            await _stop_all(running)
 
 
 @asynccontextmanager
@@ -108,11 +108,11 @@ async def closing(results: AsyncIterator[R]) -> AsyncIterator[AsyncIterator[R]]:
             await close()
 
 
-async def _awaited(one: Callable[[TrialPlan], Awaitable[R]], plan: TrialPlan) -> R:
+async def _await_one(one: Callable[[TrialPlan], Awaitable[R]], plan: TrialPlan) -> R:
     return await one(plan)
 
 
-async def _stopped(running: set[asyncio.Task[R]]) -> list[asyncio.Task[R]]:
+async def _stop_all(running: set[asyncio.Task[R]]) -> list[asyncio.Task[R]]:
     """Cancel tasks and wait a little for their cleanup; those that had done their work."""
     if not running:
         return []

@@ -74,10 +74,10 @@ class RunOptions:
             instance("budget", self.budget, Budget, PlanError, "reyn.Budget(usd=2.0)")
 
 
-def order_of(
-    bench: TrialRunner,
+def plan_run(
+    trial_runner: TrialRunner,
     variants: Sequence[Variant],
-    wish: RunOptions,
+    options: RunOptions,
     *,
     seed: int,
     budget: Budget,
@@ -87,8 +87,8 @@ def order_of(
     """What a run is to do.
 
     Args:
-        bench: the study's.
-        variants, wish: what is asked for.
+        trial_runner: the study's.
+        variants, options: what is asked for.
         seed: of the order of trials.
         budget: the study's, where the wish has none.
         config: the settings of every trial.
@@ -97,50 +97,56 @@ def order_of(
     Raises:
         PlanError, BudgetError, UnknownCheckError, ImportError: says what cannot work and what to do.
     """
-    suite = bench.suite
-    checked(variants)
-    if wish.stop == "evalue" and len(variants) != 2:
+    suite = trial_runner.suite
+    check_variants(variants)
+    if options.stop == "evalue" and len(variants) != 2:
         raise PlanError(
             f'stop="evalue" compares two variants, and here the number is {len(variants)}; name two, or take '
             'stop="fixed".'
         )
     library("scipy.special")
-    primary = find_check(wish.check or suite.primary)
+    primary = find_check(options.check or suite.primary)
     others = [find_check(name) for name in dict.fromkeys((suite.primary, *suite.checks))]
     for variant in variants:
-        _refuse_what_has_no_model(bench, variant, wish.budget or budget)
-    stamps = stamps_of(bench, variants, config)
+        _refuse_what_has_no_model(trial_runner, variant, options.budget or budget)
+    stamps = stamps_of(trial_runner, variants, config)
     return RunPlan(
         variants=tuple(variants),
-        scenarios=selected(suite.scenarios, wish.n, wish.families, seed),
-        repeats=tuple(range(wish.repeats)),
+        scenarios=select_scenarios(suite.scenarios, options.n, options.families, seed),
+        repeats=tuple(range(options.repeats)),
         check=primary,
-        stop=wish.stop,
+        stop=options.stop,
         others=tuple(each for each in others if each.name != primary.name),
-        alpha=wish.alpha,
-        retry=wish.retry,
-        budget=wish.budget or budget,
+        alpha=options.alpha,
+        retry=options.retry,
+        budget=options.budget or budget,
         seed=seed,
         stamps=stamps,
-        provenance={**_provenance(bench, suite, variants, stamps), "config": dict(config or {}), **noted},
+        provenance={
+            **_provenance(trial_runner, suite, variants, stamps),
+            "config": dict(config or {}),
+            **noted,
+        },
     )
 
 
-def unbegun(suite: Suite, variants: Sequence[Variant], wish: RunOptions, seed: int) -> RunSummary:
+def summarise_unstarted(
+    suite: Suite, variants: Sequence[Variant], options: RunOptions, seed: int
+) -> RunSummary:
     """What is said of a run that was interrupted before there was an order: nothing was run, and nothing noted.
 
     Raises:
         PlanError, UnknownCheckError: as `order_of`, of what could not have been run.
     """
-    checked(variants)
-    scenarios = len(selected(suite.scenarios, wish.n, wish.families, seed))
+    check_variants(variants)
+    scenarios = len(select_scenarios(suite.scenarios, options.n, options.families, seed))
     return RunSummary(
         run="",
         variants=tuple(each.name for each in variants),
-        check=find_check(wish.check or suite.primary).name,
+        check=find_check(options.check or suite.primary).name,
         ended="interrupted",
         reason="Interrupted before the first trial; run it again.",
-        planned=scenarios * len(variants) * wish.repeats,
+        planned=scenarios * len(variants) * options.repeats,
         done=0,
         earlier=0,
         scenarios=scenarios,
@@ -150,47 +156,47 @@ def unbegun(suite: Suite, variants: Sequence[Variant], wish: RunOptions, seed: i
         tokens=0,
         calls=0,
         seconds=0.0,
-        stop={"rule": wish.stop, "ended": "interrupted", "scenarios": 0},
+        stop={"rule": options.stop, "ended": "interrupted", "scenarios": 0},
     )
 
 
 def stamps_of(
-    bench: TrialRunner, variants: Iterable[Variant], config: Mapping[str, Any] | None
+    trial_runner: TrialRunner, variants: Iterable[Variant], config: Mapping[str, Any] | None
 ) -> dict[str, str]:
     """Model's name → what its trials stand on besides the catalog, of the models that can be had."""
     found: dict[str, str] = {}
     for variant in variants:
         with suppress(ModelError):
-            found[variant.model] = conditions_digest(config, bench.made_of(variant))
+            found[variant.model] = conditions_digest(config, trial_runner.made_of(variant))
     return found
 
 
-def _refuse_what_has_no_model(bench: TrialRunner, variant: Variant, budget: Budget) -> None:
+def _refuse_what_has_no_model(trial_runner: TrialRunner, variant: Variant, budget: Budget) -> None:
     try:
-        source, label = bench.source(variant), bench.label(variant)
-        bench.check(variant)
+        source, label = trial_runner.source(variant), trial_runner.label(variant)
+        trial_runner.check(variant)
     except ModelError as error:
         raise PlanError(f"Variant {variant.name!r}: {error.message} {error.hint}".strip()) from error
-    if budget.usd is not None and source == "real" and _unpriced(label):
+    if budget.usd is not None and source == "real" and _lacks_price(label):
         raise BudgetError(
             f"Variant {variant.name!r}: the price of {label} is not known, so a budget in dollars cannot be kept. "
             "Give the budget in tokens or calls: Budget(tokens=…)."
         )
 
 
-def _unpriced(label: str) -> bool:
+def _lacks_price(label: str) -> bool:
     from reyn_jupyter.sessions.cost_estimate import price_of  # brings LiteLLM along
 
     return price_of(label) is None
 
 
 def _provenance(
-    bench: TrialRunner, suite: Suite, variants: Iterable[Variant], stamps: Mapping[str, str]
+    trial_runner: TrialRunner, suite: Suite, variants: Iterable[Variant], stamps: Mapping[str, str]
 ) -> dict[str, Any]:
     made = {name: version_of(name) for name in ("litellm", "pydantic", "scipy")}
-    models = {variant.model: found for variant in variants if (found := bench.made_of(variant))}
+    models = {variant.model: found for variant in variants if (found := trial_runner.made_of(variant))}
     return {
-        **StudySpec.of_suite(suite, bench.code, bench.catalog_hashes, stamps).record,
+        **StudySpec.of_suite(suite, trial_runner.code, trial_runner.catalog_hashes, stamps).record,
         "versions": {**versions(), **{name: version for name, version in made.items() if version}},
         "date": datetime.fromtimestamp(time.time(), UTC).isoformat(timespec="seconds"),
         "models": models,
@@ -201,7 +207,7 @@ class PlanError(UserError, ValueError):
     """What was asked for cannot be run; the message says why and what to do."""
 
 
-def selected(
+def select_scenarios(
     scenarios: Sequence[Scenario], n: int | None, families: Collection[str] | None, seed: int
 ) -> tuple[Scenario, ...]:
     """The scenarios to try, in the order of trying.
@@ -245,7 +251,7 @@ def _proportional(scenarios: Sequence[Scenario], chance: random.Random) -> list[
     return [scenario for _, scenario in sorted(placed, key=lambda each: (each[0], each[1].id))]
 
 
-def ordered(
+def order_trials(
     scenarios: Sequence[Scenario], variants: Sequence[Variant], repeats: Sequence[int], seed: int
 ) -> Iterator[tuple[Scenario, Variant, int]]:
     """Every trial of a run, in order: scenario, variant, repeat.
@@ -264,7 +270,7 @@ def ordered(
                 yield scenario, variant, repeat
 
 
-def checked(variants: Sequence[object]) -> None:
+def check_variants(variants: Sequence[object]) -> None:
     """Refuse what cannot be run. Raises PlanError."""
     if not variants:
         raise PlanError("Run what? Name at least one variant: study.run(base, best).")
@@ -304,30 +310,32 @@ class Remaining:
         return self.alike.get((plan.key, source), [plan.variant.name])
 
 
-def remaining(
-    order: RunPlan,
-    bench: TrialRunner,
+def remaining_trials(
+    run_plan: RunPlan,
+    trial_runner: TrialRunner,
     stored: Mapping[Found, tuple[str, float | None]],
-    ground: Callable[[TrialPlan], str],
-    tally: RunState,
+    conditions: Callable[[TrialPlan], str],
+    run_state: RunState,
 ) -> Remaining:
     """Sort what is there already, and count it, from what is to be tried.
 
     Args:
-        order: what to do.
-        bench: makes the plans.
+        run_plan: what to do.
+        trial_runner: makes the plans.
         stored: what a trial is found by → its outcome and the primary check's value.
-        ground: what a trial stands on besides.
-        tally: counts what is there.
+        conditions: what a trial stands on besides.
+        run_state: counts what is there.
     """
     left, planned = Remaining(), dict[tuple[str, str], list[str]]()
-    sources = {variant.name: bench.source(variant) for variant in order.variants}
-    for scenario, variant, repeat in ordered(order.scenarios, order.variants, order.repeats, order.seed):
-        plan, source = bench.plan(scenario, variant, repeat), sources[variant.name]
-        outcome, value = stored.get((plan.key, source, ground(plan)), ("", None))
-        if outcome and not (order.retry and outcome in MISSING):
-            tally.earlier += 1
-            tally.count(variant.name, scenario.id, repeat, outcome, value)
+    sources = {variant.name: trial_runner.source(variant) for variant in run_plan.variants}
+    for scenario, variant, repeat in order_trials(
+        run_plan.scenarios, run_plan.variants, run_plan.repeats, run_plan.seed
+    ):
+        plan, source = trial_runner.plan(scenario, variant, repeat), sources[variant.name]
+        outcome, value = stored.get((plan.key, source, conditions(plan)), ("", None))
+        if outcome and not (run_plan.retry and outcome in MISSING):
+            run_state.earlier += 1
+            run_state.count(variant.name, scenario.id, repeat, outcome, value)
             continue
         alike = planned.setdefault((plan.key, source), [])
         alike.append(variant.name)

@@ -77,21 +77,21 @@ class RunState:
             in the order of looking.
     """
 
-    def __init__(self, order: RunPlan) -> None:
-        self.order = order
+    def __init__(self, run_plan: RunPlan) -> None:
+        self.run_plan = run_plan
         self.ended: Ended | None = None
         self.reason = ""
         self.done = 0
         self.earlier = 0
         self.looked: dict[str, float | None] = {}
         self.missing: Counter[str] = Counter()
-        self._left = {each.id: len(order.variants) * len(order.repeats) for each in order.scenarios}
-        self._values: dict[str, dict[str, dict[int, float]]] = {each.name: {} for each in order.variants}
+        self._left = {each.id: len(run_plan.variants) * len(run_plan.repeats) for each in run_plan.scenarios}
+        self._values: dict[str, dict[str, dict[int, float]]] = {each.name: {} for each in run_plan.variants}
         self._in_a_row: Counter[str] = Counter()
         self._errors: dict[str, str] = {}
-        self._fingerprints: dict[str, dict[str, None]] = {each.name: {} for each in order.variants}
+        self._fingerprints: dict[str, dict[str, None]] = {each.name: {} for each in run_plan.variants}
         self._changed: dict[str, None] = {}
-        self._evidence = Sequential(order.alpha)
+        self._evidence = Sequential(run_plan.alpha)
         self._next = 0  # the scenario that is looked at next, by its place in the order
 
     def end(self, ended: Ended, reason: str) -> None:
@@ -106,9 +106,9 @@ class RunState:
         if value is not None:
             self._values[variant].setdefault(scenario, {})[repeat] = value
         self._left[scenario] -= 1
-        scenarios = self.order.scenarios
+        scenarios = self.run_plan.scenarios
         while (
-            self.order.stop == "evalue"
+            self.run_plan.stop == "evalue"
             and self._next < len(scenarios)
             and self._left[scenarios[self._next].id] == 0
         ):
@@ -117,7 +117,7 @@ class RunState:
 
     def _look(self, scenario: str) -> None:
         """Give a finished scenario's difference to the e-value; a scenario without a pair has none."""
-        first, second = (each.name for each in self.order.variants)
+        first, second = (each.name for each in self.run_plan.variants)
         a, b = (self._values[name].get(scenario, {}) for name in (first, second))
         pairs = [b[repeat] - a[repeat] for repeat in sorted(a.keys() & b.keys())]
         if self._evidence.state.stopped:
@@ -126,7 +126,7 @@ class RunState:
         if not pairs:
             return
         gap = math.fsum(pairs) / len(pairs)
-        if self.order.check.numeric:
+        if self.run_plan.check.numeric:
             gap = (gap > 0) - (gap < 0)
         self.looked[scenario] = gap if first < second else -gap
         state = self._evidence.add(gap)
@@ -168,11 +168,11 @@ class RunState:
             any(self.looked.get(scenario, gap) != gap for scenario, gap in looked.items())
             for looked in earlier
         )
-        if others and self.order.stop == "evalue":
+        if others and self.run_plan.stop == "evalue":
             said.append(
                 f"The evidence was looked at {others + 1} times on different trials of the same scenarios (tried "
                 "again, or another number of repeats), so the chance of stopping where there is no difference is up "
-                f"to {others + 1} × {self.order.alpha:g}."
+                f"to {others + 1} × {self.run_plan.alpha:g}."
             )
         return tuple(said)
 
@@ -184,19 +184,19 @@ class RunState:
     @property
     def log_e(self) -> float | None:
         """The evidence so far, in a run that stops on it."""
-        return self._evidence.state.log_e if self.order.stop == "evalue" else None
+        return self._evidence.state.log_e if self.run_plan.stop == "evalue" else None
 
     def estimates(self) -> dict[str, Rate | Mean]:
         """Variant → the primary check's rate or mean so far."""
-        return estimates(self.order.check, self._values)
+        return estimates(self.run_plan.check, self._values)
 
     def stop(self) -> dict[str, Any]:
         """The stopping rule and what it saw."""
-        found: dict[str, Any] = {"rule": self.order.stop, "ended": self.ended, "scenarios": self.finished}
-        if self.order.stop == "evalue":
+        found: dict[str, Any] = {"rule": self.run_plan.stop, "ended": self.ended, "scenarios": self.finished}
+        if self.run_plan.stop == "evalue":
             state = self._evidence.state
             found |= {"log_e": state.log_e, "peak": state.peak, "wins": state.wins, "losses": state.losses,
-                      "ties": state.ties, "stopped_at": state.stopped_at, "alpha": self.order.alpha}  # fmt: skip
+                      "ties": state.ties, "stopped_at": state.stopped_at, "alpha": self.run_plan.alpha}  # fmt: skip
         return found
 
 
@@ -210,9 +210,9 @@ class ProgressReporter:
     """Tells of progress, not too often; estimates only as often as they cost little beside the trials."""
 
     def __init__(
-        self, tally: RunState, listener: Callable[[Progress], None] | None, sources: Mapping[str, Source]
+        self, run_state: RunState, listener: Callable[[Progress], None] | None, sources: Mapping[str, Source]
     ) -> None:
-        self._tally = tally
+        self._run_state = run_state
         self._listener = listener
         self._sources = dict(sources)
         self._began = time.monotonic()
@@ -235,32 +235,32 @@ class ProgressReporter:
         force: bool = False,
     ) -> None:
         """Tell how far the run is, where it is time to."""
-        now, tally = time.monotonic(), self._tally
+        now, run_state = time.monotonic(), self._run_state
         if self._listener is None or not (force or now - self._told >= _TELL):
             return
         self._told = now
         seconds = now - self._began
         if force or self._looking < _LOOK * seconds:
-            self._estimates = tally.estimates()
+            self._estimates = run_state.estimates()
             self._looking += time.monotonic() - now
-        rate = (tally.done - tally.earlier) / seconds if seconds > 0 else 0.0
-        total = tally.order.size
+        rate = (run_state.done - run_state.earlier) / seconds if seconds > 0 else 0.0
+        total = run_state.run_plan.size
         self._listener(
             Progress(
-                done=tally.done,
+                done=run_state.done,
                 total=total,
                 running=running,
                 seconds=seconds,
                 rate=rate,
-                eta=(total - tally.done) / rate if rate else None,
+                eta=(total - run_state.done) / rate if rate else None,
                 usd=ledger.usd,
                 tokens=ledger.tokens,
                 calls=ledger.calls,
-                missing=dict(tally.missing),
+                missing=dict(run_state.missing),
                 limits=dict(limits),
                 waits=dict(waits),
                 estimates=self._estimates,
-                log_e=tally.log_e,
+                log_e=run_state.log_e,
                 sources=self._sources,
             )
         )

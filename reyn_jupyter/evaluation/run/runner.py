@@ -24,11 +24,11 @@ from reyn_jupyter.evaluation.run.budget import Ledger
 from reyn_jupyter.evaluation.run.concurrency import Concurrency, ProviderClosedError
 from reyn_jupyter.evaluation.run.executor import Executor, closing
 from reyn_jupyter.evaluation.run.lock import running_alone
-from reyn_jupyter.evaluation.run.planning import remaining
+from reyn_jupyter.evaluation.run.planning import remaining_trials
 from reyn_jupyter.evaluation.run.progress import Ended, Progress, RunSummary
 from reyn_jupyter.evaluation.run.run_state import ProgressReporter, RunPlan, RunState
 from reyn_jupyter.evaluation.run.workers import Workers
-from reyn_jupyter.evaluation.run.writer import Writer, known
+from reyn_jupyter.evaluation.run.writer import Writer, run_record
 from reyn_jupyter.evaluation.store.file import DiskFullError, StoreError
 from reyn_jupyter.evaluation.store.store import Store
 from reyn_jupyter.evaluation.trial.facts import NOT_THE_VARIANT
@@ -53,9 +53,9 @@ class StudyRunner:
     """Runs one order.
 
     Args:
-        store, bench: the study's.
+        store, trial_runner: the study's.
         suite: every scenario that the study knows, in its order.
-        order: what to do.
+        run_plan: what to do.
         executor, pace: where trials run, and how many at a time.
         listener: hears of progress, on the loop.
         workers: where trials of models in this process run; here when None.
@@ -64,22 +64,24 @@ class StudyRunner:
     def __init__(
         self,
         store: Store,
-        bench: TrialRunner,
+        trial_runner: TrialRunner,
         suite: tuple[Scenario, ...],
-        order: RunPlan,
+        run_plan: RunPlan,
         executor: Executor,
         pace: Concurrency,
         listener: Callable[[Progress], None] | None = None,
         workers: Workers | None = None,
     ) -> None:
-        self._store, self._bench, self._suite, self._order = store, bench, suite, order
+        self._store, self._trial_runner, self._suite, self._run_plan = store, trial_runner, suite, run_plan
         self._executor, self._pace, self._workers = executor, pace, workers
-        bench.heard = pace.heard
+        trial_runner.on_model_error = pace.on_model_error
         self.run_id = new_run_id()
-        self._sources: dict[str, Source] = {each.name: bench.source(each) for each in order.variants}
-        self._providers = {each.name: bench.provider(each) for each in order.variants}
-        self._tally = RunState(order)
-        self._teller = ProgressReporter(self._tally, listener, self._sources)
+        self._sources: dict[str, Source] = {
+            each.name: trial_runner.source(each) for each in run_plan.variants
+        }
+        self._providers = {each.name: trial_runner.provider(each) for each in run_plan.variants}
+        self._run_state = RunState(run_plan)
+        self._reporter = ProgressReporter(self._run_state, listener, self._sources)
         self._admission = Canary()
         self._meters: set[UsageMeter] = set()  # of the trials that go on
         self._begun = 0  # trials that used something, whether or not they came to an end
@@ -97,9 +99,9 @@ class StudyRunner:
         """
         self._task = asyncio.current_task()
         alone = running_alone(self._store.path, self._store.alone)
-        with alone, Writer(self._store, self.run_id, self._order) as self._writer:
-            self._before = await self._writer.begin(self._known(), self._suite, self._bench.code)
-            self._ledger = Ledger(self._order.budget, self._before.spent, self._before.dearest)
+        with alone, Writer(self._store, self.run_id, self._run_plan) as self._writer:
+            self._before = await self._writer.begin(self._record(), self._suite, self._trial_runner.code)
+            self._ledger = Ledger(self._run_plan.budget, self._before.spent, self._before.dearest)
             self._take_earlier()
             self._pace.afresh()
             ticking = asyncio.create_task(self._ticking())
@@ -108,14 +110,14 @@ class StudyRunner:
                 if not self._interrupted:
                     await self._until_ended()
             except asyncio.CancelledError:
-                self._tally.end("interrupted", INTERRUPTED)
+                self._run_state.end("interrupted", INTERRUPTED)
             except BaseException as fault:
                 with suppress(StoreError):
                     await self._note({"ended_by": f"failed: {type(fault).__name__}: {fault}"})
                 raise
             finally:
                 ticking.cancel()
-            self._tally.end(*self._ending())
+            self._run_state.end(*self._ending())
             summary = self._summary()
             done = {"ended_by": summary.ended, "reason": summary.reason, "done": summary.done}
             with suppress(StoreError):  # a full disk: the trials count, not the note about them
@@ -131,7 +133,7 @@ class StudyRunner:
     @property
     def _over(self) -> bool:
         """Whether nothing starts any more."""
-        return self._interrupted or self._tally.ended is not None
+        return self._interrupted or self._run_state.ended is not None
 
     def _ending(self) -> tuple[Ended, str]:
         """Why a run ended that nothing else had ended."""
@@ -144,38 +146,40 @@ class StudyRunner:
     @property
     def _faults(self) -> str:
         """What is to be said of the variants that cannot be tried."""
-        named = ((each.name, each.behaviour_digest) for each in self._order.variants)
-        return told(self._admission.faults, named)
+        named = ((each.name, each.behaviour_digest) for each in self._run_plan.variants)
+        return describe_faults(self._admission.faults, named)
 
     # Before the first trial
 
-    def _known(self) -> dict[str, Any]:
-        return known(self._order, self._sources, self._tally.stop())
+    def _record(self) -> dict[str, Any]:
+        return run_record(self._run_plan, self._sources, self._run_state.stop())
 
     async def _note(self, done: Mapping[str, Any], *, last: bool = False) -> None:
         data = {
-            **self._known(),
+            **self._record(),
             **done,
-            "looked": self._tally.looked,
-            "warnings": self._tally.warnings(self._before.looked),
-            "unfinished": self._unfinished,
+            "looked": self._run_state.looked,
+            "warnings": self._run_state.warnings(self._before.looked),
+            "unfinished": self._unfinished_usage,
             "faults": self._faults if self._admission.faults else "",
         }
         await self._writer.note(data, last=last)
 
     def _take_earlier(self) -> None:
         """Sort what is there already from what is to be tried."""
-        order, before = self._order, self._before
-        for variant in order.variants:
+        run_plan, before = self._run_plan, self._before
+        for variant in run_plan.variants:
             place = (variant.behaviour_digest, self._sources[variant.name])
-            self._tally.known(variant.name, before.fingerprints.get(place, ()))
-        self._left = remaining(order, self._bench, before.done, self._ground, self._tally)
+            self._run_state.known(variant.name, before.fingerprints.get(place, ()))
+        self._left = remaining_trials(
+            run_plan, self._trial_runner, before.done, self._conditions, self._run_state
+        )
 
-    def _ground(self, plan: TrialPlan) -> str:
-        return conditions_of(self._catalog(plan.scenario), self._order.stamps.get(plan.variant.model, ""))
+    def _conditions(self, plan: TrialPlan) -> str:
+        return conditions_of(self._catalog(plan.scenario), self._run_plan.stamps.get(plan.variant.model, ""))
 
     def _catalog(self, scenario: Scenario) -> str:
-        return self._bench.catalog_hashes[scenario.catalog]
+        return self._trial_runner.catalog_hashes[scenario.catalog]
 
     # Trials
 
@@ -193,7 +197,7 @@ class StudyRunner:
         try:
             return await self._in_turn(plan)
         except ProviderClosedError as closed:
-            self._tally.end("errors", f"Stopped: {closed}. Run it again then, with retry=True.")
+            self._run_state.end("errors", f"Stopped: {closed}. Run it again then, with retry=True.")
             return None
 
     async def _in_turn(self, plan: TrialPlan) -> Result | None:
@@ -209,7 +213,7 @@ class StudyRunner:
             need = None if self._over else await self._ledger.reserve(behaviour)
             if need is None:
                 if self._ledger.exhausted:
-                    self._tally.end("budget", f"Stopped: {self._ledger.exhausted}.")
+                    self._run_state.end("budget", f"Stopped: {self._ledger.exhausted}.")
                 return None
             if self._over:  # while it waited
                 self._ledger.settle(need, behaviour, None)
@@ -217,7 +221,7 @@ class StudyRunner:
             trial, meter = None, UsageMeter()
             self._meters.add(meter)
             try:
-                trial, events = await self._tried(plan, meter)
+                trial, events = await self._try_trial(plan, meter)
             finally:
                 self._meters.discard(meter)
                 self._begun += trial is not None or meter.use.trials
@@ -234,26 +238,26 @@ class StudyRunner:
 
     def _give_up(self) -> None:
         """End the run where nothing is gained by going on without the variants that cannot be tried."""
-        left = {each.behaviour_digest for each in self._order.variants} - self._admission.faults.keys()
-        if not left or self._order.stop == "evalue":
-            self._tally.end("errors", f"Stopped: {self._faults}")
+        left = {each.behaviour_digest for each in self._run_plan.variants} - self._admission.faults.keys()
+        if not left or self._run_plan.stop == "evalue":
+            self._run_state.end("errors", f"Stopped: {self._faults}")
 
-    async def _tried(self, plan: TrialPlan, meter: UsageMeter) -> tuple[Trial, tuple[Event, ...]]:
+    async def _try_trial(self, plan: TrialPlan, meter: UsageMeter) -> tuple[Trial, tuple[Event, ...]]:
         if self._workers is None or self._sources[plan.variant.name] == "real":
-            return await self._bench.run(plan, meter=meter)
+            return await self._trial_runner.run(plan, meter=meter)
         return await self._workers.run(plan, self._catalog(plan.scenario))
 
     async def _keep(self, plan: TrialPlan, trial: Trial, events: tuple[Event, ...]) -> None:
         """Grade and store a trial, then count it."""
         try:
-            value = await self._writer.keep(plan, trial, events, self._ground(plan))
+            value = await self._writer.keep(plan, trial, events, self._conditions(plan))
             self._unsaved.release()
         except DiskFullError as full:
-            self._tally.end("disk", f"Stopped: {full}")
+            self._run_state.end("disk", f"Stopped: {full}")
             raise _Halted from full
         for variant in self._left.names(plan, trial.source):
-            self._tally.count(variant, plan.scenario.id, plan.repeat, trial.outcome, value)
-        self._tally.watch(plan.variant.name, trial)
+            self._run_state.count(variant, plan.scenario.id, plan.repeat, trial.outcome, value)
+        self._run_state.watch(plan.variant.name, trial)
         self._tell()
 
     # What is told
@@ -265,10 +269,10 @@ class StudyRunner:
             self._tell()
 
     def _tell(self, *, force: bool = False) -> None:
-        self._teller.tell(len(self._meters), self._ledger, self._pace.limits, self._pace.waits, force=force)
+        self._reporter.tell(len(self._meters), self._ledger, self._pace.limits, self._pace.waits, force=force)
 
     @property
-    def _used(self) -> TrialUsage:
+    def _usage(self) -> TrialUsage:
         """What this run used by now, that of the trials that go on among it."""
         ledger, before = self._ledger, self._before.spent
         since = TrialUsage(0, ledger.calls, ledger.tokens, ledger.usd, ledger.unpriced) - replace(
@@ -277,32 +281,32 @@ class StudyRunner:
         return sum((meter.use for meter in self._meters), replace(since, trials=self._begun))
 
     @property
-    def _unfinished(self) -> TrialUsage:
+    def _unfinished_usage(self) -> TrialUsage:
         """What trials used that are not stored."""
-        return self._used - self._writer.kept
+        return self._usage - self._writer.kept
 
     def _summary(self) -> RunSummary:
-        order, tally, used = self._order, self._tally, self._used
+        run_plan, run_state, used = self._run_plan, self._run_state, self._usage
         return RunSummary(
             run=self.run_id,
-            variants=tuple(each.name for each in order.variants),
-            check=order.check.name,
-            ended=tally.ended or "complete",
-            reason=tally.reason,
-            planned=order.size,
-            done=tally.done,
-            earlier=tally.earlier,
-            scenarios=len(order.scenarios),
-            finished=tally.finished,
-            missing=dict(tally.missing),
+            variants=tuple(each.name for each in run_plan.variants),
+            check=run_plan.check.name,
+            ended=run_state.ended or "complete",
+            reason=run_state.reason,
+            planned=run_plan.size,
+            done=run_state.done,
+            earlier=run_state.earlier,
+            scenarios=len(run_plan.scenarios),
+            finished=run_state.finished,
+            missing=dict(run_state.missing),
             usd=None if used.unpriced else used.usd,
             tokens=used.tokens,
             calls=used.calls,
-            unfinished=self._unfinished,
-            seconds=self._teller.seconds,
-            stop=tally.stop(),
-            warnings=tally.warnings(self._before.looked),
-            estimates=tally.estimates(),
+            unfinished=self._unfinished_usage,
+            seconds=self._reporter.seconds,
+            stop=run_state.stop(),
+            warnings=run_state.warnings(self._before.looked),
+            estimates=run_state.estimates(),
             sources=dict(self._sources),
         )
 
@@ -358,7 +362,7 @@ class Canary:
 
     def __init__(self) -> None:
         self.faults: dict[str, VariantFault] = {}
-        self._known: set[str] = set()
+        self._record: set[str] = set()
         self._alone: dict[str, asyncio.Lock] = {}
 
     @asynccontextmanager
@@ -366,7 +370,7 @@ class Canary:
         """Wait until a trial may run: alone, as long as none of its variant has ended."""
         first = self._alone.setdefault(behaviour, asyncio.Lock())
         await first.acquire()
-        if behaviour in self._known:
+        if behaviour in self._record:
             first.release()
             yield
             return
@@ -377,12 +381,12 @@ class Canary:
 
     def ended(self, behaviour: str, fault: VariantFault | None) -> None:
         """A trial came to its end."""
-        self._known.add(behaviour)
+        self._record.add(behaviour)
         if fault is not None:
             self.faults.setdefault(behaviour, fault)
 
 
-def told(faults: Mapping[str, VariantFault], named: Iterable[tuple[str, str]]) -> str:
+def describe_faults(faults: Mapping[str, VariantFault], named: Iterable[tuple[str, str]]) -> str:
     """What is to be said of variants that cannot be tried.
 
     Args:

@@ -72,7 +72,7 @@ class StudyPlan:
         return "\n".join([self.sentence, *(f"- {each}" for each in self.plan.assumptions)])
 
 
-def planned(
+def plan_comparison(
     evidence: TrialSet,
     variants: tuple[str | Variant, str | Variant],
     available: int,

@@ -63,12 +63,12 @@ class WorkerProcess:
     """A place for one worker process; it is started when it is needed, after it died too.
 
     Args:
-        recipe: a pickled `Recipe`.
+        spec: a pickled `Recipe`.
         scratch: where the worker's temporary folder lies.
     """
 
-    def __init__(self, recipe: bytes, scratch: Path) -> None:
-        self._recipe = recipe
+    def __init__(self, spec: bytes, scratch: Path) -> None:
+        self._spec = spec
         self._scratch = scratch
         self._process: SpawnProcess | None = None
         self._pipe: Connection | None = None
@@ -85,7 +85,7 @@ class WorkerProcess:
         """
         self.load += 1
         try:
-            await self._started()
+            await self._start_process()
             return await self._sent(asked)
         except asyncio.CancelledError:
             self._stop()
@@ -93,7 +93,7 @@ class WorkerProcess:
         finally:
             self.load -= 1
 
-    async def _started(self) -> None:
+    async def _start_process(self) -> None:
         if self._process is None and self._starting is None:
             self._starting = asyncio.ensure_future(asyncio.to_thread(self._start))
             self._starting.add_done_callback(lambda task: task.cancelled() or task.exception())
@@ -114,7 +114,7 @@ class WorkerProcess:
             here, there = context.Pipe()
             process = context.Process(
                 target=_serve,
-                args=(there, self._recipe, self._scratch, os.getpid()),
+                args=(there, self._spec, self._scratch, os.getpid()),
                 name="reyn-trials",
                 daemon=True,
             )
@@ -134,11 +134,11 @@ class WorkerProcess:
         except OSError:
             raise self._lost() from None
         if not self._waiting:
-            loop.add_reader(pipe.fileno(), self._answered)
+            loop.add_reader(pipe.fileno(), self._take_answer)
         self._waiting.append(answer)
         return await answer
 
-    def _answered(self) -> None:
+    def _take_answer(self) -> None:
         """The pipe can be read: take one answer."""
         if self._pipe is None:
             return
@@ -196,28 +196,28 @@ class WorkerProcess:
 # In the worker
 
 
-def _serve(pipe: Connection, recipe: bytes, scratch: Path, parent: int) -> None:
+def _serve(pipe: Connection, spec: bytes, scratch: Path, parent: int) -> None:
     """Answer questions until the pipe is closed. An interrupt is the parent's business; without the parent it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPT)
     threading.Thread(target=_end_with, args=(parent, scratch), daemon=True).start()
     try:
-        bench: TrialRunner = pickle.loads(recipe).bench(scratch)  # noqa: S301 - from the parent, through its own pipe
+        trial_runner: TrialRunner = pickle.loads(spec).trial_runner(scratch)  # noqa: S301 - from the parent, through its own pipe
     except BaseException as error:  # noqa: BLE001 - the parent raises it
         while _next(pipe) is not None:
             pipe.send((_portable(error), None))
         return
-    scenarios = {scenario.digest: scenario for scenario in bench.suite.scenarios}
+    scenarios = {scenario.digest: scenario for scenario in trial_runner.suite.scenarios}
     loop = asyncio.new_event_loop()
     while (asked := _next(pipe)) is not None:
         try:
             # With the key by this process's own code.
-            plan = bench.plan(scenarios[asked.scenario], asked.variant, asked.repeat)
-            answer = pickle.dumps((None, loop.run_until_complete(bench.run(plan))))
+            plan = trial_runner.plan(scenarios[asked.scenario], asked.variant, asked.repeat)
+            answer = pickle.dumps((None, loop.run_until_complete(trial_runner.run(plan))))
         except BaseException as error:  # noqa: BLE001 - the parent raises it
             answer = pickle.dumps((_portable(error), None))
         pipe.send_bytes(answer)
-    bench.close()
+    trial_runner.close()
 
 
 def _next(pipe: Connection) -> TrialRequest | None:
@@ -261,7 +261,7 @@ class RunnerSpec:
     seed: int = 0
     timeout: float = 300.0
 
-    def bench(self, scratch: Path | None = None) -> TrialRunner:
+    def trial_runner(self, scratch: Path | None = None) -> TrialRunner:
         """The bench; its temporary folder lies in `scratch`."""
         return TrialRunner(
             self.suite, models=self.models, config=self.config, settings=self.settings, seed=self.seed,
@@ -273,7 +273,7 @@ class Workers:
     """Processes that run trials, each started with its first one.
 
     Args:
-        recipe: what each makes its bench from.
+        spec: what each makes its bench from.
         count: how many there are.
 
     Attributes:
@@ -284,12 +284,12 @@ class Workers:
 
     Example:
         >>> workers = Workers(Recipe(suite), 2)                        # doctest: +SKIP
-        >>> trial, events = await workers.run(bench.plan(s, v, 0))     # doctest: +SKIP
+        >>> trial, events = await workers.run(trial_runner.plan(s, v, 0))     # doctest: +SKIP
     """
 
-    def __init__(self, recipe: RunnerSpec, count: int) -> None:
+    def __init__(self, spec: RunnerSpec, count: int) -> None:
         try:
-            self._sent = pickle.dumps(recipe)
+            self._sent = pickle.dumps(spec)
         except Exception as error:
             raise PlanError(
                 f"workers={count} needs a suite and models that can be sent to another process ({error}). "
@@ -302,9 +302,9 @@ class Workers:
         self.most = 2 * count
         self._count = count
         self._scratch = Scratch()
-        self._seats: list[WorkerProcess] = []
+        self._workers: list[WorkerProcess] = []
         self._loop: asyncio.AbstractEventLoop | None = None
-        weakref.finalize(self, _end, self._seats, os.getpid())
+        weakref.finalize(self, _end, self._workers, os.getpid())
 
     async def run(self, plan: TrialPlan, catalog: str) -> tuple[Trial, tuple[Event, ...]]:
         """Run one trial in a worker. A cancellation ends that worker: what it does cannot be stopped otherwise.
@@ -318,9 +318,11 @@ class Workers:
         """
         how = ""
         for _ in range(_ATTEMPTS):
-            seat = min(self._at_hand(), key=lambda each: each.load)
+            worker = min(self._at_hand(), key=lambda each: each.load)
             try:
-                trial, events = await seat.ask(TrialRequest(plan.scenario.digest, plan.variant, plan.repeat))
+                trial, events = await worker.ask(
+                    TrialRequest(plan.scenario.digest, plan.variant, plan.repeat)
+                )
             except LostError as lost:
                 how = str(lost)
                 continue
@@ -339,20 +341,20 @@ class Workers:
     def _at_hand(self) -> list[WorkerProcess]:
         loop = asyncio.get_running_loop()
         if self._loop is not loop:  # the first run, or the engine before this one was given up
-            _end(self._seats, os.getpid())
-            self._seats += [WorkerProcess(self._sent, self._scratch.path) for _ in range(self._count)]
+            _end(self._workers, os.getpid())
+            self._workers += [WorkerProcess(self._sent, self._scratch.path) for _ in range(self._count)]
             self._loop = loop
-        return self._seats
+        return self._workers
 
     def close(self) -> None:
         """End the workers; what they are doing is given up."""
-        _end(self._seats, os.getpid())
+        _end(self._workers, os.getpid())
         self._loop = None
         self._scratch.close()
 
 
-def _end(seats: list[WorkerProcess], owner: int) -> None:
+def _end(workers: list[WorkerProcess], owner: int) -> None:
     if os.getpid() == owner:  # a fork of this process does not own them
-        for seat in seats:
-            seat.end()
-        seats.clear()
+        for worker in workers:
+            worker.end()
+        workers.clear()

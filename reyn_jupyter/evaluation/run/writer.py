@@ -22,7 +22,7 @@ from reyn_jupyter.evaluation.results.grading import grade_stored
 from reyn_jupyter.evaluation.run.run_state import Looked, RunPlan
 from reyn_jupyter.evaluation.store.rows import Found, StudyUsage, TrialEntry
 from reyn_jupyter.evaluation.store.store import Store
-from reyn_jupyter.evaluation.store.usage_totals import dearest, spent
+from reyn_jupyter.evaluation.store.usage_totals import largest_usage, total_usage
 from reyn_jupyter.evaluation.trial.runner import TrialPlan
 from reyn_jupyter.evaluation.trial.trial import Trial, TrialUsage
 from reyn_jupyter.runtime.events import Event
@@ -36,14 +36,14 @@ class Writer:
     Args:
         store: the study's file.
         run: the run's id.
-        order: what it is to do.
+        run_plan: what it is to do.
 
     Attributes:
         kept: what the trials used that are stored.
     """
 
-    def __init__(self, store: Store, run: str, order: RunPlan) -> None:
-        self._store, self._run, self._order = store, run, order
+    def __init__(self, store: Store, run: str, run_plan: RunPlan) -> None:
+        self._store, self._run, self._run_plan = store, run, run_plan
         self._thread = ThreadPoolExecutor(1, "reyn-study")
         self.kept = TrialUsage()
 
@@ -53,17 +53,17 @@ class Writer:
     def __exit__(self, *_: object) -> None:
         self._thread.shutdown()
 
-    async def begin(self, known: Mapping[str, Any], suite: tuple[Scenario, ...], code: str) -> PriorRuns:
+    async def begin(self, record: Mapping[str, Any], suite: tuple[Scenario, ...], code: str) -> PriorRuns:
         """Note the run; what the file knew before it. An interrupt meanwhile is left to who looks for it next."""
 
-        def begun() -> PriorRuns:
-            self._store.begin(self._run, time.time(), known, suite, self._order.variants)
-            return before(self._store, self._order, code)
+        def begin_run() -> PriorRuns:
+            self._store.begin(self._run, time.time(), record, suite, self._run_plan.variants)
+            return read_prior_runs(self._store, self._run_plan, code)
 
-        return await self._written(begun, last=True)
+        return await self._run_on_thread(begin_run, last=True)
 
     async def keep(
-        self, plan: TrialPlan, trial: Trial, events: tuple[Event, ...], ground: str
+        self, plan: TrialPlan, trial: Trial, events: tuple[Event, ...], conditions: str
     ) -> float | None:
         """Grade and store a trial; the primary check's value, None where it does not apply.
 
@@ -71,25 +71,25 @@ class Writer:
             DiskFullError, StoreError: nothing of it was stored.
         """
 
-        def written() -> float | None:
+        def write_trial() -> float | None:
             verdicts = {}
             if not is_missing(trial):
-                for check in (self._order.check, *self._order.others):
+                for check in (self._run_plan.check, *self._run_plan.others):
                     verdicts[check.name] = (check.version, check.grade(trial, plan.scenario))
-            entry = TrialEntry(trial, events, plan.scenario, plan.variant, ground, verdicts)
+            entry = TrialEntry(trial, events, plan.scenario, plan.variant, conditions, verdicts)
             self._store.add(self._run, entry)
             self.kept += TrialUsage.of(trial)
-            graded = verdicts.get(self._order.check.name)
+            graded = verdicts.get(self._run_plan.check.name)
             return graded[1].value if graded is not None else None
 
-        return await self._written(written)
+        return await self._run_on_thread(write_trial)
 
     async def note(self, data: Mapping[str, Any], *, last: bool = False) -> None:
         """Write what is known of the run by now. Raises DiskFullError, StoreError."""
         noted = {**data, "stored": self.kept.trials}
-        await self._written(lambda: self._store.note(self._run, noted, time.time()), last=last)
+        await self._run_on_thread(lambda: self._store.note(self._run, noted, time.time()), last=last)
 
-    async def _written(self, work: Callable[[], T], *, last: bool = False) -> T:
+    async def _run_on_thread(self, work: Callable[[], T], *, last: bool = False) -> T:
         """Do something on the thread, to its end: an interrupt meanwhile is taken up right after, unless it is the
         `last` thing."""
         job = asyncio.get_running_loop().run_in_executor(self._thread, work)
@@ -104,25 +104,25 @@ class Writer:
         return job.result()
 
 
-def known(order: RunPlan, sources: Mapping[str, Source], stop: Mapping[str, Any]) -> dict[str, Any]:
+def run_record(run_plan: RunPlan, sources: Mapping[str, Source], stop: Mapping[str, Any]) -> dict[str, Any]:
     """What a run notes of itself from its first moment on.
 
     Args:
-        order: what it is to do.
+        run_plan: what it is to do.
         sources: variant → where its trials come from.
         stop: its stopping rule, and what that saw by now.
     """
     return {
-        **order.provenance,
-        "variants": [each.name for each in order.variants],
+        **run_plan.provenance,
+        "variants": [each.name for each in run_plan.variants],
         "sources": sources,
-        "scenarios": len(order.scenarios),
-        "repeats": list(order.repeats),
-        "order": [each.id for each in order.scenarios],
-        "planned": order.size,
-        "check": order.check.name,
-        "seed": order.seed,
-        "budget": order.budget,
+        "scenarios": len(run_plan.scenarios),
+        "repeats": list(run_plan.repeats),
+        "order": [each.id for each in run_plan.scenarios],
+        "planned": run_plan.size,
+        "check": run_plan.check.name,
+        "seed": run_plan.seed,
+        "budget": run_plan.budget,
         "stop": stop,
     }
 
@@ -145,28 +145,28 @@ class PriorRuns(NamedTuple):
     looked: list[Looked]
 
 
-def before(store: Store, order: RunPlan, code: str) -> PriorRuns:
+def read_prior_runs(store: Store, run_plan: RunPlan, code: str) -> PriorRuns:
     """Read it. What the primary check has not graded yet is graded.
 
     Args:
         store: the study's file.
-        order: what is to be run.
+        run_plan: what is to be run.
         code: the version of the code whose trials count.
     """
-    grade_stored(store, order.check, code)
+    grade_stored(store, run_plan.check, code)
     return PriorRuns(
-        spent(store),
-        dearest(store),
-        store.done(code, order.check),
+        total_usage(store),
+        largest_usage(store),
+        store.done(code, run_plan.check),
         store.fingerprints(code),
-        looked_before(store, order, code),
+        looked_before(store, run_plan, code),
     )
 
 
-def looked_before(store: Store, order: RunPlan, code: str) -> list[Looked]:
+def looked_before(store: Store, run_plan: RunPlan, code: str) -> list[Looked]:
     """What runs of the same two variants and check saw on their way (`Tally.looked`); one that only went on where
     another had stopped takes its place."""
-    same = sorted(each.name for each in order.variants), order.check.name, code
+    same = sorted(each.name for each in run_plan.variants), run_plan.check.name, code
     found: list[Looked] = []
     for run in store.runs():
         looked = run.get("looked")

@@ -87,7 +87,7 @@ def brier(
             f"{len(forecasts)} forecasts for {len(outcomes)} outcomes: give one forecast an event, and at least one"
         )
     named = merge or {}
-    merged = [_merged(forecast, named) for forecast in forecasts]
+    merged = [_merge(forecast, named) for forecast in forecasts]
     happened = [named.get(outcome, outcome) for outcome in outcomes]
     classes = sorted({name for forecast in merged for name in forecast} | set(happened))
     events = len(happened)
@@ -158,7 +158,7 @@ def _bin(number: int, bins: int, members: list[tuple[str, float, bool]], level: 
     )
 
 
-def _merged(forecast: Mapping[str, float], named: Mapping[str, str]) -> dict[str, float]:
+def _merge(forecast: Mapping[str, float], named: Mapping[str, str]) -> dict[str, float]:
     found: dict[str, float] = {}
     for name, probability in forecast.items():
         _probability(probability)

@@ -30,7 +30,7 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     order, count = _ascending(p_values), len(p_values)
     # The smallest p stands against all comparisons, the next one against one less; none may fall below a smaller one.
     raised = accumulate((p_values[place] * (count - rank) for rank, place in enumerate(order)), max)
-    return _placed(order, raised)
+    return _restore_order(order, raised)
 
 
 def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
@@ -47,7 +47,7 @@ def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
     lowered = accumulate(
         (p_values[place] * (count / (count - rank)) for rank, place in enumerate(order)), min
     )
-    return _placed(order, lowered)
+    return _restore_order(order, lowered)
 
 
 def closed_e(e_values: Sequence[float]) -> tuple[float, ...]:
@@ -85,7 +85,7 @@ def _ascending(p_values: Sequence[float]) -> list[int]:
     return sorted(range(len(p_values)), key=p_values.__getitem__)
 
 
-def _placed(order: Sequence[int], adjusted: Iterable[float]) -> tuple[float, ...]:
+def _restore_order(order: Sequence[int], adjusted: Iterable[float]) -> tuple[float, ...]:
     """The adjusted values, each at the place that its p came from."""
     found = dict(zip(order, adjusted, strict=True))
     return tuple(min(1.0, float(found[place])) for place in range(len(found)))

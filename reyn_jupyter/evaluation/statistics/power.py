@@ -329,11 +329,11 @@ def sign_flip_power(
 def draw_gaps(scenarios: int, repeats: int, shares: tuple[float, float], icc: float) -> Floats:
     """Pairs that b wins less those that it loses, of shape (scenarios, studies). The arguments are those of
     `sign_flip_power`."""
-    return _drawn(1 << (scenarios - 1).bit_length(), repeats, shares, icc)[:scenarios]
+    return _draw(1 << (scenarios - 1).bit_length(), repeats, shares, icc)[:scenarios]
 
 
 @lru_cache(maxsize=4)  # a plan asks for many sizes of the same study
-def _drawn(scenarios: int, repeats: int, shares: tuple[float, float], icc: float) -> Floats:
+def _draw(scenarios: int, repeats: int, shares: tuple[float, float], icc: float) -> Floats:
     parts = np.array([*shares, max(0.0, 1 - sum(shares))])
     mixing, drawing = np.random.default_rng(1), np.random.default_rng(2)
     size = (scenarios, STUDIES)

@@ -32,11 +32,11 @@ class Packed:
     bodies: Mapping[bytes, bytes]
 
 
-def packed(events: Iterable[Event]) -> Packed:
+def pack_events(events: Iterable[Event]) -> Packed:
     """Take the bodies out of a run's events."""
     bodies: dict[bytes, bytes] = {}
 
-    def kept(value: Any) -> str:
+    def store_body(value: Any) -> str:
         body = _json(value)
         digest = hashlib.sha256(body)
         bodies[digest.digest()] = body
@@ -46,16 +46,16 @@ def packed(events: Iterable[Event]) -> Packed:
     for event in events:
         fields = {name: getattr(event, name) for name in _names(type(event).__name__)}
         if isinstance(event, ModelRequested):
-            fields["messages"] = [kept(message) for message in event.messages]
+            fields["messages"] = [store_body(message) for message in event.messages]
             if event.tool_specs is not None:
-                fields["tool_specs"] = {_BODY: kept(event.tool_specs)}
+                fields["tool_specs"] = {_BODY: store_body(event.tool_specs)}
         elif isinstance(event, ActionFinished) and len(event.output) > SHORT:
-            fields["output"] = {_BODY: kept(event.output)}
+            fields["output"] = {_BODY: store_body(event.output)}
         lines.append(b'{"type":"%s",%s' % (type(event).__name__.encode(), _json(fields)[1:]))
     return Packed(tuple(lines), bodies)
 
 
-def unpacked(line: bytes, body: Callable[[str], Any]) -> Event | None:
+def unpack_event(line: bytes, body: Callable[[str], Any]) -> Event | None:
     """One event again; None for one of a type that this version does not know.
 
     Args:
@@ -87,7 +87,7 @@ def facts_of(text: str) -> Trial:
         return Trial.model_validate(json.loads(text))
 
 
-def referred(line: bytes) -> list[str]:
+def message_digests(line: bytes) -> list[str]:
     """The digests that an event refers to."""
     data = json.loads(line)
     found = list(data.get("messages", ())) if data.get("type") == ModelRequested.__name__ else []

@@ -42,21 +42,21 @@ class DiskFullError(StoreError):
     """There is no room for another trial; everything that was stored before stays."""
 
 
-def opened(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection:
+def open_database(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection:
     """A connection to a study's file, made when it is not there; None keeps it in memory.
 
     Raises:
         StoreError: the file is not a study's, is newer than this version, or cannot be opened.
     """
     if path is None:
-        return _prepared(connect(":memory:", _PATIENCE))
+        return _prepare(connect(":memory:", _PATIENCE))
     if read_only and not path.is_file():
         raise StoreError(
             f"There is no study {path}; look at the path, or make one: Study({path.name!r}, suite=…)"
         )
     try:
         _refuse_foreign(path)
-        return _read_only(path) if read_only else _prepared(connect(str(path), _PATIENCE), path)
+        return _read_only(path) if read_only else _prepare(connect(str(path), _PATIENCE), path)
     except OSError as error:
         raise StoreError(f"{path} cannot be opened: {error.strerror or error}.") from error
     except sqlite3.DatabaseError as error:
@@ -85,7 +85,7 @@ def _refuse_foreign(path: Path) -> None:
         raise StoreError(_FOREIGN.format(path))
 
 
-def _prepared(db: sqlite3.Connection, path: Path | None = None) -> sqlite3.Connection:
+def _prepare(db: sqlite3.Connection, path: Path | None = None) -> sqlite3.Connection:
     try:
         with _refused_as_store_error(path):
             prepare(db, FORMAT, _PATIENCE)

@@ -16,7 +16,7 @@ from typing import Any
 from reyn_jupyter.evaluation.checks import UnknownCheckError, find_check, is_missing
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
-from reyn_jupyter.evaluation.store.event_codec import facts_of, referred
+from reyn_jupyter.evaluation.store.event_codec import facts_of, message_digests
 from reyn_jupyter.evaluation.store.file import StoreError
 from reyn_jupyter.evaluation.store.rows import digest_of, verdict_row
 from reyn_jupyter.evaluation.store.store import Store
@@ -89,7 +89,7 @@ def _faults(store: Store, known: _Known, looked: dict[str, int]) -> Iterator[str
         "messages": _of_messages,
     }
     for name, faults in tables.items():
-        yield from _guarded(
+        yield from _guard(
             faults(store, known), f"{name}: a row cannot be read, and the rest was not looked at"
         )
     used: set[str] = set()
@@ -107,7 +107,7 @@ def _faults(store: Store, known: _Known, looked: dict[str, int]) -> Iterator[str
             place = (row["key"], row["source"], row["ground"])
             attempts.setdefault(place, []).append((row["attempt"], row["outcome"]))
             where = f"trial {number} ({str(row['key'])[:12]})"
-            found = _guarded(_of_trial(store, known, number, digest, row, used), "it cannot be read")
+            found = _guard(_of_trial(store, known, number, digest, row, used), "it cannot be read")
             yield from (f"{where}: {said}" for said in found)
     for (key, *_), tried in attempts.items():
         if [attempt for attempt, _ in tried] != list(range(len(tried))):
@@ -121,7 +121,7 @@ def _faults(store: Store, known: _Known, looked: dict[str, int]) -> Iterator[str
             yield f"run {run}: {counts.get(run, 0):,} of the {stored:,} trials that it stored are there"
 
 
-def _guarded(faults: Iterator[str], said: str) -> Iterator[str]:
+def _guard(faults: Iterator[str], said: str) -> Iterator[str]:
     """The faults; values of a kind that their column never has end them with one of their own."""
     try:
         yield from faults
@@ -193,7 +193,7 @@ def _of_trial(
     ):
         yield "its key does not say what was tried"
     try:
-        digests = [each for _, line in lines for each in referred(line)]
+        digests = [each for _, line in lines for each in message_digests(line)]
     except (ValueError, TypeError, KeyError):
         yield "an event cannot be read"
         digests = []

@@ -25,14 +25,14 @@ Found = tuple[str, str, str]  # what a trial is found by: key, source, ground (s
 class TrialEntry:
     """What one trial leaves: the trial, its events, what the checks say of it, and the variant that was tried.
 
-    `ground` is what it stands on besides: the catalog, the study's settings (see `conditions.conditions_of`).
+    `conditions` is what it stands on besides: the catalog, the study's settings (see `conditions.conditions_of`).
     """
 
     trial: Trial
     events: tuple[Event, ...]
     scenario: Scenario
     variant: Variant
-    ground: str
+    conditions: str
     verdicts: Mapping[str, tuple[int, Verdict]]
 
 
@@ -44,7 +44,7 @@ class StoredTrial:
     trial: Trial
     scenario: str
     behaviour: str
-    ground: str
+    conditions: str
     attempt: int
 
 
@@ -60,7 +60,7 @@ def trial_row(run: str, entry: TrialEntry, attempt: int, events: int, facts: str
     """A trial's columns from `key` to `data`, in the order of the table."""
     trial = entry.trial
     return (
-        trial.key, trial.source, entry.ground, attempt, run, entry.scenario.digest, entry.variant.behaviour_digest,
+        trial.key, trial.source, entry.conditions, attempt, run, entry.scenario.digest, entry.variant.behaviour_digest,
         trial.repeat, trial.code, trial.outcome, trial.model_calls, trial.prompt_tokens + trial.completion_tokens,
         None if trial.cost is None else float(trial.cost), float(trial.seconds), events, facts,
     )  # fmt: skip

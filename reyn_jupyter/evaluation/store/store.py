@@ -18,8 +18,8 @@ from typing import Any
 from reyn_jupyter.evaluation.checks.verdict import Check, Verdict
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
-from reyn_jupyter.evaluation.store.event_codec import facts_of, facts_text, packed, unpacked
-from reyn_jupyter.evaluation.store.file import StoreError, failure, opened
+from reyn_jupyter.evaluation.store.event_codec import facts_of, facts_text, pack_events, unpack_event
+from reyn_jupyter.evaluation.store.file import StoreError, failure, open_database
 from reyn_jupyter.evaluation.store.rows import (
     Found,
     StoredTrial,
@@ -60,7 +60,7 @@ class Store:
     def __init__(self, path: Path | None, *, read_only: bool = False) -> None:
         self.path = path
         self.at: Callable[[str], None] = _nothing
-        self._db = opened(path, read_only=read_only)
+        self._db = open_database(path, read_only=read_only)
         self.alone = threading.Lock()
         self._lock = threading.RLock()
         self._known: set[bytes] = set()
@@ -107,10 +107,10 @@ class Store:
             DiskFullError, StoreError: nothing of it was stored.
         """
         trial = entry.trial
-        kept = packed(entry.events)
+        kept = pack_events(entry.events)
         self.at("before")
         with self._writing() as db:
-            same = (trial.key, trial.source, entry.ground)
+            same = (trial.key, trial.source, entry.conditions)
             attempt = int(
                 db.execute(
                     "SELECT count(*) FROM trials WHERE key = ? AND source = ? AND ground = ?", same
@@ -183,10 +183,10 @@ class Store:
         )
         last = 0
         while rows := self.rows(query, (last, code, code, _PAGE)):
-            for number, scenario, behaviour, ground, attempt, data in rows:
+            for number, scenario, behaviour, conditions, attempt, data in rows:
                 with self.reading(f"trial {number}"):
                     trial = facts_of(data)
-                yield StoredTrial(number, trial, scenario, behaviour, ground, attempt)
+                yield StoredTrial(number, trial, scenario, behaviour, conditions, attempt)
             last = rows[-1][0]
 
     def done(self, code: str, check: Check) -> dict[Found, tuple[str, float | None]]:
@@ -197,7 +197,9 @@ class Store:
             'LEFT JOIN verdicts ON trial = id AND "check" = ? AND version = ? WHERE code = ? ORDER BY attempt',
             (check.name, check.version, code),
         )
-        return {(key, source, ground): (outcome, value) for key, source, ground, outcome, value in rows}
+        return {
+            (key, source, conditions): (outcome, value) for key, source, conditions, outcome, value in rows
+        }
 
     def codes(self) -> dict[str, int]:
         """Version of the code → trials."""
@@ -225,7 +227,7 @@ class Store:
         """The events of a trial, in order."""
         lines = self.rows("SELECT data FROM events WHERE trial = ? ORDER BY position", (number,))
         with self.reading(f"an event of trial {number}"):
-            found = [unpacked(line, self._body) for (line,) in lines]
+            found = [unpack_event(line, self._body) for (line,) in lines]
         return tuple(event for event in found if event is not None)
 
     def _body(self, digest: str) -> Any:

@@ -22,14 +22,14 @@ _NOTED = ", ".join(
 _UNFINISHED = f"SELECT {_NOTED} FROM runs WHERE json_valid(data)"  # noqa: S608 - names of our own
 
 
-def spent(store: Store) -> StudyUsage:
+def total_usage(store: Store) -> StudyUsage:
     """What all of a file has used. Raises StoreError."""
     trials, unfinished = TrialUsage(*store.rows(_TRIALS)[0]), TrialUsage(*store.rows(_UNFINISHED)[0])
     together = replace(trials + unfinished, trials=trials.trials)
     return StudyUsage(**asdict(together), unfinished=unfinished)
 
 
-def dearest(store: Store) -> dict[str, StudyUsage]:
+def largest_usage(store: Store) -> dict[str, StudyUsage]:
     """Digest of a variant's behaviour → the most that one of its trials has used. Raises StoreError."""
     rows = store.rows(
         "SELECT behaviour, count(*), max(calls), max(tokens), coalesce(max(cost), 0.0) FROM trials "

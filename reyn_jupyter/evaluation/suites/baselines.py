@@ -105,7 +105,7 @@ class _Play:
 
     def __post_init__(self) -> None:
         self.answers = {
-            message.tool_call_id: _read(message.content)
+            message.tool_call_id: _parse_content(message.content)
             for message in self.request.messages
             if message.role == "tool" and message.tool_call_id
         }
@@ -131,7 +131,7 @@ class _Play:
 
     def _looks(self) -> Iterator[ToolCall]:
         """A narrowed listing for each needed action; one of everything where none is needed."""
-        names = [name for action in self._actions() if (name := _parsed(action)) is not None]
+        names = [name for action in self._actions() if (name := _parse_name(action)) is not None]
         for number, name in enumerate(names):
             narrowed = {"category": [name.category], "filter": name.entry}
             yield _call(f"look-{number}", "list_actions", narrowed)
@@ -187,17 +187,17 @@ def function_name(action: str, offered: Mapping[str, Any]) -> str:
     >>> function_name("agent.peer__alice", {"agent_peer__alice": {}})
     'agent_peer__alice'
     """
-    name = _parsed(action)
+    name = _parse_name(action)
     if name is None:
         return action
     candidates = [NameEncoder([name]).encode(name)]
-    twin = _parsed(action.replace(".", "_"))
+    twin = _parse_name(action.replace(".", "_"))
     if twin is not None and twin != name:
         candidates.insert(0, NameEncoder([name, twin]).encode(name))
     return next((candidate for candidate in candidates if candidate in offered), action)
 
 
-def _parsed(action: str) -> ActionName | None:
+def _parse_name(action: str) -> ActionName | None:
     try:
         return ActionName.parse(action)
     except MalformedNameError:
@@ -230,7 +230,7 @@ def _reply(
     return Response(text, tuple(calls), "tool_calls" if calls else "stop", usage, model=label)
 
 
-def _read(content: str) -> Any:
+def _parse_content(content: str) -> Any:
     try:
         return json.loads(content)
     except (ValueError, RecursionError):

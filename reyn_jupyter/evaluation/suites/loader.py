@@ -22,7 +22,7 @@ from reyn_jupyter.evaluation.plan.suite import Claim, Suite, SuiteError
 from reyn_jupyter.evaluation.plan.validation import FieldError
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.suites.scenario_expansion import Shared, WrittenScenario
-from reyn_jupyter.evaluation.suites.suite_document import SuiteDocument, read, read_lines
+from reyn_jupyter.evaluation.suites.suite_document import SuiteDocument, read_document, read_lines
 from reyn_jupyter.evaluation.suites.templates import Written
 from reyn_jupyter.support.text import meant_clause
 from reyn_jupyter.support.validation_messages import fields_at, reason
@@ -93,8 +93,8 @@ class SuiteFile(ScenarioFile):
 
 def read_suite(path: Path) -> tuple[dict[str, str], Suite]:
     """The suite of a YAML file, and where each scenario stands. Raises SuiteError with file, line and field."""
-    document = read(path)
-    written = _checked(SuiteFile, document)
+    document = read_document(path)
+    written = _validate(SuiteFile, document)
     found = _scenarios(written, written.scenarios, _within(document))
     for name in written.files:
         found += _beside(path.parent / name, written)
@@ -131,8 +131,8 @@ def _beside(path: Path, suite: SuiteFile) -> list[Placed]:
     if path.suffix == ".jsonl":
         rows = read_lines(path)
         return _scenarios(suite, [row for _, row in rows], lambda at, _: f"{path.name}, line {rows[at][0]}")
-    document = read(path)
-    shared = _checked(ScenarioFile, document)
+    document = read_document(path)
+    shared = _validate(ScenarioFile, document)
     return _scenarios(shared, shared.scenarios, _within(document))
 
 
@@ -148,7 +148,7 @@ def _scenarios(shared: Shared, rows: Sequence[Any], where: Where) -> list[Placed
             scenario = WrittenScenario.model_validate(row).scenario(shared)
             _gradable(scenario)
         except ValidationError as error:
-            place, told = _told(error, WrittenScenario)
+            place, told = _explain(error, WrittenScenario)
             raise SuiteError(f"{where(at, place)}, scenario {identity!r}: {told}") from error
         except ValueError as error:
             told = "; ".join(error.problems) if isinstance(error, FieldError) else str(error)
@@ -212,7 +212,7 @@ def _claim(fields: Mapping[str, Any], place: str) -> Claim:
 def _catalogs(suite: SuiteFile, path: Path) -> dict[str, Callable[[], Catalog]]:
     specs = {"standard": CatalogFile(standard=True), **suite.catalogs}
     if suite.choices is not None:
-        chosen = _checked(Choices, read(path.parent / suite.choices))
+        chosen = _validate(Choices, read_document(path.parent / suite.choices))
         for name, ids in chosen.catalogs.items():
             specs[name] = CatalogFile(records=chosen.records, actions=ids)
     return {name: partial(open_catalog, spec, path.parent) for name, spec in specs.items()}
@@ -247,14 +247,14 @@ def _read_records(path: Path, moved: int) -> list[dict[str, Any]]:
     """A file's records; kept, since hundreds of catalogs may choose from one file."""
     if ".jsonl" in path.suffixes:
         return [row for _, row in read_lines(path)]
-    found = read(path).data
+    found = read_document(path).data
     listed = found.get("tools", found) if isinstance(found, Mapping) else found
     if not isinstance(listed, list):
         raise SuiteError(f'{path.name}: records are a list, or an object with "tools"')
     return listed
 
 
-def _checked(kind: type[W], document: SuiteDocument) -> W:
+def _validate(kind: type[W], document: SuiteDocument) -> W:
     data, file = document.data, document.file
     if not isinstance(data, Mapping):
         holds = "nothing" if data is None else "a list" if isinstance(data, list) else "a single value"
@@ -263,11 +263,11 @@ def _checked(kind: type[W], document: SuiteDocument) -> W:
     try:
         return kind.model_validate(data)
     except ValidationError as error:
-        place, told = _told(error, kind)
+        place, told = _explain(error, kind)
         raise SuiteError(f"{document.place(place)}: {told}") from error
 
 
-def _told(error: ValidationError, kind: type[BaseModel]) -> tuple[Place, str]:
+def _explain(error: ValidationError, kind: type[BaseModel]) -> tuple[Place, str]:
     """Where the worst of it stands, and what is wrong there, with how much more there is."""
     errors = error.errors(include_url=False)
     # A key that is a slip of the pen explains the one that is missing. Of the forms that a value may have, the one

@@ -13,7 +13,7 @@ from typing import Any, Literal
 from pydantic import Field, JsonValue
 
 from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Expected, Gold, Scenario
-from reyn_jupyter.evaluation.suites.templates import Edit, FileText, Note, Written, edited, template
+from reyn_jupyter.evaluation.suites.templates import Edit, FileText, Note, Written, apply_edits, template
 
 EDIT, WRITE = "file__edit", "file__write"
 Step = Mapping[str, Any]
@@ -77,12 +77,12 @@ class WrittenScenario(Written):
         texts = template(self._template(shared), self.memories)
         steps, expected = self._edits(texts)
         steps = [*(_step(step) for step in self.gold), *steps]
-        expected |= {path: _expected(path, after) for path, after in self.expected.items()}
+        expected |= {path: _expected_file(path, after) for path, after in self.expected.items()}
         if "unchanged" in (self.others, shared.others):
             expected |= {path: Expected(path=path, unchanged=True) for path in texts if path not in expected}
         return Scenario(
             id=self.id,
-            family=self._said("family", shared),
+            family=self._answer_texts("family", shared),
             prompts=self._prompts(),
             catalog=self.catalog or shared.catalog,
             workspace=texts,
@@ -103,7 +103,7 @@ class WrittenScenario(Written):
             raise ValueError(f"workspace: there is no template {chosen!r}; the file has {known}")
         return shared.workspaces[chosen]
 
-    def _said(self, key: str, shared: Shared) -> str:
+    def _answer_texts(self, key: str, shared: Shared) -> str:
         value: str | None = getattr(self, key) or getattr(shared, key)
         if value is None:
             raise ValueError(f"{key}: it is said neither here nor for the whole file; say it")
@@ -122,7 +122,7 @@ class WrittenScenario(Written):
         for path in dict.fromkeys(edit.path for edit in self.edits):
             if path not in texts:
                 raise ValueError(f"edits: the template has no file {path!r}")
-            after, play = edited(texts[path], tuple(edit for edit in self.edits if edit.path == path))
+            after, play = apply_edits(texts[path], tuple(edit for edit in self.edits if edit.path == path))
             given: dict[str, JsonValue] = {"old_string": play.old, "new_string": play.new}
             if play.all:
                 given["replace_all"] = True
@@ -132,7 +132,7 @@ class WrittenScenario(Written):
         return steps, expected
 
 
-def _expected(path: str, after: str | After) -> Expected:
+def _expected_file(path: str, after: str | After) -> Expected:
     if after == "unchanged":
         return Expected(path=path, unchanged=True)
     if after == "absent":
@@ -153,14 +153,15 @@ def _step(written: Step) -> tuple[AcceptedCall, ...]:
                 f"gold: {key} has {value!r:.80} where its arguments should be, {{argument: value}}"
             )
     calls = [
-        AcceptedCall(action=action, args=_accepted(args or {}), exact=exact) for action, args in step.items()
+        AcceptedCall(action=action, args=_accepted_values(args or {}), exact=exact)
+        for action, args in step.items()
     ]
     if play is None:
         return tuple(calls)
     first = calls[0]
-    complete = AcceptedCall(action=first.action, args={**first.args, **_accepted(play)}, exact=exact)
+    complete = AcceptedCall(action=first.action, args={**first.args, **_accepted_values(play)}, exact=exact)
     return (complete, *calls)
 
 
-def _accepted(args: Mapping[str, Any]) -> dict[str, tuple[JsonValue, ...]]:
+def _accepted_values(args: Mapping[str, Any]) -> dict[str, tuple[JsonValue, ...]]:
     return {name: tuple(value) if isinstance(value, list) else (value,) for name, value in args.items()}

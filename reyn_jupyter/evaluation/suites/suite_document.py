@@ -42,7 +42,7 @@ class SuiteDocument:
         return self.file if line is None or not path else f"{self.file}, line {line}"
 
 
-def read(path: Path) -> SuiteDocument:
+def read_document(path: Path) -> SuiteDocument:
     """A YAML or JSON file.
 
     Raises:
@@ -92,7 +92,7 @@ def _yaml(text: str, file: str) -> SuiteDocument:
     import yaml
 
     try:
-        _bounded(text, file)
+        _check_bounds(text, file)
         loader = _loader()(text)
         try:
             node = loader.get_single_node()
@@ -123,7 +123,7 @@ def _plainly(problem: str) -> str:
     )
 
 
-def _bounded(text: str, file: str) -> None:
+def _check_bounds(text: str, file: str) -> None:
     """The flat stream of events costs no stack; only a modest file is made into a tree."""
     import yaml
 

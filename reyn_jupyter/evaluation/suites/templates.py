@@ -49,7 +49,7 @@ class LongText(Written):
     @property
     def text(self) -> str:
         lines = (
-            self.other.get(number) or _numbered(self.line, number) for number in range(1, self.count + 1)
+            self.other.get(number) or _fill_number(self.line, number) for number in range(1, self.count + 1)
         )
         return self.before + "".join(f"{line}\n" for line in lines) + self.after
 
@@ -81,7 +81,7 @@ FileText = str | LongText
 
 def template(files: Mapping[str, FileText], memories: Mapping[str, Note]) -> dict[str, str]:
     """The texts of a template. Raises ValueError for a path or a memory that cannot be."""
-    texts = {_checked(path): text if isinstance(text, str) else text.text for path, text in files.items()}
+    texts = {_check_path(path): text if isinstance(text, str) else text.text for path, text in files.items()}
     for slug, note in memories.items():
         memory = Memory(note.layer, slug, note.name, note.description, note.type, note.body)
         try:
@@ -105,7 +105,7 @@ def memory_entries(workspace: Mapping[str, str]) -> set[str]:
     return slugs["shared"] | own
 
 
-def edited(text: str, edits: tuple[Edit, ...]) -> tuple[str, Edit]:
+def apply_edits(text: str, edits: tuple[Edit, ...]) -> tuple[str, Edit]:
     """A file's text after its edits, and one edit that does the same at once.
 
     Raises:
@@ -139,7 +139,7 @@ def edited(text: str, edits: tuple[Edit, ...]) -> tuple[str, Edit]:
     return changed, Edit(path=edits[0].path, old=text[places[0][0] : last], new=after)
 
 
-def _numbered(line: str, number: int) -> str:
+def _fill_number(line: str, number: int) -> str:
     def put(match: re.Match[str]) -> str:
         if match[2] is not None:
             choices = match[2].split("|")
@@ -149,7 +149,7 @@ def _numbered(line: str, number: int) -> str:
     return _PLACE.sub(put, line)
 
 
-def _checked(path: str) -> str:
+def _check_path(path: str) -> str:
     if path != posixpath.normpath(path) or path.startswith(("/", "..")) or path == ".":
         raise ValueError(f"{path!r} is no path inside a workspace; write it relative, like data/orders.csv")
     return path

@@ -65,7 +65,7 @@ class Confined(Policy):
         return super().decide(action, purity, effects, actor, approve)
 
 
-def confined(settings: Settings, outside: bool) -> Confined:
+def confine_policy(settings: Settings, outside: bool) -> Confined:
     """The rules of the settings, inside a trial."""
     rules = Policy.from_settings(settings)
     return Confined(rules.allow, rules.ask, rules.deny, (), outside)
@@ -149,43 +149,43 @@ class TrialEnvironment:
 
     def __init__(
         self,
-        ground: SharedFixtures,
+        fixtures: SharedFixtures,
         scenario: Scenario,
         template: Template,
         catalog: Catalog,
         effective: Effective,
         variant: str,
     ) -> None:
-        self._ground = ground
+        self._fixtures = fixtures
         self._template = template
         self._catalog = catalog
         self._planned = dict(scenario.setup_error)
         self.private: Path | None = None
-        readers = ground.readers(template) if template.shareable else None
+        readers = fixtures.readers(template) if template.shareable else None
         workspace = readers.workspace if readers else _workspace(self._own_root())
         blobs = MemoryBlobStore()
         key = (variant, catalog.hash)
-        search = ground.search(key, effective.settings)
+        search = fixtures.search(key, effective.settings)
         offered = search if effective.settings.action_retrieval.embedding_class is not None else None
-        services = services_in(workspace, lambda: self.parts.settings, ground.redactor, blobs, offered)
-        policy = confined(effective.settings, catalog.outside)
+        services = services_in(workspace, lambda: self.parts.settings, fixtures.redactor, blobs, offered)
+        policy = confine_policy(effective.settings, catalog.outside)
         self.parts = Parts(
             root=workspace.root,
             services=services,
             workspace=workspace,
-            redactor=ground.redactor,
+            redactor=fixtures.redactor,
             effective=effective,
-            trust=ground.trust,
-            approvals=ground.approvals,
+            trust=fixtures.trust,
+            approvals=fixtures.approvals,
             functions=FunctionRegister(),
-            invoker=Invoker(services, lambda: policy, _nobody, ground.approvals.add, self._enter),
+            invoker=Invoker(services, lambda: policy, _nobody, fixtures.approvals.add, self._enter),
             catalog=readers.catalog(catalog, services, effective.settings)
             if readers
             else catalog.live(services),
             runs=RunStore(None, blobs),
             usage=ActionUsage(None),
             search=search,
-            conversation=Conversation(new_run_id(), kept=ground.made.setdefault(key, {})),
+            conversation=Conversation(new_run_id(), kept=fixtures.made.setdefault(key, {})),
         )
 
     async def index(self) -> None:
@@ -218,7 +218,7 @@ class TrialEnvironment:
         run.snapshot = await parts.catalog.refresh()
 
     def _own_root(self) -> Path:
-        self.private = self._template.lay_out(self._ground.scratch.folder() / NAME)
+        self.private = self._template.lay_out(self._fixtures.scratch.folder() / NAME)
         return self.private
 
     def close(self) -> None:

@@ -41,17 +41,17 @@ def _call(call: Call) -> CallFact:
     return CallFact(
         step=resolved.step,
         wrapper=resolved.wrapper[:LONGEST_WRAPPER],
-        name=resolved.name or _meant(resolved),
+        name=resolved.name or _written_name(resolved),
         problem=resolved.problem,
         flags=resolved.flags,
         args=resolved.arguments if resolved.inner is None else resolved.inner,
         ok=None if finished is None else finished.ok,
         error=None if error is None else error[:LONGEST_ERROR],
-        listed=() if finished is None else _listed(resolved, finished.output),
+        listed=() if finished is None else _listed_names(resolved, finished.output),
     )
 
 
-def _meant(resolved: ActionResolved) -> str | None:
+def _written_name(resolved: ActionResolved) -> str | None:
     """What the model wrote for an action's name where none was resolved."""
     if resolved.problem is None:
         return None
@@ -62,14 +62,14 @@ def _meant(resolved: ActionResolved) -> str | None:
     return None if resolved.wrapper in WRAPPERS else resolved.wrapper[:LONGEST_WRAPPER]
 
 
-def _listed(resolved: ActionResolved, output: str) -> tuple[str, ...]:
+def _listed_names(resolved: ActionResolved, output: str) -> tuple[str, ...]:
     if resolved.wrapper not in _LISTING and resolved.problem != "gated":
         return ()
-    return _names(output)
+    return _names_in_listing(output)
 
 
 @lru_cache(maxsize=256)
-def _names(output: str) -> tuple[str, ...]:
+def _names_in_listing(output: str) -> tuple[str, ...]:
     """The names of a listing; the same listing is read once for many trials."""
     try:
         payload = pydantic_core.from_json(output)

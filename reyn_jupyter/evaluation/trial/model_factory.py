@@ -40,7 +40,7 @@ class ModelFactory:
         settings: where tiers are looked up.
         seed: the simulator's.
         cassette, path: whether the model calls are recorded, or replayed, and where.
-        heard: gets (provider, error) for each failed attempt of a call.
+        on_model_error: gets (provider, error) for each failed attempt of a call.
 
     Raises:
         SuiteError: a cassette without a path.
@@ -55,14 +55,14 @@ class ModelFactory:
         seed: int = 0,
         cassette: CassetteMode = "off",
         path: Path | None = None,
-        heard: OnModelError | None = None,
+        on_model_error: OnModelError | None = None,
     ) -> None:
         if cassette != "off" and path is None:
             raise SuiteError(f'cassette="{cassette}" needs a file; give cassette_path')
         self._given = dict(given)
         self._settings = settings
         self._seed = seed
-        self.heard = heard
+        self.on_model_error = on_model_error
         self._record = path if cassette == "record" else None
         self._player: CassettePlayer | None = None
         if cassette == "replay" and path is not None:
@@ -165,7 +165,7 @@ class ModelFactory:
         system: str | None = None,
     ) -> Model:
         parameters = {**(_parameters(model) if own is None else own), **variant.parameters}
-        return TrialModel(model, parameters, model.host or model.label, self.heard, system, meter)
+        return TrialModel(model, parameters, model.host or model.label, self.on_model_error, system, meter)
 
     def _live(self, name: str, scenario: Scenario) -> Model:
         made = self._model(name)

@@ -58,7 +58,7 @@ class TrialRunner:
         settings: where the models of tiers are looked up: the person's own; none is configured otherwise.
         seed: handed to models that are made here (the simulator).
         timeout: seconds that one trial may take.
-        heard: gets (provider, error) for each failed attempt of a model call, for whoever paces the calls.
+        on_model_error: gets (provider, error) for each failed attempt of a model call, for whoever paces the calls.
         scratch: where the temporary folder lies; the system's place for such when None.
 
     Raises:
@@ -67,8 +67,8 @@ class TrialRunner:
         ConfigError: a setting of `config` that there is not.
 
     Example:
-        >>> bench = Bench(suite, models={"mine": model})                      # doctest: +SKIP
-        >>> trial, events = await bench.run(bench.plan(scenario, variant, 0)) # doctest: +SKIP
+        >>> trial_runner = Bench(suite, models={"mine": model})                      # doctest: +SKIP
+        >>> trial, events = await trial_runner.run(trial_runner.plan(scenario, variant, 0)) # doctest: +SKIP
     """
 
     def __init__(
@@ -82,7 +82,7 @@ class TrialRunner:
         settings: Settings | None = None,
         seed: int = 0,
         timeout: float = TIMEOUT,
-        heard: OnModelError | None = None,
+        on_model_error: OnModelError | None = None,
         scratch: Path | None = None,
     ) -> None:
         self.suite = suite
@@ -95,12 +95,12 @@ class TrialRunner:
             seed=seed,
             cassette=cassette,
             path=None if cassette_path is None else Path(cassette_path),
-            heard=heard,
+            on_model_error=on_model_error,
         )
         self._config = dict(config or {})
         self._timeout = timeout
         self._scratch = Scratch(scratch)
-        self._ground = SharedFixtures.in_folder(self._scratch, os.environ)
+        self._fixtures = SharedFixtures.in_folder(self._scratch, os.environ)
         self._indexing = asyncio.Lock()
         self._effective: dict[str, Effective] = {}
         self._templates: dict[str, Template] = {}
@@ -119,13 +119,13 @@ class TrialRunner:
         self.close()
 
     @property
-    def heard(self) -> OnModelError | None:
+    def on_model_error(self) -> OnModelError | None:
         """Who hears of each failed attempt of a model call."""
-        return self._answers.heard
+        return self._answers.on_model_error
 
-    @heard.setter
-    def heard(self, heard: OnModelError | None) -> None:
-        self._answers.heard = heard
+    @on_model_error.setter
+    def on_model_error(self, on_model_error: OnModelError | None) -> None:
+        self._answers.on_model_error = on_model_error
 
     def plan(self, scenario: Scenario, variant: Variant, repeat: int) -> TrialPlan:
         """The plan of one trial, with its key."""
@@ -168,8 +168,8 @@ class TrialRunner:
         scenario, variant = plan.scenario, plan.variant
         phrasing, prompt = scenario.prompt(plan.repeat)
         template = self._template(scenario)
-        world = TrialEnvironment(
-            self._ground,
+        environment = TrialEnvironment(
+            self._fixtures,
             scenario,
             template,
             self.catalogs[scenario.catalog],
@@ -179,12 +179,12 @@ class TrialRunner:
         try:
             answering, source = self._answers.to(plan.scenario, variant, plan.repeat, model, meter)
             if variant.search:
-                await self._indexed(world)
-            trace, timed_out = await self._turn(world, plan, prompt, answering)
+                await self._build_index(environment)
+            trace, timed_out = await self._turn(environment, plan, prompt, answering)
             outcome, why = outcome_of(trace, timed_out=timed_out)
-            files = template.facts(world.private, (one.path for one in scenario.expected))
+            files = template.facts(environment.private, (one.path for one in scenario.expected))
         finally:
-            world.close()
+            environment.close()
         trial = Trial(
             key=plan.key,
             scenario=scenario.id,
@@ -204,25 +204,25 @@ class TrialRunner:
         return trial, trace.events
 
     async def _turn(
-        self, world: TrialEnvironment, plan: TrialPlan, prompt: str, model: Model
+        self, environment: TrialEnvironment, plan: TrialPlan, prompt: str, model: Model
     ) -> tuple[Trace, bool]:
         """The turn's trace, and whether it was stopped for taking too long."""
         options = TurnOptions(model=model, approve="all", attended=False, repeat=plan.repeat)
         try:
             async with asyncio.timeout(self._timeout) as limit:
-                trace = await turn(world.parts, prompt, options)
+                trace = await turn(environment.parts, prompt, options)
         except TimeoutError:
             if not limit.expired():
                 raise
-            trace = world.parts.runs.load()
+            trace = environment.parts.runs.load()
         if trace.status == "interrupted" and not limit.expired():
             raise asyncio.CancelledError
         return trace, limit.expired() and trace.status == "interrupted"
 
-    async def _indexed(self, world: TrialEnvironment) -> None:
+    async def _build_index(self, environment: TrialEnvironment) -> None:
         async with self._indexing:
             try:
-                await world.index()
+                await environment.index()
             except EmbeddingClassError as error:
                 raise SuiteError(f"a variant with search cannot run: {error} {error.hint}".strip()) from error
 

@@ -52,7 +52,7 @@ def source_of(model: Model) -> Source:
     return "offline" if model.label == "offline" else "scripted"
 
 
-def replayed(events: Iterable[Event]) -> Model:
+def replaying_model(events: Iterable[Event]) -> Model:
     """A model that gives the replies of a run again, in their order: of a stored trial, or of any run log.
 
     Raises:
@@ -106,7 +106,7 @@ class TrialModel:
         parameters: sent with every request: the model's own, and the variant's over them.
         system: a system prompt of the recording that answers, so that the day is that of the recording.
         provider: whom failures are told of.
-        heard: gets the provider and each failed attempt, those that are tried again among them.
+        on_model_error: gets the provider and each failed attempt, those that are tried again among them.
         meter: reads what the trial uses.
     """
 
@@ -115,13 +115,13 @@ class TrialModel:
         inner: Model,
         parameters: Mapping[str, Any],
         provider: str,
-        heard: OnModelError | None = None,
+        on_model_error: OnModelError | None = None,
         system: str | None = None,
         meter: UsageMeter | None = None,
     ) -> None:
         self._inner = inner
         self._provider = provider
-        self._heard = heard
+        self._on_model_error = on_model_error
         self._meter = UsageMeter() if meter is None else meter
         self.label: str = inner.label
         self.tier: Tier = inner.tier
@@ -145,8 +145,8 @@ class TrialModel:
         try:
             response = await self._inner.complete(request, on_text)
         except ModelError as error:
-            if self._heard is not None:
-                self._heard(self._provider, error)
+            if self._on_model_error is not None:
+                self._on_model_error(self._provider, error)
             raise
         except asyncio.CancelledError as error:
             task = asyncio.current_task()

@@ -48,7 +48,7 @@ class Scratch:
     def __init__(self, base: Path | None = None) -> None:
         self.base = _private_base(base)
         sweep(self.base)
-        self.path, self._lock = _claimed(self.base)
+        self.path, self._lock = _claim(self.base)
         self._finish = weakref.finalize(self, _dispose, self.path, self._lock, os.getpid())
 
     def folder(self) -> Path:
@@ -96,7 +96,7 @@ def _temporary() -> Path:
     return Path(tempfile.gettempdir())
 
 
-def _claimed(base: Path) -> tuple[Path, int]:
+def _claim(base: Path) -> tuple[Path, int]:
     """A new folder, and the held lock that says that its owner lives."""
     while True:
         path = base / secrets.token_hex(8)
@@ -147,7 +147,9 @@ class Template:
     """
 
     def __init__(self, files: Mapping[str, str]) -> None:
-        self.files = {_checked(path): text.encode("utf-8", "surrogatepass") for path, text in files.items()}
+        self.files = {
+            _check_path(path): text.encode("utf-8", "surrogatepass") for path, text in files.items()
+        }
         for path in self.files:
             for folder in PurePosixPath(path).parents:
                 if str(folder) in self.files:
@@ -191,7 +193,7 @@ class Template:
         if root is not None:
             now = _files(root)
             changed = {path for path in {*now, *self.files} if now.get(path) != self.files.get(path)}
-        wanted = {_checked(path) for path in expected}
+        wanted = {_check_path(path) for path in expected}
         return {
             path: _fact(now.get(path), True) if path in changed else self._unchanged(path)
             for path in sorted({*wanted, *changed})
@@ -205,7 +207,7 @@ class Template:
 
 
 @lru_cache(4096)
-def _checked(path: str) -> str:
+def _check_path(path: str) -> str:
     """The path in its plain form. Raises TemplateError."""
     pure = PurePosixPath(path)
     if not path or "\0" in path or "\\" in path or pure.is_absolute() or ".." in pure.parts or not pure.parts:
@@ -228,11 +230,11 @@ def _files(root: Path) -> dict[str, bytes]:
                         pending.append((entry.path, f"{place}/"))
                 elif not inside_state and entry.is_file(follow_symlinks=False):
                     with suppress(OSError):
-                        found[place] = _read(entry.path)
+                        found[place] = _read_bytes(entry.path)
     return found
 
 
-def _read(path: str) -> bytes:
+def _read_bytes(path: str) -> bytes:
     """A file that is no link; without O_NONBLOCK a pipe in its place would wait for a writer."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with open(os.open(path, flags), "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor

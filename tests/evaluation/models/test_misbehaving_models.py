@@ -168,7 +168,7 @@ def test_a_busy_provider_without_patience_is_missing_and_says_when_to_come_back(
         TASK,
         models={"busy": server.model("busy")},
         config=HASTY,
-        heard=lambda name, error: heard.append((name, error)),
+        on_model_error=lambda name, error: heard.append((name, error)),
     )
     trial, _ = run(on, variant=Variant("impatient", model="busy", parameters={"temperature": 0.5}))
     on.close()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from reyn_jupyter.evaluation.results.failure_examples import FAILURES
-from reyn_jupyter.evaluation.results.report import report, said
+from reyn_jupyter.evaluation.results.report import format_figure, report
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError
 from reyn_jupyter.evaluation.statistics.rates import Rate
 from tests.evaluation.study_support import BASE, BEST, ByVariant, study
@@ -46,12 +46,12 @@ def test_missing_and_not_applicable_are_counted_and_never_graded() -> None:
     flat = [trial("b", f"s{n:03}", 0, True, surface="flat") for n in range(4)]
     mixed_in = report(evidence({"a": mixed(6, 10), "b": {}}, more=flat))
     figure = mixed_in.figures["b"]["first_call_is"]
-    assert figure.found is None and figure.not_applicable == 4 and said(figure) == "does not apply"
+    assert figure.found is None and figure.not_applicable == 4 and format_figure(figure) == "does not apply"
 
 
 def test_a_variant_whose_trials_are_all_missing_is_said_to_have_no_graded_one() -> None:
     found = report(evidence({"a": many(3, "error"), "b": mixed(1, 3)}))
-    assert said(found.figures["a"]["first_call_is"]) == "no graded trial"
+    assert format_figure(found.figures["a"]["first_call_is"]) == "no graded trial"
     assert any("a: 3 trials are missing (3 errors)" in warning for warning in found.warnings)
     assert found.comparisons == () and found.sentence.startswith("33 % (95 % CI")
     found = report(evidence({"a": many(3, "timeout")}))
@@ -129,7 +129,7 @@ def test_a_numeric_primary_check_has_means_and_no_failures() -> None:
               (("a", 4_000), ("b", 1_000))]  # fmt: skip
     found = report(evidence({"a": {}, "b": {}}, more=spread, primary="tokens", checks=("tokens",)))
     assert found.sentence.startswith("b beats a on tokens: 20 pairs") and found.failures == ()
-    assert said(found.figures["a"]["tokens"]).startswith("4,295 (4,") and found.families == {}
+    assert format_figure(found.figures["a"]["tokens"]).startswith("4,295 (4,") and found.families == {}
 
 
 def test_passing_again_is_pass_hat_k_and_forecasts_are_scored_with_their_scale() -> None:

@@ -58,7 +58,7 @@ async def test_refusals_of_one_round_halve_it_once_and_growth_is_slow_from_then_
     async with pace.slot(HOST):
         pass
     for _ in range(5):
-        pace.heard(HOST, refused(0.02))
+        pace.on_model_error(HOST, refused(0.02))
     assert pace.limits == {HOST: 4}
     now = 0.03
     await rounds(pace, 6)
@@ -69,7 +69,7 @@ async def test_nothing_starts_before_the_time_that_the_provider_named() -> None:
     now = 0.0
     pace = Concurrency(start=4, most=4, clock=lambda: now)
     async with pace.slot(HOST):
-        pace.heard(HOST, refused(0.2))
+        pace.on_model_error(HOST, refused(0.2))
     entered = asyncio.create_task(rounds(pace, 1))
     await asyncio.sleep(0.05)
     assert not entered.done()
@@ -83,11 +83,11 @@ async def test_refusals_of_one_round_halve_it_once_even_where_they_ask_for_no_wa
     pace = Concurrency(start=8, clock=lambda: now)
     async with pace.slot(HOST):
         for _ in range(8):
-            pace.heard(HOST, refused(after))
+            pace.on_model_error(HOST, refused(after))
             now += 0.01
     assert pace.limits == {HOST: 4}
     now += 1.0
-    pace.heard(HOST, refused(after))
+    pace.on_model_error(HOST, refused(after))
     assert pace.limits == {HOST: 2}
 
 
@@ -99,7 +99,7 @@ async def test_a_provider_that_asks_for_a_longer_wait_than_anybody_sits_through_
     async with pace.slot(HOST):
         waiting = asyncio.create_task(rounds(pace, 1))
         await asyncio.sleep(0)
-        pace.heard(HOST, refused(7200.0))
+        pace.on_model_error(HOST, refused(7200.0))
         assert pace.waits == {HOST: 7200.0}
     with pytest.raises(ProviderClosedError, match="no call within the next 2 hours"):
         await asyncio.wait_for(waiting, 60)
@@ -113,10 +113,10 @@ async def test_a_wait_that_grows_meanwhile_is_heard_by_those_who_wait_already() 
     now = 0.0
     pace = Concurrency(start=4, most=4, clock=lambda: now)
     async with pace.slot(HOST):
-        pace.heard(HOST, refused(30.0))
+        pace.on_model_error(HOST, refused(30.0))
     entered = asyncio.create_task(rounds(pace, 1))
     await asyncio.sleep(0.01)
-    pace.heard(HOST, refused(1e9))
+    pace.on_model_error(HOST, refused(1e9))
     with pytest.raises(ProviderClosedError, match="days"):
         await asyncio.wait_for(entered, 60)
 
@@ -147,11 +147,11 @@ async def test_it_never_goes_below_one_and_other_errors_do_not_count() -> None:
     now = 0.0
     pace = Concurrency(start=4, clock=lambda: now)
     async with pace.slot(HOST):
-        pace.heard(HOST, ModelError("auth", "no"))
-        pace.heard(HOST, ModelError("rate_limited", "no credit left"))
+        pace.on_model_error(HOST, ModelError("auth", "no"))
+        pace.on_model_error(HOST, ModelError("rate_limited", "no credit left"))
         assert pace.limits == {HOST: 4}
         for _ in range(6):
-            pace.heard(HOST, refused(1.0))
+            pace.on_model_error(HOST, refused(1.0))
             now += 2.0
     assert pace.limits == {HOST: 1}
 
@@ -194,7 +194,7 @@ def test_never_more_run_than_the_limit_whatever_happens(steps: list[str], start:
             elif step == "cancel" and tasks:
                 tasks[len(tasks) // 2].cancel()
             else:
-                pace.heard(HOST, refused(0.0))
+                pace.on_model_error(HOST, refused(0.0))
             await asyncio.sleep(0)
         now = 1e9
         for gate in gates:

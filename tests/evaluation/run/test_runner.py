@@ -16,7 +16,7 @@ from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.run.concurrency import Concurrency
 from reyn_jupyter.evaluation.run.lock import StudyBusyError, running_alone
-from reyn_jupyter.evaluation.run.planning import PlanError, ordered, selected
+from reyn_jupyter.evaluation.run.planning import PlanError, order_trials, select_scenarios
 from reyn_jupyter.evaluation.run.progress import Progress
 from reyn_jupyter.evaluation.store.file import StoreError
 from reyn_jupyter.models.base import ModelError, Response, Usage
@@ -37,23 +37,23 @@ def test_any_beginning_of_the_order_is_balanced(
     suite = [scenario(f"a{n}", family="a") for n in range(first)] + [
         scenario(f"b{n}", family="b") for n in range(second)
     ]
-    chosen = selected(suite, None, None, seed)
+    chosen = select_scenarios(suite, None, None, seed)
     assert sorted(each.id for each in chosen) == sorted(each.id for each in suite)
     cut = data.draw(st.integers(0, len(suite)))
     share = sum(each.family == "a" for each in chosen[:cut])
     assert abs(share - cut * first / (first + second)) <= 2
-    order = list(ordered(chosen, [BASE, BEST], range(2), seed))
+    order = list(order_trials(chosen, [BASE, BEST], range(2), seed))
     names = Counter(variant.name for _, variant, _ in order[: data.draw(st.integers(0, len(order)))])
     assert abs(names["base"] - names["best"]) <= 1
-    assert order == list(ordered(chosen, [BASE, BEST], range(2), seed))
+    assert order == list(order_trials(chosen, [BASE, BEST], range(2), seed))
 
 
 def test_a_and_b_come_in_either_order_and_more_scenarios_keep_the_first_ones() -> None:
     suite = scenarios(40)
-    order = [variant.name for _, variant, _ in ordered(suite, [BASE, BEST], [0], 0)]
+    order = [variant.name for _, variant, _ in order_trials(suite, [BASE, BEST], [0], 0)]
     firsts = Counter(order[::2])
     assert 8 <= firsts["base"] <= 32
-    assert selected(suite, 7, None, 3) == selected(suite, 20, None, 3)[:7]
+    assert select_scenarios(suite, 7, None, 3) == select_scenarios(suite, 20, None, 3)[:7]
 
 
 def test_a_run_stops_once_the_evidence_suffices() -> None:

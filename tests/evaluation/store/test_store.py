@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reyn_jupyter.evaluation.checks import find_check
-from reyn_jupyter.evaluation.store.event_codec import packed, unpacked
+from reyn_jupyter.evaluation.store.event_codec import pack_events, unpack_event
 from reyn_jupyter.evaluation.store.file import DiskFullError, StoreError
 from reyn_jupyter.evaluation.store.integrity import verify
 from reyn_jupyter.evaluation.store.rows import TrialEntry
@@ -88,14 +88,14 @@ def test_packed_events_come_back_equal(prompt: str, sent: tuple[dict[str, str], 
         ActionFinished(call="c", step=1, at=0.0, wrapper="w", name=None, ok=True, output=output),
         RunEnded(run="r", at=0.0, status="ok"),
     )  # fmt: skip
-    kept = packed(events)
+    kept = pack_events(events)
     bodies = {digest.hex(): json.loads(body) for digest, body in kept.bodies.items()}
-    assert tuple(unpacked(line, bodies.__getitem__) for line in kept.events) == events
+    assert tuple(unpack_event(line, bodies.__getitem__) for line in kept.events) == events
 
 
 def test_lone_surrogates_in_what_a_model_wrote_are_kept(tried: tuple[Trial, tuple[Event, ...]]) -> None:
     event = ActionFinished(call="c", step=1, at=0.0, wrapper="w", name=None, ok=True, output="\ud800" * 300)
-    kept = packed([event])
+    kept = pack_events([event])
     assert len(kept.bodies) == 1
 
 

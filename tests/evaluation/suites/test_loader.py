@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reyn_jupyter.evaluation.suites import SuiteError, load_suite, suite_names
-from reyn_jupyter.evaluation.suites.templates import Edit, LongText, edited
+from reyn_jupyter.evaluation.suites.templates import Edit, LongText, apply_edits
 
 MANUAL = Path(load_suite.__code__.co_filename).parents[2] / "docs" / "suites.md"
 SMALL: dict[str, Any] = {
@@ -188,7 +188,7 @@ def test_several_edits_of_a_file_can_be_made_as_one(text: str, data: st.DataObje
         Edit(path="f", old=f"|<<{chosen}>>", new="!"),
         Edit(path="f", old=f"<{chosen}>|", new=f"|<<{chosen}>>"),
     )
-    after, one = edited(marked, edits)
+    after, one = apply_edits(marked, edits)
     assert after == f"|<<{chosen}>>{text}!"
     assert marked.count(one.old) == 1
     assert marked.replace(one.old, one.new) == after
@@ -196,4 +196,4 @@ def test_several_edits_of_a_file_can_be_made_as_one(text: str, data: st.DataObje
 
 def test_edits_that_overlap_are_refused() -> None:
     with pytest.raises(ValueError, match="overlap"):
-        edited("abc", (Edit(path="f", old="ab", new="x"), Edit(path="f", old="bc", new="y")))
+        apply_edits("abc", (Edit(path="f", old="ab", new="x"), Edit(path="f", old="bc", new="y")))

@@ -18,7 +18,7 @@ from reyn_jupyter.evaluation.plan.suite import SuiteError
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.trial.runner import TrialRunner
 from reyn_jupyter.evaluation.trial.trial import Trial, trial_key
-from reyn_jupyter.evaluation.trial.trial_model import replayed, source_of
+from reyn_jupyter.evaluation.trial.trial_model import replaying_model, source_of
 from reyn_jupyter.models.base import ModelError, Request, Response, Usage
 from reyn_jupyter.models.offline import OfflineModel
 from reyn_jupyter.models.scripted import ScriptedModel, call, raw_call
@@ -316,7 +316,7 @@ def test_failed_attempts_are_heard_of_with_their_provider() -> None:
         LIST,
         busy,
         "Done.",
-        heard=lambda provider, error: heard.append((provider, error.kind, error.retry_after)),
+        on_model_error=lambda provider, error: heard.append((provider, error.kind, error.retry_after)),
     )
     assert trial.outcome == "ok" and trial.retries == 1
     assert heard == [("scripted", "rate_limited", 0.01)]
@@ -326,7 +326,7 @@ def test_a_trial_replayed_from_its_own_events_comes_to_the_same() -> None:
     with bench(writing(), models={"scripted": Scripts(*WRITE)}) as on:
         trial, events = run(on)
         plan = on.plan(on.suite.scenarios[0], PLAIN, 0)
-        again, _ = ENGINE.run(on.run(plan, replayed(events)))
+        again, _ = ENGINE.run(on.run(plan, replaying_model(events)))
     assert again.source == "replayed"
     assert (again.calls, again.files, again.answer) == (trial.calls, trial.files, trial.answer)
 
@@ -340,7 +340,7 @@ def test_a_replay_finds_the_stored_results_of_its_own() -> None:
     script = LIST, invoke("file__read", path="long.txt"), look, "Seen."
     with bench(task, models={"scripted": Scripts(*script)}) as on:
         trial, events = run(on)
-        again, replay = ENGINE.run(on.run(on.plan(task, PLAIN, 0), replayed(events)))
+        again, replay = ENGINE.run(on.run(on.plan(task, PLAIN, 0), replaying_model(events)))
     assert [made.ok for made in trial.calls] == [made.ok for made in again.calls] == [True, True, True], (
         again.calls
     )

@@ -114,13 +114,13 @@ def situation(request: Request) -> DialogueState:
     messages = request.messages
     start = next((i for i in range(len(messages) - 1, -1, -1) if messages[i].role == "user"), -1)
     text = messages[start].content if start >= 0 else ""
-    made = tuple(_made(messages[start + 1 :]))
-    before = _made(messages[:start]) if start > 1 else ()
+    made = tuple(_answered_calls(messages[start + 1 :]))
+    before = _answered_calls(messages[:start]) if start > 1 else ()
     earlier = tuple(item for each in before for item in each.answer.items)
     return DialogueState(text, made, earlier, len(messages))
 
 
-def _made(messages: tuple[Message, ...]) -> Iterator[AnsweredCall]:
+def _answered_calls(messages: tuple[Message, ...]) -> Iterator[AnsweredCall]:
     results = {message.tool_call_id: message.content for message in messages if message.role == "tool"}
     for message in messages:
         for call in message.tool_calls:
@@ -178,7 +178,7 @@ def _direct(function: dict[str, Any]) -> SeenAction:
     return _item(KnownAction(name, description, function.get("parameters") or {}, tool=name), "listed")
 
 
-def named(name: str) -> SeenAction:
+def named_action(name: str) -> SeenAction:
     """An action of which nothing but the name is known."""
     return _item(KnownAction(name, ""), "unseen")
 
@@ -192,12 +192,12 @@ def _items(value: dict[str, Any]) -> Iterator[SeenAction]:
     items = value.get("items")
     for entry in items if isinstance(items, list) else ():
         if isinstance(entry, dict) and isinstance(entry.get("qualified_name"), str):
-            yield _shown(entry, "listed")
+            yield _seen_action(entry, "listed")
     if isinstance(value.get("qualified_name"), str):
-        yield _shown(value, "described")
+        yield _seen_action(value, "described")
 
 
-def _shown(entry: dict[str, Any], how: Schemas) -> SeenAction:
+def _seen_action(entry: dict[str, Any], how: Schemas) -> SeenAction:
     schema = entry.get("input_schema")
     text = str(entry.get("description") or entry.get("short_description") or "")
     known = KnownAction(entry["qualified_name"], text, schema if isinstance(schema, dict) else None)

@@ -91,7 +91,7 @@ def _features(
     constrained: tuple[str, ...],
     parameters: str,
 ) -> RequestFeatures:
-    said = _said(prompt)
+    said = _prompt_features(prompt)
     return RequestFeatures(
         mandate=said.mandate,
         times=said.times,
@@ -115,7 +115,7 @@ def _parameters(parameters: Mapping[str, Any]) -> str:
 
 
 @lru_cache(256)
-def _said(prompt: str) -> _Said:
+def _prompt_features(prompt: str) -> _Said:
     mandates: list[bool] = []
     edit_rule: Literal["none", "reasoned", "must"] = "none"
     for line in prompt.splitlines():

@@ -18,7 +18,7 @@ from functools import lru_cache
 from typing import Any
 
 from reyn_jupyter.evaluation.models.simulator.dialogue_state import SeenAction
-from reyn_jupyter.evaluation.models.simulator.relevance import asks_for_a_change, category, said
+from reyn_jupyter.evaluation.models.simulator.relevance import asks_for_a_change, category, word_stems
 from reyn_jupyter.evaluation.models.simulator.stopwords import NEW, OLD, PATHS, VERBS
 from reyn_jupyter.models.offline.lexicon import parts
 from reyn_jupyter.models.offline.prompt import Prompt, Token, read_prompt
@@ -47,10 +47,10 @@ def _taken(text: str, item: SeenAction) -> dict[str, Any]:
 
 def taken(text: str, item: SeenAction) -> dict[str, Any]:
     """The arguments that a text holds for an action; without a schema, what a model would guess at."""
-    return dict(_taken(text, item)) if item.known.schema is not None else guessed(text)
+    return dict(_taken(text, item)) if item.known.schema is not None else guess_arguments(text)
 
 
-def guessed(text: str) -> dict[str, Any]:
+def guess_arguments(text: str) -> dict[str, Any]:
     """What a model gives an action whose schema it has not seen: the paths and quoted pieces under common names."""
     prompt = read_prompt(text)
     values: dict[str, Any] = {}
@@ -141,7 +141,7 @@ def concept(text: str, categories: tuple[tuple[str, str], ...]) -> tuple[str, st
     ('file', 'read')
     """
     kind = category(text, categories) or "tool"
-    words = said(text)
+    words = word_stems(text)
     if asks_for_a_change(text):
         return kind, "edit"
     for verb, called in VERBS:

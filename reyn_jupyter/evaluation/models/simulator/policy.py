@@ -19,7 +19,7 @@ from reyn_jupyter.evaluation.models.simulator.dialogue_state import (
     DialogueState,
     SeenAction,
     direct_items,
-    named,
+    named_action,
     with_schema,
 )
 from reyn_jupyter.evaluation.models.simulator.features import RequestFeatures
@@ -145,7 +145,7 @@ def _going_on(view: MoveContext, last: AnsweredCall) -> Move:
 def _after_unknown(view: MoveContext, last: AnsweredCall, failures: int) -> Move:
     offered = last.answer.suggestions
     if offered and view.decides("takes a suggestion", view.table.takes_suggestion, failures):
-        return _invoke(view, fit(view.situation.text, tuple(map(named, offered))).ranked[0])
+        return _invoke(view, fit(view.situation.text, tuple(map(named_action, offered))).ranked[0])
     return _listing(view)
 
 
@@ -162,7 +162,7 @@ def _guess(view: MoveContext) -> Move:
     if view.direct:
         return _select(view, view.direct)
     if view.features.names:
-        return _select(view, tuple(map(named, view.features.names)))
+        return _select(view, tuple(map(named_action, view.features.names)))
     kind, verb = concept(view.situation.text, view.features.categories)
     if verb in ("edit", "write"):
         verb = (
@@ -175,7 +175,7 @@ def _guess(view: MoveContext) -> Move:
         name = f"{kind}__{verb}_{kind.partition('_')[0]}"
     else:
         name = f"{kind}__{verb}"
-    return _invoke(view, named(name))
+    return _invoke(view, named_action(name))
 
 
 def _select(view: MoveContext, items: tuple[SeenAction, ...]) -> Move:
@@ -185,7 +185,7 @@ def _select(view: MoveContext, items: tuple[SeenAction, ...]) -> Move:
     listings = len(view.situation.calls("list_actions"))
     universal = view.features.surface == "universal"
     if found.score < FITS:
-        if universal and 0 < listings < MOST_LISTINGS and _narrowed(view):
+        if universal and 0 < listings < MOST_LISTINGS and _is_narrowed(view):
             return ToolUse("list_actions")
         if not found.ranked or view.decides("abstains", table.abstains):
             return TextReply(NOTHING_FITS)
@@ -204,7 +204,7 @@ def _select(view: MoveContext, items: tuple[SeenAction, ...]) -> Move:
     return _invoke(view, item)
 
 
-def _narrowed(view: MoveContext) -> bool:
+def _is_narrowed(view: MoveContext) -> bool:
     """Whether every listing so far was of one category."""
     return all(made.arguments.get("category") for made in view.situation.calls("list_actions"))
 
@@ -233,8 +233,10 @@ def _call(view: MoveContext, item: SeenAction, arguments: dict[str, Any]) -> Mov
 def _item(view: MoveContext, made: AnsweredCall) -> SeenAction:
     """The action of a call that was made, with what is known of it."""
     if made.call.name != "invoke_action":
-        return next((item for item in view.direct if item.known.tool == made.call.name), named(made.invoked))
-    return view.situation.item(made.invoked) or named(made.invoked)
+        return next(
+            (item for item in view.direct if item.known.tool == made.call.name), named_action(made.invoked)
+        )
+    return view.situation.item(made.invoked) or named_action(made.invoked)
 
 
 def _summary(view: MoveContext) -> TextReply:

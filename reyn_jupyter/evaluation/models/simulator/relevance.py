@@ -34,7 +34,7 @@ class Fit:
 @lru_cache(8192)
 def fit(text: str, items: tuple[SeenAction, ...]) -> Fit:
     """Rank actions by the share of a text's words that their names, then descriptions and parameters, account for."""
-    wanted = said(text)
+    wanted = word_stems(text)
     scored = sorted(
         ((_score(wanted, item), item) for item in items), key=lambda pair: (-pair[0], pair[1].name)
     )
@@ -47,7 +47,7 @@ def category(text: str, categories: Categories) -> str | None:
     if not categories:
         return None
     offered = _untrained(categories) if obscure(text, categories) else categories
-    wanted = said(text) | ({"file"} if read_prompt(text).paths else set())
+    wanted = word_stems(text) | ({"file"} if read_prompt(text).paths else set())
 
     def nearness(entry: tuple[str, str]) -> float:
         name, capability = entry
@@ -70,7 +70,7 @@ def obscure(text: str, categories: Categories) -> bool:
     unknown = _untrained(categories)
     if not unknown or read_prompt(text).paths:
         return False
-    wanted = said(text)
+    wanted = word_stems(text)
 
     def nearest(entries: Iterable[tuple[str, str]]) -> float:
         shares = (
@@ -104,15 +104,15 @@ def ways_to_change(items: tuple[SeenAction, ...]) -> tuple[SeenAction, SeenActio
     return (edit, write) if edit is not None and write is not None else None
 
 
-def _is(item: SeenAction, word: str, said: re.Pattern[str]) -> bool:
-    return word in parts(item.known.entry) or (said.search(item.known.description) is not None)
+def _is(item: SeenAction, word: str, pattern: re.Pattern[str]) -> bool:
+    return word in parts(item.known.entry) or (pattern.search(item.known.description) is not None)
 
 
 @lru_cache(4096)
-def said(text: str) -> frozenset[str]:
+def word_stems(text: str) -> frozenset[str]:
     """The stems of a text's own words that say what is wanted; paths and quoted pieces are values, and left out.
 
-    >>> sorted(said("Show me the port in notes/app.toml"))
+    >>> sorted(word_stems("Show me the port in notes/app.toml"))
     ['port', 'show']
     """
     stems = _stems(read_prompt(text))
@@ -142,6 +142,6 @@ def _share(wanted: frozenset[str], name: frozenset[str], rest: frozenset[str]) -
     return (_IN_NAME * len(wanted & name) + _IN_REST * len(wanted & (rest - name))) / len(wanted)
 
 
-def _widened(words: Iterable[str]) -> frozenset[str]:
+def _widen(words: Iterable[str]) -> frozenset[str]:
     own = frozenset(words)
     return own.union(*(group for group in SAME if own & group))

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.evaluation.results.report import said
+from reyn_jupyter.evaluation.results.report import format_figure
 from reyn_jupyter.evaluation.statistics.arms import significant
 from reyn_jupyter.evaluation.statistics.rates import Mean, Rate
 from reyn_jupyter.notebook.render.blocks import Block, Interval, Intervals, Tone
@@ -82,7 +82,7 @@ def _rate_row(figure: Figure, look: Look) -> Interval:
     detail += [f"n/a {figure.not_applicable}"] if figure.not_applicable else []
     detail += [figure.source] if figure.source != "real" else []
     return Interval(
-        look.line(figure.variant, 60), said(figure),
+        look.line(figure.variant, 60), format_figure(figure),
         None if found is None else found.estimate, None if found is None else found.low,
         None if found is None else found.high, " · ".join(detail), figure.truth, tone_of(figure.source),
     )  # fmt: skip

@@ -28,7 +28,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-from reyn_jupyter.evaluation.results.report import Report, said
+from reyn_jupyter.evaluation.results.report import Report, format_figure
 from reyn_jupyter.evaluation.statistics.rates import Rate
 from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.blocks import (
@@ -149,8 +149,8 @@ def provenance(evidence: TrialSet, look: Look) -> Fold:
         trials = evidence.by_variant[name]
         answered = ", ".join(dict.fromkeys(trial.model for trial in trials if trial.model)) or "unknown"
         marks = ", ".join(evidence.fingerprints(name)[:4]) or "none given"
-        said = f"{_settings(evidence.variants[name])}; answered by {answered}; fingerprint: {marks}"
-        pairs.append((look.line(name, 60), look.line(said, 400)))
+        text = f"{_settings(evidence.variants[name])}; answered by {answered}; fingerprint: {marks}"
+        pairs.append((look.line(name, 60), look.line(text, 400)))
     return Fold((Span("Provenance"),), (), "models, settings, versions, hashes", (Facts(tuple(pairs)),))
 
 
@@ -169,7 +169,7 @@ def _said(value: object) -> str:
         inner = {str(name): _said(each) for name, each in value.items() if each not in (None, "", (), [], {})}
         if len(inner) > 1 and len(set(inner.values())) == 1:
             return next(iter(inner.values()))
-        return ", ".join(f"{name} {said}" for name, said in inner.items()) or "none"
+        return ", ".join(f"{name} {text}" for name, text in inner.items()) or "none"
     if isinstance(value, list | tuple):
         return ", ".join(map(_said, value)) or "none"
     return "none" if value is None else _HASH.sub(r"\1", str(value))
@@ -339,7 +339,7 @@ def _matrix(report: Report, look: Look) -> Section:
 
 
 def _cell(figure: Figure) -> Cell:
-    text = said(figure)
+    text = format_figure(figure)
     if figure.not_applicable and figure.found is not None:
         text += f" · n/a {figure.not_applicable}"
     return missing_cell(text) if figure.found is None else number_cell(text, figure.found.estimate)
@@ -380,9 +380,9 @@ def _costs(report: Report, look: Look) -> list[Block]:
         tokens, cost = effort.tokens, effort.cost
         found = report.figures[variant][evidence.primary]
         source = evidence.sources[variant]
-        outcome = Cell(said(found), missing=True)
+        outcome = Cell(format_figure(found), missing=True)
         if found.found is not None:
-            outcome = number_cell(said(found), found.found.estimate)
+            outcome = number_cell(format_figure(found), found.found.estimate)
         rows.append((
             Cell(look.line(variant, 60)), *sources(source), outcome, number_cell(f"{tokens:,.0f}", tokens),
             number_cell(formatting.money(cost), cost) if cost is not None else Cell("not known", missing=True),
@@ -390,7 +390,7 @@ def _costs(report: Report, look: Look) -> list[Block]:
             number_cell(formatting.seconds(effort.seconds), effort.seconds),
         ))  # fmt: skip
         if found.found is not None and not found.check.numeric:
-            text = beside(f"{said(found)} at {tokens:,.0f} tokens", source)
+            text = beside(f"{format_figure(found)} at {tokens:,.0f} tokens", source)
             points.append(
                 Point(
                     look.line(variant, 40),
