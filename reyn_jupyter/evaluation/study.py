@@ -1,16 +1,8 @@
-"""The awaited face of a study.
+"""`Study`: scenarios tried under variants, with every trial kept in one file.
 
-Invariant: it runs what `Study.run` runs, and shows it in the same way; it only never blocks the loop that awaits it
-while trials go on.
-
-What a study shows: trials, verdicts, comparisons, a report.
-
-Invariant: all of it follows from the study's file, and nothing here tries anything that is not asked for by name
-(`replay` and `fork` of one trial).
-
-`Study`: scenarios tried under variants, with every trial kept in one file.
-
-Invariant: what a study shows follows from its file; running it again tries what is missing and nothing else.
+Invariants: what a study shows (trials, verdicts, comparisons, a report) follows from its file; running it again tries
+what is missing and nothing else, and nothing else tries anything but `replay` and `fork` of one trial. The awaited face
+runs and shows the same, and never blocks the loop that awaits it while trials go on.
 """
 
 from __future__ import annotations
@@ -102,7 +94,7 @@ _CHOICES = frozenset(each.name for each in fields(RunOptions))
 
 
 def only_progress(listener: OnProgress | None) -> Callable[[Any], None] | None:
-    """A listener for all that is published meanwhile, the events of each trial among it."""
+    """Return a listener for all that is published meanwhile, the events of each trial among it."""
     if listener is None:
         return None
     if not callable(listener):
@@ -190,7 +182,7 @@ class ReadableStudy:
         return verify(self.parts.store)
 
     def compare(self, a: str | Variant, b: str | Variant, check: str | None = None) -> Comparison:
-        """Two variants under a check, the one that was named in advance if None; differences are b − a.
+        """Return two variants under a check, the one that was named in advance if None; differences are b − a.
 
         Raises:
             EvidenceError: there is nothing to compare, or a variant was tried with other settings.
@@ -281,7 +273,7 @@ class Study(ReadableStudy):
 
     @classmethod
     def open(cls, path: str | Path) -> Self:
-        """A study to read, also while another process runs it: no suite, no models, nothing is written.
+        """Return a study to read, also while another process runs it: no suite, no models, nothing is written.
 
         Raises:
             StoreError: there is no such file, or it is not a study's.
@@ -312,7 +304,8 @@ class Study(ReadableStudy):
         power: float = 0.8,
         repeats: int = 2,
     ) -> StudyPlan:
-        """How many pairs a comparison needs, and what they cost; the trials that there are already inform it.
+        """Return how many pairs a comparison needs, and what they cost; the trials that there are already inform
+        it.
 
         Args:
             a, b: the variants, or the names of two that were tried.

@@ -1,11 +1,8 @@
-"""What a study is made of, put together in one place.
+"""What a study is made of, checked and put together in one place.
 
-Invariant: catalogs, models and code are frozen with the bench, which is made once, before the first trial; reading
-needs none of them.
-
-What a person says of a study when it is made, checked before anything is done.
-
-Invariant: an option that nothing could run with is refused here, with the word that it takes.
+Invariants: an option that nothing could run with is refused here, with the word that it takes, before anything is done;
+catalogs, models and code are frozen with the trial runner, which is made once, before the first trial; reading needs
+none of them.
 """
 
 from __future__ import annotations
@@ -74,7 +71,7 @@ class StudyParts:
         self.suite = suite
         self.options = options
         self._checked = checked
-        self._making = threading.RLock()  # several threads may read a study, and ask for its bench at once
+        self._making = threading.RLock()  # several threads may read a study, and ask for its runner at once
         self._trial_runner: TrialRunner | None = None
         self._workers: Workers | None = None
         self._gathered: tuple[Any, LoadedTrials] | None = None
@@ -159,7 +156,7 @@ class StudyParts:
         return StudySpec.of_store(self.store)
 
     def spec(self) -> StudySpec:
-        """What the trials that count are about."""
+        """Return what the trials that count are about."""
         if self.suite is None:
             return self._last
         if self._trial_runner is None:
@@ -171,13 +168,13 @@ class StudyParts:
         return StudySpec.of_suite(suite, trial_runner.code, trial_runner.catalog_hashes, stamps)
 
     def moved(self) -> tuple[str, ...]:
-        """What is different from the last run of the file, a sentence each."""
+        """Return what is different from the last run of the file, a sentence each."""
         if self.suite is None:
             return ()
         return describe_changes(self._last, self._now(self.suite, self.trial_runner))
 
     def gathered(self) -> LoadedTrials:
-        """The trials that count; read again only when something was stored since."""
+        """Return the trials that count; read again only when something was stored since."""
         spec = self.spec()
         counts = self.store.rows("SELECT (SELECT max(id) FROM trials), (SELECT count(*) FROM variants), "
                                  "(SELECT max(ended) FROM runs), (SELECT count(*) FROM runs)")  # fmt: skip
@@ -187,7 +184,7 @@ class StudyParts:
         return self._gathered[1]
 
     def run_plan(self, variants: Sequence[Variant], options: RunOptions) -> RunPlan:
-        """What a run is to do. Raises PlanError, BudgetError, UnknownCheckError, ImportError."""
+        """Return the plan of a run. Raises PlanError, BudgetError, UnknownCheckError, ImportError."""
         study = self.options
         noted = {"cassette": study.cassette}
         return plan_run(
@@ -245,7 +242,7 @@ class StudyParts:
         return replace(summary, warnings=(*changed, *meanwhile, *broken, *summary.warnings))
 
     async def _truths(self, run_plan: RunPlan) -> dict[str, Any]:
-        """What the simulators of an order should show; see `truths`."""
+        """Return what the simulators of an order should show; see `truths`."""
         suite = replace(self._own_suite, scenarios=run_plan.scenarios)
         options = self.options
         checks = (run_plan.check, *run_plan.others)
@@ -263,17 +260,17 @@ class StudyParts:
     # One trial again
 
     def events(self, trial: Trial) -> tuple[Event, ...]:
-        """The stored events of a trial."""
+        """Return the stored events of a trial."""
         return self.store.events(self.gathered().rows[trial.variant, trial.key, trial.source])
 
     async def replay(self, view: TrialView, actions: TrialActions) -> TrialView:
-        """The trial once more with the replies of then."""
+        """Return the trial once more with the replies of then."""
         plan = self.trial_runner.plan(view.scenario, view.variant, view.trial.repeat)
         trial, events = await self.trial_runner.run(plan, replaying_model(view.actions.events(view.trial)))
         return replace(view, trial=trial, actions=replace(actions, events=lambda _: events))
 
     async def fork(self, view: TrialView, run_plan: RunPlan, actions: TrialActions) -> TrialView:
-        """The trial of an order of one scenario and one variant, stored."""
+        """Return the trial of an order of one scenario and one variant, stored."""
         run_plan = replace(run_plan, scenarios=(view.scenario,), repeats=(view.trial.repeat,))
         summary = await self.follow(run_plan, None)
         variant = run_plan.variants[0]
@@ -286,7 +283,7 @@ class StudyParts:
 
 
 def _settings(root: str | Path) -> Settings:
-    """The person's own settings: where the models of tiers are named."""
+    """Return the person's own settings: where the models of tiers are named."""
     folder = Path(root).expanduser().resolve()
     return load(folder, trusted=Trust(StateFolder(folder)).is_trusted).settings
 
@@ -336,7 +333,7 @@ class StudyOptions:
 
 
 def suite_of(suite: str | Path | Suite | Scenario | Sequence[Scenario]) -> Suite:
-    """A suite from its name, a file, or scenarios over the installed actions. Raises SuiteError."""
+    """Return a suite from its name, a file, or scenarios over the installed actions. Raises SuiteError."""
     if isinstance(suite, Suite):
         return suite
     if isinstance(suite, str | Path):

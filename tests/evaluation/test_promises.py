@@ -54,7 +54,7 @@ def tracker(scenario: reyn.Scenario) -> reyn.Suite:
 def claims() -> reyn.Study:
     """The mandates, on a simulator whose table holds the published rates."""
     made = reyn.Study(None, suite="mandates", seed=3)
-    suite = made.parts.subject()
+    suite = made.parts.spec()
     assert suite.primary == "first_call_is"
     generic = reyn.Variant("generic-1x", model="simulator", mandate="generic", reinforcement=1)
     once = generic.but("explicit-1x", mandate="explicit")

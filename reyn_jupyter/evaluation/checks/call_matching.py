@@ -1,18 +1,14 @@
-"""Whether a call is one of the accepted ones, and which steps of a gold the calls of a trial serve.
+"""Match calls with a gold: which calls are accepted, which steps they serve, and what an oracle sends.
 
 Invariants: an argument that the gold names and that the call leaves out is wrong unless `""` is among its accepted
-values; a truth value is never a number; each call serves one step; nothing here raises, whatever a model sent.
+values; a truth value is never a number; each call serves one step; nothing here raises, whatever a model sent; of an
+oracle's arguments only those that the gold leaves open are made up, from the expected files and the action's schema.
 
 The conventions are those of the Berkeley Function-Calling Leaderboard's checker of labelled calls (BFCL v4,
 `ast_checker`): accepted values in lists, texts compared without case, spaces and the characters ``, . / - _ * ^``,
 dicts whose values are lists of accepted values again, lists element by element. Dates are compared as texts. Two
 things differ: there, the marker `""` accepts every text that is empty once it is stripped (`"."`, `"-"`), and a
 truth value in a list equals a number; here neither does. Types are the business of the action's schema.
-
-A call that a gold accepts, written out: what an oracle sends.
-
-Invariant: what the gold names is taken from it, and only what it leaves open is made up, from the expected files and
-from the action's schema.
 """
 
 from __future__ import annotations
@@ -47,8 +43,8 @@ class CallFault:
 
 
 def standard_text(text: str) -> str:
-    """A text without what does not count: case, spaces, ``, . / - _ * ^``, the kind of quotation mark, and whether an
-    accented letter is one sign or two.
+    """Return a text without what does not count: case, spaces, ``, . / - _ * ^``, the kind of quotation mark, and
+    whether an accented letter is one sign or two.
 
     Source: BFCL v4, the standard form of strings; there, signs are compared one by one.
 
@@ -59,7 +55,7 @@ def standard_text(text: str) -> str:
 
 
 def value_matches(value: Any, accepted: Any) -> bool:
-    """Whether a value is this accepted one.
+    """Return whether a value is this accepted one.
 
     Args:
         value: what the model sent.
@@ -112,7 +108,7 @@ def _choices(accepted: Any) -> Sequence[Any]:
 
 
 def fault(call: CallFact, accepted: AcceptedCall) -> CallFault | None:
-    """The first reason why a call is not an accepted one; None when it is.
+    """Return the first reason why a call is not an accepted one; None when it is.
 
     Args:
         call: a call as it was resolved.
@@ -205,7 +201,7 @@ def _nearest_fault(step: Sequence[AcceptedCall], calls: Sequence[CallFact]) -> s
 
 
 def maximum_matching(edges: Sequence[Sequence[int]]) -> list[int | None]:
-    """A maximum matching of a bipartite graph: for each left vertex its right one, or None.
+    """Return a maximum matching of a bipartite graph: for each left vertex its right one, or None.
 
     Args:
         edges: for each left vertex the right ones that it may have.
@@ -250,7 +246,7 @@ _DEEPEST = 8  # levels of a schema that are filled; required parts of a schema c
 
 
 def gold_arguments(accepted: AcceptedCall, scenario: Scenario, schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments of one accepted call.
+    """Return the arguments of one accepted call.
 
     Args:
         accepted: the call.
@@ -279,7 +275,8 @@ def gold_arguments(accepted: AcceptedCall, scenario: Scenario, schema: Mapping[s
 
 
 def written_out(accepted: Any) -> Any:
-    """One value that is accepted: in a dict the first choice of each key, without keys that may only be left out.
+    """Return one value that is accepted: in a dict the first choice of each key, without keys that may only be left
+    out.
 
     >>> written_out({"city": ["Rome", "Roma"], "unit": ["", "km"], "note": [""]})
     {'city': 'Rome', 'unit': 'km'}
@@ -298,7 +295,7 @@ def written_out(accepted: Any) -> Any:
 
 
 def example(schema: Mapping[str, Any], depth: int = 0) -> Any:
-    """A plain value that a schema allows, as far as type, enum, default and required parts say.
+    """Return a plain value that a schema allows, as far as type, enum, default and required parts say.
 
     >>> example({"type": "object", "properties": {"n": {"type": "integer", "minimum": 3}}, "required": ["n"]})
     {'n': 3}
@@ -337,7 +334,7 @@ def _fits(properties: Mapping[str, Any], name: str, value: Any) -> bool:
 
 
 def _texts_of_files(given: Mapping[str, Any], scenario: Scenario) -> dict[str, str]:
-    """What the expected state of a file leaves to be written: its content, or the edit that leads there."""
+    """Return what the expected state of a file leaves to be written: its content, or the edit that leads there."""
     path = given.get("path")
     expected = next((one for one in scenario.expected if one.path == path and one.exists), None)
     if expected is None:

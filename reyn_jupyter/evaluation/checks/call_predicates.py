@@ -16,27 +16,29 @@ _NOT_AN_ATTEMPT = frozenset({LIST, SEARCH, DESCRIBE, INSPECT})
 
 
 def is_attempt(call: CallFact) -> bool:
-    """Whether the model asked for an action to be run, by the wrapper, by a direct tool or by a made-up name."""
+    """Return whether the model asked for an action to be run, by the wrapper, by a direct tool or by a made-up
+    name."""
     return call.wrapper not in _NOT_AN_ATTEMPT
 
 
 def is_gated(call: CallFact) -> bool:
-    """Whether the gate answered it with the listing that had been skipped; it was not run, and is not judged."""
+    """Return whether the gate answered it with the listing that had been skipped; it was not run, and is not
+    judged."""
     return call.problem == "gated"
 
 
 def is_look(call: CallFact) -> bool:
-    """Whether its answer showed the model what there is: a listing, a search, or the gate's answer."""
+    """Return whether its answer showed the model what there is: a listing, a search, or the gate's answer."""
     return is_gated(call) or (call.wrapper in (LIST, SEARCH) and call.problem is None and call.ok is True)
 
 
 def is_accepted(call: CallFact) -> bool:
-    """Whether an attempt was accepted: an action was resolved, and its schema took the arguments."""
+    """Return whether an attempt was accepted: an action was resolved, and its schema took the arguments."""
     return is_attempt(call) and call.problem is None and call.name is not None
 
 
 def names_an_action(call: CallFact) -> bool:
-    """Whether an attempt names an action that there is, with arguments that its schema takes or not."""
+    """Return whether an attempt names an action that there is, with arguments that its schema takes or not."""
     return is_attempt(call) and call.name is not None and call.problem in (None, "invalid")
 
 
@@ -45,7 +47,7 @@ def accepted_calls(trial: Trial) -> list[CallFact]:
 
 
 def seen_before(look: CallFact, call: CallFact) -> bool:
-    """Whether the answer to one was there when the model wrote the other."""
+    """Return whether the answer to one was there when the model wrote the other."""
     return look.step < call.step
 
 
@@ -55,12 +57,13 @@ def call_evidence(calls: Sequence[CallFact]) -> tuple[str, ...]:
 
 
 def name_of(call: CallFact) -> str:
-    """What people call it: the action, or the tool where there is none; cut, since a model may have made it up."""
+    """Return the name that people know a call by: the action, or else the tool; cut, since a model may have made it
+    up."""
     return (call.name or call.wrapper)[:_LONGEST_NAME]
 
 
 def join_reasons(reasons: Iterable[str]) -> str:
-    """Several reasons as one sentence, three of them in full."""
+    """Return several reasons as one sentence, three of them in full."""
     distinct = list(dict.fromkeys(reasons))
     more = f"; and {len(distinct) - 3} more" if len(distinct) > 3 else ""
     return "; ".join(distinct[:3]) + more

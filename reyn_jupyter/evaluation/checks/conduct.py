@@ -56,7 +56,7 @@ def used_edit_not_write(trial: Trial, scenario: Scenario) -> Verdict:
 
 
 def _files_to_edit(accepted: AcceptedCall, existing: set[str]) -> set[str]:
-    """The existing files that an accepted call edits."""
+    """Return the existing files that an accepted call edits."""
     if accepted.action != EDIT:
         return set()
     paths = accepted.args.get("path", tuple(existing))
@@ -64,7 +64,7 @@ def _files_to_edit(accepted: AcceptedCall, existing: set[str]) -> set[str]:
 
 
 def _file_of(call: CallFact, files: set[str]) -> str | None:
-    """The known file that a call is about, given relative to the workspace or absolute."""
+    """Return the known file that a call is about, given relative to the workspace or absolute."""
     given = call.args.get("path") if isinstance(call.args, dict) else None
     if not isinstance(given, str):
         return None

@@ -23,7 +23,7 @@ _KINDS = {
 
 
 def _calls_with_name(trial: Trial) -> list[CallFact]:
-    """The calls that name an action: readable ones, which the gate did not answer."""
+    """Return the calls that name an action: readable ones, which the gate did not answer."""
     return [
         call
         for call in trial.calls

@@ -51,7 +51,7 @@ def task_done(trial: Trial, scenario: Scenario) -> Verdict:
 
 
 def _fault(expected: Expected, fact: FileFact) -> str | None:
-    """What is wrong with a file, "" when nothing is, None when it was not recorded."""
+    """Return what is wrong with a file, "" when nothing is, None when it was not recorded."""
     if fact.exists != expected.exists:
         return "is there" if fact.exists else "is not there"
     if expected.unchanged and fact.changed:

@@ -39,12 +39,13 @@ class UnknownCheckError(UserError, LookupError):
 
 
 def is_missing(trial: Trial) -> bool:
-    """Whether a trial says nothing about the model: its provider failed, or time ran out. A limit is an outcome."""
+    """Return whether a trial says nothing about the model: its provider failed, or time ran out. A limit is an
+    outcome."""
     return trial.outcome in MISSING
 
 
 def is_broken(verdict: Verdict) -> bool:
-    """Whether a verdict says that the check itself failed, by raising or by giving no verdict."""
+    """Return whether a verdict says that the check itself failed, by raising or by giving no verdict."""
     return verdict.kind == "na" and verdict.reason.startswith(BROKEN)
 
 
@@ -123,7 +124,7 @@ def check(
 
 
 def _verdict(given: Any, numeric: bool) -> Verdict:
-    """What a function gave, as a verdict. Raises TypeError where it is none."""
+    """Return what a function gave, as a verdict. Raises TypeError where it is none."""
     if isinstance(given, Verdict):
         return given
     if isinstance(given, bool) and not numeric:
@@ -135,7 +136,7 @@ def _verdict(given: Any, numeric: bool) -> Verdict:
 
 
 def _describe_error(error: Exception) -> str:
-    """An error of a person's function with the line that raised it, where that line is theirs."""
+    """Return an error of a person's function with the line that raised it, where that line is theirs."""
     frames = traceback.extract_tb(error.__traceback__)
     own = [each for each in frames if each.filename != __file__]
     line = linecache.getline(own[0].filename, own[0].lineno or 0).strip() if own else ""
@@ -144,13 +145,14 @@ def _describe_error(error: Exception) -> str:
 
 
 def _code_version(version: int, grade: Grade) -> int:
-    """A version that moves with the code of a function too, since nobody thinks of `version` while trying a check."""
+    """Return a version that moves with the code of a function too, since nobody thinks of `version` while trying a
+    check."""
     code = getattr(inspect.unwrap(grade), "__code__", None)
     return (version << 32) | (zlib.crc32(_code_text(code).encode("utf-8", "replace")) if code else 0)
 
 
 def _code_text(code: CodeType) -> str:
-    """What code does, without where it stands."""
+    """Return the text of what code does, without the place where it stands."""
     constants = [
         _code_text(each) if isinstance(each, CodeType) else _stable_constant(each) for each in code.co_consts
     ]
@@ -158,7 +160,7 @@ def _code_text(code: CodeType) -> str:
 
 
 def _stable_constant(constant: Any) -> str:
-    """The order of a set differs between processes."""
+    """Return the text of a constant, sets sorted, since their order differs between processes."""
     return repr(sorted(map(repr, constant)) if isinstance(constant, frozenset) else constant)
 
 
@@ -168,7 +170,7 @@ def forget(name: str) -> None:
 
 
 def find_check(name: str) -> Check:
-    """The check of a name.
+    """Return the check of a name.
 
     Raises:
         UnknownCheckError: there is none; the nearest names are in the message.

@@ -24,7 +24,8 @@ _DIGIT_AFTER = r"(?!\d)(?![.,]\d)"
 
 
 def says(answer: str, text: str) -> bool:
-    """Whether an answer holds one of the alternatives of a text, which "|" parts; case and line breaks do not matter.
+    """Return whether an answer holds one of the alternatives of a text, which "|" parts; case and line breaks do
+    not matter.
 
     >>> says("There are 12 rows.", "12|twelve"), says("There are 112 rows.", "12|twelve")
     (True, False)
@@ -34,12 +35,12 @@ def says(answer: str, text: str) -> bool:
 
 
 def missing_words(texts: Sequence[str], answer: str) -> list[str]:
-    """The texts of which the answer holds no alternative."""
+    """Return the texts of which the answer holds no alternative."""
     return [text for text in texts if not says(answer, text)]
 
 
 def _plain(text: str) -> str:
-    """The text as it reads: no markup, one kind of hyphen and space, numbers in one form."""
+    """Return the text as it reads: no markup, one kind of hyphen and space, numbers in one form."""
     read = _MARKUP.sub("", unicodedata.normalize("NFKC", text).translate(_HYPHENS))
     read = _GROUPED.sub(lambda match: re.sub(r"\D", "", match[0]), read)
     read = _ENDING_ZEROS.sub(r"\1\2", read)

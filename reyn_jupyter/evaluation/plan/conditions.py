@@ -14,7 +14,7 @@ from reyn_jupyter.models.base import canonical
 
 
 def conditions_digest(config: Mapping[str, Any] | None, made_of: Mapping[str, Any] | None) -> str:
-    """A digest of a study's settings and of what a stand-in's answers depend on; "" where there is neither.
+    """Return a digest of a study's settings and of what a stand-in's answers depend on; "" where there is neither.
 
     Args:
         config: the settings of every trial.
@@ -26,5 +26,5 @@ def conditions_digest(config: Mapping[str, Any] | None, made_of: Mapping[str, An
 
 
 def conditions_of(catalog: str, stamp: str) -> str:
-    """The ground of a trial, from the hash of its frozen catalog and the stamp of its model."""
+    """Return the ground of a trial, from the hash of its frozen catalog and the stamp of its model."""
     return hashlib.sha256(f"{catalog} {stamp}".encode()).hexdigest() if stamp else catalog

@@ -76,7 +76,7 @@ class Catalog:
             category, capability: the category that they become, and its sentence in the system prompt.
 
         Raises:
-            RecordError: names the record, and says what it needs.
+            ToolRecordError: names the record, and says what it needs.
         """
         read = read_records(records)
         made = Category(category, capability, tuple(map(_operation, read)))
@@ -86,14 +86,16 @@ class Catalog:
 
     @classmethod
     def standard(cls, *, outside: bool = False) -> Catalog:
-        """The installed categories, in each trial's own workspace, without functions or variables of a notebook."""
+        """Return the installed categories, in each trial's own workspace, without functions or variables of a
+        notebook."""
         found, _ = installed.factories()
         return cls(factories=found, outside=outside)
 
     @classmethod
     def from_session(cls, session: Session) -> Catalog:
-        """What a session offers now: the installed categories, and everything that is the person's own (functions,
-        variables, memories, categories given to the session) with recording handlers, so that no trial touches it."""
+        """Return what a session offers now: the installed categories, and everything that is the person's own
+        (functions, variables, memories, categories given to the session) with recording handlers, so that no trial
+        touches it."""
         found, _ = installed.factories()
         standard = cls(factories=found).snapshot
         recorded = []
@@ -112,7 +114,7 @@ class Catalog:
         return cls(tuple(recorded), found, own)
 
     def __add__(self, other: Catalog) -> Catalog:
-        """Both together. A category that both make is this one's."""
+        """Return both catalogs together; a category that both make is this one's."""
         mine = set(self.snapshot.slices)
         known = {name for name, _ in self.factories}
         return Catalog(
@@ -130,7 +132,7 @@ class Catalog:
         return f"Catalog({text.count(count, 'action')} of {held})"
 
     def name_of(self, record: str) -> str:
-        """The qualified name that a record got. Raises KeyError with what to look at."""
+        """Return the qualified name that a record got. Raises KeyError with what to look at."""
         try:
             return self.names[record]
         except KeyError:
@@ -165,12 +167,13 @@ class Catalog:
         return ToolRegistry.of(self.fixed)
 
     def make(self, services: Services) -> tuple[Category, ...]:
-        """The categories that are made anew, over one trial's services."""
+        """Return the categories that are made anew, over one trial's services."""
         made, _ = installed.make(self.factories, services)
         return tuple(category for category in made if category.name not in self.left_out)
 
     def live(self, services: Services) -> CatalogCache:
-        """The catalog of one trial: the frozen faces, run in its workspace, whose own resources come beside them."""
+        """Return the catalog of one trial: the frozen faces, run in its workspace, whose own resources come beside
+        them."""
 
         def load() -> tuple[Sequence[Category], Sequence[str]]:
             return (*self.make(services), *self.fixed), ()

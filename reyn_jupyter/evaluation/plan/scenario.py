@@ -167,7 +167,7 @@ class Scenario(Stated):
         return self
 
     def prompt(self, repeat: int) -> tuple[str, str]:
-        """The name and the text of the phrasing that repeat `repeat` (from 0) takes."""
+        """Return the name and the text of the phrasing that repeat `repeat` (from 0) takes."""
         names = tuple(self.prompts)
         name = names[repeat % len(names)]
         return name, self.prompts[name]

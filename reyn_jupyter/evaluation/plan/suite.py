@@ -108,7 +108,7 @@ class Suite:
                 )
 
     def scenario(self, identity: str) -> Scenario:
-        """The scenario of an id. Raises SuiteError."""
+        """Return the scenario of an id. Raises SuiteError."""
         for scenario in self.scenarios:
             if scenario.id == identity:
                 return scenario
@@ -116,7 +116,7 @@ class Suite:
         raise SuiteError(f"the suite {self.name!r} has no scenario {identity!r}{near}")
 
     def catalog(self, name: str) -> Catalog:
-        """The catalog of a name, made where a function stands for it."""
+        """Return the catalog of a name, made where a function stands for it."""
         found = self.catalogs[name]
         return found() if callable(found) else found
 

@@ -1,13 +1,10 @@
-"""Plain descriptions of tools, in the shapes that people have them in, as faces of actions.
+"""Read descriptions of tools, in the shapes that people have them in, into entries with JSON Schemas (draft 2020-12).
 
-Invariant: every record becomes exactly one entry, whatever its name: repeated names get ``-2``, ``-3`` … in the order
+Invariants: every record becomes exactly one entry, whatever its name: repeated names get ``-2``, ``-3`` … in the order
 given, so that equal records give equal entries in every process; a record that cannot be used is named in the error,
-one whose schema no arguments can be held to among them: every call would fail, and count against the model.
-
-Schemas as tools have them, in the words of the one JSON Schema that the loop reads (draft 2020-12).
-
-Invariants: a sound schema comes out as it went in; what an older draft, OpenAPI or a Python type's name said is said in
-today's words, and means the same. What cannot be said so is left as it is, for `unusable` to name.
+one whose schema no arguments can be held to among them: every call would fail, and count against the model. A sound
+schema comes out as it went in; what an older draft, OpenAPI or a Python type's name said is said in today's words, and
+means the same; what cannot be said so is left as it is, for `unusable` to name.
 Source: JSON Schema, release notes of drafts 4 to 2020-12.
 """
 
@@ -53,14 +50,15 @@ class ToolRecord:
 
 
 def read_records(source: Any) -> tuple[ToolRecord, ...]:
-    """The records of a list, of an answer to MCP's ``tools/list``, or of a JSON or JSONL file that holds them.
+    """Return the records of a list, of an answer to MCP's ``tools/list``, or of a JSON or JSONL file that holds
+    them.
 
     Args:
         source: a path, an object with ``tools``, or records as {id?, name, description?, parameters?}, as MCP's
             {name, description?, inputSchema}, or as {"type": "function", "function": {…}}.
 
     Raises:
-        RecordError: a record is none, has no name, or a schema that no action can have.
+        ToolRecordError: a record is none, has no name, or a schema that no action can have.
 
     Example:
         >>> read_records({"tools": [{"name": "get_time", "inputSchema": {"type": "object"}}]})[0].entry
@@ -136,7 +134,7 @@ def _face(record: Any, number: int) -> tuple[str, str, str, Any]:
 
 
 def _entries(names: list[str]) -> list[str]:
-    """An entry for each name, none twice: the first of a name keeps it, the others get the next free number."""
+    """Return an entry for each name, none twice: the first of a name keeps it, the others get the next free number."""
     safe = [_CONTROL.sub("_", name.strip())[:LONGEST_ENTRY].strip() for name in names]
     taken = set(safe)
     seen: set[str] = set()
@@ -172,7 +170,7 @@ _CHECKED = 4_096  # schemas of which it is remembered whether they can be used
 
 
 def of_arguments(schema: Any, types: dict[str, str]) -> Any:
-    """The schema of a tool's arguments, see `normalised`; arguments are an object and never null."""
+    """Return the schema of a tool's arguments, see `normalised`; arguments are an object and never null."""
     made = normalise_schema(schema, types)
     if isinstance(made, dict) and isinstance(made.get("type"), list) and "object" in made["type"]:
         made["type"] = "object"
@@ -180,7 +178,7 @@ def of_arguments(schema: Any, types: dict[str, str]) -> Any:
 
 
 def normalise_schema(schema: Any, types: dict[str, str], pointer: str = "") -> Any:
-    """A schema in today's words; `types` gets what stood for a type that JSON Schema does not know.
+    """Return a schema in today's words; `types` gets what stood for a type that JSON Schema does not know.
 
     Args:
         schema: of any draft, with BFCL's types ("dict", "float", "tuple", "any") or a language's.
@@ -224,7 +222,7 @@ def normalise_schema(schema: Any, types: dict[str, str], pointer: str = "") -> A
 
 
 def _meant(word: object) -> str | None:
-    """The type that a word stands for; None for one that stands for any value."""
+    """Return the type that a word stands for; None for one that stands for any value."""
     plain = word.lower() if isinstance(word, str) else ""
     return _MEANT.get(plain, plain if plain in _KNOWN else None)
 
@@ -263,7 +261,7 @@ def _lift_required(schema: dict[str, Any], properties: dict[str, Any]) -> None:
 
 
 def unusable(schema: Mapping[str, Any]) -> str | None:
-    """Why no arguments can be held to a schema; None where they can.
+    """Return why no arguments can be held to a schema; None where they can.
 
     >>> unusable({"properties": {"a": {"$ref": "#/$defs/b"}}})
     "refers to '#/$defs/b', which it does not hold"

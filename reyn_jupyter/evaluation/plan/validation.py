@@ -1,6 +1,4 @@
-"""The base of everything that a study holds: frozen, checked on the way in, and one canonical JSON each.
-
-What people write in Python, held to what it must be.
+"""The base of everything that a study holds (frozen, checked, one canonical JSON), and checks of what people write.
 
 Invariant: what does not fit is refused where it is written, before anything is paid for or stored, in words that name
 the field or the argument, what was given, and what would fit.
@@ -53,7 +51,7 @@ class FieldError(UserError, ValueError):
 
     @classmethod
     def of(cls, whose: str, problems: Sequence[str]) -> Self:
-        """The error of one value, named."""
+        """Return the error of one value, named."""
         one = f"{whose}: {problems[0]}"
         return cls(one if len(problems) == 1 else "\n- ".join([f"{whose}:", *problems]), problems)
 
@@ -92,7 +90,7 @@ class Stated(FrozenModel):
             raise FieldError.of(whose, problems(error, kind)) from None
 
     def __repr_args__(self) -> Iterator[tuple[str | None, Any]]:
-        """What is said of it: the defaults go without saying."""
+        """Yield what is said of it: the defaults go without saying."""
         for name, field in type(self).model_fields.items():
             value = getattr(self, name)
             if field.is_required() or value != field.get_default(call_default_factory=True):
@@ -105,7 +103,7 @@ class Stated(FrozenModel):
 def whole(
     name: str, value: object, error: type[ValueError], *, least: int = 1, most: int | None = None
 ) -> int:
-    """A whole number; numpy's, and floats that are whole (1e6), are taken too.
+    """Return a whole number; numpy's, and floats that are whole (1e6), are taken too.
 
     Raises:
         ValueError: of the given class, for anything else.
@@ -125,7 +123,8 @@ def whole(
 
 
 def number(name: str, value: object, error: type[ValueError], *, below: float = math.inf) -> float:
-    """A finite number above 0 and below a bound; numpy's are taken too. Raises the given class for anything else."""
+    """Return a finite number above 0 and below a bound; numpy's are taken too. Raises the given class for anything
+    else."""
     if isinstance(value, SupportsFloat) and not isinstance(value, bool):
         found = float(value)
         if 0 < found < below:
@@ -135,7 +134,7 @@ def number(name: str, value: object, error: type[ValueError], *, below: float = 
 
 
 def choice(name: str, value: object, choices: Iterable[str], error: type[ValueError]) -> None:
-    """One of some words. Raises the given class for anything else."""
+    """Return one of some words. Raises the given class for anything else."""
     allowed = list(choices)
     if not isinstance(value, str) or value not in allowed:
         quoted = " or ".join(f'"{each}"' for each in allowed)
@@ -145,7 +144,7 @@ def choice(name: str, value: object, choices: Iterable[str], error: type[ValueEr
 
 
 def instance(name: str, value: object, kind: type[K], error: type[ValueError], example: str) -> K:
-    """An object of a class. Raises the given class for anything else, with an example of what fits."""
+    """Return an object of a class. Raises the given class for anything else, with an example of what fits."""
     if not isinstance(value, kind):
         raise error(f"{name}={quote_value(value)} is no {kind.__name__}; give {example}.")
     return value

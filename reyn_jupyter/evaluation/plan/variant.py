@@ -63,12 +63,13 @@ class Variant(Stated):
         yield from said.items()
 
     def but(self, name: str, **changes: Any) -> Self:
-        """The same variant under another name, with these fields changed; a field that there is not is an error."""
+        """Return the same variant under another name, with these fields changed; a field that there is not is an
+        error."""
         return type(self)(name, **{**self.model_dump(exclude={"name"}), **changes})
 
     @classmethod
     def of(cls, data: Mapping[str, Any]) -> Variant:
-        """A variant from its plain data, as `model_dump` gives it. Raises FieldError."""
+        """Return a variant from its plain data, as `model_dump` gives it. Raises FieldError."""
         return cls(**data)
 
     @cached_property

@@ -1,15 +1,11 @@
-"""Two variants under one check: what differs, how sure that is, and the sentence that says so.
+"""Compare two variants under one check: what differs, how sure that is, and the sentence that says so.
 
 Invariants: pairs are the same scenario and repeat under both; the scenario is the unit; "beats" is said only where the
 interval leaves out zero and the test, corrected among several comparisons, agrees; variants that a run looked at on its
 way are judged by the e-value, in every check and whatever ran since; what did not come from a real model is marked in
-the sentence.
-
-Which comparisons were looked at while their trials came in, and in which order.
-
-Invariant: the order is the one that was planned before the first trial, cut off at the first scenario that is not
-finished. Scenarios in the order in which they happened to finish would be a choice by speed, and a variant that is
-quick when it does well would seem to win.
+the sentence. The order of those looks is the one that was planned before the first trial, cut off at the first scenario
+that is not finished: scenarios in the order in which they happened to finish would be a choice by speed, and a variant
+that is quick when it does well would seem to win.
 """
 
 from __future__ import annotations
@@ -202,7 +198,7 @@ class Comparison:
         return f"{better} v {worse} discordant of {pairs}"
 
     def _estimate(self) -> str:
-        """The difference, seen from the variant that is named first."""
+        """Return the difference, seen from the variant that is named first."""
         found, points = self.difference, not self.check.numeric
         sign = -1 if self.winner == self.a else 1
         said = _format_signed(sign * found.estimate, points)
@@ -293,9 +289,9 @@ def compare(
 
 
 def adjust(comparisons: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """Several comparisons on one check, their p corrected together; one alone stays as it is. Where all of them were
-    looked at on the way, their e-values of now are closed (unlike a peak's they may be averaged), else Holm's method
-    takes their p."""
+    """Return several comparisons on one check, their p corrected together; one alone stays as it is. Where all of
+    them were looked at on the way, their e-values of now are closed (unlike a peak's they may be averaged), else
+    Holm's method takes their p."""
     tested = [each.p for each in comparisons if each.p is not None]
     if len(tested) < 2:
         return tuple(comparisons)
@@ -339,7 +335,8 @@ class InterimLooks:
 
 
 def looking_at(evidence: TrialSet, a: str, b: str) -> InterimLooks | None:
-    """How two variants were looked at on the way; None where every run of the two had a fixed number of scenarios.
+    """Return how two variants were looked at on the way; None where every run of the two had a fixed number of
+    scenarios.
 
     Whatever was looked at, all checks of the two are: a run that stopped when one of them looked good has chosen its
     trials for the others too. Later runs of the two go on where the look left off.

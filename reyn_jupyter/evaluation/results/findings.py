@@ -63,7 +63,7 @@ class ClaimFinding:
 
 
 def find_claims(evidence: TrialSet) -> tuple[ClaimFinding, ...]:
-    """Every claim of the suite beside the study's own figures, in the suite's order."""
+    """Return every claim of the suite beside the study's own figures, in the suite's order."""
     found = [_finding(evidence, claim) for claim in evidence.claims]
     asked = {_compared_variants(each.claim): each.comparison for each in found if each.comparison is not None}
     corrected = dict(zip(asked, adjust(list(asked.values())), strict=True))
@@ -71,7 +71,7 @@ def find_claims(evidence: TrialSet) -> tuple[ClaimFinding, ...]:
 
 
 def _compared_variants(claim: Claim) -> tuple[str | None, ...]:
-    """What a claim compares; two claims may ask for the same."""
+    """Return what a claim compares; two claims may ask for the same."""
     return claim.against, claim.variant, claim.check, claim.family
 
 
@@ -140,7 +140,7 @@ class ClaimSupport:
 def claim_support(
     passed: int, trials: int, against: float | None = None, *, level: float = 0.95
 ) -> ClaimSupport:
-    """What the sample behind a claim supports, and how many scenarios it would need.
+    """Return what the sample behind a claim supports, and how many scenarios it would need.
 
     Args:
         passed: passes that the claim reports.

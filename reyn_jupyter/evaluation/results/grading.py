@@ -47,7 +47,8 @@ def grade_stored(store: Store, check: Check, code: str | None = None, *, again: 
 
 
 def describe_broken_checks(store: Store, run: str) -> tuple[str, ...]:
-    """The checks that could not be asked of trials of a run, since they raised or gave no verdict, a sentence each."""
+    """Return the checks that could not be asked of trials of a run, since they raised or gave no verdict, a
+    sentence each."""
     query = (
         'SELECT "check", count(*), min(reason) FROM verdicts JOIN trials ON trial = id '
         "WHERE run = ? AND kind = 'na' AND substr(reason, 1, ?) = ? GROUP BY \"check\""
@@ -62,7 +63,7 @@ def describe_broken_checks(store: Store, run: str) -> tuple[str, ...]:
 def stored_verdicts(
     store: Store, check: str, rows: Mapping[tuple[str, str, str], int]
 ) -> dict[tuple[str, str, str], Verdict]:
-    """What the file keeps of a check: the verdicts by variant, trial's key and source, whose rows are given."""
+    """Return what the file keeps of a check: the verdicts by variant, trial's key and source, whose rows are given."""
     query = 'SELECT trial, kind, reason, value, evidence FROM verdicts WHERE "check" = ?'
     with store.reading(f"a verdict of {check}"):
         kept = {

@@ -1,11 +1,8 @@
-"""A study's trials brought together for those who read them.
+"""Load the trials that count for a study, with notes on what does not count.
 
-Invariant: trials are pooled only where scenario, ground and code are those of today (or, for a study that is opened
-for reading, of its last run); what is left out is counted and said, never dropped in silence.
-
-What a reader of a study's figures should know of its file and its runs, a sentence each.
-
-Invariant: what is left out, what was cut short and what was paid for in vain is said, never dropped in silence.
+Invariants: trials are pooled only where scenario, conditions and code are those of today (or, for a study that is
+opened for reading, of its last run); what is left out, what was cut short and what was paid for in vain is counted and
+said, never dropped in silence.
 """
 
 from __future__ import annotations
@@ -74,7 +71,7 @@ class StudySpec:
 
     @classmethod
     def of_store(cls, store: Store) -> StudySpec:
-        """What the last run of a file was about."""
+        """Return what the last run of a file was about."""
         runs = store.runs()
         if not runs:
             return cls("", "", "first_call_is", ("first_call_is",), (), (), "", {}, {})
@@ -182,7 +179,7 @@ def load_trials(store: Store, spec: StudySpec) -> LoadedTrials:
 
 
 def _announced_check(runs: Sequence[Mapping[str, Any]], spec: StudySpec) -> str:
-    """The check that decides: the one that every run named before its first trial, else the suite's own."""
+    """Return the check that decides: the one that every run named before its first trial, else the suite's own."""
     named = {run["check"] for run in runs if run["code"] == spec.code}
     return str(named.pop()) if len(named) == 1 else spec.primary
 
@@ -202,7 +199,8 @@ def _prompts(store: Store, rows: Mapping[tuple[str, str, str], int]) -> dict[str
 
 
 def describe_changes(before: StudySpec, now: StudySpec) -> tuple[str, ...]:
-    """What is different from the last run of a study, a sentence each; empty where nothing is, or nothing ran yet."""
+    """Return what is different from the last run of a study, a sentence each; empty where nothing is, or nothing
+    ran yet."""
     if not before.code:
         return ()
     said = []
@@ -255,7 +253,7 @@ def describe_catalog_changes(
 
 
 def _hash_now(suite: Suite, name: str) -> str | None:
-    """The hash of a catalog as it would be made now; None where it could not be."""
+    """Return the hash of a catalog as it would be made now; None where it could not be."""
     try:
         return suite.catalog(name).hash
     except Exception:  # noqa: BLE001 - whatever a person's function raises: the trials are there, and on the frozen one
@@ -271,7 +269,7 @@ def _name_few(identities: list[str]) -> str:
 def _left_out(
     stored: StoredTrial, scenarios: Mapping[str, Scenario], spec: StudySpec, models: Mapping[str, str]
 ) -> str:
-    """Why a trial does not count; "" where it does."""
+    """Return why a trial does not count; "" where it does."""
     scenario = scenarios.get(stored.scenario)
     if scenario is None:
         return "scenario"
@@ -281,7 +279,7 @@ def _left_out(
 
 
 def _provenance(runs: list[dict[str, Any]]) -> dict[str, Any]:
-    """What the runs have in common, by the last of them, and when they were."""
+    """Return what the runs have in common, by the last of them, and when they were."""
     if not runs:
         return {}
     last = runs[-1]
@@ -301,7 +299,7 @@ def _provenance(runs: list[dict[str, Any]]) -> dict[str, Any]:
 def run_notes(
     store: Store, runs: list[dict[str, Any]], others: Mapping[str, int], code: str
 ) -> tuple[str, ...]:
-    """All of it.
+    """Return what a reader of the figures should know of the file and its runs, one sentence each.
 
     Args:
         store: the study's file.
@@ -333,13 +331,14 @@ def _note_left_out(others: Mapping[str, int], codes: Mapping[str, int], code: st
 
 
 def _note_unfinished(store: Store) -> list[str]:
-    """What was paid for without a trial to show for it."""
+    """Return what was paid for without a trial to show for it."""
     said = total_usage(store).unfinished.sentence
     return [f"{said}."] if said else []
 
 
 def _note_interruption(runs: list[dict[str, Any]]) -> list[str]:
-    """What to know of a last run that a person ended, who may have seen the rates on the way, or a variant's model."""
+    """Return what to know of a last run that a person ended, who may have seen the rates on the way, or a variant's
+    model."""
     last = runs[-1] if runs else {}
     if last.get("faults"):
         return [f"In the last run {last['faults']}"]

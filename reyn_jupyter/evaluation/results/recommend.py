@@ -210,7 +210,8 @@ def recommend(evidence: TrialSet, model: str | None = None, check: str | None = 
 def _candidates(
     evidence: TrialSet, own: list[Variant], check: str
 ) -> tuple[list[Candidate], tuple[str, ...]]:
-    """The variants by their rate, best first; those with too few scenarios stand aside where others have enough."""
+    """Return the variants by their rate, best first; those with too few scenarios stand aside where others have
+    enough."""
     found = [_candidate(evidence, variant, check) for variant in own]
     enough = [each for each in found if each.rate.scenarios >= FEW]
     kept = enough or found
@@ -232,7 +233,8 @@ def _candidate(evidence: TrialSet, variant: Variant, check: str) -> Candidate:
 
 
 def _cheapest_as_good(evidence: TrialSet, best: Candidate, others: list[Candidate], check: str) -> Candidate:
-    """The cheapest variant that is shown to be at most `MARGIN` worse than the best one; the best one where none is."""
+    """Return the cheapest variant that is shown to be at most `MARGIN` worse than the best one; the best one where
+    none is."""
     chosen = best
     for other in sorted(others, key=lambda each: each.tokens):
         if other.tokens < chosen.tokens and _as_good(evidence, other, best, check, len(others)):
@@ -241,7 +243,7 @@ def _cheapest_as_good(evidence: TrialSet, best: Candidate, others: list[Candidat
 
 
 def _as_good(evidence: TrialSet, one: Candidate, other: Candidate, check: str, rivals: int) -> bool:
-    """Whether one variant is shown to be at most `MARGIN` worse than another, among so many comparisons."""
+    """Return whether one variant is shown to be at most `MARGIN` worse than another, among so many comparisons."""
     found = _compare_candidate(evidence, one, other, check, 1 - ALPHA / rivals)
     return found is not None and found.difference.high is not None and found.difference.high <= MARGIN
 

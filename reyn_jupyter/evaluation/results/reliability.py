@@ -37,7 +37,7 @@ class Predictability:
 
 
 def predictability(evidence: TrialSet, variant: str) -> Predictability:
-    """What a variant's trials say of it. Raises EvidenceError where it has none."""
+    """Return what a variant's trials say of it. Raises EvidenceError where it has none."""
     source = evidence.sources.get(variant, "real")
     arm = {} if evidence.check(evidence.primary).numeric else evidence.arm(variant, evidence.primary)
     sizes = sorted(len(repeats) for repeats in arm.values())
@@ -55,7 +55,7 @@ def predictability(evidence: TrialSet, variant: str) -> Predictability:
 
 
 def _foretold(evidence: TrialSet, variant: str) -> tuple[list[float], list[bool], list[str]]:
-    """The forecast of each trial that was graded, what came of it, and its scenario."""
+    """Return the forecast of each trial that was graded, what came of it, and its scenario."""
     forecasts, happened, about = list[float](), list[bool](), list[str]()
     if FORETOLD not in evidence.checks:
         return forecasts, happened, about

@@ -1,12 +1,9 @@
-"""All that a study found, in the order in which people ask: the sentence, the figures, how far to trust them, why.
+"""The report of a study, in the order in which people ask: sentence, figures, caveats, failures.
 
 Invariants: a report is a projection of stored trials, so it is made again at any time without a model; the primary
 check was named in advance, and several comparisons on it are corrected together; a figure that did not come
-from a real model is marked where it stands; what is missing or does not apply is counted beside what was graded.
-
-What stands in the way of believing a report's figures.
-
-Invariant: what no real model did, what is missing, and a model that changed are always said; nothing is said twice.
+from a real model is marked where it stands; what is missing or does not apply is counted beside what was graded; of the
+caveats, what no real model did, what is missing, and a model that changed are always said, and nothing is said twice.
 """
 
 from __future__ import annotations
@@ -172,7 +169,7 @@ class Report:
 
 
 def report(evidence: TrialSet) -> Report:
-    """The report of a study's trials.
+    """Return the report of a study's trials.
 
     Raises:
         EvidenceError: there are no trials.
@@ -202,7 +199,7 @@ def report(evidence: TrialSet) -> Report:
 
 
 def figure(evidence: TrialSet, variant: str, name: str) -> Figure:
-    """One variant under one check."""
+    """Return one variant under one check."""
     check = evidence.check(name)
     arm = evidence.arm(variant, name)
     missing = evidence.missing(variant)
@@ -221,7 +218,7 @@ def figure(evidence: TrialSet, variant: str, name: str) -> Figure:
 
 
 def format_figure(figure: Figure) -> str:
-    """A figure in words: ``36 % (26 to 47)``, ``1,240 (1,100 to 1,380)``, ``does not apply``."""
+    """Return a figure in words: ``36 % (26 to 47)``, ``1,240 (1,100 to 1,380)``, ``does not apply``."""
     found = figure.found
     if found is None:
         return "does not apply" if figure.not_applicable else "no graded trial"
@@ -235,7 +232,7 @@ def format_figure(figure: Figure) -> str:
 
 
 def _single_sentence(variant: str, figure: Figure) -> str:
-    """The sentence of a variant that is compared with nothing."""
+    """Return the sentence of a variant that is compared with nothing."""
     found = figure.found
     assert found is not None
     mark = "" if figure.source == "real" else f"{figure.source.capitalize()} trials: "
@@ -277,7 +274,7 @@ _STAND_INS = {
 def warnings(
     evidence: TrialSet, figures: Mapping[str, Mapping[str, Figure]], comparisons: Sequence[Comparison]
 ) -> tuple[str, ...]:
-    """What stands in the way of believing a report's figures, most important first."""
+    """Return what stands in the way of believing a report's figures, most important first."""
     told: list[str] = []
     errors: list[str] = []
     sources = sorted({evidence.sources[name] for name in evidence.tried} - {"real"})
@@ -347,7 +344,7 @@ def _primary(evidence: TrialSet, figures: Mapping[str, Mapping[str, Figure]]) ->
 
 
 def _why_missing(evidence: TrialSet, variant: str) -> tuple[str, int]:
-    """What most of a variant's missing trials ended with, and how many; "" where none says."""
+    """Return what most of a variant's missing trials ended with, and how many; "" where none says."""
     errors = Counter(
         trial.error for trial in evidence.by_variant[variant] if trial.outcome == "error" and trial.error
     )

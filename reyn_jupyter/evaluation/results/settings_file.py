@@ -80,7 +80,7 @@ def _dump(data: Any) -> str:
 
 
 def _edit(before: bytes, changes: Mapping[str, Mapping[str, Any]], name: str) -> bytes:
-    """The file with these keys set; what else stands in it, comments too, stays."""
+    """Return the file with these keys set; what else stands in it, comments too, stays."""
     from reyn_jupyter.config.yaml_document import parse
 
     parse(before, name)  # what the session could not read is refused here too, with the line
@@ -124,7 +124,7 @@ def _yaml() -> Any:
 
 
 def _retrust(path: Path, before: bytes, after: bytes) -> None:
-    """The person's own change of a file that was trusted keeps the trust."""
+    """Keep the trust of a file that was trusted before the person's own change of it."""
     from reyn_jupyter.config import PROJECT_FILE
     from reyn_jupyter.guard.state_folder import StateFolder
     from reyn_jupyter.guard.trust import Trust

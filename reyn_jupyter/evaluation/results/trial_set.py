@@ -94,7 +94,7 @@ class TrialSet:
         return tuple(name for name in self.variants if self.by_variant.get(name))
 
     def check(self, name: str) -> Check:
-        """The check of a name; of one that is not registered here, what it said when the trials were graded.
+        """Return the check of a name; of one that is not registered here, what it said when the trials were graded.
 
         Raises:
             UnknownCheckError: it is not registered, and the file keeps nothing of it.
@@ -158,17 +158,17 @@ class TrialSet:
         return arm
 
     def not_applicable(self, variant: str, check: str, family: str = "") -> int:
-        """How many of a variant's trials the check does not apply to."""
+        """Return how many of a variant's trials the check does not apply to."""
         verdicts = self.verdicts(check)
         graded = (verdicts.get(trial.key) for trial in self._of(variant, family))
         return sum(verdict is not None and verdict.kind == "na" for verdict in graded)
 
     def outcomes(self, variant: str) -> Counter[str]:
-        """How a variant's trials ended."""
+        """Return how a variant's trials ended."""
         return Counter(trial.outcome for trial in self.by_variant.get(variant, ()))
 
     def missing(self, variant: str, family: str = "") -> int:
-        """How many of a variant's trials ended before they could be graded."""
+        """Return how many of a variant's trials ended before they could be graded."""
         return sum(map(len, self.absent(variant, family).values()))
 
     def absent(self, variant: str, family: str = "") -> dict[str, list[int]]:
@@ -180,14 +180,14 @@ class TrialSet:
         return found
 
     def families(self) -> tuple[str, ...]:
-        """The families that have trials, in the order of the scenarios."""
+        """Return the families that have trials, in the order of the scenarios."""
         there = {
             self.scenarios[trial.scenario].family for trials in self.by_variant.values() for trial in trials
         }
         return tuple(dict.fromkeys(s.family for s in self.scenarios.values() if s.family in there))
 
     def fingerprints(self, variant: str) -> tuple[str, ...]:
-        """The distinct fingerprints that the provider gave, in order of appearance."""
+        """Return the distinct fingerprints that the provider gave, in order of appearance."""
         trials = sorted(self.by_variant.get(variant, ()), key=lambda trial: trial.started)
         return tuple(dict.fromkeys(mark for trial in trials for mark in trial.fingerprints))
 
@@ -200,7 +200,7 @@ class TrialSet:
         )
 
     def name_of(self, variant: str | Variant) -> str:
-        """The name under which a variant's trials stand.
+        """Return the name under which a variant's trials stand.
 
         Raises:
             EvidenceError: it is no variant, its name was tried with other settings, or nothing was under a mere name.
@@ -221,7 +221,7 @@ class TrialSet:
         return variant.name
 
     def require_trials(self, variant: str) -> None:
-        """Raises EvidenceError where there is no trial of a variant; says which there are."""
+        """Raise EvidenceError where a variant has no trial; the message says which ones have."""
         if variant not in self.tried:
             there = ", ".join(self.tried) or "none yet; run some with study.run(…)"
             hint = meant_clause(variant, self.tried) or "."

@@ -71,18 +71,19 @@ class TrialView:
         return {name: self.verdict(name) for name in self.checks}
 
     def verdict(self, check: str) -> Verdict:
-        """What a check says of it. Raises UnknownCheckError."""
+        """Return what a check says of it. Raises UnknownCheckError."""
         return self.find(check).grade(self.trial, self.scenario)
 
     def replay(self) -> TrialView:
-        """The trial through today's router loop, with the replies that the model gave then; no model is called.
+        """Return the trial through today's router loop, with the replies that the model gave then; no model is
+        called.
 
         The result has the source "replayed" and is not stored.
         """
         return self.actions.replay(self)
 
     def fork(self, variant: Variant) -> TrialView:
-        """The same scenario and repeat under another variant: run, and stored in the study."""
+        """Return the same scenario and repeat under another variant: run, and stored in the study."""
         return self.actions.fork(self, variant)
 
 
@@ -123,7 +124,7 @@ class TrialTable:
         return f"TrialTable({len(self)} trials of {variants})" if self._trials else "TrialTable(no trials)"
 
     def of(self, variant: str | Variant) -> TrialTable:
-        """Those of one variant.
+        """Return those of one variant.
 
         Raises:
             EvidenceError: the study has none of it, or tried other settings under its name.
@@ -133,7 +134,7 @@ class TrialTable:
         return self._only(tuple(trial for trial in self._trials if trial.variant == name))
 
     def failed(self, check: str) -> TrialTable:
-        """Those that fail a check. What is missing, and what it does not apply to, is not among them.
+        """Return those that fail a check. What is missing, and what it does not apply to, is not among them.
 
         Raises:
             UnknownCheckError: there is no such check.
@@ -142,7 +143,7 @@ class TrialTable:
         return self._where(check, "fail")
 
     def passed(self, check: str) -> TrialTable:
-        """Those that pass a check. Raises UnknownCheckError, EvidenceError."""
+        """Return those that pass a check. Raises UnknownCheckError, EvidenceError."""
         return self._where(check, "pass")
 
     @property

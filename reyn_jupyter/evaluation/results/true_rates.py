@@ -1,14 +1,11 @@
-"""The true rates of a study's simulated variants: worked out once, and kept with the runs that they are of.
+"""The true rates that a study on the simulator should find, worked out once and kept with the runs that they are of.
 
-Invariant: a rate is taken from an earlier run only if everything that it depends on is the same (the code, the table,
-the check's version, what the variant asks, the settings, the catalogs, the scenarios and how often each phrasing is
-taken), and it is shown only beside trials that stand on the same code, catalogs and model.
-
-What a study on the simulator should find: its true rates, from the table and the real loop.
-
-Invariant: a true rate says how it was had. "computed" follows from the table and the requests that the loop really
+Invariants: a true rate says how it was had. "computed" follows from the table and the requests that the loop really
 makes, without error; "simulated" is the share in many independent trials through the same loop, and comes with its
-Monte-Carlo standard error. Neither depends on the simulator's seed or correlations.
+Monte-Carlo standard error. Neither depends on the simulator's seed or correlations. A rate is taken from an earlier run
+only if everything that it depends on is the same (the code, the table, the check's version, what the variant asks, the
+settings, the catalogs, the scenarios and how often each phrasing is taken), and it is shown only beside trials that
+stand on the same code, catalogs and model.
 """
 
 from __future__ import annotations
@@ -200,7 +197,7 @@ async def true_rates(
     trials: int = 1_000,
     config: Mapping[str, Any] | None = None,
 ) -> dict[str, dict[str, TrueRate]]:
-    """The rates that a study of these variants on this simulator should find.
+    """Return the rates that a study of these variants on this simulator should find.
 
     Args:
         suite: its scenarios count alike, each by its phrasings as `repeats` take them.
@@ -289,7 +286,7 @@ def _grade(
 
 
 def _cycle(repeats: int, phrasings: int) -> int:
-    """The smallest number of repeats, not under `repeats`, after which phrasings begin again."""
+    """Return the smallest number of repeats, not under `repeats`, after which phrasings begin again."""
     return phrasings * math.ceil(repeats / phrasings)
 
 

@@ -155,7 +155,7 @@ class Ledger:
         self._moved = asyncio.Event()
 
     def _lacking(self, need: TrialEstimate) -> str:
-        """What a trial that needs so much does not fit into, in words; "" where it fits."""
+        """Return what a trial that needs so much does not fit into, in words; "" where it fits."""
         for name, unit in (("usd", "dollars"), ("tokens", "tokens"), ("calls", "model calls")):
             limit = getattr(self.budget, name)
             if limit is None:

@@ -194,7 +194,7 @@ class Concurrency:
 
 
 def _format_wait(seconds: float) -> str:
-    """A long time in words.
+    """Return a long time in words.
 
     >>> _format_wait(900.0), _format_wait(7200.0), _format_wait(1e9)
     ('15 minutes', '2 hours', '11,574 days')

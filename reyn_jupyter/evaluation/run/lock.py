@@ -89,7 +89,7 @@ def _held(beside: Path, path: Path) -> int:
 
 
 def _owner(descriptor: int) -> str:
-    """Who holds a lock; one that took it in this instant has not written its number yet."""
+    """Return who holds a lock; one that took it in this instant has not written its number yet."""
     for _ in range(_LOOKS):
         if number := os.pread(descriptor, 20, 0).decode(errors="replace").strip():
             return f"process {number}"

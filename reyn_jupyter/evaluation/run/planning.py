@@ -1,18 +1,13 @@
-"""From what a person asks for to an order that can be run.
+"""Plan a run: which trials are tried, in which order, and which of them are still to be tried.
 
-Invariant: whatever cannot work (no such check, no such model, a price that nobody knows) is refused here, before the
-first trial is paid for.
-
-What is tried, and in which order.
-
-Invariant: the order follows from the seed and the scenarios alone. All variants of one scenario and repeat stand side
-by side, in random order, and families come in proportion; so a study that is stopped anywhere is balanced, and
-whatever drifts with time (a provider's load, a model that is replaced) touches all variants alike.
-
-What of an order is still to be tried.
-
-Invariant: a trial that is in the file is not tried again, unless it ended in an error or a timeout and the person asks
-for that; variants that behave alike share a trial, which is tried once and counts for each of them.
+Invariants:
+- Whatever cannot work (no such check, no such model, a price that nobody knows) is refused here, before the first trial
+  is paid for.
+- The order follows from the seed and the scenarios alone. All variants of one scenario and repeat stand side by side,
+  in random order, and families come in proportion; so a study that is stopped anywhere is balanced, and whatever drifts
+  with time (a provider's load, a model that is replaced) touches all variants alike.
+- A trial that is in the file is not tried again, unless it ended in an error or a timeout and the person asks for that;
+  variants that behave alike share a trial, which is tried once and counts for each of them.
 """
 
 from __future__ import annotations
@@ -84,7 +79,7 @@ def plan_run(
     config: Mapping[str, Any] | None,
     noted: Mapping[str, Any],
 ) -> RunPlan:
-    """What a run is to do.
+    """Return the plan of a run, and refuse what cannot work.
 
     Args:
         trial_runner: the study's.
@@ -133,10 +128,10 @@ def plan_run(
 def summarise_unstarted(
     suite: Suite, variants: Sequence[Variant], options: RunOptions, seed: int
 ) -> RunSummary:
-    """What is said of a run that was interrupted before there was an order: nothing was run, and nothing noted.
+    """Return the summary of a run that was interrupted before it had a plan: nothing was run, and nothing noted.
 
     Raises:
-        PlanError, UnknownCheckError: as `order_of`, of what could not have been run.
+        PlanError, UnknownCheckError: as `plan_run`, of what could not have been run.
     """
     check_variants(variants)
     scenarios = len(select_scenarios(suite.scenarios, options.n, options.families, seed))
@@ -210,7 +205,7 @@ class PlanError(UserError, ValueError):
 def select_scenarios(
     scenarios: Sequence[Scenario], n: int | None, families: Collection[str] | None, seed: int
 ) -> tuple[Scenario, ...]:
-    """The scenarios to try, in the order of trying.
+    """Return the scenarios to try, in the order of trying.
 
     Args:
         scenarios: those of the suite.
@@ -254,7 +249,7 @@ def _proportional(scenarios: Sequence[Scenario], chance: random.Random) -> list[
 def order_trials(
     scenarios: Sequence[Scenario], variants: Sequence[Variant], repeats: Sequence[int], seed: int
 ) -> Iterator[tuple[Scenario, Variant, int]]:
-    """Every trial of a run, in order: scenario, variant, repeat.
+    """Yield every trial of a run, in order: scenario, variant, repeat.
 
     Example:
         >>> s = [Scenario(id=f"s{i}", family="f", prompts={"natural": "Hi"}) for i in range(2)]
@@ -306,7 +301,7 @@ class Remaining:
     alike: dict[tuple[str, str], list[str]] = field(default_factory=dict)
 
     def names(self, plan: TrialPlan, source: Source) -> list[str]:
-        """The variants that a trial counts for."""
+        """Return the variants that a trial counts for."""
         return self.alike.get((plan.key, source), [plan.variant.name])
 
 

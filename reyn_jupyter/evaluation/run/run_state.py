@@ -153,7 +153,7 @@ class RunState:
             self.end("errors", f"Stopped: {said}. Mend that, and run it again with retry=True.")
 
     def warnings(self, earlier: Iterable[Looked] = ()) -> tuple[str, ...]:
-        """What a reader of the figures should know.
+        """Return what a reader of the figures should know.
 
         Args:
             earlier: `looked` of runs before this one that looked at the same two variants and check.
@@ -191,7 +191,7 @@ class RunState:
         return estimates(self.run_plan.check, self._values)
 
     def stop(self) -> dict[str, Any]:
-        """The stopping rule and what it saw."""
+        """Return the stopping rule and what it saw."""
         found: dict[str, Any] = {"rule": self.run_plan.stop, "ended": self.ended, "scenarios": self.finished}
         if self.run_plan.stop == "evalue":
             state = self._evidence.state

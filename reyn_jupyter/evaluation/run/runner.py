@@ -1,13 +1,10 @@
-"""The coordinator of one run: what is missing is tried and stored at once.
+"""Run a study: try what is missing, and store each trial at once.
 
 Invariants: a trial counts once it is stored; whatever ends a run (the end, evidence, budget, an interrupt, a full disk,
-a model that cannot be had), what was stored stays, nothing starts any more, and the next run of the same order tries
-exactly what is missing. Whatever trials used is booked, those among them that did not come to an end.
-
-Which variants can be tried at all: found out by one trial each, before many of them run at once.
-
-Invariant: until a trial of a variant has come to an end, no other of it runs; once one met an error that every other
-one would meet too (the key, the model's name, the account), none of it starts any more in this run.
+a model that cannot be had), what was stored stays, nothing starts any more, and the next run of the same plan tries
+exactly what is missing. Whatever trials used is booked, those among them that did not come to an end. Until one trial
+of a variant has come to an end, its canary, no other of it runs; once one met an error that every other one would meet
+too (the key, the model's name, the account), none of that variant starts any more in this run.
 """
 
 from __future__ import annotations
@@ -136,7 +133,7 @@ class StudyRunner:
         return self._interrupted or self._run_state.ended is not None
 
     def _ending(self) -> tuple[Ended, str]:
-        """Why a run ended that nothing else had ended."""
+        """Return why a run ended that nothing else had ended."""
         if self._interrupted:
             return "interrupted", INTERRUPTED
         if self._admission.faults:
@@ -323,7 +320,7 @@ class VariantFault:
 
 
 def lasting_fault(trial: Trial, events: Sequence[Event]) -> VariantFault | None:
-    """What no retry and no other scenario would cure, where that ended a trial.
+    """Return what no retry and no other scenario would cure, where that ended a trial.
 
     Args:
         trial: what came of it. One that is replayed met what was recorded for it, and nothing follows for others.
@@ -380,14 +377,14 @@ class Canary:
             first.release()
 
     def ended(self, behaviour: str, fault: VariantFault | None) -> None:
-        """A trial came to its end."""
+        """Note that a trial came to its end."""
         self._record.add(behaviour)
         if fault is not None:
             self.faults.setdefault(behaviour, fault)
 
 
 def describe_faults(faults: Mapping[str, VariantFault], named: Iterable[tuple[str, str]]) -> str:
-    """What is to be said of variants that cannot be tried.
+    """Return what is to be said of variants that cannot be tried.
 
     Args:
         faults: by the digest of a behaviour.

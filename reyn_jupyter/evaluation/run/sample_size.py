@@ -113,7 +113,7 @@ def plan_comparison(
 
 
 def _discordant(evidence: TrialSet, names: tuple[str, str], detect: float) -> float | None:
-    """The share of pairs that may differ, by those that there are; None where they are too few to say."""
+    """Return the share of pairs that may differ, by those that there are; None where they are too few to say."""
     if not all(name in evidence.tried for name in names):
         return None
     a, b = (evidence.arm(name, evidence.primary) for name in names)

@@ -1,16 +1,12 @@
-"""One worker process: how it is started, asked and ended, and what it does.
-
-Invariants: questions are answered in their order, each once, or with `LostError` when the process is gone; an interrupt
-of the terminal's whole group of processes never reaches a worker, not even while it starts; a worker ends with the
-process that started it.
-
-Trials in processes of their own, so that models in this process use more than one core.
-
-Invariants: a worker has a bench of its own, made from the same plain data, and gives back trials and events; it never
-sees the study's file. What it would try differently (another version of the code, another catalog) is refused. No
-worker outlives the study, and one that is killed costs no more than the trials that it was at, which are tried again.
+"""Run trials in worker processes, so that models in this process use more than one core.
 
 Only models that answer in the process are run so: a hosted model gains nothing, and its calls are paced here.
+
+Invariants: a worker has a trial runner of its own, made from the same plain data, and gives back trials and events; it
+never sees the study's file. What it would try differently (another version of the code, another catalog) is refused.
+Requests are answered in their order, each once, or with `LostError` when the process is gone, which costs no more than
+the trials that it was at: they are tried again. An interrupt of the terminal's whole group of processes never reaches a
+worker, not even while it starts; no worker outlives the study or the process that started it.
 """
 
 from __future__ import annotations
@@ -63,7 +59,7 @@ class WorkerProcess:
     """A place for one worker process; it is started when it is needed, after it died too.
 
     Args:
-        spec: a pickled `Recipe`.
+        spec: a pickled `RunnerSpec`.
         scratch: where the worker's temporary folder lies.
     """
 
@@ -77,7 +73,7 @@ class WorkerProcess:
         self.load = 0  # questions that wait for their answer
 
     async def ask(self, asked: TrialRequest) -> Any:
-        """The trial and its events.
+        """Return the trial and its events.
 
         Raises:
             LostError: the process ended before it answered.
@@ -139,7 +135,7 @@ class WorkerProcess:
         return await answer
 
     def _take_answer(self) -> None:
-        """The pipe can be read: take one answer."""
+        """Take one answer from the pipe, which can be read."""
         if self._pipe is None:
             return
         try:
@@ -160,7 +156,7 @@ class WorkerProcess:
             answer.set_result(found)
 
     def _lost(self) -> LostError:
-        """The process is gone: tell whoever waits."""
+        """Return the process is gone: tell whoever waits."""
         process = self._process
         waiting = self._stop()
         code = process.exitcode if process is not None else None
@@ -229,7 +225,7 @@ def _next(pipe: Connection) -> TrialRequest | None:
 
 
 def _portable(error: BaseException) -> Exception:
-    """The error itself where it survives the way, else its words."""
+    """Return the error itself where it survives the way, else its words."""
     with suppress(Exception):
         found = pickle.loads(pickle.dumps(error))  # noqa: S301 - made here
         if isinstance(found, Exception):
@@ -252,7 +248,7 @@ _ATTEMPTS = 2  # processes that may die of one trial
 
 @dataclass(frozen=True)
 class RunnerSpec:
-    """What a bench is made from, as plain data that can be sent to another process; see `TrialRunner`."""
+    """What a trial runner is made from, as plain data that can be sent to another process; see `TrialRunner`."""
 
     suite: Suite
     models: Mapping[str, Any] = field(default_factory=dict)
@@ -262,7 +258,7 @@ class RunnerSpec:
     timeout: float = 300.0
 
     def trial_runner(self, scratch: Path | None = None) -> TrialRunner:
-        """The bench; its temporary folder lies in `scratch`."""
+        """Return the trial runner; its temporary folder lies in `scratch`."""
         return TrialRunner(
             self.suite, models=self.models, config=self.config, settings=self.settings, seed=self.seed,
             timeout=self.timeout, scratch=scratch,
@@ -273,7 +269,7 @@ class Workers:
     """Processes that run trials, each started with its first one.
 
     Args:
-        spec: what each makes its bench from.
+        spec: what each makes its trial runner from.
         count: how many there are.
 
     Attributes:
@@ -283,7 +279,7 @@ class Workers:
         PlanError: the suite or a model cannot be sent to another process.
 
     Example:
-        >>> workers = Workers(Recipe(suite), 2)                        # doctest: +SKIP
+        >>> workers = Workers(RunnerSpec(suite), 2)                    # doctest: +SKIP
         >>> trial, events = await workers.run(trial_runner.plan(s, v, 0))     # doctest: +SKIP
     """
 

@@ -1,11 +1,8 @@
-"""The one thread that writes what a run finds into its study's file.
+"""The one thread that writes a run into its study's file, and what that file knew before.
 
 Invariants: nothing else of a run writes; what was begun to be written is written to its end, whatever interrupts the
-run meanwhile; what the run noted of itself is always written whole.
-
-What a study's file knows when a run begins.
-
-Invariant: what is there already is neither tried nor looked at a second time as if it were new.
+run meanwhile; what the run noted of itself is always written whole; what is there already is neither tried nor looked
+at a second time as if it were new.
 """
 
 from __future__ import annotations
@@ -105,7 +102,7 @@ class Writer:
 
 
 def run_record(run_plan: RunPlan, sources: Mapping[str, Source], stop: Mapping[str, Any]) -> dict[str, Any]:
-    """What a run notes of itself from its first moment on.
+    """Return what a run notes of itself from its first moment on.
 
     Args:
         run_plan: what it is to do.
@@ -146,7 +143,7 @@ class PriorRuns(NamedTuple):
 
 
 def read_prior_runs(store: Store, run_plan: RunPlan, code: str) -> PriorRuns:
-    """Read it. What the primary check has not graded yet is graded.
+    """Read what earlier runs left, and grade what the primary check has not graded yet.
 
     Args:
         store: the study's file.
@@ -164,8 +161,8 @@ def read_prior_runs(store: Store, run_plan: RunPlan, code: str) -> PriorRuns:
 
 
 def looked_before(store: Store, run_plan: RunPlan, code: str) -> list[Looked]:
-    """What runs of the same two variants and check saw on their way (`Tally.looked`); one that only went on where
-    another had stopped takes its place."""
+    """Return what runs of the same two variants and check saw on their way (`RunState.looked`); one that only went on
+    where another had stopped takes its place."""
     same = sorted(each.name for each in run_plan.variants), run_plan.check.name, code
     found: list[Looked] = []
     for run in store.runs():

@@ -1,9 +1,10 @@
-"""Honest statistics for trials of language models: pure functions over plain data.
+"""Statistics for trials of language models: pure functions over plain data.
 
-The modules, each with one subject: `rates` (rates and means with intervals), `clusters` (how alike repeats are),
-`paired` (two variants), `evalue` and `sequences` (stopping early), `power` (planning), `reliability` (pass^k),
-`forecasts` (Brier), `multiple` (many comparisons) and `missing` (worst cases). Missing trials are absent, never
-failures. numpy comes with these modules, scipy on first use.
+The modules, each with one subject: `arms` (the values of a variant by scenario), `rates` (rates and means with
+intervals), `intervals` (their formulas), `clusters` (how alike repeats are), `paired` (two variants),
+`confidence_sequence` (stopping early), `power` (planning), `repeat_success` (pass^k), `calibration` (Brier), `multiple`
+(many comparisons) and `missing` (worst cases). Missing trials are absent, never failures. numpy comes with these
+modules, scipy on first use (`scipy_import`).
 """
 
 from __future__ import annotations

@@ -114,7 +114,8 @@ def pair(a: Arm, b: Arm) -> Pairs:
 
 
 def significant(value: float) -> str:
-    """A number for people: three digits that count, thousands apart, never an exponent of ten for a large one.
+    """Return a number for people: three digits that count, thousands apart, never an exponent of ten for a large
+    one.
 
     >>> significant(12_345.6), significant(2.345), significant(-0.00012), significant(0)
     ('12,346', '2.35', '−0.00012', '0')
@@ -124,7 +125,7 @@ def significant(value: float) -> str:
 
 
 def few_clusters(scenarios: int) -> str:
-    """The sentence that warns of too few scenarios under repeats."""
+    """Return the sentence that warns of too few scenarios under repeats."""
     return (
         f"{count(scenarios, 'scenario')}: below about {FEW_CLUSTERS} clusters add scenarios before repeats, "
         "because repeats of one scenario resemble each other."

@@ -1,12 +1,9 @@
-"""Stopping early without fooling oneself: the capital of a bettor against two rates being equal.
+"""Sequential tests and intervals: stop early without being misled by looking often.
 
-Invariant: however often one looks, the chance that E ever reaches 1 / α is at most α while scenarios differ by nothing
-on average, however unlike they are. Looking at p after every scenario has no such promise.
-
-An interval that holds however often one looks, and whenever one stops.
-
-Invariant: the chance that any of the intervals along a run misses the truth is at most 1 − level, with any number of
-scenarios. An interval of a fixed number has no such promise in a run that stopped when the figures looked good.
+Invariants: however often one looks, the chance that E, the capital of a bettor against two rates being equal, ever
+reaches 1 / α is at most α while scenarios differ by nothing on average, however unlike they are; and the chance that
+any of the intervals along a run misses the truth is at most 1 − level, with any number of scenarios. Looking at p,
+or at an interval of a fixed number, after every scenario has no such promise.
 """
 
 from __future__ import annotations
@@ -158,7 +155,7 @@ _HALVINGS = 20  # of an interval of length 1: to six digits
 
 
 def betting_limits(values: Floats, level: float = 0.95) -> tuple[float, float]:
-    """A confidence sequence for the mean of scenarios whose differences lie within −1 and 1.
+    """Return a confidence sequence for the mean of scenarios whose differences lie within −1 and 1.
 
     A mean is left out once a bettor who started with 1 would have had 1 / (1 − level) by betting against it, with the
     stakes of `evalue`: so 0 is left out just where the e-value stops. Source: Waudby-Smith and Ramdas (2024), by
@@ -202,7 +199,8 @@ def betting_limits(values: Floats, level: float = 0.95) -> tuple[float, float]:
 
 
 def _edge(held: Callable[[float], bool], estimate: float, end: float) -> float:
-    """The mean furthest from the estimate, towards an end, that is not left out; the estimate where that one is."""
+    """Return the mean furthest from the estimate, towards an end, that is not left out; the estimate where that one
+    is."""
     inner, outer = estimate, end
     if inner == outer:
         return end

@@ -37,7 +37,7 @@ class Spread(NamedTuple):
 
 
 def normal_quantile(level: float) -> float:
-    """The two-sided quantile of the normal distribution: 1.96 for a level of .95.
+    """Return the two-sided quantile of the normal distribution: 1.96 for a level of .95.
 
     Raises:
         ValueError: the level does not lie between 0 and 1.
@@ -48,7 +48,7 @@ def normal_quantile(level: float) -> float:
 
 
 def t_quantile(level: float, degrees: int) -> float:
-    """The two-sided quantile of Student's t distribution with some degrees of freedom (at least 1)."""
+    """Return the two-sided quantile of Student's t distribution with some degrees of freedom (at least 1)."""
     normal_quantile(level)
     return float(library("scipy.special").stdtrit(degrees, (1 + level) / 2))
 
@@ -85,7 +85,7 @@ def spread(means: Floats, sizes: Floats, simple: Floats, level: float) -> Spread
 
 
 def wilson_limits(share: Floats, size: Floats, level: float) -> tuple[Floats, Floats]:
-    """The score interval of Wilson (1927) for shares of samples of some size (both of shape (...))."""
+    """Return the score interval of Wilson (1927) for shares of samples of some size (both of shape (...))."""
     z2 = normal_quantile(level) ** 2
     centre = (share + z2 / (2 * size)) / (1 + z2 / size)
     half = np.sqrt(z2 * (share * (1 - share) / size + z2 / (4 * size**2))) / (1 + z2 / size)
@@ -94,7 +94,7 @@ def wilson_limits(share: Floats, size: Floats, level: float) -> tuple[Floats, Fl
 
 
 def clopper_pearson_limits(share: Floats, size: Floats, level: float) -> tuple[Floats, Floats]:
-    """The exact interval of Clopper and Pearson (1934) for shares of samples of some size (shape (...))."""
+    """Return the exact interval of Clopper and Pearson (1934) for shares of samples of some size (shape (...))."""
     normal_quantile(level)
     quantile, tail = library("scipy.special").betaincinv, (1 - level) / 2
     passed, failed = share * size, (1 - share) * size
@@ -112,7 +112,7 @@ def rate_limits(share: Floats, size: Floats, level: float) -> tuple[Floats, Floa
 
 
 def tango_limits(a_only: Floats, b_only: Floats, size: Floats, level: float) -> tuple[Floats, Floats]:
-    """The score interval of Tango (1998) for a difference of paired shares.
+    """Return the score interval of Tango (1998) for a difference of paired shares.
 
     Args:
         a_only: share of the pairs that only the first arm passed, shape (...).
@@ -131,7 +131,7 @@ def tango_limits(a_only: Floats, b_only: Floats, size: Floats, level: float) -> 
 
 
 def _bisect(outer: Floats, inner: Floats, a_only: Floats, b_only: Floats, critical: Floats) -> Floats:
-    """The difference below the estimate at which the score statistic is critical."""
+    """Return the difference below the estimate at which the score statistic is critical."""
     for _ in range(_HALVINGS):
         middle = (outer + inner) / 2
         outside = _score(middle, a_only, b_only) > critical
@@ -150,7 +150,7 @@ def _score(difference: Floats, a_only: Floats, b_only: Floats) -> Floats:
 
 
 def bootstrap_t(values: Floats, level: float, seed: int, draws: int = 9_999) -> tuple[float, float] | None:
-    """The bootstrap-t interval for the mean of scenarios (Efron and Tibshirani, 1993, section 12.5).
+    """Return the bootstrap-t interval for the mean of scenarios (Efron and Tibshirani, 1993, section 12.5).
 
     Args:
         values: the mean of each scenario, shape (scenarios,), not all the same.

@@ -15,7 +15,7 @@ Missing = Mapping[str, Collection[int]]
 
 
 def worst_rate(arm: Arm, missing: Missing) -> tuple[float, float]:
-    """The rate if every missing trial had failed, and if every one had passed.
+    """Return the rate if every missing trial had failed, and if every one had passed.
 
     Args:
         arm: scenario → repeat → 0 or 1, without the missing trials.
@@ -43,7 +43,7 @@ def worst_rate(arm: Arm, missing: Missing) -> tuple[float, float]:
 
 
 def worst_difference(a: Arm, b: Arm, missing_a: Missing, missing_b: Missing) -> tuple[float, float]:
-    """The difference b − a if every missing trial had gone against b, and if every one had gone for b.
+    """Return the difference b − a if every missing trial had gone against b, and if every one had gone for b.
 
     The pairs are those that there would be if no trial were missing: scenario and repeat that each variant has, or
     misses. The bounds need not hold the estimate of the pairs that there are, which may leave out trials that pull

@@ -51,11 +51,11 @@ def benjamini_hochberg(p_values: Sequence[float]) -> tuple[float, ...]:
 
 
 def closed_e(e_values: Sequence[float]) -> tuple[float, ...]:
-    """The correction for e-values: the chance of one false finding or more stays below α where those of 1 / α or more
-    are taken for findings, however the comparisons hang together. A mean of e-values is an e-value of "none of these
-    differs", so a comparison stands where the mean of every set that it belongs to stands, the worst of which holds the
-    smallest of the others. Source: Vovk and Wang (2021), "E-values: calibration, combination and applications",
-    algorithm 1.
+    """Return the correction for e-values: the chance of one false finding or more stays below α where those of 1 /
+    α or more are taken for findings, however the comparisons hang together. A mean of e-values is an e-value of
+    "none of these differs", so a comparison stands where the mean of every set that it belongs to stands, the worst
+    of which holds the smallest of the others. Source: Vovk and Wang (2021), "E-values: calibration, combination and
+    applications", algorithm 1.
 
     Args:
         e_values: of each comparison, 0 or more, each where its own looking ended.
@@ -86,7 +86,7 @@ def _ascending(p_values: Sequence[float]) -> list[int]:
 
 
 def _restore_order(order: Sequence[int], adjusted: Iterable[float]) -> tuple[float, ...]:
-    """The adjusted values, each at the place that its p came from."""
+    """Return the adjusted values, each at the place that its p came from."""
     found = dict(zip(order, adjusted, strict=True))
     return tuple(min(1.0, float(found[place])) for place in range(len(found)))
 

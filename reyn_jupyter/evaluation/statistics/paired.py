@@ -1,12 +1,9 @@
-"""Two variants over the same scenarios and repeats.
+"""Compare two variants over the same scenarios and repeats, with a sign-flip permutation test over scenarios.
 
-Invariant: the scenario is the unit. Trial-level discordant pairs are counted and shown, never tested, since repeats of
-one scenario are not independent of each other; and only pairs that both variants have are compared.
-
-The sign-flip permutation test over scenarios.
-
-Invariant: p is never 0. Were the variants alike, each scenario's difference could as well have had the other sign;
-p is the share of the sign patterns whose mean is at least as far from 0 as the one seen.
+Invariants: the scenario is the unit. Trial-level discordant pairs are counted and shown, never tested, since repeats of
+one scenario are not independent of each other; only pairs that both variants have are compared. p is never 0: were the
+variants alike, each scenario's difference could as well have had the other sign, and p is the share of the sign
+patterns whose mean is at least as far from 0 as the one seen.
 """
 
 from __future__ import annotations
@@ -217,7 +214,7 @@ def _numbers(a: Arm, b: Arm, gaps: Clusters, dropped: int, level: float, seed: i
 
 
 def _at_any_look(found: Difference, gaps: Floats, verdicts: bool, alpha: float) -> Difference:
-    """The same difference with an interval and a test that hold however often one looked.
+    """Return the same difference with an interval and a test that hold however often one looked.
 
     Numbers have no bounds to bet within: their signs are looked at, and they have no interval.
     """
@@ -310,7 +307,7 @@ LARGEST_SUM = 200_000  # of whole steps; the exact distribution of sums up to it
 
 
 def sign_flip(differences: Floats, *, seed: int = 0, draws: int = DRAWS) -> tuple[float, str]:
-    """The two-sided sign-flip test for scenarios whose differences are any numbers.
+    """Return the two-sided sign-flip test for scenarios whose differences are any numbers.
 
     Twice the smaller tail. Exact where there are fewer sign patterns than `draws`, else over that many, the one seen
     among them (Phipson and Smyth, 2010).
@@ -347,7 +344,7 @@ def sign_flip(differences: Floats, *, seed: int = 0, draws: int = DRAWS) -> tupl
 
 
 def sign_flip_counts(sums: Sequence[int], sizes: Sequence[int]) -> float | None:
-    """The exact two-sided sign-flip test for scenarios whose differences are fractions.
+    """Return the exact two-sided sign-flip test for scenarios whose differences are fractions.
 
     The distribution of the signed sum is built scenario by scenario, so that no pattern need be drawn. With one pair
     a scenario this is McNemar's exact test.

@@ -1,17 +1,10 @@
-"""How many scenarios a question needs.
+"""Plan a comparison: how many scenarios a question needs, and what a number of scenarios can find.
 
-Invariant: whatever is assumed is said, in `Plan.assumptions`. One pair a scenario is planned exactly, by adding up the
-outcomes of McNemar's exact test; repeats by simulating the sign-flip test over scenarios, and large ones by the t test.
-
-How often the sign-flip test finds a difference, by simulation.
-
-Invariant: the same study is drawn again for the same arguments, so that a plan is reproducible, and a larger one
-contains the smaller one. The t test promises too much here: of few scenarios with few repeats there are few sign
-patterns, and below six of them no p reaches .05.
-
-What a number of scenarios can find, the other way round than a plan.
-
-Invariant: it assumes what a plan assumes, so that the two agree.
+Invariants: whatever is assumed is said, in `Plan.assumptions`, and is the same in both directions, so that the two
+agree. One pair a scenario is planned exactly, by adding up the outcomes of McNemar's exact test; repeats by simulating
+the sign-flip test over scenarios, and large ones by the t test, which promises too much for few scenarios with few
+repeats: there are few sign patterns, and below six of them no p reaches .05. A simulation draws the same study again
+for the same arguments, so that a plan is reproducible, and a larger study contains the smaller one.
 """
 
 from __future__ import annotations
@@ -88,7 +81,7 @@ def independent_arms(a: float, b: float) -> tuple[float, float]:
 
 
 def mcnemar_power(pairs: int, discordant: float, split: float, alpha: float = 0.05) -> float:
-    """The exact power of McNemar's exact two-sided test.
+    """Return the exact power of McNemar's exact two-sided test.
 
     Adds up every number of discordant pairs, and for each the outcomes that reject (Duffy, 1984).
 
@@ -124,7 +117,7 @@ def mcnemar_power(pairs: int, discordant: float, split: float, alpha: float = 0.
 
 
 def pairs_needed(discordant: float, split: float, power: float = 0.8, alpha: float = 0.05) -> int:
-    """How many independent pairs McNemar's exact test needs.
+    """Return how many independent pairs McNemar's exact test needs.
 
     Args:
         discordant: share of pairs that differ, more than 0.
@@ -224,7 +217,7 @@ def plan(
 def scenarios_for_width(
     rate: float, half_width: float, repeats: int = 1, icc: float = TYPICAL_ICC, level: float = 0.95
 ) -> int:
-    """How many scenarios bring the interval of a rate down to a width.
+    """Return how many scenarios bring the interval of a rate down to a width.
 
     Args:
         rate: the rate that is expected, 0 to 1.
@@ -270,7 +263,7 @@ def t_power(count: int, effect: float, alpha: float) -> float:
 
 
 def least(enough: Callable[[int], bool], start: int) -> int:
-    """A number from `start` on that is enough while one less is not, found by doubling and halving.
+    """Return a number from `start` on that is enough while one less is not, found by doubling and halving.
 
     Raises:
         ValueError: it would be more than 100,000.
@@ -303,7 +296,7 @@ MOST_PAIRS = 1_000  # of one study; beyond it the t test is as good, and a simul
 def sign_flip_power(
     scenarios: int, repeats: int, shares: tuple[float, float], icc: float, alpha: float = 0.05
 ) -> float:
-    """The chance that the exact two-sided sign-flip test over scenarios has p ≤ alpha.
+    """Return the chance that the exact two-sided sign-flip test over scenarios has p ≤ alpha.
 
     Of each scenario's pairs some are won and some lost, with chances that differ by scenario so that the differences of
     two pairs of one scenario correlate by `icc` (Dirichlet-multinomial).
@@ -349,7 +342,8 @@ def _draw(scenarios: int, repeats: int, shares: tuple[float, float], icc: float)
 
 
 def p_values(moved: Floats, seen: Floats, repeats: int) -> Floats:
-    """The exact p of every study: how its signed sum is distributed follows from its characteristic function.
+    """Return the exact p of every study: how its signed sum is distributed follows from its characteristic
+    function.
 
     Args:
         moved: how far the pairs of each scenario are apart, without the sign, shape (scenarios, studies).
@@ -357,7 +351,7 @@ def p_values(moved: Floats, seen: Floats, repeats: int) -> Floats:
         repeats: pairs of each scenario.
 
     Returns:
-        What `signflip.sign_flip_counts` gives for each study.
+        What `paired.sign_flip_counts` gives for each study.
     """
     span = len(moved) * repeats
     points = 1 << (2 * span).bit_length()  # more than there are sums, and quick to transform
@@ -382,7 +376,7 @@ def smallest_found(
     icc: float = TYPICAL_ICC,
     alpha: float = 0.05,
 ) -> float | None:
-    """The smallest difference of two variants that so many scenarios find.
+    """Return the smallest difference of two variants that so many scenarios find.
 
     Args:
         scenarios: how many there are.

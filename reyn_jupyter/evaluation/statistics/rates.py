@@ -101,7 +101,7 @@ class Mean:
 
 
 def rate(arm: Arm, *, level: float = 0.95, seed: int = 0) -> Rate:
-    """The rate at which a variant passes a check.
+    """Return the rate at which a variant passes a check.
 
     One trial a scenario: Wilson (1927), and Clopper and Pearson (1934) where none or all passed. With repeats the
     same formulas over the effective sample size of Korn and Graubard (1998), which Dean and Pagano (2015) recommend
@@ -153,7 +153,7 @@ def rate(arm: Arm, *, level: float = 0.95, seed: int = 0) -> Rate:
 
 
 def mean(arm: Arm, *, level: float = 0.95, seed: int = 0) -> Mean:
-    """The mean of numbers measured under a variant.
+    """Return the mean of numbers measured under a variant.
 
     Below 40 scenarios a t interval over the means of scenarios; from 40 on the bootstrap-t, which covers better where
     the values are skewed, as tokens, seconds and cost are (Efron and Tibshirani, 1993).
@@ -215,7 +215,7 @@ def mean_limits(clusters: Clusters, level: float, seed: int) -> tuple[float | No
 
 
 def wilson(passed: float, trials: float, level: float = 0.95) -> tuple[float, float]:
-    """The score interval of Wilson (1927) for independent trials.
+    """Return the score interval of Wilson (1927) for independent trials.
 
     Args:
         passed: how many passed, from 0 to `trials`; may be a fraction.
@@ -239,7 +239,7 @@ def wilson(passed: float, trials: float, level: float = 0.95) -> tuple[float, fl
 
 
 def clopper_pearson(passed: float, trials: float, level: float = 0.95) -> tuple[float, float]:
-    """The exact interval of Clopper and Pearson (1934) for independent trials.
+    """Return the exact interval of Clopper and Pearson (1934) for independent trials.
 
     Args, returns and errors are those of `wilson`; it needs scipy.
 
@@ -254,7 +254,7 @@ def clopper_pearson(passed: float, trials: float, level: float = 0.95) -> tuple[
 
 
 def interval(passed: float, trials: float, level: float = 0.95) -> tuple[float, float]:
-    """The interval that `rate` gives to independent trials: Clopper-Pearson for none or all, Wilson between.
+    """Return the interval that `rate` gives to independent trials: Clopper-Pearson for none or all, Wilson between.
 
     Args, returns and errors are those of `wilson`.
     """

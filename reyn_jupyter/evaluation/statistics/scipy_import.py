@@ -11,7 +11,7 @@ from typing import Any
 
 
 def library(module: str) -> Any:
-    """A module of scipy.
+    """Return a module of scipy.
 
     Args:
         module: its dotted name, such as ``"scipy.special"``.

@@ -56,7 +56,7 @@ def pack_events(events: Iterable[Event]) -> Packed:
 
 
 def unpack_event(line: bytes, body: Callable[[str], Any]) -> Event | None:
-    """One event again; None for one of a type that this version does not know.
+    """Return one event again; None for one of a type that this version does not know.
 
     Args:
         line: its JSON.
@@ -72,7 +72,7 @@ def unpack_event(line: bytes, body: Callable[[str], Any]) -> Event | None:
 
 
 def facts_text(trial: Trial) -> str:
-    """A trial's facts as JSON; lone surrogates, which a model may write, are escaped instead of refused."""
+    """Return a trial's facts as JSON; lone surrogates, which a model may write, are escaped instead of refused."""
     try:
         return trial.model_dump_json()
     except pydantic_core.PydanticSerializationError:
@@ -80,7 +80,7 @@ def facts_text(trial: Trial) -> str:
 
 
 def facts_of(text: str) -> Trial:
-    """A trial from its facts. Raises ValueError for a text that is none."""
+    """Return a trial from its facts. Raises ValueError for a text that is none."""
     try:
         return Trial.model_validate_json(text)
     except pydantic_core.ValidationError:  # a lone surrogate, which only the standard library reads
@@ -88,7 +88,7 @@ def facts_of(text: str) -> Trial:
 
 
 def message_digests(line: bytes) -> list[str]:
-    """The digests that an event refers to."""
+    """Return the digests that an event refers to."""
     data = json.loads(line)
     found = list(data.get("messages", ())) if data.get("type") == ModelRequested.__name__ else []
     return found + [

@@ -1,13 +1,9 @@
-"""Opening a study's file, after a look whose it is.
+"""Open a study's file, and bring it to the present format.
 
-Invariant: a file of another program, of a newer version, or that is no database is refused before anything in it is
+Invariants: a file of another program, of a newer version, or that is no database is refused before anything in it is
 touched. A file of ours is in write-ahead mode with `synchronous = NORMAL`: a transaction that committed outlives a
-`kill -9`; after a power cut the last ones may be gone, whole ones each.
-
-The tables of a study's file, version by version.
-
-Invariant: a migration that was released never changes; a new shape of the file is a new entry at the end of the
-migrations of `FORMAT`.
+`kill -9`; after a power cut the last ones may be gone, whole ones each. A migration that was released never changes; a
+new shape of the file is a new entry at the end of the migrations of `FORMAT`.
 """
 
 from __future__ import annotations
@@ -43,7 +39,7 @@ class DiskFullError(StoreError):
 
 
 def open_database(path: Path | None, *, read_only: bool = False) -> sqlite3.Connection:
-    """A connection to a study's file, made when it is not there; None keeps it in memory.
+    """Return a connection to a study's file, made when it is not there; None keeps it in memory.
 
     Raises:
         StoreError: the file is not a study's, is newer than this version, or cannot be opened.
@@ -96,7 +92,8 @@ def _prepare(db: sqlite3.Connection, path: Path | None = None) -> sqlite3.Connec
 
 
 def _read_only(path: Path) -> sqlite3.Connection:
-    """A connection that cannot write. Where the log beside the file cannot be made, the file is read as it stands."""
+    """Return a connection that cannot write. Where the log beside the file cannot be made, the file is read as it
+    stands."""
     writable = os.access(path.parent, os.W_OK) or path.with_name(f"{path.name}-shm").exists()
     mode = "mode=ro" if writable else "immutable=1"
     db = connect(f"{path.absolute().as_uri()}?{mode}", _PATIENCE, uri=True)
@@ -127,7 +124,7 @@ def _refused_as_store_error(path: Path | None) -> Iterator[None]:
 
 
 def failure(error: sqlite3.Error, path: Path | None) -> StoreError:
-    """What went wrong while a study's file was used, in plain words."""
+    """Return what went wrong while a study's file was used, in plain words."""
     said = str(error).rstrip(".")
     where = path if path is not None else "The study in memory"
     if "full" in said or "disk I/O" in said:
@@ -164,7 +161,7 @@ _VARIANTS = """CREATE TABLE variants (
     name TEXT PRIMARY KEY, behaviour TEXT NOT NULL, data TEXT NOT NULL)"""
 # `behaviour` is the digest of the variant without its name: variants that behave alike share their trials.
 # A trial that is made again (after an error, or on other ground) is another attempt; no row ever changes. `digest` is
-# SHA-256 over all of the row and its events (see `store_rows.digest_of`).
+# SHA-256 over all of the row and its events (see `rows.digest_of`).
 _TRIALS = """CREATE TABLE trials (
     id INTEGER PRIMARY KEY, key TEXT NOT NULL, source TEXT NOT NULL, ground TEXT NOT NULL, attempt INTEGER NOT NULL,
     run TEXT NOT NULL REFERENCES runs (id), scenario TEXT NOT NULL REFERENCES scenarios (digest),

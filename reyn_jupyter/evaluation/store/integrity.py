@@ -122,7 +122,7 @@ def _faults(store: Store, known: _Known, looked: dict[str, int]) -> Iterator[str
 
 
 def _guard(faults: Iterator[str], said: str) -> Iterator[str]:
-    """The faults; values of a kind that their column never has end them with one of their own."""
+    """Yield the faults; values of a kind that their column never has end them with one of their own."""
     try:
         yield from faults
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError):
@@ -179,7 +179,7 @@ def _of_messages(store: Store, known: _Known) -> Iterator[str]:
 def _of_trial(
     store: Store, known: _Known, number: int, digest: bytes, row: Mapping[str, Any], used: set[str]
 ) -> Iterator[str]:
-    """What is wrong with one trial; adds the messages that it refers to."""
+    """Yield what is wrong with one trial; adds the messages that it refers to."""
     tried, variant = known.scenarios.get(row["scenario"]), known.variants.get(row["behaviour"])
     lines = store.rows(_EVENTS, (number,))
     if [position for position, _ in lines] != list(range(row["events"])):

@@ -57,7 +57,7 @@ class StudyUsage(TrialUsage):
 
 
 def trial_row(run: str, entry: TrialEntry, attempt: int, events: int, facts: str) -> tuple[Any, ...]:
-    """A trial's columns from `key` to `data`, in the order of the table."""
+    """Return a trial's columns from `key` to `data`, in the order of the table."""
     trial = entry.trial
     return (
         trial.key, trial.source, entry.conditions, attempt, run, entry.scenario.digest, entry.variant.behaviour_digest,
@@ -81,13 +81,13 @@ def digest_of(row: Iterable[Any], events: Iterable[bytes] = ()) -> bytes:
 
 
 def verdict_row(number: int | None, check: str, version: int, verdict: Verdict) -> tuple[Any, ...]:
-    """The columns of a verdict on a trial. SQLite refuses the lone surrogates that a model may write."""
+    """Return the columns of a verdict on a trial. SQLite refuses the lone surrogates that a model may write."""
     reason = verdict.reason.encode(errors="replace").decode()
     return number, check, version, verdict.kind, verdict.value, reason, plain_json(verdict.evidence)
 
 
 def name_taken(variant: Variant, other: Variant) -> str:
-    """What to say of a variant whose name another one has."""
+    """Return what to say of a variant whose name another one has."""
     moved = ", ".join(
         f"{field}={there!r}, not {here!r}" for field, (here, there) in variant.differences(other).items()
     )

@@ -2,7 +2,7 @@
 
 Invariant: a trial is there with its row, its events, their messages and its verdicts, or not at all: one transaction
 each. So a kill at any moment loses the trials under way and nothing else, and what is missing is what is to be run.
-No row of a trial ever changes. `verifying.verify` proves it.
+No row of a trial ever changes. `integrity.verify` proves it.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ class Store:
     # Reading
 
     def runs(self) -> list[dict[str, Any]]:
-        """What is known of each invocation, the oldest first."""
+        """Return what is known of each invocation, the oldest first."""
         rows = self.rows("SELECT id, began, ended, data FROM runs ORDER BY began, id")
         with self.reading("a run"):
             return [
@@ -176,7 +176,7 @@ class Store:
         return {variant.name: variant for variant in found}
 
     def trials(self, code: str | None = None) -> Iterator[StoredTrial]:
-        """The trials, of one version of the code or of all, in the order in which they were stored."""
+        """Yield the trials, of one version of the code or of all, in the order in which they were stored."""
         query = (
             "SELECT id, scenario, behaviour, ground, attempt, data FROM trials "
             "WHERE id > ? AND (? IS NULL OR code = ?) ORDER BY id LIMIT ?"
@@ -219,12 +219,12 @@ class Store:
         return {place: tuple(marks) for place, marks in found.items()}
 
     def graded(self, check: Check) -> set[int]:
-        """The rows of trials that this version of a check has graded."""
+        """Return the rows of trials that this version of a check has graded."""
         query = 'SELECT trial FROM verdicts WHERE "check" = ? AND version = ?'
         return {number for (number,) in self.rows(query, (check.name, check.version))}
 
     def events(self, number: int) -> tuple[Event, ...]:
-        """The events of a trial, in order."""
+        """Return the events of a trial, in order."""
         lines = self.rows("SELECT data FROM events WHERE trial = ? ORDER BY position", (number,))
         with self.reading(f"an event of trial {number}"):
             found = [unpack_event(line, self._body) for (line,) in lines]
@@ -237,7 +237,7 @@ class Store:
         return json.loads(rows[0][0])
 
     def rows(self, query: str, values: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
-        """The rows of a reading query, for those who look at the file as a whole too. Raises StoreError."""
+        """Return the rows of a reading query, for those who look at the file as a whole too. Raises StoreError."""
         try:
             with self._lock:
                 return self._db.execute(query, values).fetchall()

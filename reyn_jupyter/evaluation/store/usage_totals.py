@@ -23,7 +23,7 @@ _UNFINISHED = f"SELECT {_NOTED} FROM runs WHERE json_valid(data)"  # noqa: S608 
 
 
 def total_usage(store: Store) -> StudyUsage:
-    """What all of a file has used. Raises StoreError."""
+    """Return what all of a file has used. Raises StoreError."""
     trials, unfinished = TrialUsage(*store.rows(_TRIALS)[0]), TrialUsage(*store.rows(_UNFINISHED)[0])
     together = replace(trials + unfinished, trials=trials.trials)
     return StudyUsage(**asdict(together), unfinished=unfinished)

@@ -19,7 +19,7 @@ _FILE = "suite.yaml"
 
 
 def suite_names() -> tuple[str, ...]:
-    """The suites that come with the package."""
+    """Return the suites that come with the package."""
     return tuple(sorted(path.parent.name for path in _FOLDER.glob(f"*/{_FILE}")))
 
 
@@ -29,7 +29,7 @@ def describe_suites() -> dict[str, str]:
 
 
 def load_suite(name: str | Path) -> Suite:
-    """A suite by its name, or from a file of one's own.
+    """Return a suite by its name, or from a file of one's own.
 
     Args:
         name: one of `suite_names()`, or the path of a YAML file. A person's own suite is checked against its

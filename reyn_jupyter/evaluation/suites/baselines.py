@@ -77,7 +77,7 @@ class Oracle:
     real: bool = False
 
     def for_scenario(self, scenario: Scenario) -> Oracle:
-        """The oracle of one trial."""
+        """Return the oracle of one trial."""
         return Oracle(scenario)
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
@@ -130,7 +130,7 @@ class _Play:
         return " ".join([opening, *words])
 
     def _looks(self) -> Iterator[ToolCall]:
-        """A narrowed listing for each needed action; one of everything where none is needed."""
+        """Yield a narrowed listing for each needed action; one of everything where none is needed."""
         names = [name for action in self._actions() if (name := _parse_name(action)) is not None]
         for number, name in enumerate(names):
             narrowed = {"category": [name.category], "filter": name.entry}
@@ -145,7 +145,7 @@ class _Play:
                 yield _call(f"describe-{number}", "describe_action", {"action_name": name})
 
     def _steps(self) -> Iterator[ToolCall]:
-        """The calls of every step that is still to be done, in the order of the gold."""
+        """Yield the calls of every step that is still to be done, in the order of the gold."""
         schemas = self._schemas()
         for number, step in enumerate(self.scenario.gold.steps):
             attempts = [self.answers.get(f"step-{number}-{attempt}") for attempt in range(_ATTEMPTS)]
@@ -164,7 +164,7 @@ class _Play:
         return _call(identity, function, gold_arguments(accepted, self.scenario, parameters))
 
     def _actions(self) -> list[str]:
-        """The actions that may be called: of each step the first way, and the one for when it fails."""
+        """Return the actions that may be called: of each step the first way, and the one for when it fails."""
         return list(dict.fromkeys(call.action for step in self.scenario.gold.steps for call in step[:2]))
 
     def _schemas(self) -> dict[str, Mapping[str, Any]]:
@@ -180,7 +180,8 @@ class _Play:
 
 
 def function_name(action: str, offered: Mapping[str, Any]) -> str:
-    """The function name under which an action is offered as a tool of its own; its plain name where it is not.
+    """Return the function name under which an action is offered as a tool of its own; its plain name where it is
+    not.
 
     What a name is encoded to depends on the others: one that meets another carries a hash. Both are tried.
 

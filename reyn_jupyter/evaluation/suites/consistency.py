@@ -27,7 +27,7 @@ _WHOLE = (
 
 
 def check(suite: Suite, places: Mapping[str, str]) -> None:
-    """Raises SuiteError for the first thing that cannot be; `places` says where a scenario stands in a file."""
+    """Raise SuiteError for the first thing that cannot be; `places` says where a scenario stands in a file."""
     try:
         for name in (suite.primary, *suite.checks, *(claim.check for claim in suite.claims)):
             find_check(name)
@@ -89,7 +89,7 @@ def _values(accepted: tuple[object, ...]) -> list[object]:
 
 
 def _refusals(action: Action, args: dict[str, object], *, alone: bool = False) -> list[str]:
-    """What the loop would say to a call; with `alone`, to this one argument beside whatever else is needed."""
+    """Return what the loop would say to a call; with `alone`, to this one argument beside whatever else is needed."""
     invalid = prepare(action.input_schema, args, forgive=False).invalid
     return [
         f"its schema refuses {told['path'] or 'the arguments'}: {told['message']}"
@@ -99,7 +99,7 @@ def _refusals(action: Action, args: dict[str, object], *, alone: bool = False) -
 
 
 def _action(name: str, scenario: Scenario, snapshot: CatalogSnapshot) -> Action | str | None:
-    """The action; None for a memory that the template brings; a sentence where there is none."""
+    """Return the action; None for a memory that the template brings; a sentence where there is none."""
     try:
         parsed = ActionName.parse(name)
     except MalformedNameError:

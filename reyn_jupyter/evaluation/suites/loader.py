@@ -92,7 +92,7 @@ class SuiteFile(ScenarioFile):
 
 
 def read_suite(path: Path) -> tuple[dict[str, str], Suite]:
-    """The suite of a YAML file, and where each scenario stands. Raises SuiteError with file, line and field."""
+    """Return the suite of a YAML file, and where each scenario stands. Raises SuiteError with file, line and field."""
     document = read_document(path)
     written = _validate(SuiteFile, document)
     found = _scenarios(written, written.scenarios, _within(document))
@@ -127,7 +127,8 @@ def read_suite(path: Path) -> tuple[dict[str, str], Suite]:
 
 
 def _beside(path: Path, suite: SuiteFile) -> list[Placed]:
-    """The scenarios of a further file: YAML with what they share, or JSONL, one a line, which share the suite's."""
+    """Return the scenarios of a further file: YAML with what they share, or JSONL, one a line, which share the
+    suite's."""
     if path.suffix == ".jsonl":
         rows = read_lines(path)
         return _scenarios(suite, [row for _, row in rows], lambda at, _: f"{path.name}, line {rows[at][0]}")
@@ -159,7 +160,7 @@ def _scenarios(shared: Shared, rows: Sequence[Any], where: Where) -> list[Placed
 
 
 def _gradable(scenario: Scenario) -> None:
-    """Raises ValueError for a scenario that doing nothing and repeating the request would pass."""
+    """Refuse a scenario that doing nothing and repeating the request would pass. Raises ValueError."""
     if scenario.gold.unanswerable:
         return
     changes = [each for each in scenario.expected if not each.unchanged]
@@ -219,7 +220,7 @@ def _catalogs(suite: SuiteFile, path: Path) -> dict[str, Callable[[], Catalog]]:
 
 
 def open_catalog(spec: CatalogFile, folder: Path) -> Catalog:
-    """The catalog that a suite's file describes. Raises SuiteError, RecordError."""
+    """Return the catalog that a suite's file describes. Raises SuiteError, ToolRecordError."""
     from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 
     catalog = Catalog.standard() if spec.standard else Catalog()
@@ -244,7 +245,7 @@ def _records(path: Path) -> list[dict[str, Any]]:
 
 @lru_cache(maxsize=4)
 def _read_records(path: Path, moved: int) -> list[dict[str, Any]]:
-    """A file's records; kept, since hundreds of catalogs may choose from one file."""
+    """Return a file's records; kept, since hundreds of catalogs may choose from one file."""
     if ".jsonl" in path.suffixes:
         return [row for _, row in read_lines(path)]
     found = read_document(path).data
@@ -268,7 +269,7 @@ def _validate(kind: type[W], document: SuiteDocument) -> W:
 
 
 def _explain(error: ValidationError, kind: type[BaseModel]) -> tuple[Place, str]:
-    """Where the worst of it stands, and what is wrong there, with how much more there is."""
+    """Return where the worst of it stands, and what is wrong there, with how much more there is."""
     errors = error.errors(include_url=False)
     # A key that is a slip of the pen explains the one that is missing. Of the forms that a value may have, the one
     # that it comes nearest to is complained about at the deepest place.

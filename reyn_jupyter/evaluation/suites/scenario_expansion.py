@@ -73,7 +73,7 @@ class WrittenScenario(Written):
     forecast: float | None = None
 
     def scenario(self, shared: Shared) -> Scenario:
-        """The scenario that is meant. Raises ValueError (pydantic's included)."""
+        """Return the scenario that is meant. Raises ValueError (pydantic's included)."""
         texts = template(self._template(shared), self.memories)
         steps, expected = self._edits(texts)
         steps = [*(_step(step) for step in self.gold), *steps]
@@ -117,7 +117,7 @@ class WrittenScenario(Written):
         return prompts
 
     def _edits(self, texts: Mapping[str, str]) -> tuple[list[tuple[AcceptedCall, ...]], dict[str, Expected]]:
-        """A step and an expectation for each file that is edited."""
+        """Return a step and an expectation for each file that is edited."""
         steps, expected = [], {}
         for path in dict.fromkeys(edit.path for edit in self.edits):
             if path not in texts:
@@ -142,7 +142,7 @@ def _expected_file(path: str, after: str | After) -> Expected:
 
 
 def _step(written: Step) -> tuple[AcceptedCall, ...]:
-    """The accepted calls of a step, the complete one first."""
+    """Return the accepted calls of a step, the complete one first."""
     step = dict(written)
     play, exact = step.pop("play", None), step.pop("exact", False)
     if not step:

@@ -31,7 +31,7 @@ class SuiteDocument:
     node: Any = None
 
     def place(self, path: Sequence[int | str] = ()) -> str:
-        """The file, and the line of the deepest part of a path that has one: ``"mine.yaml, line 7"``."""
+        """Return the file, and the line of the deepest part of a path that has one: ``"mine.yaml, line 7"``."""
         node, line = self.node, None
         for step in (*path, None):
             if node is None:
@@ -43,7 +43,7 @@ class SuiteDocument:
 
 
 def read_document(path: Path) -> SuiteDocument:
-    """A YAML or JSON file.
+    """Return a YAML or JSON file.
 
     Raises:
         SuiteError: it is not there, too large, nested too deeply, or none of its kind.
@@ -124,7 +124,8 @@ def _plainly(problem: str) -> str:
 
 
 def _check_bounds(text: str, file: str) -> None:
-    """The flat stream of events costs no stack; only a modest file is made into a tree."""
+    """Refuse too large a document by its flat stream of events, which costs no stack; only a modest file becomes a
+    tree."""
     import yaml
 
     depth = 0
@@ -140,7 +141,7 @@ def _check_bounds(text: str, file: str) -> None:
 
 
 def _weight(node: Any, known: dict[int, int], file: str) -> int:
-    """How many values a node stands for, whatever an alias repeats counted each time."""
+    """Return how many values a node stands for, whatever an alias repeats counted each time."""
     found = known.get(id(node))
     if found is not None:
         if found < 0:
@@ -160,7 +161,7 @@ def _weight(node: Any, known: dict[int, int], file: str) -> int:
 
 
 def _child(node: Any, step: int | str | None) -> tuple[Any, int | None]:
-    """The node inside another one, and the line of its key; none where there is none of that name."""
+    """Return the node inside another one, and the line of its key; none where there is none of that name."""
     parts = node.value if isinstance(node.value, list) else []
     if isinstance(step, int) and parts and not isinstance(parts[0], tuple):
         return (parts[step], None) if step < len(parts) else (None, None)
@@ -172,7 +173,7 @@ def _child(node: Any, step: int | str | None) -> tuple[Any, int | None]:
 
 @cache
 def _loader() -> Any:
-    """A safe loader that refuses a key that stands twice in one mapping; YAML would forget the first one."""
+    """Return a safe loader that refuses a key that stands twice in one mapping; YAML would forget the first one."""
     import yaml
 
     # The C loader where there is one: it is ten times as fast.

@@ -80,7 +80,7 @@ FileText = str | LongText
 
 
 def template(files: Mapping[str, FileText], memories: Mapping[str, Note]) -> dict[str, str]:
-    """The texts of a template. Raises ValueError for a path or a memory that cannot be."""
+    """Return the texts of a template. Raises ValueError for a path or a memory that cannot be."""
     texts = {_check_path(path): text if isinstance(text, str) else text.text for path, text in files.items()}
     for slug, note in memories.items():
         memory = Memory(note.layer, slug, note.name, note.description, note.type, note.body)
@@ -92,7 +92,7 @@ def template(files: Mapping[str, FileText], memories: Mapping[str, Note]) -> dic
 
 
 def memory_entries(workspace: Mapping[str, str]) -> set[str]:
-    """The entries of `memory_entry` that a template brings."""
+    """Return the entries of `memory_entry` that a template brings."""
     slugs = {
         layer: {
             posixpath.basename(path).removesuffix(".md")
@@ -106,7 +106,7 @@ def memory_entries(workspace: Mapping[str, str]) -> set[str]:
 
 
 def apply_edits(text: str, edits: tuple[Edit, ...]) -> tuple[str, Edit]:
-    """A file's text after its edits, and one edit that does the same at once.
+    """Return a file's text after its edits, and one edit that does the same at once.
 
     Raises:
         ValueError: a text to replace is not there, stands there more than once without `all`, or overlaps another.

@@ -66,7 +66,7 @@ class Confined(Policy):
 
 
 def confine_policy(settings: Settings, outside: bool) -> Confined:
-    """The rules of the settings, inside a trial."""
+    """Return the rules of the settings, inside a trial."""
     rules = Policy.from_settings(settings)
     return Confined(rules.allow, rules.ask, rules.deny, (), outside)
 
@@ -79,7 +79,7 @@ class Readers:
     catalogs: dict[str, CatalogCache] = field(default_factory=dict)
 
     def catalog(self, catalog: Catalog, services: Services, settings: Settings) -> CatalogCache:
-        """The catalog of a trial here; what another package makes is made for each trial."""
+        """Return the catalog of a trial here; what another package makes is made for each trial."""
         if catalog.foreign:
             return catalog.live(services)
         if catalog.hash not in self.catalogs:
@@ -90,7 +90,7 @@ class Readers:
 
 @dataclass(frozen=True)
 class SharedFixtures:
-    """What the trials of a bench share: the temporary folder, and what knows secrets.
+    """What the trials of one runner share: the temporary folder, and what knows secrets.
 
     Attributes:
         shared: template digest → the read-only root of its files.
@@ -115,7 +115,7 @@ class SharedFixtures:
         return cls(scratch, Redactor(environ), state, Trust(state), Approvals(state))
 
     def readers(self, template: Template) -> Readers:
-        """What the trials of this template share while they only read."""
+        """Return what the trials of this template share while they only read."""
         readers = self.reading.pop(template.digest, None)
         if readers is None:
             root = self.shared.get(template.digest)
@@ -129,7 +129,7 @@ class SharedFixtures:
         return readers
 
     def search(self, key: tuple[str, str], settings: Settings) -> ActionEmbeddingIndex:
-        """The index that the trials of a variant search a catalog with."""
+        """Return the index that the trials of a variant search a catalog with."""
         if key not in self.searches:
             self.searches[key] = ActionEmbeddingIndex(
                 lambda: settings, None, wait=ENGINE.wait, redact=self.redactor.text
@@ -228,12 +228,13 @@ class TrialEnvironment:
 
 
 def _workspace(root: Path) -> Workspace:
-    """A folder that is thrown away: nothing in it has to outlive a loss of power."""
+    """Return a folder that is thrown away: nothing in it has to outlive a loss of power."""
     return Workspace(root, off_limits=(), durable=False)
 
 
 def _may_write(action: Action, tool: Tool) -> bool:
-    """Whether a call could change the workspace. Of readers, only our own are believed, and recording handlers."""
+    """Return whether a call could change the workspace. Of readers, only our own are believed, and recording
+    handlers."""
     if tool.name == RECORDED:
         return False
     if not action.purity.repeatable or action.name.category == "function":

@@ -26,7 +26,7 @@ _LISTING = frozenset({"list_actions", "search_actions"})
 
 
 def call_facts(trace: Trace) -> tuple[CallFact, ...]:
-    """Every tool call of a run, in order."""
+    """Return every tool call of a run, in order."""
     return tuple(_call(call) for call in trace.calls)
 
 
@@ -52,7 +52,7 @@ def _call(call: Call) -> CallFact:
 
 
 def _written_name(resolved: ActionResolved) -> str | None:
-    """What the model wrote for an action's name where none was resolved."""
+    """Return what the model wrote for an action's name where none was resolved."""
     if resolved.problem is None:
         return None
     given = resolved.arguments
@@ -70,7 +70,7 @@ def _listed_names(resolved: ActionResolved, output: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=256)
 def _names_in_listing(output: str) -> tuple[str, ...]:
-    """The names of a listing; the same listing is read once for many trials."""
+    """Return the names of a listing; the same listing is read once for many trials."""
     try:
         payload = pydantic_core.from_json(output)
     except ValueError:
@@ -83,8 +83,8 @@ def _names_in_listing(output: str) -> tuple[str, ...]:
 
 
 def outcome_of(trace: Trace, *, timed_out: bool) -> tuple[Outcome, str | None]:
-    """How a trial ended, and why in words. Where the model answered to the last, it is not the trial that failed; where
-    the provider refused what the variant is about, it is none of that variant."""
+    """Return how a trial ended, and why in words. Where the model answered to the last, it is not the trial that
+    failed; where the provider refused what the variant is about, it is none of that variant."""
     if timed_out:
         return "timeout", "the trial took longer than it may"
     notes = trace.ended.notes if trace.ended else ()
@@ -106,7 +106,7 @@ def _last_reply(trace: Trace) -> ModelReplied | None:
 
 
 def effort(trace: Trace) -> dict[str, Any]:
-    """The fields of a trial that say what was offered, what it took and who answered."""
+    """Return the fields of a trial that say what was offered, what it took and who answered."""
     replies = [step.replied for step in trace.steps if step.replied is not None]
     answered = [reply for reply in replies if reply.error is None]
     costs = [reply.cost for reply in answered]

@@ -70,7 +70,7 @@ class ModelFactory:
         self._made: dict[str, Model | Agent] = {}
 
     def source(self, variant: Variant) -> Source:
-        """What kind of source answers under a variant. Raises ModelError where there is no such model."""
+        """Return what kind of source answers under a variant. Raises ModelError where there is no such model."""
         return (
             "replayed" if self._player is not None else source_of(cast("Model", self._model(variant.model)))
         )
@@ -93,18 +93,18 @@ class ModelFactory:
             raise ModelError(error.kind, error.message, f"{meant} {error.hint}".strip()) from error
 
     def provider(self, variant: Variant) -> str:
-        """Whose limits its calls come under: a host, or a label in this process. Raises ModelError."""
+        """Return whose limits its calls come under: a host, or a label in this process. Raises ModelError."""
         if self._player is not None:
             return "cassette"
         model: Any = self._model(variant.model)
         return str(model.host or model.label)
 
     def label(self, variant: Variant) -> str:
-        """What people call the model that answers under a variant. Raises ModelError."""
+        """Return what people call the model that answers under a variant. Raises ModelError."""
         return str(getattr(self._model(variant.model), "label", variant.model))
 
     def made_of(self, variant: Variant) -> Mapping[str, Any] | None:
-        """What a stand-in's answers depend on besides the request (its `provenance`), where it says so."""
+        """Return what a stand-in's answers depend on besides the request (its `provenance`), where it says so."""
         return getattr(self._model(variant.model), "provenance", None)
 
     def to(
@@ -115,7 +115,8 @@ class ModelFactory:
         instead: Model | None = None,
         meter: UsageMeter | None = None,
     ) -> tuple[Model, Source]:
-        """What answers in one trial, and what kind of source it is; a model that cannot be had says so when called.
+        """Return what answers in one trial, and what kind of source it is; a model that cannot be had says so when
+        called.
 
         Args:
             instead: a model that takes the variant's place.

@@ -67,7 +67,7 @@ class TrialRunner:
         ConfigError: a setting of `config` that there is not.
 
     Example:
-        >>> trial_runner = Bench(suite, models={"mine": model})                      # doctest: +SKIP
+        >>> trial_runner = TrialRunner(suite, models={"mine": model})                # doctest: +SKIP
         >>> trial, events = await trial_runner.run(trial_runner.plan(scenario, variant, 0)) # doctest: +SKIP
     """
 
@@ -128,11 +128,11 @@ class TrialRunner:
         self._answers.on_model_error = on_model_error
 
     def plan(self, scenario: Scenario, variant: Variant, repeat: int) -> TrialPlan:
-        """The plan of one trial, with its key."""
+        """Return the plan of one trial, with its key."""
         return TrialPlan(scenario, variant, repeat, trial_key(scenario, variant, repeat, self.code))
 
     def source(self, variant: Variant) -> Source:
-        """What kind of source answers under this variant. Raises ModelError where there is no such model."""
+        """Return what kind of source answers under this variant. Raises ModelError where there is no such model."""
         return self._answers.source(variant)
 
     def check(self, variant: Variant) -> None:
@@ -140,15 +140,15 @@ class TrialRunner:
         self._answers.check(variant)
 
     def provider(self, variant: Variant) -> str:
-        """Whose limits its calls come under: a host, or a label in this process. Raises ModelError."""
+        """Return whose limits its calls come under: a host, or a label in this process. Raises ModelError."""
         return self._answers.provider(variant)
 
     def label(self, variant: Variant) -> str:
-        """What people call the model that answers under this variant. Raises ModelError."""
+        """Return what people call the model that answers under a variant. Raises ModelError."""
         return self._answers.label(variant)
 
     def made_of(self, variant: Variant) -> Mapping[str, Any] | None:
-        """What a stand-in's answers depend on besides the request, where it says so. Raises ModelError."""
+        """Return what a stand-in's answers depend on besides the request, where it says so. Raises ModelError."""
         return self._answers.made_of(variant)
 
     async def run(
@@ -206,7 +206,7 @@ class TrialRunner:
     async def _turn(
         self, environment: TrialEnvironment, plan: TrialPlan, prompt: str, model: Model
     ) -> tuple[Trace, bool]:
-        """The turn's trace, and whether it was stopped for taking too long."""
+        """Return the turn's trace, and whether it was stopped for taking too long."""
         options = TurnOptions(model=model, approve="all", attended=False, repeat=plan.repeat)
         try:
             async with asyncio.timeout(self._timeout) as limit:

@@ -26,7 +26,8 @@ MISSING: tuple[Outcome, ...] = ("error", "timeout")  # neither a success nor a f
 
 
 def trial_key(scenario: Scenario, variant: Variant, repeat: int, code: str) -> str:
-    """What a trial is found by: SHA-256 over scenario, variant (its name aside), repeat and code version, in hex.
+    """Return what a trial is found by: SHA-256 over scenario, variant (its name aside), repeat and code version, in
+    hex.
 
     >>> s = Scenario(id="a", family="f", prompts={"natural": "Hi"})
     >>> trial_key(s, Variant("x"), 0, "1") == trial_key(s, Variant("y"), 0, "1")
@@ -129,7 +130,7 @@ class TrialUsage:
 
     @classmethod
     def of(cls, trial: Trial) -> TrialUsage:
-        """What one trial used."""
+        """Return what one trial used."""
         tokens = trial.prompt_tokens + trial.completion_tokens
         unpriced = trial.source == "real" and trial.cost is None and tokens > 0
         return cls(1, trial.model_calls, tokens, trial.cost or 0.0, int(unpriced))
@@ -138,7 +139,7 @@ class TrialUsage:
         return TrialUsage(*(here + there for here, there in zip(self._figures, other._figures, strict=True)))
 
     def __sub__(self, other: TrialUsage) -> TrialUsage:
-        """What is left, never below nought: sums of dollars are not exact."""
+        """Return what is left, never below nought: sums of dollars are not exact."""
         left = (here - there for here, there in zip(self._figures, other._figures, strict=True))
         trials, calls, tokens, usd, unpriced = (max(0, each) for each in left)
         return TrialUsage(trials, calls, tokens, round(usd, 12), unpriced)

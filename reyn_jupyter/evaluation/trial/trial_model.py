@@ -1,12 +1,10 @@
-"""Who answers in a trial: the model of a variant, what kind of source that is, and how its faults are told.
+"""The model that answers in a trial: what kind of source it is, how its faults come out, and what it uses.
 
-Invariant: only a real language model's trials have the source "real"; whatever goes wrong behind the seam comes out as
-a `ModelError`, so that a model can end its trial and nothing else.
-
-What a trial has used while it goes on, so that one that never comes to its end is paid for too.
-
-Invariant: every call that was answered counts with what it used, and a call that was sent and not answered yet counts
-with its question, estimated; one that failed counts for nothing.
+Invariants: only a real language model's trials have the source "real"; whatever goes wrong behind the seam comes out as
+a `ModelError`, so that a model can end its trial and nothing else. Every call that was answered counts with what it
+used, and a call that was sent and not answered yet counts with its question, estimated, so that a trial that never
+comes
+to its end is paid for too; a call that failed counts for nothing.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ class Agent(Protocol):
 
 
 def source_of(model: Model) -> Source:
-    """What kind of source a model is: what it says itself (`source`), else real, offline, or scripted.
+    """Return what kind of source a model is: what it says itself (`source`), else real, offline, or scripted.
 
     >>> from reyn_jupyter.models.scripted import ScriptedModel
     >>> source_of(ScriptedModel("Hello."))
@@ -53,7 +51,7 @@ def source_of(model: Model) -> Source:
 
 
 def replaying_model(events: Iterable[Event]) -> Model:
-    """A model that gives the replies of a run again, in their order: of a stored trial, or of any run log.
+    """Return a model that gives the replies of a run again, in their order: of a stored trial, or of any run log.
 
     Raises:
         ValueError: the events are no run.
@@ -94,7 +92,7 @@ class AbsentModel:
         self._why = why
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
-        """Raises ModelError."""
+        """Raise the ModelError that says why there is no model."""
         raise self._why
 
 
@@ -131,7 +129,7 @@ class TrialModel:
         self.parameters = dict(parameters)
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
-        """The inner model's answer. Raises ModelError, and nothing else but a cancellation of the trial."""
+        """Return the inner model's answer. Raises ModelError, and nothing else but a cancellation of the trial."""
         self._meter.sent(request, real=self.real)
         try:
             response = await self._answer(request, on_text)
@@ -168,7 +166,7 @@ class TrialModel:
 
 
 def _countable(response: Response) -> bool:
-    """Whether a budget can be kept with what a model says that it used."""
+    """Return whether a budget can be kept with what a model says that it used."""
     counts = (response.usage.prompt_tokens, response.usage.completion_tokens)
     cost = 0.0 if response.cost is None else response.cost
     return all(isinstance(each, int) and 0 <= each < _MOST for each in counts) and 0.0 <= cost < _MOST
@@ -179,7 +177,7 @@ class UsageMeter:
 
     Example:
         >>> from reyn_jupyter.models.base import Message, Usage
-        >>> meter = Meter()
+        >>> meter = UsageMeter()
         >>> meter.sent(Request("m", (Message("user", "Hello there"),)), real=False)
         >>> meter.use.calls, meter.use.tokens
         (1, 7)
@@ -194,11 +192,11 @@ class UsageMeter:
         self._real = False
 
     def sent(self, request: Request, *, real: bool) -> None:
-        """A call goes out, to a `real` model or to what stands in for one."""
+        """Count a call that goes out, to a `real` model or to what stands in for one."""
         self._waiting, self._real = request, real
 
     def answered(self, response: Response) -> None:
-        """It came back."""
+        """Count what an answer says that its call used."""
         before, usage = self._answered, response.usage
         unpriced = self._real and response.cost is None and usage.total > 0
         self._answered = TrialUsage(
@@ -211,7 +209,7 @@ class UsageMeter:
         self._waiting = None
 
     def failed(self) -> None:
-        """The provider refused it, or could not be reached."""
+        """Take the open call back: the provider refused it, or could not be reached."""
         self._waiting = None
 
     @property

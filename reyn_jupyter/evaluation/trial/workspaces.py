@@ -52,7 +52,7 @@ class Scratch:
         self._finish = weakref.finalize(self, _dispose, self.path, self._lock, os.getpid())
 
     def folder(self) -> Path:
-        """A new empty folder."""
+        """Make a new empty folder."""
         made = self.path / secrets.token_hex(8)
         made.mkdir()
         return made
@@ -88,7 +88,7 @@ def _private_base(base: Path | None) -> Path:
 
 
 def _temporary() -> Path:
-    """Where temporary files go: memory, where there is some to spare and nobody named another place."""
+    """Return the folder for temporary files: memory, where there is some to spare and nobody named another place."""
     if not any(os.environ.get(name) for name in ("TMPDIR", "TEMP", "TMP")):
         with suppress(OSError):
             if os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free >= _SPARE:
@@ -97,7 +97,7 @@ def _temporary() -> Path:
 
 
 def _claim(base: Path) -> tuple[Path, int]:
-    """A new folder, and the held lock that says that its owner lives."""
+    """Make a folder, and hold the lock that says that its owner lives."""
     while True:
         path = base / secrets.token_hex(8)
         lock = path.with_name(path.name + _LOCK)
@@ -183,7 +183,7 @@ class Template:
         return root
 
     def facts(self, root: Path | None, expected: Iterable[str]) -> dict[str, FileFact]:
-        """What became of the files: those that changed, and those that something is expected of.
+        """Return what became of the files: those that changed, and those that something is expected of.
 
         Args:
             root: the private copy; None where the trial wrote nothing.
@@ -200,7 +200,7 @@ class Template:
         }
 
     def _unchanged(self, path: str) -> FileFact:
-        """What is told of a file that a trial left alone: the same in every trial."""
+        """Return what is told of a file that a trial left alone: the same in every trial."""
         if path not in self._told:
             self._told[path] = _fact(self.files.get(path), False)
         return self._told[path]
@@ -208,7 +208,7 @@ class Template:
 
 @lru_cache(4096)
 def _check_path(path: str) -> str:
-    """The path in its plain form. Raises TemplateError."""
+    """Return the path in its plain form. Raises TemplateError."""
     pure = PurePosixPath(path)
     if not path or "\0" in path or "\\" in path or pure.is_absolute() or ".." in pure.parts or not pure.parts:
         raise TemplateError(f"{path!r} is no path inside a workspace; use one like data/orders.csv")
@@ -216,7 +216,7 @@ def _check_path(path: str) -> str:
 
 
 def _files(root: Path) -> dict[str, bytes]:
-    """Every file below, links left alone; of the state folder the memories alone."""
+    """Return every file below, links left alone; of the state folder the memories alone."""
     found: dict[str, bytes] = {}
     pending = [(os.fspath(root), "")]
     while pending:
@@ -235,7 +235,7 @@ def _files(root: Path) -> dict[str, bytes]:
 
 
 def _read_bytes(path: str) -> bytes:
-    """A file that is no link; without O_NONBLOCK a pipe in its place would wait for a writer."""
+    """Return a file that is no link; without O_NONBLOCK a pipe in its place would wait for a writer."""
     flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with open(os.open(path, flags), "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor
         return file.read()

@@ -53,7 +53,7 @@ def test_an_interrupt_while_true_rates_are_worked_out_starts_nothing_and_gives_t
         await asyncio.sleep(600)
         return {}
 
-    monkeypatch.setattr("reyn_jupyter.evaluation.study_context.truths_of", endless)
+    monkeypatch.setattr("reyn_jupyter.evaluation.study_context.find_true_rates", endless)
     model = ScriptedModel(otherwise="Done.", delay=delay)
     made = study(None, 3, models={"scripted": model})
     summary = made.run(BASE)
@@ -99,7 +99,7 @@ def test_an_interrupt_after_the_last_trial_gives_the_summary_too(monkeypatch: py
         over.wait(600)
         return ()
 
-    monkeypatch.setattr("reyn_jupyter.evaluation.study_context.changed_meanwhile", slow)
+    monkeypatch.setattr("reyn_jupyter.evaluation.study_context.describe_catalog_changes", slow)
     summary = study(None, 2, models={"scripted": Scripts(*READ)}).run(BASE)
     over.set()
     assert (summary.ended, summary.done) == ("complete", 4)

@@ -70,7 +70,7 @@ Behaviour = Callable[[ReceivedRequest], Reply]
 
 
 def weak(asked: ReceivedRequest) -> Reply:
-    """A weak model as the simulator's table has it: lists first, errs and gives up at its rates."""
+    """Answer as a weak model does by the simulator's table: lists first, errs and gives up at its rates."""
     return Reply(asked.manners.weak.answer(asked.request))
 
 
@@ -117,7 +117,7 @@ def busy(asked: ReceivedRequest) -> Reply:
 
 
 def failing(asked: ReceivedRequest) -> Reply:
-    """An internal error, always."""
+    """Answer with an internal error, always."""
     return Reply(status=500, message="The server had an error while processing your request.")
 
 

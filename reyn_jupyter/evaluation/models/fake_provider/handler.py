@@ -1,10 +1,7 @@
-"""One HTTP request of the fake provider: read, answered, and where a behaviour says so, answered badly.
+"""Answer one HTTP request of the fake provider in the chat-completions format, badly where a behaviour says so.
 
-Invariant: whatever comes in is answered or refused with a JSON error; nothing raises out of a handler's thread.
-
-The chat-completions format, from the provider's side: a body to a request, a reply to JSON or to a stream.
-
-Invariant: what is read is a request as any client sends it; what is written is the shape that clients read.
+Invariants: whatever comes in is answered or refused with a JSON error, and nothing raises out of a handler's thread; a
+request is read as any client sends it, and a reply, whole or as a stream, has the shape that clients read.
 """
 
 from __future__ import annotations
@@ -40,7 +37,7 @@ class Listener(ThreadingHTTPServer):
         super().__init__(address, _Handler)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """A client that hangs up in the middle is what a timeout looks like from here."""
+        """Ignore a client that hangs up in the middle: it is what a timeout looks like from here."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -111,7 +108,7 @@ _NOT_ASKED = ("model", "messages", "tools", "tool_choice", "stream", "stream_opt
 
 
 def request_of(body: Mapping[str, Any], repeat: int = 0) -> Request:
-    """The request that a body holds.
+    """Return the request that a body holds.
 
     Raises:
         ValueError: it is none; says what is wrong.
@@ -141,7 +138,7 @@ def request_of(body: Mapping[str, Any], repeat: int = 0) -> Request:
 
 
 def completion(response: Response, request: Request, fingerprint: str) -> dict[str, Any]:
-    """A whole answer."""
+    """Return a whole answer."""
     message: dict[str, Any] = {"role": "assistant", "content": response.text or None}
     if response.tool_calls:
         message["tool_calls"] = _calls(response)
@@ -155,7 +152,7 @@ def completion(response: Response, request: Request, fingerprint: str) -> dict[s
 def chunks(
     response: Response, request: Request, fingerprint: str, *, usage_too: bool
 ) -> Iterator[dict[str, Any]]:
-    """The answer in pieces, as a stream has it; the usage comes last where it was asked for."""
+    """Yield the answer in pieces, as a stream has it; the usage comes last where it was asked for."""
     envelope = _envelope(request, fingerprint, "chat.completion.chunk")
 
     def chunk(delta: dict[str, Any], finish: str | None = None) -> dict[str, Any]:

@@ -92,7 +92,7 @@ class FakeProvider:
             return dict(self._asked)
 
     def model(self, name: str) -> FakeModel:
-        """One of its models, for `Study(models=…)` or `Session(model=…)`.
+        """Return one of its models, for `Study(models=…)` or `Session(model=…)`.
 
         Raises:
             ValueError: there is no such model; the message names those that there are.
@@ -102,7 +102,7 @@ class FakeProvider:
         return FakeModel(f"openai/{name}", tier="light", api_base=self.url, environ={})
 
     def reply(self, request: Request) -> Reply:
-        """What the model that a request names answers to it; equal requests count up."""
+        """Return what the model that a request names answers to it; equal requests count up."""
         behaviour = BEHAVIOURS.get(request.model)
         if behaviour is None:
             known = ", ".join(BEHAVIOURS)

@@ -112,7 +112,7 @@ class BehaviourTable(FrozenModel):
     def lists_first(
         self, *, mandate: Literal["none", "generic", "explicit"], times: int, obscure: bool, names_shown: bool
     ) -> float:
-        """The probability that the first call is a listing."""
+        """Return the probability that the first call is a listing."""
         if names_shown:
             factor = self.names_shown_factor
         elif obscure:
@@ -125,15 +125,15 @@ class BehaviourTable(FrozenModel):
         return factor * rates[min(times, len(rates)) - 1]
 
     def edits(self, rule: Literal["none", "reasoned", "must"]) -> float:
-        """The probability of the action that edits in place, where another one writes whole files."""
+        """Return the probability of the action that edits in place, where another one writes whole files."""
         return {"none": self.edits_unasked, "reasoned": self.edits_reasoned, "must": self.edits_must}[rule]
 
     def describes(self, schemas: Schemas) -> float:
-        """The probability of a description before an action is invoked."""
+        """Return the probability of a description before an action is invoked."""
         return self.describes_with_schemas if schemas == "listed" else self.describes_without_schemas
 
     def arguments(self, schemas: Schemas) -> float:
-        """The probability that the arguments of a first invocation are those that the text holds."""
+        """Return the probability that the arguments of a first invocation are those that the text holds."""
         return self.arguments_with_schemas if schemas == "listed" else self.arguments_without_schemas
 
     def rows(self) -> Iterator[tuple[str, str, str, str]]:

@@ -73,7 +73,7 @@ class Latent:
         return a, b, c, d
 
     def uniform(self, prompt: str, repeat: int, arm: str, decision: str) -> float:
-        """A number from (0, 1) for one decision.
+        """Return a number from (0, 1) for one decision.
 
         Args:
             prompt: the person's text, or a digest of it.

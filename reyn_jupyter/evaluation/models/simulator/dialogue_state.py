@@ -94,14 +94,14 @@ class DialogueState:
         return self.made[-1] if self.made else None
 
     def count(self, *kinds: Kind) -> int:
-        """How many calls of this turn were answered so."""
+        """Return how many calls of this turn were answered so."""
         return sum(made.answer.kind in kinds for made in self.made)
 
     def calls(self, tool: str) -> list[AnsweredCall]:
         return [made for made in self.made if made.call.name == tool]
 
     def item(self, name: str) -> SeenAction | None:
-        """What the model knows of an action, from the last place that showed it."""
+        """Return what the model knows of an action, from the last place that showed it."""
         for made in reversed(self.made):
             for item in made.answer.items:
                 if item.name == name:
@@ -163,7 +163,7 @@ _MOST_TOOLS = 256
 
 
 def direct_items(tools: ToolSet, names: tuple[str, ...]) -> tuple[SeenAction, ...]:
-    """The actions that are offered as tools of their own; read once for each set of tools."""
+    """Return the actions that are offered as tools of their own; read once for each set of tools."""
     known = _DIRECT.get(tools.digest)
     if known is None:
         if len(_DIRECT) >= _MOST_TOOLS:
@@ -179,12 +179,12 @@ def _direct(function: dict[str, Any]) -> SeenAction:
 
 
 def named_action(name: str) -> SeenAction:
-    """An action of which nothing but the name is known."""
+    """Return an action of which nothing but the name is known."""
     return _item(KnownAction(name, ""), "unseen")
 
 
 def with_schema(item: SeenAction, schema: dict[str, Any] | None) -> SeenAction:
-    """The item with a schema that an error showed."""
+    """Return the item with a schema that an error showed."""
     return item if schema is None else _item(replace(item.known, schema=schema), item.seen)
 
 

@@ -70,7 +70,7 @@ class _Said:
 
 
 def features(request: Request) -> RequestFeatures:
-    """The features of a request. Costs a few dictionary look-ups once a prompt and its tools were seen."""
+    """Return the features of a request. Costs a few dictionary look-ups once a prompt and its tools were seen."""
     first = request.messages[0] if request.messages else None
     system = first.content if first is not None and first.role == "system" else ""
     offered = tools(request.tools)
@@ -154,7 +154,7 @@ _MOST_TOOLS = 256
 
 
 def tools(offered: ToolSet) -> Tools:
-    """The tools sorted out; remembered by their digest."""
+    """Return the tools sorted out; remembered by their digest."""
     known = _TOOLS.get(offered.digest)
     if known is None:
         if len(_TOOLS) >= _MOST_TOOLS:

@@ -1,12 +1,8 @@
-"""Arguments for a call from the person's text, and the mistakes that the table asks for.
+"""Arguments and names that the simulator makes up, and the mistakes that the table asks for.
 
-Invariant: every value stands in the text or in an error's hint, but for a required one that neither holds; a mistake
-always changes the arguments.
-
-The names that a model makes up when it has not looked: what it recalls of such tools from training.
-
-Invariant: a pure function of the person's text and the categories that the prompt names; no catalog is known here, so
-a name that is right is right by luck.
+Invariants: every value stands in the text or in an error's hint, but for a required one that neither holds; a mistake
+always changes the arguments; a made-up name follows from the text and the categories that the prompt names alone, since
+no catalog is known here, so one that is right is right by luck.
 """
 
 from __future__ import annotations
@@ -30,7 +26,7 @@ _MEANT = re.compile(r"Did you mean ([^\s?]+)\?")
 
 @lru_cache(8192)
 def _taken(text: str, item: SeenAction) -> dict[str, Any]:
-    """The arguments that a text holds for an action; where it does not hold a required one, some word of it."""
+    """Return the arguments that a text holds for an action; where it does not hold a required one, some word of it."""
     prompt = read_prompt(text)
     given, used = _by_role(item, prompt)
     schema = dict(item.known.schema or {})
@@ -46,12 +42,12 @@ def _taken(text: str, item: SeenAction) -> dict[str, Any]:
 
 
 def taken(text: str, item: SeenAction) -> dict[str, Any]:
-    """The arguments that a text holds for an action; without a schema, what a model would guess at."""
+    """Return the arguments that a text holds for an action; without a schema, what a model would guess at."""
     return dict(_taken(text, item)) if item.known.schema is not None else guess_arguments(text)
 
 
 def guess_arguments(text: str) -> dict[str, Any]:
-    """What a model gives an action whose schema it has not seen: the paths and quoted pieces under common names."""
+    """Return what a model gives an action whose schema it has not seen: paths and quoted pieces under common names."""
     prompt = read_prompt(text)
     values: dict[str, Any] = {}
     for name, found in (("path", prompt.paths), ("content", prompt.quoted)):
@@ -61,7 +57,8 @@ def guess_arguments(text: str) -> dict[str, Any]:
 
 
 def mistaken(arguments: dict[str, Any], kind: str) -> dict[str, Any]:
-    """The arguments with a mistake: one left out ("omit"), one called otherwise ("rename"), or a wrong value ("value").
+    """Return the arguments with a mistake: one left out ("omit"), one called otherwise ("rename"), or a wrong value
+    ("value").
 
     >>> mistaken({"path": "a.txt"}, "rename")
     {'path_name': 'a.txt'}
@@ -78,7 +75,7 @@ def mistaken(arguments: dict[str, Any], kind: str) -> dict[str, Any]:
 
 
 def meant(arguments: dict[str, Any], hint: str) -> dict[str, Any]:
-    """The arguments with what a hint says was meant in the place of a path."""
+    """Return the arguments with what a hint says was meant in the place of a path."""
     found = _MEANT.search(hint)
     name = next((name for name in arguments if set(parts(name)) & PATHS), None)
     return {**arguments, name: found[1]} if found and name is not None else dict(arguments)
@@ -135,7 +132,7 @@ def _put(given: dict[str, Any], used: set[int], name: str, tokens: tuple[Token, 
 
 @lru_cache(4096)
 def concept(text: str, categories: tuple[tuple[str, str], ...]) -> tuple[str, str]:
-    """The category and the verb that a text calls to mind.
+    """Return the category and the verb that a text calls to mind.
 
     >>> concept("Read notes.md", (("file", "Read and write files."),))
     ('file', 'read')

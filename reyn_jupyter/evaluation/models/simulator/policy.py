@@ -69,12 +69,12 @@ class MoveContext:
     latent: Latent
 
     def draw(self, decision: str, attempt: int = 0) -> float:
-        """The number in (0, 1) that a decision hangs on; `attempt` tells repeated ones apart."""
+        """Return the number in (0, 1) that a decision hangs on; `attempt` tells repeated ones apart."""
         name = f"{decision} {attempt}" if attempt else decision
         return self.latent.uniform(_digest(self.situation.text), self.request.repeat, self.features.arm, name)
 
     def decides(self, decision: str, probability: float, attempt: int = 0) -> bool:
-        """Whether it does what has this probability."""
+        """Return whether it does what has this probability."""
         if probability <= 0.0 or probability >= 1.0:
             return probability >= 1.0
         return self.draw(decision, attempt) < probability
@@ -85,7 +85,7 @@ class MoveContext:
 
 
 def next_move(view: MoveContext) -> Move:
-    """The next move of a turn."""
+    """Return the next move of a turn."""
     choice = view.request.tool_choice
     if choice == "none" or not view.request.tools.specs:
         return _summary(view)
@@ -120,7 +120,7 @@ def _opening(view: MoveContext) -> Move:
 
 
 def _going_on(view: MoveContext, last: AnsweredCall) -> Move:
-    """What follows an answer of a tool."""
+    """Return what follows an answer of a tool."""
     match last.answer.kind:
         case "ok":
             return _summary(view)
@@ -150,7 +150,7 @@ def _after_unknown(view: MoveContext, last: AnsweredCall, failures: int) -> Move
 
 
 def _listing(view: MoveContext) -> Move:
-    """A listing, narrowed to the category that the text is nearest to."""
+    """Return a listing, narrowed to the category that the text is nearest to."""
     near = category(view.situation.text, view.features.categories)
     if near is not None and view.decides("narrows", view.table.narrows):
         return ToolUse("list_actions", {"category": [near]})
@@ -205,7 +205,7 @@ def _select(view: MoveContext, items: tuple[SeenAction, ...]) -> Move:
 
 
 def _is_narrowed(view: MoveContext) -> bool:
-    """Whether every listing so far was of one category."""
+    """Return whether every listing so far was of one category."""
     return all(made.arguments.get("category") for made in view.situation.calls("list_actions"))
 
 
@@ -231,7 +231,7 @@ def _call(view: MoveContext, item: SeenAction, arguments: dict[str, Any]) -> Mov
 
 
 def _item(view: MoveContext, made: AnsweredCall) -> SeenAction:
-    """The action of a call that was made, with what is known of it."""
+    """Return the action of a call that was made, with what is known of it."""
     if made.call.name != "invoke_action":
         return next(
             (item for item in view.direct if item.known.tool == made.call.name), named_action(made.invoked)
@@ -240,7 +240,7 @@ def _item(view: MoveContext, made: AnsweredCall) -> SeenAction:
 
 
 def _summary(view: MoveContext) -> TextReply:
-    """An answer from the last result, or from none."""
+    """Return an answer from the last result, or from none."""
     done = [made for made in view.situation.made if made.answer.kind == "ok"]
     if not done:
         return TextReply("I could not do this with what the catalog offers.")

@@ -43,7 +43,7 @@ def fit(text: str, items: tuple[SeenAction, ...]) -> Fit:
 
 @lru_cache(4096)
 def category(text: str, categories: Categories) -> str | None:
-    """The category whose name and capability are nearest to a text; None when there is none to choose from."""
+    """Return the category whose name and capability are nearest to a text; None when there is none to choose from."""
     if not categories:
         return None
     offered = _untrained(categories) if obscure(text, categories) else categories
@@ -51,14 +51,14 @@ def category(text: str, categories: Categories) -> str | None:
 
     def nearness(entry: tuple[str, str]) -> float:
         name, capability = entry
-        return _share(wanted, _widened(parts(name)), _widened(content_stems(capability)))
+        return _share(wanted, _widen(parts(name)), _widen(content_stems(capability)))
 
     return max(offered, key=nearness)[0]  # the first of equals
 
 
 @lru_cache(4096)
 def obscure(text: str, categories: Categories) -> bool:
-    """Whether a text is about something that no model knows from training.
+    """Return whether a text is about something that no model knows from training.
 
     It is when a category of a kind that none has met is on offer, none of a known kind shares more words with the
     text, and no file is named.
@@ -87,7 +87,7 @@ def _untrained(categories: Categories) -> Categories:
 
 @lru_cache(4096)
 def asks_for_a_change(text: str) -> bool:
-    """Whether a text asks to change something that is there.
+    """Return whether a text asks to change something that is there.
 
     >>> asks_for_a_change("Set the port in app.toml to 9000"), asks_for_a_change("What does app.toml hold?")
     (True, False)
@@ -98,7 +98,7 @@ def asks_for_a_change(text: str) -> bool:
 
 @lru_cache(1024)
 def ways_to_change(items: tuple[SeenAction, ...]) -> tuple[SeenAction, SeenAction] | None:
-    """The action that edits in place and the one that writes whole files, None unless both were shown."""
+    """Return the action that edits in place and the one that writes whole files, None unless both were shown."""
     edit = next((item for item in items if _is(item, "edit", _EDITS)), None)
     write = next((item for item in items if item is not edit and _is(item, "write", _WRITES)), None)
     return (edit, write) if edit is not None and write is not None else None
@@ -110,7 +110,8 @@ def _is(item: SeenAction, word: str, pattern: re.Pattern[str]) -> bool:
 
 @lru_cache(4096)
 def word_stems(text: str) -> frozenset[str]:
-    """The stems of a text's own words that say what is wanted; paths and quoted pieces are values, and left out.
+    """Return the stems of a text's own words that say what is wanted; paths and quoted pieces are values, and left
+    out.
 
     >>> sorted(word_stems("Show me the port in notes/app.toml"))
     ['port', 'show']
@@ -129,7 +130,7 @@ def _words(item: SeenAction) -> tuple[frozenset[str], frozenset[str]]:
         *content_stems(item.known.description),
         *(part for key in item.known.parameters for part in parts(key)),
     )
-    return _widened(parts(item.known.entry)), frozenset(rest)
+    return _widen(parts(item.known.entry)), frozenset(rest)
 
 
 def _score(wanted: frozenset[str], item: SeenAction) -> float:

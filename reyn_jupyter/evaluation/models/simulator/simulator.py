@@ -79,14 +79,14 @@ class Simulator:
         }
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
-        """One completion; `on_text` gets the whole text at once. Raises nothing."""
+        """Return one completion; `on_text` gets the whole text at once. Raises nothing."""
         response = self.answer(request)
         if on_text is not None and response.text:
             on_text(response.text)
         return response
 
     def answer(self, request: Request) -> Response:
-        """What it says to a request."""
+        """Return what it says to a request."""
         where = situation(request)
         view = MoveContext(request, features(request), where, self.table, self._latent)
         move = next_move(view)
@@ -98,7 +98,7 @@ class Simulator:
         return _response(move, where.length, usage)
 
     def lists_first(self, request: Request) -> float:
-        """The probability that it answers an opening request with a listing; 1 where the listing is forced."""
+        """Return the probability that it answers an opening request with a listing; 1 where the listing is forced."""
         if request.tool_choice == "list_actions":
             return 1.0
         seen = features(request)

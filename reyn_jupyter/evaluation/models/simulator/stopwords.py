@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def words(text: str) -> frozenset[str]:
-    """The words of a text, parted by space."""
+    """Return the words of a text, parted by space."""
     return frozenset(text.split())
 
 

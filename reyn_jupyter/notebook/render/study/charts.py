@@ -31,17 +31,17 @@ POINT_TICKS = tuple(
 
 
 def percent(found: Rate) -> str:
-    """A rate and its interval: ``36 % (26 to 47)``."""
+    """Return a rate and its interval: ``36 % (26 to 47)``."""
     return f"{100 * found.estimate:.0f} % ({100 * found.low:.0f} to {100 * found.high:.0f})"
 
 
 def beside(text: str, source: Source) -> str:
-    """What stands beside a figure, with its source where that is no real model."""
+    """Return what stands beside a figure, with its source where that is no real model."""
     return text if source == "real" else f"{text} · {source}"
 
 
 def measured(found: Rate | Mean) -> str:
-    """A rate or a mean, with its interval."""
+    """Return a rate or a mean, with its interval."""
     if isinstance(found, Rate):
         return percent(found)
     text = f"{significant(found.estimate)} a trial"
@@ -51,17 +51,17 @@ def measured(found: Rate | Mean) -> str:
 
 
 def tone_of(source: Source) -> Tone:
-    """The tone of a bar: what no real model did is grey."""
+    """Return the tone of a bar: what no real model did is grey."""
     return "plain" if source == "real" else "muted"
 
 
 def legend(level: float, reference: str = "") -> str:
-    """What the marks of a chart mean."""
+    """Return what the marks of a chart mean."""
     return f"lines: {100 * level:.0f} % intervals" + (f"; ring: {reference}" if reference else "")
 
 
 def rates(report: Report, look: Look) -> list[Block]:
-    """The primary check's rate of every variant, those too of which nothing could be graded."""
+    """Return the primary check's rate of every variant, those too of which nothing could be graded."""
     shown = [found[report.evidence.primary] for found in report.figures.values()]
     known = [figure.found for figure in shown if figure.found is not None]
     if not known or shown[0].check.numeric:
@@ -91,7 +91,8 @@ def _rate_row(figure: Figure, look: Look) -> Interval:
 def estimate_rows(
     found: Mapping[str, Rate | Mean], sources: Mapping[str, Source], missing: Mapping[str, int], look: Look
 ) -> tuple[Interval, ...]:
-    """A rate for each variant of a run, in its order from the beginning on, so that nothing moves while it goes on."""
+    """Return a rate for each variant of a run, in its order from the beginning on, so that nothing moves while it
+    goes on."""
     rows = []
     for variant in dict.fromkeys((*sources, *found)):
         rate, source = found.get(variant), sources.get(variant, "real")
@@ -105,7 +106,7 @@ def estimate_rows(
 
 
 def differences(comparisons: Sequence[Comparison], look: Look) -> list[Block]:
-    """The difference of each comparison; of a single one, that of each family too."""
+    """Return the difference of each comparison; of a single one, that of each family too."""
     if not comparisons:
         return []
     first = comparisons[0]
@@ -155,7 +156,7 @@ def _difference_row(label: str, difference: Difference, found: Comparison, tone:
 
 
 def gap(difference: Difference, shares: bool) -> str:
-    """A difference and its interval: ``+31 (+18 to +43)`` points, or figures."""
+    """Return a difference and its interval: ``+31 (+18 to +43)`` points, or figures."""
     show = points if shares else significant
     if difference.low is None or difference.high is None:
         return show(difference.estimate)

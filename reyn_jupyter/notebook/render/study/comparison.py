@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 
 def comparison_view(found: Comparison, look: Look) -> View:
-    """The card of one comparison: sentence, interval plot, table."""
+    """Return the card of one comparison: sentence, interval plot, table."""
     difference = found.difference
     facts = [
         f"{count(difference.pairs, 'pair')} in {count(difference.scenarios, 'scenario')}",
@@ -87,7 +87,7 @@ def _counts(found: Comparison, look: Look) -> Grid:
 
 
 def _numbers(found: Comparison, look: Look) -> Grid:
-    """The mean of each variant over the pairs."""
+    """Return the mean of each variant over the pairs."""
     sides = zip((found.a, found.b), (found.difference.a, found.difference.b), found.sources, strict=True)
     rows = tuple(
         (Cell(look.line(name, 60)), number_cell(beside(measured(each), source), each.estimate))
@@ -97,7 +97,7 @@ def _numbers(found: Comparison, look: Look) -> Grid:
 
 
 def recommendation_view(found: Recommendation, look: Look) -> View:
-    """The card of a recommendation: the sentence, the lines for reyn.yaml, the evidence."""
+    """Return the card of a recommendation: the sentence, the lines for reyn.yaml, the evidence."""
     blocks: list[Block] = [Paragraph((Span(look.text(found.sentence, 700), ("strong",)),))]
     rows = tuple(
         Interval(

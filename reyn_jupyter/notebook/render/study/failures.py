@@ -37,7 +37,7 @@ _CALLS = 8
 def failures(
     shown: Sequence[Failure], failed: int, check: str, scenarios: Mapping[str, Scenario], look: Look
 ) -> list[Block]:
-    """The section of a report.
+    """Return the section of a report.
 
     Args:
         shown: those to look at first.
@@ -85,7 +85,7 @@ def failures(
 
 
 def transcript(trial: Trial, look: Look) -> tuple[Block, ...]:
-    """What a trial did, call by call, and what it said."""
+    """Return what a trial did, call by call, and what it said."""
     lines = [_call(fact, look) for fact in trial.calls[:_CALLS]]
     if (left := len(trial.calls) - _CALLS) > 0:
         lines.append((Span(f"… {count(left, 'more call')}"),))

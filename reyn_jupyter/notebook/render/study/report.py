@@ -1,24 +1,9 @@
-"""What the tables of a report share: a column that says where figures come from.
+"""The report of a study as blocks: sentence, rates, differences, claims, costs, reliability, caveats, provenance.
 
-Invariant: every row of figures that did not come from a real model says so.
-
-Published claims beside what a study found, as a table.
-
-Invariant: a claim stands with what its own sample can carry, and what was found with its interval and its source.
-
-What a report rests on: models, settings, versions, hashes.
-
-Invariant: every variant is named with the model that answered; a hash is shown by its first digits, which tell it from
-others, and stands whole in `report.evidence.provenance`.
-
-How far a variant can be relied on: pass^k, and how well its success was foretold.
-
-Invariant: a score names its scale, and what did not come from a real model is marked in its row.
-
-What a study found, as people read it: the sentence, the rates, the differences, how far to trust them, why.
-
-Invariant: a figure that did not come from a real model is marked in the row that shows it; every chart's figures stand
-beside it in words; what is missing or does not apply is counted where the rate stands.
+Invariants: a figure that did not come from a real model is marked in the row that shows it; every chart's figures stand
+beside it in words; what is missing or does not apply is counted where the rate stands; a claim stands with what its own
+sample can carry; a score names its scale; every variant is named with the model that answered, and a hash by its first
+digits, which tell it from others, while the whole one stands in `report.evidence.provenance`.
 """
 
 from __future__ import annotations
@@ -82,7 +67,7 @@ Marks = tuple[tuple[Column, ...], Callable[["Source"], tuple[Cell, ...]]]
 
 
 def source_column(found: Iterable[Sourced]) -> Marks:
-    """A column for the source and what makes its cell; neither where every figure came from a real model."""
+    """Return a column for the source and what makes its cell; neither where every figure came from a real model."""
     if all(each.source == "real" for each in found):
         return (), lambda source: ()
     return (Column("source"),), lambda source: (Cell(source, "plain" if source == "real" else "muted"),)
@@ -96,7 +81,7 @@ _FIT: dict[bool | None, tuple[str, Tone]] = {
 
 
 def claims_section(claims: Sequence[ClaimFinding], look: Look) -> Section:
-    """Those that something was tried for; the others are folded away."""
+    """Return the claims that something was tried for as a table; the others are folded away."""
     tried = [each for each in claims if each.found is not None]
     others = [each for each in claims if each.found is None]
     told = (
@@ -127,7 +112,8 @@ def _told(found: ClaimFinding, look: Look) -> tuple[Cell, ...]:
 
 
 def _found(found: ClaimFinding, look: Look) -> tuple[Cell, ...]:
-    """The figure, the difference from the variant that the claim compares with, and whether the claim can be true."""
+    """Return the figure, the difference from the variant that the claim compares with, and whether the claim can be
+    true."""
     assert found.found is not None
     text, compared = measured(found.found), found.comparison
     if compared is not None:
@@ -142,7 +128,7 @@ _HASH = re.compile(r"\b([0-9a-f]{12})[0-9a-f]{20,}\b")
 
 
 def provenance(evidence: TrialSet, look: Look) -> Fold:
-    """The last part of a report."""
+    """Return the last part of a report."""
     known = evidence.provenance.items()
     pairs = [(look.line(name, 60), look.line(_said(value), 800)) for name, value in known if name != "notes"]
     for name in evidence.tried:
@@ -160,7 +146,7 @@ def _settings(variant: Any) -> str:
 
 
 def _said(value: object) -> str:
-    """A value in words: what is not there is "none", and what is the same for all is said once.
+    """Return a value in words: what is not there is "none", and what is the same for all is said once.
 
     >>> _said({"a": "simulated", "b": "simulated", "c": "simulated"}), _said({"usd": None})
     ('simulated', 'none')
@@ -179,7 +165,7 @@ _CHARTS = 2  # the two that the sentence of a report compares
 
 
 def predictability(found: Sequence[Predictability], look: Look) -> list[Block]:
-    """The section of a report; nothing where no scenario was repeated and nothing was foretold."""
+    """Return the section of a report; nothing where no scenario was repeated and nothing was foretold."""
     if all(each.again is None and each.score is None for each in found):
         return []
     marked, sources = source_column(found)
@@ -196,7 +182,7 @@ def predictability(found: Sequence[Predictability], look: Look) -> list[Block]:
 
 
 def _foretold(found: Sequence[Predictability], look: Look) -> list[Block]:
-    """What came true of each probability: as charts of those that the report is about, in figures of all."""
+    """Return what came true of each probability: as charts of those that the report is about, in figures of all."""
     scored = [each for each in found if each.bins]
     if not scored:
         return []
@@ -243,7 +229,7 @@ def _again(found: Mean, k: int) -> str:
 
 
 def _bins(found: Predictability, look: Look) -> Scatter:
-    """What was foretold against what came true."""
+    """Return what was foretold against what came true."""
     points = tuple(
         Point(
             f"{100 * each.forecast:.0f} % foretold",
@@ -265,7 +251,7 @@ KNOB = 'reyn.export("report.html", study.report())'
 
 
 def report_view(report: Report, look: Look) -> View:
-    """The card of a report."""
+    """Return the card of a report."""
     evidence = report.evidence
     trials = sum(len(found) for found in evidence.by_variant.values())
     facts = [
@@ -293,7 +279,7 @@ def report_view(report: Report, look: Look) -> View:
 
 
 def _failed(report: Report) -> int:
-    """How many trials of the variant whose failures are shown failed the primary check."""
+    """Return how many trials of the variant whose failures are shown failed the primary check."""
     if not report.failures:
         return 0
     found = report.figures[report.failures[0].trial.variant][report.evidence.primary].found
@@ -301,7 +287,7 @@ def _failed(report: Report) -> int:
 
 
 def source_badges(report: Report) -> tuple[Badge, ...]:
-    """A badge for every source that is not a real model."""
+    """Return a badge for every source that is not a real model."""
     sources = {report.evidence.sources[name] for name in report.evidence.tried}
     return tuple(Badge(source, "warn") for source in sorted(sources - {"real"})) or (
         Badge("real model", "good"),
@@ -425,7 +411,7 @@ def _costs(report: Report, look: Look) -> list[Block]:
 
 
 def _rounded_up(value: float) -> float:
-    """The next value after a positive one that reads well in quarters.
+    """Return the next value after a positive one that reads well in quarters.
 
     >>> _rounded_up(7409.0), _rounded_up(900.0)
     (8000.0, 1000.0)

@@ -62,7 +62,7 @@ _VERDICTS: dict[str, tuple[str, Tone]] = {
 
 
 def progress_view(progress: Progress, look: Look) -> View:
-    """How far a run is."""
+    """Return how far a run is."""
     facts = [
         f"{progress.done:,} of {count(progress.total, 'trial')}",
         f"{_left(progress.seconds)} so far",
@@ -102,7 +102,7 @@ def progress_view(progress: Progress, look: Look) -> View:
 
 
 def summary_view(summary: RunSummary, look: Look) -> View:
-    """How a run ended."""
+    """Return how a run ended."""
     facts = [
         f"{summary.done:,} of {count(summary.planned, 'trial')}",
         formatting.seconds(summary.seconds),
@@ -127,7 +127,7 @@ def summary_view(summary: RunSummary, look: Look) -> View:
 
 
 def plan_view(plan: StudyPlan, look: Look) -> View:
-    """What a comparison needs."""
+    """Return what a comparison needs."""
     need = plan.plan
     items = tuple((Paragraph((Span(look.text(each, 300)),)),) for each in need.assumptions)
     blocks: list[Block] = [Paragraph((Span(look.text(plan.sentence, 600), ("strong",)),))]
@@ -142,7 +142,7 @@ def plan_view(plan: StudyPlan, look: Look) -> View:
 
 
 def study_view(study: Study, look: Look) -> View:
-    """What a study holds and what to do next."""
+    """Return what a study holds and what to do next."""
     evidence = study.evidence
     path = study.parts.store.path
     facts = [
@@ -163,7 +163,7 @@ def study_view(study: Study, look: Look) -> View:
 
 
 def trials_view(trials: TrialTable, look: Look) -> View:
-    """The first rows of a table of trials."""
+    """Return the first rows of a table of trials."""
     names = ("#", "variant", "scenario", "repeat", "outcome", "source", "calls", "answer")
     columns = tuple(
         Column(name, header=name == "#", right=name in ("#", "repeat"), wide=name in ("calls", "answer"))
@@ -187,7 +187,7 @@ def trials_view(trials: TrialTable, look: Look) -> View:
 
 
 def trial_view(view: TrialView, look: Look) -> View:
-    """One trial: what was asked and what is right, the verdicts, then the run."""
+    """Return one trial: what was asked and what is right, the verdicts, then the run."""
     trial = view.trial
     rows = []
     for name, verdict in view.verdicts.items():
@@ -224,12 +224,12 @@ def trial_view(view: TrialView, look: Look) -> View:
 
 
 def _source_badges(sources: Mapping[str, Source]) -> tuple[Badge, ...]:
-    """A badge for every source that is not a real model."""
+    """Return a badge for every source that is not a real model."""
     return tuple(Badge(source, "warn") for source in sorted(set(sources.values()) - {"real"}))
 
 
 def figure(value: float) -> str:
-    """A figure without an exponent: whole from 100 on.
+    """Return a figure without an exponent: whole from 100 on.
 
     >>> figure(10817.0), figure(0.03125), figure(4.0)
     ('10,817', '0.03125', '4')
@@ -260,5 +260,5 @@ def _estimates(
 
 
 def _left(seconds: float) -> str:
-    """How long a run takes, or still takes, no more exactly than that can be known."""
+    """Return how long a run takes, or still takes, no more exactly than that can be known."""
     return formatting.seconds(seconds) if seconds >= 60 else f"{max(1, round(seconds))} s"

@@ -42,7 +42,7 @@ _TEXT = 2_000  # characters of a workspace file
 
 
 def suite_view(suite: Suite, look: Look) -> View:
-    """What a suite asks, family by family, and what it suggests to compare."""
+    """Return what a suite asks, family by family, and what it suggests to compare."""
     primary = CHECKS[suite.primary].title if suite.primary in CHECKS else suite.primary
     blocks: list[Block] = [Paragraph((Span(look.text(suite.title, 400)),)), _families(suite, look)]
     if suite.variants:
@@ -89,7 +89,7 @@ def _some(columns: tuple[Column, ...], rows: Sequence[tuple[Cell, ...]], knob: s
 
 
 def scenario_view(scenario: Scenario, look: Look) -> View:
-    """One task: what is asked, where, and what counts as right."""
+    """Return one task: what is asked, where, and what counts as right."""
     blocks: list[Block] = [
         Facts(tuple((look.line(name, 60), look.text(text, 1_000)) for name, text in scenario.prompts.items()))
     ]
@@ -111,7 +111,7 @@ def _file(path: str, text: str, look: Look) -> Fold:
 
 
 def what_is_right(scenario: Scenario, look: Look) -> Iterable[Block]:
-    """What a scenario says in advance of a right trial."""
+    """Return what a scenario says in advance of a right trial."""
     pairs: list[tuple[str, str]] = []
     if scenario.gold.unanswerable:
         pairs.append(("nothing fits", "to invoke nothing and say so"))
@@ -158,7 +158,7 @@ def _after(expected: Expected) -> str:
 
 
 def variant_view(variant: Variant, look: Look) -> View:
-    """A model and what is set otherwise than by default."""
+    """Return a model and what is set otherwise than by default."""
     shown = _settings(variant)
     pairs = [
         ("model", look.line(variant.model, 200)),
@@ -179,7 +179,7 @@ def _settings(variant: Variant) -> str:
 
 
 def catalog_view(catalog: Catalog, look: Look) -> View:
-    """The actions that trials are offered, by category."""
+    """Return the actions that trials are offered, by category."""
     slices = [part for part in catalog.snapshot.slices.values() if part.visible]
     rows = []
     for part in slices:
@@ -206,5 +206,5 @@ def catalog_view(catalog: Catalog, look: Look) -> View:
 
 
 def budget_view(budget: Budget, look: Look) -> View:
-    """What a study may use."""
+    """Return what a study may use."""
     return View("budget", "Budget", (), (), (Paragraph((Span(look.line(budget.sentence, 200)),)),), "")
