@@ -15,7 +15,7 @@ from reyn_jupyter.outputs.byte_source import ByteSource
 _AFTER, _EVERY = 0.2, 0.1  # seconds until the first word, and between two
 
 
-class ProgressListener(Protocol):
+class ReadListener(Protocol):
     """Hears of how much of how much is done; called from the reading thread."""
 
     def __call__(self, done: float, total: float, note: str = "") -> None: ...
@@ -28,8 +28,8 @@ class StoppedError(Exception):
 class Watch:
     """One piece of work under way in a thread."""
 
-    def __init__(self, told: ProgressListener, note: str) -> None:
-        self._told = told
+    def __init__(self, listener: ReadListener, note: str) -> None:
+        self._listener = listener
         self._note = note
         self._stopped = threading.Event()
         self._next = time.monotonic() + _AFTER
@@ -45,7 +45,7 @@ class Watch:
         now = time.monotonic()
         if now >= self._next:
             self._next = now + _EVERY
-            self._told(min(done, total), total, self._note)
+            self._listener(min(done, total), total, self._note)
 
 
 class WatchedSource:
