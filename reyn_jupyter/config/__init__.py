@@ -1,5 +1,4 @@
-"""The configuration: typed `Settings`, and `load`, which lays the layers over each other and keeps where each
-value came from.
+"""The configuration: typed `Settings`, and `load`, which merges the layers and keeps the origin of each value.
 
 >>> effective = load("/nowhere")
 >>> effective.with_value("router.limits.max_steps", "12").settings.router.limits.max_steps

@@ -1,4 +1,4 @@
-"""What is wrong with a configuration, said so that a person can mend it."""
+"""The error of a configuration, in words by which a person can mend it."""
 
 from __future__ import annotations
 

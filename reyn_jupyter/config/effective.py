@@ -55,15 +55,15 @@ class Effective:
 
     @property
     def session(self) -> Mapping[str, Any]:
-        """What was changed for this session, by dotted key; hand it to `load` to keep it over a reload."""
+        """The values changed for this session, by dotted key; hand them to `load` to keep them over a reload."""
         return next((layer.leaves for layer in self.layers if layer.origin == "session"), {})
 
     def value(self, key: str) -> Any:
-        """The value of a dotted key. Raises ConfigError for an unknown one."""
+        """Return the value of a dotted key. Raises ConfigError for an unknown one."""
         return key_table.look_up(self.settings, key_table.known(key))
 
     def with_value(self, key: str, value: Any) -> Effective:
-        """These settings with one key changed for the session.
+        """Return these settings with one key changed for the session.
 
         Args:
             key: a dotted key, e.g. ``router.limits.max_steps``.
@@ -115,7 +115,7 @@ class Effective:
         return [(row["key"], row["value"]) for row in self.rows()]
 
     def _leaf_change(self, key: str) -> tuple[str, Callable[[Any], Any]]:
-        """The leaf that a key lies in, and what becomes of the leaf's value when the key is set."""
+        """Return the leaf that a key lies in, and a function from the key's new value to the leaf's."""
         parts = key_table.split(key)
         leaf, inner = key, ""
         if parts[0] == "models" and len(parts) > 2:

@@ -1,4 +1,4 @@
-"""Checks the leaves of one source, and says of each that does not fit what would.
+"""Checks the leaves of one source; the message for one that does not fit says what would.
 
 Invariant: a leaf that is returned is valid by itself, as a plain value; one that is not is named once, with
 its line.
@@ -22,7 +22,7 @@ Lines = Mapping[tuple[str | int, ...], int]
 def valid_leaves(
     leaves: Iterable[tuple[str, Any]], source: str, lines: Lines | None = None
 ) -> tuple[dict[str, Any], list[ConfigError]]:
-    """The leaves that fit, by dotted key, and what is wrong with the others."""
+    """Return the leaves that fit, by dotted key, and the problems of the others."""
     problems: list[ConfigError] = []
     flat: dict[str, Any] = {}
     for key, value in leaves:
@@ -48,7 +48,7 @@ def valid_leaves(
 
 
 def validated(leaves: Mapping[str, Any], source: str) -> dict[str, Any]:
-    """The leaves as valid plain values. Raises ConfigError for the first that does not fit."""
+    """Return the leaves as valid plain values. Raises ConfigError for the first that does not fit."""
     checked, problems = valid_leaves(leaves.items(), source)
     if problems:
         raise problems[0]

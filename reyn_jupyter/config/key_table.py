@@ -35,7 +35,7 @@ class KeyInfo:
 
 @cache
 def all_keys() -> tuple[KeyInfo, ...]:
-    """Every key that can be set, in the order of the settings, for the manual and completion.
+    """Return every key that can be set, in the order of the settings, for the manual and completion.
 
     >>> [info.type for info in all_keys() if info.key == "router.surface"]
     ['universal | flat | auto']
@@ -44,12 +44,12 @@ def all_keys() -> tuple[KeyInfo, ...]:
 
 
 def leaves(values: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """The dotted leaves of nested values; what does not fit is a leaf where it stands, to be refused."""
+    """Yield the dotted leaves of nested values; a value that fits no section is a leaf, to be refused."""
     yield from _leaves(values, Settings, "")
 
 
 def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
-    """The opposite of `leaves`."""
+    """Return the nested values of dotted leaves, the inverse of `leaves`."""
     root: dict[str, Any] = {}
     for key, value in flat.items():
         *sections, last = split(key)
@@ -61,7 +61,7 @@ def nested(flat: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def split(key: str) -> list[str]:
-    """The parts of a dotted key; names of embedding classes, headers and parameters may hold dots."""
+    """Return the parts of a dotted key; names of embedding classes, headers and parameters may hold dots."""
     if key.startswith(f"{CLASSES}."):
         name = key.removeprefix(f"{CLASSES}.")
         bare = name.removesuffix(".model")
@@ -70,7 +70,7 @@ def split(key: str) -> list[str]:
 
 
 def known(key: str) -> str:
-    """The key itself when it can be set. Raises ConfigError, with the nearest key, when it cannot."""
+    """Return the key when it can be set. Raises ConfigError, with the nearest key, when it cannot."""
     parts = split(key)
     if key in _leaf_names() or (key.startswith(f"{CLASSES}.") and parts[2]):
         return key
@@ -87,12 +87,12 @@ def known(key: str) -> str:
 
 
 def is_leaf(key: str) -> bool:
-    """Whether layers override each other at this key."""
+    """Return whether layers override each other at this key."""
     return key in _leaf_names() or (key.startswith(f"{CLASSES}.") and key != f"{CLASSES}.")
 
 
 def look_up(settings: Settings, key: str) -> Any:
-    """The value at a known dotted key; None where there is none."""
+    """Return the value at a known dotted key; None where there is none."""
     found: Any = settings
     for part in split(key):
         found = found.get(part) if isinstance(found, Mapping) else getattr(found, part, None)
@@ -100,7 +100,7 @@ def look_up(settings: Settings, key: str) -> Any:
 
 
 def unknown(key: str, source: str = "", line: int | None = None) -> ConfigError:
-    """The error for a key that nobody knows."""
+    """Return the error for an unknown key, with a hint at the keys that there are."""
     if key in sections():
         inside = ", ".join(info.key for info in all_keys() if info.key.startswith(f"{key}."))
         return ConfigError(f"needs keys of its own: {inside}", source=source, line=line, key=key)
@@ -122,7 +122,7 @@ def _leaf_names() -> frozenset[str]:
 
 
 def nearest(key: str) -> str | None:
-    """The key that was probably meant, or None."""
+    """Return the key that was probably meant, or None."""
     names = [info.key for info in all_keys()] + list(sections())
     if close := text.nearest(key, names, cutoff=_ALIKE):
         return close
@@ -134,7 +134,7 @@ def nearest(key: str) -> str | None:
 
 @cache
 def sections() -> tuple[str, ...]:
-    """The dotted names of the sections."""
+    """Return the dotted names of the sections."""
     names: dict[str, None] = {}
     for info in all_keys():
         parts = info.key.split(".")

@@ -1,4 +1,4 @@
-"""Reads the layers: the user's file, reyn.yaml, the person's own argument, what was changed in the session.
+"""Reads the layers: the user's file, reyn.yaml, the person's own argument, the changes of the session.
 
 Invariant: what cannot be read never widens anything. A broken file is reported, and of what is left of it
 only that counts which narrows. The bytes whose trust is asked about are the bytes that are used.
@@ -61,7 +61,7 @@ def load(
 
 
 def from_mapping(*given: Mapping[str, Any]) -> Effective:
-    """Settings of nested values alone, later ones over earlier ones; no file is read.
+    """Make settings of nested values alone, later ones over earlier ones; no file is read.
 
     Raises:
         ConfigError: a key that there is not, or a value that does not fit.
@@ -70,7 +70,7 @@ def from_mapping(*given: Mapping[str, Any]) -> Effective:
 
 
 def user_path() -> Path:
-    """Where the user's own file lies; the environment variable REYN_CONFIG_DIR names another folder."""
+    """Return the path of the user's own file; the environment variable REYN_CONFIG_DIR names another folder."""
     import platformdirs
 
     return (

@@ -48,7 +48,7 @@ class ActionPattern:
 
     @classmethod
     def exact(cls, action: str, target: str | None) -> ActionPattern | None:
-        """The pattern that means this action on this target alone; None when no pattern can say it."""
+        """Return the pattern that means this action on this target alone; None when no pattern can say it."""
         literal = not any(mark in f"{action}{target or ''}" for mark in "*?")
         try:
             pattern = cls.parse(action if target is None else f"{action}({target})")
@@ -57,14 +57,14 @@ class ActionPattern:
         return pattern if literal and pattern.covers(action, target) else None
 
     def folded(self, fold: Callable[[str], str]) -> ActionPattern:
-        """The same rule over targets that went through `fold` (letter case, Unicode form)."""
+        """Return the pattern for targets that went through `fold` (letter case, Unicode form)."""
         return self if self.target is None else replace(self, target=fold(self.target))
 
     def covers_action(self, action: str) -> bool:
         return _glob(self.action, True).fullmatch(_readable(action)) is not None
 
     def covers(self, action: str, target: str | None) -> bool:
-        """Whether a call of `action` on `target` is meant; one without a target only by a pattern without."""
+        """Return whether the pattern covers `action` on `target`; None as target needs a pattern without one."""
         if not self.covers_action(action):
             return False
         if self.target is None:
@@ -95,7 +95,7 @@ def _parse(text: str) -> ActionPattern:
 
 
 def _readable(text: str) -> str:
-    """RE2 reads UTF-8 only; a lone surrogate becomes a character that no pattern can name."""
+    """Return text that RE2 can read, which is UTF-8: a lone surrogate becomes a question mark."""
     return text.encode("utf-8", "replace").decode() if not text.isascii() else text
 
 

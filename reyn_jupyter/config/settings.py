@@ -30,7 +30,7 @@ EMBEDDING_MODELS = {"local-mini": LOCAL_MINI, "light": _SMALL, "standard": _SMAL
 
 
 def _switch(value: object) -> object:
-    """YAML reads `off` and `on` as booleans; where a word is meant, give the word back."""
+    """Return a boolean as the word that was written: YAML reads `off` and `on` as booleans."""
     return {False: "off", True: "on"}[value] if isinstance(value, bool) else value
 
 
@@ -128,7 +128,7 @@ class ActionRetrieval(SettingsSection):
 
 
 class Limits(SettingsSection):
-    """Where a turn stops. None is no limit."""
+    """The limits at which a turn stops. None is no limit."""
 
     max_steps: Whole = Field(default=8, ge=1, le=1000, description="model calls a turn")
     calls_per_completion: Whole = Field(
@@ -205,7 +205,7 @@ class Permissions(SettingsSection):
 
 
 class Outputs(SettingsSection):
-    """How much of a result goes where; the byte figures follow the tool-output design."""
+    """The sizes at which results are stored, summarised and cut; the byte figures follow the tool-output design."""
 
     inline_bytes: Whole = Field(
         default=800, ge=0, le=1_000_000, description="a larger result is stored and summarised"

@@ -1,4 +1,4 @@
-"""What a file that nobody trusts may say: only what makes the session do less.
+"""Limits of a file that is not trusted: it may only make the session do less.
 
 Invariant: with a narrowing file on top, no setting is looser than without it. Every key is judged here by
 name; a key that this table does not know is held back, so a new key is safe until someone decides about it.
@@ -24,7 +24,7 @@ class HeldBack:
 
 
 def held_back(key: str, value: Any, below: Any) -> str | None:
-    """Why `value` may not take the place of `below`, or None when it may.
+    """Return why `value` may not take the place of `below`, or None when it may.
 
     Args:
         key: a dotted leaf.
@@ -39,7 +39,7 @@ def held_back(key: str, value: Any, below: Any) -> str | None:
 
 
 def _any(value: Any, below: Any) -> str | None:
-    """Taste, not power: it changes wording and layout of what the model is told."""
+    """Admit any value: the key changes wording, layout or the tools on offer, or only restricts."""
     return None
 
 
