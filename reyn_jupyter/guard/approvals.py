@@ -80,7 +80,7 @@ class Approvals:
         self._folder.change(FILE, lambda value: _value([*_others(value, text), new]))
 
     def remove(self, pattern: str) -> bool:
-        """Forget an "always"; whether there was one. Raises StateError."""
+        """Forget an "always"; return whether there was one. Raises StateError."""
         text = pattern.strip()
         there = text in self.list()
         if there:

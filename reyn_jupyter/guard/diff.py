@@ -1,4 +1,4 @@
-"""What a change of a file looks like, as a bounded unified diff.
+"""A change of a file as a bounded unified diff.
 
 Invariant: the work and the text are bounded whatever the two sides are; what is left out is counted and said.
 """
@@ -16,7 +16,7 @@ CONTEXT = 3
 
 
 def unified(before: bytes | None, after: bytes | None, path: str, *, most_lines: int = MOST_LINES) -> str:
-    """A unified diff of a file before and after; None is a file that is not there.
+    """Return a unified diff of a file before and after; None is a file that is not there.
 
     Args:
         before, after: the contents.

@@ -1,4 +1,4 @@
-"""Takes back what a run did to files.
+"""Restores the files that a run changed.
 
 Invariant: nothing is overwritten that came after the run. First every change is checked against the file as
 it is now; only when all fit is anything written, and when a write fails, those before it are taken back.
@@ -46,7 +46,7 @@ class Restore:
 
     @property
     def diff(self) -> str:
-        """What the restore changes."""
+        """The change that the restore makes, as a unified diff."""
         return unified(self.current, self.content, self.path)
 
 
@@ -60,11 +60,10 @@ class UndoRefusedError(Exception):
 
 
 def plan(changes: Sequence[RecordedChange], workspace: Workspace) -> tuple[Restore, ...]:
-    """What to write so that the changes, given oldest first, never happened.
+    """Return the restores that undo the changes, which are given oldest first.
 
     Raises:
-        UndoRefusedError: a file was changed since, or between two of the changes, or cannot be reached any
-        more.
+        UndoRefusedError: a file was changed since, or between two of the changes, or cannot be reached any more.
     """
     current: dict[str, bytes | None] = {}
     virtual: dict[str, bytes | None] = {}
@@ -111,7 +110,7 @@ def _put(workspace: Workspace, path: str, content: bytes | None, mode: int | Non
 
 
 def content(workspace: Workspace, path: str) -> bytes | None:
-    """What a file holds now, None when it is not there. Raises UndoRefusedError when it cannot be reached."""
+    """Return the content of a file, None when it is not there. Raises UndoRefusedError when it cannot be reached."""
     try:
         return workspace.read_bytes(path) if workspace.resolve(path, for_write=True).exists() else None
     except WorkspaceError as error:

@@ -88,7 +88,7 @@ class Policy:
         actor: Actor = "model",
         approve: Approve = "ask",
     ) -> PermissionVerdict:
-        """Whether a call may run.
+        """Return the verdict on a call: the strictest over all of its effects.
 
         Args:
             action: the resolved action's qualified name.
@@ -135,12 +135,12 @@ class Policy:
 
 
 def _named(action: str, target: str | None) -> str:
-    """An action with its target, as a sentence names it."""
+    """Return an action with its target, as a sentence names it."""
     return action if target is None else f"{action} on {clip_middle(printable(target), 120)}"
 
 
 def suggest_pattern(action: str, effects: Sequence[Effect]) -> str | None:
-    """The pattern that "always" would stand for: this action on exactly this target.
+    """Return the pattern that "always" would stand for: this action on exactly this target.
 
     Returns:
         None when no single pattern says it (several targets, or a target that reads as a wildcard); then
@@ -158,7 +158,7 @@ def suggest_pattern(action: str, effects: Sequence[Effect]) -> str | None:
 
 
 def question(action: str, effects: Sequence[Effect], preview: str | None = None) -> str:
-    """The question of consent as plain text: the action, its targets, and what would change.
+    """Return the question of consent as plain text: the action, its targets, and what would change.
 
     Every line of the preview stands behind a bar and every control or bidirectional character is
     marked, so that no content can pass for the question.
@@ -186,7 +186,7 @@ def _parsed(patterns: Iterable[str]) -> tuple[ActionPattern, ...]:
 def _first(
     patterns: Sequence[ActionPattern], action: str, target: str | None, *, folded: bool = False
 ) -> str | None:
-    """The first pattern that covers the call; `folded`: also as a file system may see it that folds names."""
+    """Return the first pattern that covers the call; with `folded` also by the folded target (letter case, Unicode)."""
     for pattern in patterns:
         # A path that climbs out or starts at the root of the disk is nobody's target: only a rule for every
         # target can mean it.

@@ -31,14 +31,14 @@ class StateError(Exception):
 
 
 def state_base() -> Path:
-    """The user's state folder of this package; the environment variable REYN_STATE_DIR names another one."""
+    """Return the user's state folder of this package; the environment variable REYN_STATE_DIR names another one."""
     import platformdirs
 
     return Path(os.environ.get("REYN_STATE_DIR") or platformdirs.user_state_dir("reyn-jupyter"))
 
 
 class StateFolder:
-    """What is kept for one workspace.
+    """The files that are kept for one workspace.
 
     Args:
         root: the workspace; links in its path are resolved.
@@ -51,7 +51,7 @@ class StateFolder:
         self.path = (base or state_base()) / "workspaces" / digest
 
     def read(self, name: str) -> Any:
-        """The JSON value of a file, or None when it is not there.
+        """Return the JSON value of a file, or None when it is not there.
 
         Raises:
             ValueError: the file is no JSON, too large, or a link.
@@ -105,7 +105,7 @@ class StateFolder:
             ) from None
 
     def set_aside(self, name: str) -> Path | None:
-        """Rename a damaged file so that it is kept but not read; where it is now, None if that failed."""
+        """Rename a damaged file so that it is kept but not read; return its new path, None if that failed."""
         try:
             with self._locked():
                 return self._set_aside(name)

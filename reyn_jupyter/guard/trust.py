@@ -1,4 +1,4 @@
-"""Which workspace files the person trusts, by the hash of their content.
+"""The workspace files that the person trusts, by the hash of their content.
 
 Invariant: a file is trusted only with the very bytes that the person trusted, at the very place; any other
 content, a copy elsewhere and a moved workspace are not. Damage to the record means no trust.
@@ -30,7 +30,7 @@ class Trust:
         self._folder = folder
 
     def is_trusted(self, content: bytes | None = None, name: str = PROJECT_FILE) -> bool:
-        """Whether the person trusts a file with exactly this content; one that cannot be read is not."""
+        """Return whether the person trusts a file with exactly this content; one that cannot be read is not trusted."""
         try:
             content = self._content(name) if content is None else content
         except ConfigError:
@@ -38,7 +38,7 @@ class Trust:
         return content is not None and self._hashes().get(name) == _sha256(content)
 
     def known(self, name: str = PROJECT_FILE) -> bool:
-        """Whether any content of this file was ever trusted here (a change since is worth a word)."""
+        """Return whether any content of this file was ever trusted here (a change since is worth a word)."""
         return name in self._hashes()
 
     def trust(self, content: bytes | None = None, name: str = PROJECT_FILE) -> str:
@@ -59,14 +59,14 @@ class Trust:
         return digest
 
     def retrust(self, before: bytes, after: bytes, name: str = PROJECT_FILE) -> bool:
-        """Carry trust over the person's own change; whether there was trust to carry. Raises StateError."""
+        """Carry trust over the person's own change; return whether there was trust to carry. Raises StateError."""
         if not self.is_trusted(before, name):
             return False
         self.trust(after, name)
         return True
 
     def forget(self, name: str = PROJECT_FILE) -> bool:
-        """Take trust back; whether there was any. Raises StateError."""
+        """Take trust back; return whether there was any. Raises StateError."""
         there = self.known(name)
         if there:
             self._folder.change(FILE, lambda value: _with(value, name, None))

@@ -1,19 +1,14 @@
-"""What a workspace asks of a path before and while it is used, and how it says no.
+"""Files of the workspace, opened, replaced and removed inside its root and nowhere else.
 
-Invariant: a refusal names the path as the caller wrote it, bounded, and tells what to do; nothing here opens a file.
-
-Which workspace files no action may touch.
-
-Invariant: the answer depends on the path alone, and on nothing that a file system may treat as equal:
-letter case, Unicode form, invisible characters, trailing dots and spaces, a stream name behind a colon.
-
-Paths inside the workspace, and nothing else.
-
-Invariant: whatever is opened, replaced or removed here lies under the root when the system call happens,
+Invariants: whatever is opened, replaced or removed here lies under the root when the system call happens,
 not only when the path was checked. A path is first resolved (symlinks and all) and judged; then the file is
 reached from the root's descriptor one component at a time, following no link, so a link swapped in between
 is refused, not followed. A hard link cannot be told from the file itself: reading one reads that file;
 writing replaces the name and leaves the other one as it was.
+
+Whether a file is protected depends on its path alone, and on nothing that a file system may treat as equal:
+letter case, Unicode form, invisible characters, trailing dots and spaces, a stream name behind a colon. A
+refusal names the path as the caller wrote it, bounded, and tells what to do.
 """
 
 from __future__ import annotations
@@ -44,13 +39,16 @@ class WorkspaceError(Exception):
 
 
 def as_prefix(folder: str) -> str:
-    """How every path below a folder begins."""
+    """Return the prefix of every path below a folder."""
     return folder if folder.endswith("/") else folder + "/"
 
 
 def check_kind(real: str, status: os.stat_result | None, text: str, for_write: bool) -> None:
-    """That there is nothing at a path, a file, or for reading a folder; `status` where it is known. Raises
-    WorkspaceError."""
+    """Check that there is nothing at a path, a file, or for reading a folder; `status` where it is known.
+
+    Raises:
+        WorkspaceError: anything else is there.
+    """
     try:
         mode = (os.lstat(real) if status is None else status).st_mode
     except FileNotFoundError:
@@ -65,7 +63,7 @@ def check_kind(real: str, status: os.stat_result | None, text: str, for_write: b
 
 
 def checked(path: str | Path) -> str:
-    """The path as text, if any file could have it. Raises WorkspaceError."""
+    """Return the path as text. Raises WorkspaceError for one that no file may have."""
     text = os.fspath(path)
     if not isinstance(text, str):
         raise WorkspaceError("a path must be text")
@@ -88,12 +86,12 @@ def checked(path: str | Path) -> str:
 
 
 def shown(text: str) -> str:
-    """A path in a message: quoted and bounded."""
+    """Return a path for a message: quoted and bounded."""
     return repr(shorten(text, 120))
 
 
 def need_regular(status: os.stat_result, name: str) -> None:
-    """That a file is a regular one. Raises WorkspaceError."""
+    """Check that a file is a regular one. Raises WorkspaceError."""
     if stat.S_ISDIR(status.st_mode):
         raise WorkspaceError(f"{shown(name)} is a folder; name a file in it")
     if not stat.S_ISREG(status.st_mode):
@@ -101,7 +99,7 @@ def need_regular(status: os.stat_result, name: str) -> None:
 
 
 def mode_to_keep(last: str, folder: int, name: str) -> int | None:
-    """The permission bits of the file that is to be replaced; None for a new one. Raises WorkspaceError.
+    """Return the permission bits of the file that is to be replaced; None for a new one. Raises WorkspaceError.
 
     Args:
         last: its name in the open `folder`.
@@ -119,7 +117,7 @@ def mode_to_keep(last: str, folder: int, name: str) -> int | None:
 
 @contextmanager
 def plainly(name: str) -> Iterator[None]:
-    """The operating system's refusals, in words."""
+    """Raise the operating system's refusals in the block as WorkspaceError, in words."""
     try:
         yield
     except FileNotFoundError:
@@ -150,7 +148,7 @@ _SECRET = re.compile(
 
 
 def protects(parts: Sequence[str], *, for_write: bool = False) -> str | None:
-    """Why the file at these path components is off limits, or None when it is not.
+    """Return why the file at these path components is off limits, or None when it is not.
 
     Writing anywhere in ``.git`` is refused too: a hook or a configuration there runs commands.
 
@@ -193,8 +191,7 @@ class Workspace:
 
     Args:
         root: an existing folder; links in the path to it are resolved once, here.
-        off_limits: folders that are nobody's business even when they lie inside the root, as they do when
-        the root
+        off_limits: folders that are nobody's business even when they lie inside the root, as they do when the root
             is the home folder; in place of those with the user's configuration, trust and approvals.
         durable: whether what was written is on the disk when a call returns. A folder that is thrown away
             with its process needs no more than the operating system's word.
@@ -218,22 +215,20 @@ class Workspace:
             raise WorkspaceError(f"the workspace {self.root} is no folder; create it or name another root")
 
     def resolve(self, path: str | Path, *, for_write: bool = False) -> Path:
-        """The absolute path that `path` leads to, links followed, proved to lie inside the root.
+        """Return the absolute path that `path` leads to, links followed, proved to lie inside the root.
 
         Args:
             path: relative to the root, or absolute inside it. It need not exist.
-            for_write: the file is to be written, replaced or removed: folders and ``.git`` are refused as
-            well.
+            for_write: the file is to be written, replaced or removed: folders and ``.git`` are refused as well.
 
         Raises:
-            WorkspaceError: outside the root, protected, ``..``, no file or folder (a device, pipe or
-            socket), or a
+            WorkspaceError: outside the root, protected, ``..``, no file or folder (a device, pipe or socket), or a
                 name that no file can have.
         """
         return Path(self._prefix + self.place(path, for_write=for_write))
 
     def place(self, path: str | Path, *, for_write: bool = False) -> str:
-        """What `resolve` gives, as text from the root with ``/`` ("." for the root itself). Raises WorkspaceError."""
+        """Return what `resolve` gives as text relative to the root, with ``/`` (".": the root). Raises WorkspaceError."""
         text = checked(path)
         if text.startswith("/"):
             lexical = os.path.normpath(text)
@@ -257,7 +252,7 @@ class Workspace:
         return place or "."
 
     def relative(self, path: str | Path) -> str:
-        """A path inside the root as text with ``/``, relative to the root ("." for the root itself)."""
+        """Return a path inside the root as text with ``/``, relative to the root ("." for the root itself)."""
         text = os.fspath(path if isinstance(path, Path) else Path(path))
         below = self._below(text) if text.startswith("/") else text
         if below is None:
@@ -265,13 +260,13 @@ class Workspace:
         return below or "."
 
     def _below(self, absolute: str) -> str | None:
-        """The part of a path below the root, "" for the root itself; None for one outside."""
+        """Return the part of a path below the root, "" for the root itself; None for one outside."""
         if absolute == self._root:
             return ""
         return absolute[len(self._prefix) :] if absolute.startswith(self._prefix) else None
 
     def _led_to(self, lexical: str, below: str | None) -> tuple[str, os.stat_result | None]:
-        """Where a path leads to, and what is there where that is known already.
+        """Return the real path that a path leads to, and its status where that is known already.
 
         Links in the path to the root were resolved once; where none lies below it either, a path leads to itself.
         """
@@ -306,12 +301,12 @@ class Workspace:
                 raise
 
     def read_bytes(self, path: str | Path, limit: int | None = None) -> bytes:
-        """The content of a regular file, at most `limit` bytes of it. Raises WorkspaceError."""
+        """Return the content of a regular file, at most `limit` bytes of it. Raises WorkspaceError."""
         with self.open_read(path) as file:
             return file.read() if limit is None else file.read(limit)
 
     def mode(self, path: str | Path) -> int | None:
-        """The permission bits of a file, or None when it does not exist."""
+        """Return the permission bits of a file, or None when it does not exist."""
         try:
             return stat.S_IMODE(os.lstat(self.resolve(path)).st_mode)
         except FileNotFoundError:
@@ -361,7 +356,7 @@ class Workspace:
         return self.root / name
 
     def walk(self, base: str | Path = ".", skip: Callable[[str], bool] | None = None) -> Iterator[Path]:
-        """The regular files under a folder, in a stable order, without protected ones, ``.git`` and links.
+        """Yield the regular files under a folder, in a stable order, without protected ones, ``.git`` and links.
 
         Args:
             base: the folder to begin with; a file is its own only one.
@@ -399,7 +394,7 @@ class Workspace:
 
     @contextmanager
     def _parent(self, place: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-        """The open folder that holds a place, reached from the root without following any link, and the name in it."""
+        """Yield the open folder of a place, reached from the root without following a link, and the name in it."""
         *folders, last = place.split("/")
         descriptor = os.open(self._root, _FOLDER)
         try:
