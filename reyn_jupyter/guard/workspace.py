@@ -228,7 +228,7 @@ class Workspace:
         return Path(self._prefix + self.place(path, for_write=for_write))
 
     def place(self, path: str | Path, *, for_write: bool = False) -> str:
-        """Return what `resolve` gives as text relative to the root, with ``/`` (".": the root). Raises WorkspaceError."""
+        """Return what `resolve` gives as text from the root, with ``/`` (".": the root). Raises WorkspaceError."""
         text = checked(path)
         if text.startswith("/"):
             lexical = os.path.normpath(text)

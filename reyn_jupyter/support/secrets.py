@@ -1,12 +1,12 @@
-"""Secrets: the shapes of well-known keys, and their removal from text that leaves the kernel (to a model, a run file,
-a cassette, a saved display).
+"""Secrets: the shapes of well-known keys, and their removal from text that leaves the kernel.
 
 Invariant: ``text(text(x)) == text(x)``, and no value of an environment variable that is named like a secret
-is in what comes out, in its plain, repr, JSON, base64 or URL form. A text without a secret comes back as the very
-same object after one linear pass (about 2 µs for 500 bytes, 2 ms for a megabyte), since every text of a
-turn passes here. Nothing is taken for a key because it looks random: hashes and identifiers stay as they are. The
-prefixes are those that the providers publish for secret scanning. Each shape has a hint, a part of it in the syntax
-of RE2: one linear pass with all hints decides whether a text is looked at any closer.
+is in what comes out (for a model, a run file, a cassette, a saved display), in its plain, repr, JSON, base64 or
+URL form. A text without a secret comes back as the very same object after one linear pass (about 2 µs for 500
+bytes, 2 ms for a megabyte), since every text of a turn passes here. Nothing is taken for a key because it
+looks random: hashes and identifiers stay as they are. The prefixes are those that the providers publish for
+secret scanning. Each shape has a hint, a part of it in the syntax of RE2: one linear pass with all hints decides
+whether a text is looked at any closer.
 """
 
 from __future__ import annotations
@@ -215,11 +215,11 @@ class Redactor:
         return self._value(value, 0)
 
     def redacts(self, text: str) -> bool:
-        """Whether anything in `text` would be redacted."""
+        """Return whether anything in `text` would be redacted."""
         return bool(self.spans(text))
 
     def marked(self, text: str) -> bool:
-        """Whether `text` holds a mark that a redaction left (an edit that quotes one can match no file)."""
+        """Return whether `text` holds a mark that a redaction left (an edit that quotes one can match no file)."""
         return "[redacted:" in text and self._secrets.mark.search(text) is not None
 
     def spans(self, text: str) -> tuple[Span, ...]:
@@ -317,7 +317,7 @@ class _Secrets:
         self._kept += len(text)
 
     def may_be_in(self, text: str) -> bool:
-        """Whether `text` deserves a closer look; one linear pass."""
+        """Return False for a text that certainly holds no secret, after one linear pass."""
         try:
             return self._hint.search(text) is not None
         except UnicodeEncodeError:  # lone surrogates, which RE2 cannot read
@@ -334,7 +334,7 @@ class _Secrets:
 
 
 def _covered(secret: str, name: str) -> str:
-    """A mark where it fits, and asterisks; where the span reaches over structure, that stays."""
+    """Return a mark where it fits, and asterisks; structure that the span reaches over stays."""
     mark = f"[redacted:{name}]"
 
     def cover(piece: str) -> str:
@@ -345,7 +345,7 @@ def _covered(secret: str, name: str) -> str:
 
 
 def _bytes(text: str) -> int:
-    """Bytes of UTF-8; of text that was read with "surrogateescape", those that it was read from."""
+    """Return the number of bytes as UTF-8; of text read with "surrogateescape", of the bytes that it was read from."""
     try:
         return len(text.encode("utf-8", "surrogateescape"))
     except UnicodeEncodeError:

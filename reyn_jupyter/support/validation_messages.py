@@ -1,4 +1,4 @@
-"""What pydantic found wrong with a value, in words for the person who wrote it.
+"""The faults that pydantic found in a value, in words for the person who wrote it.
 
 Invariant: a sentence shows what was given, cut to size, and what would fit: the nearest name, the choices, the bound.
 It carries no address of a manual.
@@ -119,7 +119,7 @@ def fields_at(model: type[BaseModel], place: Sequence[int | str]) -> list[str]:
 
 
 def _inside(annotation: Any, step: int | str) -> Any:
-    """What stands at one step of a place: a field, an entry of a mapping or a list, or one of several forms."""
+    """Return the type at one step of a place: of a field, an entry of a mapping or list, or one of several forms."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         field = annotation.model_fields.get(str(step))
         return field.annotation if field is not None else None
