@@ -9,10 +9,10 @@ import pytest
 
 from reyn_jupyter.catalog.names import ActionName, NameEncoder
 from reyn_jupyter.evaluation.checks import CHECKS
+from reyn_jupyter.evaluation.models.baselines import Manner, NullAgent, Oracle, function_name
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.scenario import Expected, Gold, Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
-from reyn_jupyter.evaluation.suites.baselines import Manner, NullAgent, Oracle, function_name
 from reyn_jupyter.evaluation.trial.runner import TrialRunner
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.models.base import Message, Model, ModelError, Request, ToolCall, ToolSet

@@ -11,13 +11,12 @@ from hypothesis import strategies as st
 
 from reyn_jupyter.evaluation.checks.call_matching import (
     fault,
-    gold_arguments,
     maximum_matching,
     serve,
     standard_text,
     value_matches,
-    written_out,
 )
+from reyn_jupyter.evaluation.models.gold_arguments import gold_arguments, written_out
 from reyn_jupyter.evaluation.plan.scenario import Gold, Scenario
 from reyn_jupyter.evaluation.suites import load_suite
 from tests.evaluation.checks.check_support import (

@@ -10,10 +10,10 @@ from typing import get_args
 import pytest
 
 from reyn_jupyter.evaluation.checks import CHECKS
+from reyn_jupyter.evaluation.models.baselines import Manner, NullAgent, Oracle
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.suites import load_suite, suite_names
-from reyn_jupyter.evaluation.suites.baselines import Manner, NullAgent, Oracle
 from reyn_jupyter.evaluation.trial.runner import TrialRunner
 from reyn_jupyter.evaluation.trial.trial import Trial
 from tests.evaluation.trial_support import run

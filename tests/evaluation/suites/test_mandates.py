@@ -11,11 +11,11 @@ from reyn_jupyter.catalog.names import WRAPPERS
 from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.checks.text_match import missing_words
 from reyn_jupyter.evaluation.checks.verdict import Verdict
+from reyn_jupyter.evaluation.models.baselines import Oracle
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.suites import load_suite
-from reyn_jupyter.evaluation.suites.baselines import Oracle
 from reyn_jupyter.evaluation.trial.runner import TrialRunner
 from reyn_jupyter.models.scripted import call
 from reyn_jupyter.runtime.events import ActionFinished

@@ -35,7 +35,7 @@ def test_the_version_of_the_code_moves_with_whatever_a_trial_depends_on(tmp_path
         "config/settings.py",
         "router/loop.py",
         "evaluation/plan/variant.py",
-        "evaluation/trial/workspaces.py",
+        "evaluation/models/gold_arguments.py",
     ):
         assert moved(name), name
     assert not moved("evaluation/results/report.py") and not moved("notebook/magic.py")

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from reyn_jupyter.catalog.names import ActionName, MalformedNameError, NameEncoder
-from reyn_jupyter.evaluation.checks.call_matching import gold_arguments
+from reyn_jupyter.evaluation.models.gold_arguments import gold_arguments
 from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Scenario
 from reyn_jupyter.models.base import ModelError, Request, Response, Tier, ToolCall, Usage, estimate_tokens
 
