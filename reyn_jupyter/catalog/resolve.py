@@ -44,7 +44,7 @@ __all__ = [
 
 
 def find(snapshot: CatalogSnapshot, name: ActionName | str) -> Action:
-    """The action on offer under a name.
+    """Return the action on offer under a name.
 
     Raises:
         UnknownActionError: with the problem and the answer: error, reason, suggestions, hint.

@@ -379,7 +379,7 @@ def _is_simple(value: Any) -> bool:
 
 
 def _as_json(value: Any) -> Any:
-    """The same in the types that the engine takes, and without half characters."""
+    """Return a value in the types that the engine takes, and without half characters."""
     if isinstance(value, Mapping):
         return {_as_json(str(key)): _as_json(each) for key, each in value.items()}
     if isinstance(value, list):

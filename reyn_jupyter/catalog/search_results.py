@@ -49,7 +49,7 @@ class Found:
 
 
 def search_answer(found: Found, answer_bytes: int = ANSWER_BYTES) -> dict[str, Any]:
-    """``{items: [{qualified_name, description, input_schema, score}], total}`` and, for a weak answer,
+    """Return ``{items: [{qualified_name, description, input_schema, score}], total}`` and, for a weak answer,
     ``weak, nearest_categories, hint``; `note` where something is to be known of how it was ranked, or the bytes of
     an answer left hits out.
 
@@ -78,7 +78,7 @@ def search_answer(found: Found, answer_bytes: int = ANSWER_BYTES) -> dict[str, A
 
 
 def as_query(query: object) -> str:
-    """The words to look for.
+    """Read the words to look for.
 
     Raises:
         InvalidListingError: no text, or an empty one.

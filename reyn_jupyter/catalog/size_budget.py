@@ -30,7 +30,7 @@ def encoded_size(value: object) -> int:
 
 
 def shortened(face: dict[str, Any], room: int) -> dict[str, Any]:
-    """An action's face within `room` bytes: description, then the schema's remarks, then optional parameters go.
+    """Shorten an action's face to `room` bytes: description, then the schema's remarks, then optional parameters go.
 
     Args:
         face: with ``description`` and ``input_schema``.
@@ -50,7 +50,7 @@ def clip_words(text: str, limit: int) -> str:
 
 
 def fitting_schema(schema: Mapping[str, Any], room: int) -> dict[str, Any]:
-    """A schema within `room` bytes that still tells names, types and what is required.
+    """Return a schema within `room` bytes that still tells names, types and what is required.
 
     >>> fitting_schema({"type": "object", "properties": {"path": {"type": "string"}}}, 500)
     {'type': 'object', 'properties': {'path': {'type': 'string'}}}

@@ -149,7 +149,7 @@ class CatalogSnapshot:
         return cls(MappingProxyType(ordered), DispatchTables.of(categories), ToolRegistry.of(categories))
 
     def replace(self, category_name: str, entries: Sequence[Entry]) -> CatalogSnapshot:
-        """A snapshot with one category's live resources, and its visibility, as they are now.
+        """Return a snapshot with one category's live resources, and its visibility, as they are now.
 
         Raises:
             KeyError: no such category.
@@ -159,7 +159,7 @@ class CatalogSnapshot:
         return dataclasses.replace(self, slices=MappingProxyType({**self.slices, category_name: changed}))
 
     def with_tools(self, tools: ToolRegistry) -> CatalogSnapshot:
-        """The same actions, run by other tools of the same names; everything derived from them is shared."""
+        """Return a snapshot of the same actions, run by other tools of the same names; derived data is shared."""
         made = dataclasses.replace(self, tools=tools)
         vars(made).update({name: value for name, value in vars(self).items() if name != "tools"})
         return made
@@ -206,7 +206,7 @@ class CatalogSnapshot:
         return digest.hexdigest()
 
     def get(self, name: ActionName) -> Action | None:
-        """The action of a name when it is on offer, else None; in constant time."""
+        """Return the action of a name when it is on offer, else None; in constant time."""
         part = self.slices.get(name.category)
         return part.by_entry.get(name.entry) if part is not None and part.visible else None
 

@@ -31,7 +31,7 @@ _PER_PIECE = 40
 
 
 def suggest(snapshot: CatalogSnapshot, text: str, limit: int = SUGGESTIONS) -> list[str]:
-    """The nearest names on offer, static ones and live resources alike, best first."""
+    """Return the nearest names on offer, static ones and live resources alike, best first."""
     return list(_ranked(text.strip()[:LONGEST_QUERY], tuple(candidates(snapshot, text)), limit))
 
 
@@ -42,7 +42,7 @@ def _ranked(text: str, names: tuple[str, ...], limit: int) -> tuple[str, ...]:
 
 
 def unambiguous(snapshot: CatalogSnapshot, text: str) -> Action | None:
-    """The one action made of the very words of a near-miss, when it only reads; for `repair`.
+    """Return the one action made of the very words of a near-miss, when it only reads; for `repair`.
 
     ``file.read`` and ``FileRead`` give the reading action; a name that two actions could mean, or whose action
     would change anything, gives None. A typing mistake is never repaired, only answered with suggestions.
@@ -58,7 +58,7 @@ def unambiguous(snapshot: CatalogSnapshot, text: str) -> Action | None:
 
 
 def candidates(snapshot: CatalogSnapshot, text: str) -> Iterator[str]:
-    """The names worth comparing with a text: all of a small category, a shortlist of a large one."""
+    """Return the names worth comparing with a text: all of a small category, a shortlist of a large one."""
     query = text.strip()[:LONGEST_QUERY]
     for part in snapshot.visible:
         yield from part.texts if len(part) <= COMPARED_WHOLE else _shortlist(part, query)

@@ -19,7 +19,7 @@ _OTHER_WORD = re.compile(rf"(?P<syllabic>[{_SYLLABIC}]+)|\d+|[^\W\d{_SYLLABIC}]+
 
 
 def quoted(value: object) -> str:
-    """A value that somebody else chose, clipped and in quotes; anything but text by its type name alone."""
+    """Return a value that somebody else chose, clipped and in quotes; anything but text by its type name alone."""
     return f"'{clip_line(value)}'" if isinstance(value, str) else f"<{type(value).__name__}>"
 
 
@@ -36,7 +36,7 @@ def fold(text: str) -> str:
 
 
 def words(text: str) -> list[str]:
-    """The words of an identifier or a sentence, without case: split at `_`, `-`, camelCase and digits.
+    """Return the words of an identifier or a sentence, without case: split at `_`, `-`, camelCase and digits.
 
     Scripts without spaces (Japanese, Chinese, Korean) give overlapping pairs, so that a part of a compound is found.
 

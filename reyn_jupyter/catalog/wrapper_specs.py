@@ -63,7 +63,7 @@ def wrapper_specs(
     constrain: Sequence[str] | None = None,
     schemas: bool = True,
 ) -> list[dict[str, Any]]:
-    """The wrappers as function specs of the chat-completions API.
+    """Return the wrappers as function specs of the chat-completions API.
 
     Args:
         categories: the names on offer, for the enum.

@@ -92,7 +92,7 @@ class Effective:
         raise error
 
     def rows(self) -> list[dict[str, Any]]:
-        """One row a key: {key, value, origin, default, description}; header values read "set"."""
+        """Return one row a key: {key, value, origin, default, description}; header values read "set"."""
         rows: list[dict[str, Any]] = []
         for info in key_table.all_keys():
             keys = [info.key]
@@ -111,7 +111,7 @@ class Effective:
         return rows
 
     def values(self) -> list[tuple[str, Any]]:
-        """Every key with its value, as in `rows`."""
+        """Return every key with its value, as in `rows`."""
         return [(row["key"], row["value"]) for row in self.rows()]
 
     def _leaf_change(self, key: str) -> tuple[str, Callable[[Any], Any]]:
@@ -154,7 +154,7 @@ def merged(
 
 
 def _shown(value: Any) -> Any:
-    """A value as plain data, without what a header may carry."""
+    """Return a value as plain data, without what a header may carry."""
     if isinstance(value, tuple):
         return list(value)
     if not isinstance(value, BaseModel):

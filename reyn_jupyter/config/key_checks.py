@@ -77,7 +77,7 @@ def _inner_names(leaf: str) -> list[str]:
 
 
 def _line(path: tuple[int | str, ...], lines: Lines | None) -> int | None:
-    """The line of the deepest part of the path that has one."""
+    """Return the line of the deepest part of the path that has one."""
     if not lines:
         return None
     return next((lines[path[:end]] for end in range(len(path), 0, -1) if path[:end] in lines), None)

@@ -35,7 +35,7 @@ class SettingsDocument:
 
 
 def read_bytes(path: Path, source: str) -> bytes | None:
-    """The bytes of a regular file of at most 1 MiB, or None when there is none. Links are not followed.
+    """Read the bytes of a regular file of at most 1 MiB; None when there is none. Links are not followed.
 
     Raises:
         ConfigError: a link, a folder, a device, too large, or not readable.
@@ -90,7 +90,7 @@ def parse(content: bytes, source: str) -> SettingsDocument:
 
 
 def parse_scalar(text: str) -> Any:
-    """One value as a person types it: YAML, which covers JSON; text that is neither stays text.
+    """Read one value as a person types it: YAML, which covers JSON; text that is neither stays text.
 
     >>> parse_scalar("12"), parse_scalar("[a, b]"), parse_scalar("openai/gpt-4o-mini"), parse_scalar("* no")
     (12, ['a', 'b'], 'openai/gpt-4o-mini', '* no')

@@ -48,11 +48,11 @@ class Approvals:
         return iter(self.list())
 
     def list(self) -> tuple[str, ...]:
-        """The patterns, in the order given."""
+        """Return the patterns, in the order given."""
         return tuple(approval.pattern for approval in self.entries())
 
     def entries(self) -> tuple[Approval, ...]:
-        """Every approval, in the order given. A damaged file is set aside, and `problems` says so."""
+        """Return every approval, in the order given. A damaged file is set aside, and `problems` says so."""
         # The gate asks at every call, so an unchanged file is not read again.
         stamp = self._folder.stamp(FILE)
         if stamp is None or stamp != self._seen[0]:

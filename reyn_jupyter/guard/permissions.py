@@ -72,7 +72,7 @@ class Policy:
 
     @classmethod
     def from_settings(cls, settings: Settings, approvals: Iterable[str] = ()) -> Policy:
-        """The rules of the settings, and the person's "always" answers.
+        """Make the policy of the settings' rules and the person's "always" answers.
 
         Raises:
             PatternError: a pattern that cannot be read.

@@ -40,7 +40,7 @@ PLACES = ("behaviour", "identity", "categories")
 
 
 def sentences(options: RouterOptions, place: str) -> list[str]:
-    """The mandate sentences for one place of the system prompt.
+    """Return the mandate sentences for one place of the system prompt.
 
     The first placement is in Behaviour, the second under Identity, the third closes the categories; more than three
     repeat in Behaviour. The edit rule stands once, in Behaviour.

@@ -33,7 +33,7 @@ def readable(response: Response) -> Response:
 
 
 def distinct(calls: Sequence[ToolCall], *taken: Container[str]) -> tuple[ToolCall, ...]:
-    """The calls with ids of their own; `taken` are those of the conversation so far.
+    """Return the calls with ids of their own; `taken` are those of the conversation so far.
 
     >>> [call.id for call in distinct([ToolCall("a", "f", "{}"), ToolCall("a", "f", "{}")], set())]
     ['a', 'a-2']
@@ -58,7 +58,7 @@ def distinct(calls: Sequence[ToolCall], *taken: Container[str]) -> tuple[ToolCal
 
 
 def sendable(call: ToolCall) -> ToolCall:
-    """The call as the history may hold it; redacted before, since that may reach over the end of a JSON string.
+    """Return the call as the history may hold it; redact before, as that may reach over the end of a JSON string.
 
     >>> sendable(ToolCall("1", "file.read", "")), sendable(ToolCall("1", "f", "[1"))
     (ToolCall(id='1', name='file_read', arguments='{}'), ToolCall(id='1', name='f', arguments='{"unreadable": "[1"}'))

@@ -76,7 +76,7 @@ def make_offer(
     decided: Literal["universal", "flat"] | None = None,
     constrain: Sequence[str] | None = None,
 ) -> Offer:
-    """The tools for a conversation.
+    """Return the tools for a conversation.
 
     Args:
         search: whether actions can be searched by meaning in this conversation.
@@ -111,7 +111,7 @@ def make_offer(
 def hot_list(
     snapshot: CatalogSnapshot, uses: Mapping[str, ActionUse], count: int, now: float | None = None
 ) -> list[Action]:
-    """The `count` hottest visible actions: score = uses × (1 + 1 / (1 + age in days)); seeded with fixed reads.
+    """Return the `count` actions of the highest score, uses × (1 + 1 / (1 + age in days)); at ties fixed reads first.
 
     Source of the score: Universal Action Catalog, hot list.
     """

@@ -41,7 +41,7 @@ class CatalogCache:
         self.problems: dict[str, str] = {}
 
     async def refresh(self) -> CatalogSnapshot:
-        """The snapshot now; the same object as before when nothing moved."""
+        """Return the snapshot as it is now; the same object as before when nothing moved."""
         if self._categories is None:
             categories, problems = self._load()
             self.problems.update({str(number): text for number, text in enumerate(problems)})

@@ -98,7 +98,7 @@ class RunDiff:
 
 
 def compare(left: Trace, right: Trace) -> RunDiff:
-    """The difference of two runs. Calls that are equal belong together first, then those of the same action."""
+    """Compare two runs. Equal calls belong together first, then those of the same action."""
     return RunDiff(left, right, tuple(_aligned(left.calls, right.calls)))
 
 
@@ -135,8 +135,11 @@ def _aligned(left: Sequence[Call], right: Sequence[Call]) -> Iterator[CallPair]:
 
 
 def _stretches(left: Sequence[Any], right: Sequence[Any]) -> Iterator[tuple[bool, slice, slice]]:
-    """Stretches of two sequences that are equal and that are not. What both begin with costs nothing to align, so
-    that two long runs that part late are compared as quickly as short ones."""
+    """Yield the stretches of two sequences that are equal and that are not, as (equal, left, right).
+
+    A common beginning costs nothing to align, so that two long runs that part late are compared as quickly as short
+    ones.
+    """
     head = 0
     for one, other in zip(left, right, strict=False):
         if one != other:
@@ -161,7 +164,7 @@ def _row(pair: CallPair) -> dict[str, Any]:
 
 
 def call_line(call: Call | None) -> str:
-    """A call on one line: its action, its arguments, ✗ where it failed, … where it did not come back."""
+    """Return a call on one line: its action, its arguments, ✗ where it failed, … where it did not come back."""
     if call is None:
         return "—"
     arguments = canonical(call.resolved.inner if call.resolved.inner is not None else call.resolved.arguments)

@@ -129,7 +129,7 @@ class ApprovalQueue:
         self._listeners.pop(listener, None)
 
     def pending(self, run: str | None = None) -> tuple[OpenQuestion, ...]:
-        """The open questions, oldest first; those of one run when it is given."""
+        """Return the open questions, oldest first; those of one run when it is given."""
         with self._lock:
             return tuple(each for each in self._open.values() if run in (None, each.question.run))
 

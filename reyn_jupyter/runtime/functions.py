@@ -66,7 +66,7 @@ class RegisteredFunction:
         return self.parameters.schema
 
     def call(self, args: Mapping[str, Any]) -> Any:
-        """Validate, convert and call; a coroutine function gives its coroutine. Raises ActionError and its own."""
+        """Validate, convert and call; a coroutine function gives its coroutine. Raises ActionError, or as it does."""
         positional, named = self.parameters.bind(args)
         return self.function(*positional, **named)
 
@@ -83,7 +83,7 @@ class FunctionRegister:
         self._own: Mapping[str, RegisteredFunction] = {}
 
     def all(self) -> Mapping[str, RegisteredFunction]:
-        """Every function by name; a mapping that does not change when more are registered."""
+        """Return every function by name, in a mapping that does not change when more are registered."""
         return {**self._parent.all(), **self._own} if self._parent else self._own
 
     @overload

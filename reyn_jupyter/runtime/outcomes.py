@@ -149,12 +149,12 @@ class OutcomeBuilder:
 
 @cache
 def output_policy(outputs: Outputs) -> OutputPolicy:
-    """The bounds of results, as the settings have them."""
+    """Return the bounds of results that the settings give."""
     return OutputPolicy(**outputs.model_dump())
 
 
 def plain(value: object) -> object:
-    """A handler's value for ordinary code: what a marker of the outputs room wraps."""
+    """Return a handler's value for ordinary code, taken out of its marker of the outputs room where it has one."""
     # By its type alone: a person's object may answer for its __class__ with code of its own.
     if issubclass(type(value), Stored):
         value = cast("Stored", value).content
@@ -164,7 +164,7 @@ def plain(value: object) -> object:
 
 
 def written(payload: Any) -> str:
-    """A payload as compact JSON that can be encoded."""
+    """Return a payload as compact JSON that can be encoded."""
     try:
         return pydantic_core.to_json(payload).decode()
     except (pydantic_core.PydanticSerializationError, ValueError, RecursionError):

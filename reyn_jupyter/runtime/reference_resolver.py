@@ -47,7 +47,7 @@ def check(args: Mapping[str, Any], context: ToolContext) -> list[Reference]:
 async def open_references(
     args: dict[str, Any], context: ToolContext, references: Sequence[Reference] | None = None
 ) -> dict[str, Any]:
-    """The arguments with every reference replaced by what it names; the same object when there is none.
+    """Return the arguments with every reference replaced by what it names; the same object when there is none.
 
     A variable is the notebook's own object. A stored frame is a DataFrame (Series, array), other stored JSON its
     value, a stored text a `str`, stored bytes `bytes`; with a path, the JSON value there. Each one is reported
@@ -81,7 +81,7 @@ async def open_references(
 
 
 def find_variable(name: str, context: ToolContext) -> Any:
-    """The notebook's variable of this name, if the caller may name it.
+    """Return the notebook's variable of this name, if the caller may name it.
 
     The person may name private ones and functions too, for instance the last result, ``_``; nobody a secret.
 
@@ -181,7 +181,7 @@ def _as_it_was(table: Any, frame: Mapping[str, Any]) -> Any:
 
 
 def at_pointer(value: Any, pointer: str) -> Any:
-    """The part of a JSON value that a JSON Pointer (RFC 6901) leads to. Raises ActionError where it leads nowhere.
+    """Return the part of a JSON value that a JSON Pointer (RFC 6901) names. Raises ActionError where there is none.
 
     >>> at_pointer({"rows": [{"a/b": 7}]}, "/rows/0/a~1b")
     7

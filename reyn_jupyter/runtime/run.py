@@ -19,7 +19,7 @@ Approve = Literal["ask", "read", "all"]
 
 
 def new_run_id() -> str:
-    """A time-ordered id (UUID version 7)."""
+    """Return a new, time-ordered id (UUID version 7)."""
     return str(uuid_utils.uuid7())
 
 
@@ -53,7 +53,7 @@ class RecordedCalls(Protocol):
 
 
 def no_limit() -> None:
-    """The budget of a call by hand."""
+    """Raise nothing: a call by hand has no budget."""
 
 
 @dataclass

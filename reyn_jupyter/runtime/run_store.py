@@ -53,12 +53,12 @@ class RunStore:
         return run in self._own or (self._folder is not None and (self._folder / f"{run}.jsonl").is_file())
 
     def ids(self) -> list[str]:
-        """All run ids, oldest first."""
+        """Return all run ids, oldest first."""
         on_disk = {path.stem for path in self._folder.glob("*.jsonl")} if self._folder is not None else set()
         return sorted(on_disk | set(self._own))
 
     def latest_first(self) -> list[str]:
-        """All run ids, this session's before those of other kernels on the workspace, the newest of each first."""
+        """Return all run ids, this session's before those of other kernels on the workspace, each newest first."""
         others = [run for run in self.ids() if run not in self._own]
         return [*sorted(self._own, reverse=True), *reversed(others)]
 
@@ -92,7 +92,7 @@ class RunStore:
         )
 
     def load(self, wanted: str | int | None = None) -> Trace:
-        """The trace of a run. Raises RunNotFoundError, RunLogError."""
+        """Read the trace of a run. Raises RunNotFoundError, RunLogError."""
         run = self.find(wanted)
         events = self._own.get(run)
         if events is not None:
@@ -104,11 +104,11 @@ class RunStore:
             raise RunLogError(f"the run {run[-12:]} cannot be read: {error}") from error
 
     def all(self) -> list[Trace]:
-        """Every readable run, oldest first."""
+        """Return every readable run, oldest first."""
         return list(self._readable(self.ids()))
 
     def back(self) -> Iterator[Trace]:
-        """Every readable run in the order of `latest_first`, read one by one."""
+        """Yield every readable run in the order of `latest_first`, read one by one."""
         return self._readable(self.latest_first())
 
     def _readable(self, runs: list[str]) -> Iterator[Trace]:

@@ -87,7 +87,7 @@ class RunLog:
 
 
 def encode(event: Event) -> bytes:
-    """One line of JSON, its type first."""
+    """Return an event as one line of JSON, its type first."""
     try:
         body = pydantic_core.to_json(event)
     except pydantic_core.PydanticSerializationError:
@@ -99,7 +99,7 @@ def encode(event: Event) -> bytes:
 
 
 def decode(line: bytes | str) -> Event | None:
-    """One line read back, validated; None for an event of a type that this version does not know."""
+    """Read one line back and validate it; None for an event of a type that this version does not know."""
     data = json.loads(line)
     if not isinstance(data, dict):
         raise ValueError("a line of a run log is a JSON object")
@@ -126,7 +126,7 @@ class RunLogError(ValueError):
 
 
 def read(path: Path) -> Iterator[Event]:
-    """The events of a run file, in order. A torn last line is left out.
+    """Read the events of a run file, in order. A torn last line is left out.
 
     Raises:
         RunLogError: a line inside the file is no event; says which.

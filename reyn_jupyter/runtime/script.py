@@ -36,7 +36,7 @@ class Script:
 
 
 def script_of(trace: Trace) -> Script:
-    """The code that repeats a run's successful calls.
+    """Return the code that repeats a run's successful calls.
 
     Returns:
         A `Script`. Its last name is `result`, the value of the last call.
@@ -99,7 +99,7 @@ class _Name(str):
 
 
 def _literal(value: Any, names: dict[str, str]) -> str:
-    """The value on one line, or a dict's entries on one each where that is too long."""
+    """Return the code of a value: on one line, or a dict with an entry a line where that is too long."""
     named = _named(value, names)
     if isinstance(named, dict) and len(repr(named)) > WIDTH:
         entries = "".join(f"    {key!r}: {item!r},\n" for key, item in named.items())

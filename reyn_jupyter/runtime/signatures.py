@@ -62,7 +62,7 @@ class Parameters:
         return schema
 
     def bind(self, args: Mapping[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-        """Positional and keyword arguments for the call, validated and converted. Defaults are left to the function.
+        """Validate and convert arguments; return the positional and keyword ones. Defaults are left to the function.
 
         Raises:
             ActionError: what does not fit, argument by argument.
@@ -122,7 +122,7 @@ def _annotation(parameter: inspect.Parameter, scope: dict[str, Any]) -> Any:
 
 
 def _usable_field(annotation: Any, parameter: inspect.Parameter) -> Any:
-    """The field, with its type replaced by a reference to any object where pydantic cannot use it."""
+    """Return the field of a parameter; a type that pydantic cannot use is replaced by a reference to any object."""
     from pydantic import Field
 
     required = parameter.default is parameter.empty

@@ -87,7 +87,7 @@ def hidden(name: object, value: object) -> str | None:
 
 
 def visible_variables(namespace: Mapping[str, Any], redactor: RedactsText) -> dict[str, Any]:
-    """The variables that may be shown, sorted by name."""
+    """Return the variables that may be shown, sorted by name."""
     found = {name: value for name, value in _items(namespace) if hidden(name, value) is None}
     return {name: found[name] for name in sorted(found) if not is_secret(name, found[name], redactor)}
 
@@ -98,7 +98,7 @@ def visible_now(namespace: Mapping[str, Any]) -> list[tuple[str, Any]]:
 
 
 def _items(namespace: Mapping[str, Any]) -> list[tuple[Any, Any]]:
-    """A copy of the live mapping's items; another thread may add to it meanwhile."""
+    """Return a copy of the live mapping's items; another thread may add to it meanwhile."""
     while True:
         try:
             return list(namespace.items())

@@ -146,7 +146,7 @@ class Wrappers:
         return self._invoker.plan(call.meaning(call.name, args, ("salvaged",)), action, run)
 
     def _near_wrapper(self, name: str) -> str | None:
-        """The wrapper that a made-up tool name is nearest to: ``listActions``, ``list_action``, ``invoke``."""
+        """Return the wrapper that a made-up tool name is nearest to: ``listActions``, ``list_action``, ``invoke``."""
         plain = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name[:HEAD]).lower().replace("-", "_")
         if "__" in plain or "." in plain:
             return None
@@ -381,7 +381,7 @@ class Wrappers:
 
 @cache
 def _schemas() -> dict[str, dict[str, Any]]:
-    """The wrappers' own schemas. Category names stay open in them: the listing checks them, and knows redirects."""
+    """Return the wrappers' schemas. Category names stay open in them: the listing checks them, and knows redirects."""
     specs = wrapper_specs((), search=True, inspect=True)
     return {spec["function"]["name"]: spec["function"]["parameters"] for spec in specs}
 

@@ -61,7 +61,7 @@ class TurnOptions(BaseModel):
     keys: dict[str, Any] = Field(default_factory=dict)
 
     def settings(self, effective: Effective) -> Settings:
-        """The settings with this question's own values over them."""
+        """Return the settings with this question's own values over them."""
         for key, value in (
             ("router.surface", self.surface),
             ("router.discovery", self.discovery),

@@ -181,7 +181,7 @@ class Redactor:
             self._secrets = _Secrets(values)
 
     def text(self, text: str) -> str:
-        """The text with every secret replaced by ``[redacted:NAME]`` or ``[redacted:key]``."""
+        """Return the text with every secret replaced by ``[redacted:NAME]`` or ``[redacted:key]``."""
         if text in self._secrets.clean:
             return text
         # A mark ends the word before it, and what stands there may only now be seen to be a key: look again.
@@ -196,7 +196,7 @@ class Redactor:
         return text
 
     def masked(self, text: str) -> str:
-        """The text with every secret covered by as many bytes of UTF-8, so that offsets and lines stay true.
+        """Return the text with every secret covered by as many bytes of UTF-8, so that offsets and lines stay true.
 
         For what is cut afterwards: a secret that a cut had split would no longer be found.
 
@@ -211,7 +211,7 @@ class Redactor:
         return "".join([*pieces, text[position:]]) if pieces else text
 
     def value(self, value: Any) -> Any:
-        """A JSON value with its strings redacted, keys included; the same object when nothing was found."""
+        """Return a JSON value with its strings redacted, keys included; the same object when nothing was found."""
         return self._value(value, 0)
 
     def redacts(self, text: str) -> bool:
@@ -223,7 +223,7 @@ class Redactor:
         return "[redacted:" in text and self._secrets.mark.search(text) is not None
 
     def spans(self, text: str) -> tuple[Span, ...]:
-        """The secrets in `text`, in order, overlapping ones joined."""
+        """Return the secrets in `text`, in order, overlapping ones joined."""
         secrets = self._secrets
         if text in secrets.clean:
             return ()
@@ -373,7 +373,7 @@ def _joined(spans: list[Span]) -> tuple[Span, ...]:
 
 
 def _forms(value: str) -> Iterator[str]:
-    """The texts that give a value away: itself, each line of a key block, repr, JSON, URL, base64 at any offset."""
+    """Return the texts that reveal a value: itself, each line of a key block, repr, JSON, URL, base64 at any offset."""
     yield value
     yield repr(value)[1:-1]
     yield json.dumps(value)[1:-1]

@@ -9,7 +9,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 @cache
 def version_of(package: str) -> str | None:
-    """The installed version of a distribution, or None when it is not installed."""
+    """Return the installed version of a distribution, or None when it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -18,5 +18,5 @@ def version_of(package: str) -> str | None:
 
 @cache
 def versions() -> dict[str, str]:
-    """The versions that a run file records."""
+    """Return the versions that a run file records."""
     return {"reyn-jupyter": version_of("reyn-jupyter") or "source", "python": platform.python_version()}
