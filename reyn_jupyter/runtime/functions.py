@@ -66,7 +66,12 @@ class RegisteredFunction:
         return self.parameters.schema
 
     def call(self, args: Mapping[str, Any]) -> Any:
-        """Validate, convert and call; a coroutine function gives its coroutine. Raises ActionError, or as it does."""
+        """Validate and convert arguments, and call the function; a coroutine function gives its coroutine.
+
+        Raises:
+            ActionError: the arguments do not fit.
+            Exception: whatever the function raises.
+        """
         positional, named = self.parameters.bind(args)
         return self.function(*positional, **named)
 
