@@ -38,7 +38,7 @@ _STRUCTURE = re.compile(r"""(\\u[0-9a-fA-F]{4}|\\.|[\s"{}\[\],:])""", re.DOTALL)
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
 
-class Shape(NamedTuple):
+class KeyShape(NamedTuple):
     """A kind of key.
 
     Attributes:
@@ -52,15 +52,15 @@ class Shape(NamedTuple):
     hint: str
 
 
-def _shape(pattern: str, *needles: str, hint: str = "", flags: int = 0) -> Shape:
+def _shape(pattern: str, *needles: str, hint: str = "", flags: int = 0) -> KeyShape:
     compiled = re.compile(pattern, re.ASCII | flags)
-    return Shape(needles, compiled, hint or "|".join(re.escape(needle) for needle in needles))
+    return KeyShape(needles, compiled, hint or "|".join(re.escape(needle) for needle in needles))
 
 
 _START = r"(?<![A-Za-z0-9_-])"  # not in the middle of a word: `task-…` is no `sk-…`
 _PRIVATE_KEY = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
 
-SHAPES: tuple[Shape, ...] = (
+SHAPES: tuple[KeyShape, ...] = (
     # A bare sk- key is one run without hyphens; words joined by hyphens (CSS classes) are not.
     _shape(
         _START + r"sk-(?:(?:ant|proj|or|svcacct|admin|lf)-[A-Za-z0-9_-]{16,}|[A-Za-z0-9]{20,})",
@@ -135,7 +135,7 @@ def contains_key_shape(text: str) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class SecretSpan:
     """A secret in a text: text[start:end], and what it is ("key", or the variable's name)."""
 
     start: int
@@ -222,7 +222,7 @@ class Redactor:
         """Return whether `text` holds a mark that a redaction left (an edit that quotes one can match no file)."""
         return "[redacted:" in text and self._secrets.mark.search(text) is not None
 
-    def spans(self, text: str) -> tuple[Span, ...]:
+    def spans(self, text: str) -> tuple[SecretSpan, ...]:
         """Return the secrets in `text`, in order, overlapping ones joined."""
         secrets = self._secrets
         if text in secrets.clean:
@@ -230,9 +230,9 @@ class Redactor:
         if not secrets.may_be_in(text):
             secrets.remember(text)
             return ()
-        found = [Span(start, end, "key") for start, end in key_spans(text)]
+        found = [SecretSpan(start, end, "key") for start, end in key_spans(text)]
         for needle, name in secrets.needles.items():
-            found += (Span(at, at + len(needle), name) for at in _occurrences(text, needle))
+            found += (SecretSpan(at, at + len(needle), name) for at in _occurrences(text, needle))
         if "[redacted:" in text:
             marks = [match.span() for match in secrets.mark.finditer(text)]
             found = [span for span in found if not any(a <= span.start and span.end <= b for a, b in marks)]
@@ -359,14 +359,14 @@ def _occurrences(text: str, needle: str) -> Iterator[int]:
         at = text.find(needle, at + 1)
 
 
-def _joined(spans: list[Span]) -> tuple[Span, ...]:
-    joined: list[Span] = []
+def _joined(spans: list[SecretSpan]) -> tuple[SecretSpan, ...]:
+    joined: list[SecretSpan] = []
     # Of two that start together the longer names the whole; a variable's name tells more than "key".
     for span in sorted(spans, key=lambda span: (span.start, -span.end, span.name == "key")):
         if joined and span.start < joined[-1].end:
             last = joined[-1]
             name = span.name if last.name == "key" else last.name
-            joined[-1] = Span(last.start, max(last.end, span.end), name)
+            joined[-1] = SecretSpan(last.start, max(last.end, span.end), name)
         else:
             joined.append(span)
     return tuple(joined)

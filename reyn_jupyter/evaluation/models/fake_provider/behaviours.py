@@ -46,7 +46,7 @@ class ReceivedRequest:
 
 
 @dataclass(frozen=True)
-class Reply:
+class ProviderReply:
     """What goes back: a completion, or an HTTP error.
 
     Attributes:
@@ -66,35 +66,35 @@ class Reply:
     trouble: Trouble | None = None
 
 
-Behaviour = Callable[[ReceivedRequest], Reply]
+Behaviour = Callable[[ReceivedRequest], ProviderReply]
 
 
-def weak(asked: ReceivedRequest) -> Reply:
+def weak(asked: ReceivedRequest) -> ProviderReply:
     """Answer as a weak model does by the simulator's table: lists first, errs and gives up at its rates."""
-    return Reply(asked.manners.weak.answer(asked.request))
+    return ProviderReply(asked.manners.weak.answer(asked.request))
 
 
-def refuses(asked: ReceivedRequest) -> Reply:
+def refuses(asked: ReceivedRequest) -> ProviderReply:
     """Says no, and calls nothing."""
     return _says(REFUSAL)
 
 
-def loops(asked: ReceivedRequest) -> Reply:
+def loops(asked: ReceivedRequest) -> ProviderReply:
     """Lists the catalog for ever."""
     return _calls("list_actions", "{}")
 
 
-def silent(asked: ReceivedRequest) -> Reply:
+def silent(asked: ReceivedRequest) -> ProviderReply:
     """Stops at once: no text, no call."""
     return _says("")
 
 
-def malformed(asked: ReceivedRequest) -> Reply:
+def malformed(asked: ReceivedRequest) -> ProviderReply:
     """Sends arguments that are no JSON, whatever it was told of them."""
     return _calls("invoke_action", '{"action_name": "file__read", "args": {"path": ')
 
 
-def guesses(asked: ReceivedRequest) -> Reply:
+def guesses(asked: ReceivedRequest) -> ProviderReply:
     """Never looks; makes names up, a malformed one and an unknown one in turn, then says that it is done."""
     made = sum(len(message.tool_calls) for message in asked.request.messages)
     if made >= 2:
@@ -103,39 +103,41 @@ def guesses(asked: ReceivedRequest) -> Reply:
     return _calls("invoke_action", json.dumps({"action_name": name, "args": {"path": "notes.md"}}))
 
 
-def slow(asked: ReceivedRequest) -> Reply:
+def slow(asked: ReceivedRequest) -> ProviderReply:
     """Answers like the weak one, but far too late."""
     return replace(weak(asked), delay=asked.manners.slow)
 
 
-def busy(asked: ReceivedRequest) -> Reply:
+def busy(asked: ReceivedRequest) -> ProviderReply:
     """Refuses every request the first time, with Retry-After; the next time it answers like the weak one."""
     if asked.request.repeat % 2:
         return weak(replace(asked, request=replace(asked.request, repeat=asked.request.repeat // 2)))
     headers = {"Retry-After": f"{asked.manners.retry_after:g}"}
-    return Reply(status=429, message="Rate limit reached for requests. Try again later.", headers=headers)
+    return ProviderReply(
+        status=429, message="Rate limit reached for requests. Try again later.", headers=headers
+    )
 
 
-def failing(asked: ReceivedRequest) -> Reply:
+def failing(asked: ReceivedRequest) -> ProviderReply:
     """Answer with an internal error, always."""
-    return Reply(status=500, message="The server had an error while processing your request.")
+    return ProviderReply(status=500, message="The server had an error while processing your request.")
 
 
-def changing(asked: ReceivedRequest) -> Reply:
+def changing(asked: ReceivedRequest) -> ProviderReply:
     """Like the weak one, but becomes another version in the middle of a study."""
     return replace(
         weak(asked), fingerprint=f"fp_practice_{1 if asked.number <= asked.manners.changes_after else 2}"
     )
 
 
-def truncated(asked: ReceivedRequest) -> Reply:
+def truncated(asked: ReceivedRequest) -> ProviderReply:
     """Ends every answer in the middle."""
     return replace(weak(asked), trouble="cut")
 
 
-def mistyped(asked: ReceivedRequest) -> Reply:
+def mistyped(asked: ReceivedRequest) -> ProviderReply:
     """Sends a page of HTML with status 200, as a proxy in the way does."""
-    return Reply(Response(""), trouble="wrong type")
+    return ProviderReply(Response(""), trouble="wrong type")
 
 
 BEHAVIOURS: Mapping[str, Behaviour] = {
@@ -146,9 +148,11 @@ BEHAVIOURS: Mapping[str, Behaviour] = {
 }  # fmt: skip
 
 
-def _says(text: str) -> Reply:
-    return Reply(Response(text))
+def _says(text: str) -> ProviderReply:
+    return ProviderReply(Response(text))
 
 
-def _calls(tool: str, arguments: str) -> Reply:
-    return Reply(Response(tool_calls=(ToolCall("call_0", tool, arguments),), finish_reason="tool_calls"))
+def _calls(tool: str, arguments: str) -> ProviderReply:
+    return ProviderReply(
+        Response(tool_calls=(ToolCall("call_0", tool, arguments),), finish_reason="tool_calls")
+    )

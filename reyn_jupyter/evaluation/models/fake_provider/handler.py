@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Protocol
 
-from reyn_jupyter.evaluation.models.fake_provider.behaviours import Reply
+from reyn_jupyter.evaluation.models.fake_provider.behaviours import ProviderReply
 from reyn_jupyter.models.base import Message, Request, Response, ToolSet, estimate_tokens
 
 _LARGEST = 32 * 1024 * 1024  # bytes of a request
@@ -23,7 +23,7 @@ _MISSHAPEN = (ValueError, TypeError, AttributeError, KeyError, RecursionError)
 class ReplySource(Protocol):
     """What stands behind the handler."""
 
-    def reply(self, request: Request) -> Reply: ...
+    def reply(self, request: Request) -> ProviderReply: ...
     def wait(self, seconds: float) -> None: ...
 
 
@@ -63,7 +63,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         self._send(reply, request, body)
 
-    def _send(self, reply: Reply, request: Request, body: dict[str, Any]) -> None:
+    def _send(self, reply: ProviderReply, request: Request, body: dict[str, Any]) -> None:
         self.server.provider.wait(reply.delay)
         if reply.response is None:
             self._error(reply.status, reply.message, reply.headers)

@@ -14,9 +14,9 @@ from urllib.parse import urlsplit
 
 from reyn_jupyter.evaluation.models.fake_provider.behaviours import (
     BEHAVIOURS,
+    ProviderReply,
     ProviderSettings,
     ReceivedRequest,
-    Reply,
 )
 from reyn_jupyter.evaluation.models.fake_provider.handler import Listener
 from reyn_jupyter.models.base import Request
@@ -101,12 +101,14 @@ class FakeProvider:
             raise ValueError(f"the fake provider has no model {name!r}; it has {', '.join(BEHAVIOURS)}")
         return FakeModel(f"openai/{name}", tier="light", api_base=self.url, environ={})
 
-    def reply(self, request: Request) -> Reply:
+    def reply(self, request: Request) -> ProviderReply:
         """Return what the model that a request names answers to it; equal requests count up."""
         behaviour = BEHAVIOURS.get(request.model)
         if behaviour is None:
             known = ", ".join(BEHAVIOURS)
-            return Reply(status=404, message=f"The model {request.model} does not exist. There is {known}.")
+            return ProviderReply(
+                status=404, message=f"The model {request.model} does not exist. There is {known}."
+            )
         with self._lock:
             self._asked[request.model] += 1
             number, repeat = self._asked[request.model], self._seen[request.key]
