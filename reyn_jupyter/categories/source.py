@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 _PACKAGE = "reyn_jupyter"
 # "data" holds the scenarios of the evaluation with what counts as right: a model that is measured must not read it.
 _HIDDEN = frozenset({"__pycache__", "data", "py.typed"})
-_PATH = {"type": "string", "description": "File of the package, e.g. docs/actions.md or catalog/names.py."}
+_PATH = {"type": "string", "description": "File of the package, e.g. docs/catalog.md or catalog/names.py."}
 _FOLDER = {"type": "string", "description": "Folder of the package, e.g. docs. Default: the package itself."}
 
 

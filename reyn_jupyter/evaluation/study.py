@@ -200,7 +200,7 @@ class ReadableStudy:
         return report(self.evidence)
 
     def recommend(self, model: str | None = None, check: str | None = None) -> Recommendation:
-        """Settings for a model, from its trials; see `evaluation.recommend`. Raises RecommendationError."""
+        """Settings for a model, from its trials; see `results.recommend`. Raises RecommendationError."""
         from reyn_jupyter.evaluation.results.recommend import recommend
 
         return recommend(self.evidence, model, check)

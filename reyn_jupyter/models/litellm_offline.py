@@ -20,7 +20,7 @@ def register(litellm: Any, model: Model | None = None) -> None:
     """Make ``offline/…`` a model string that LiteLLM knows. Doing it again replaces the model behind it.
 
     Args:
-        litellm: the LiteLLM module, as `litellm_model.load` gives it.
+        litellm: the LiteLLM module, as `litellm_loader.load` gives it.
         model: the model that answers; the offline model when None.
     """
     known = any(entry["provider"] == PROVIDER for entry in litellm.custom_provider_map)

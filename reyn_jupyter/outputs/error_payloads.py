@@ -41,7 +41,7 @@ async def deliver_error(
         store: takes the whole text when it is longer than `policy.inline_bytes`; None shows it in full.
         kind: the exception's type name; taken from the exception when it is None.
         hint: what to do next.
-        policy, action, run, mask: as for `deliver.deliver`.
+        policy, action, run, mask: as for `delivery.deliver`.
     """
     kind = clip(kind or type_name(error), 100) if kind or isinstance(error, BaseException) else ""
     message = _message(error)

@@ -37,7 +37,7 @@ _names_of = type.__dict__["__dict__"].__get__  # past a metaclass that has a `__
 
 
 class RedactsText(Protocol):
-    """The part of `guard.redact.Redactor` that is needed here."""
+    """The part of `secrets.Redactor` that is needed here."""
 
     def redacts(self, text: str) -> bool: ...
 

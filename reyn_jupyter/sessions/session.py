@@ -125,7 +125,7 @@ class Session:
         """Give every action a vector. A provider's class is built, and paid for, by this call alone.
 
         Args:
-            on_event: gets a `search.building.Progress` after every batch.
+            on_event: gets a `search.index_state.BuildProgress` after every batch.
 
         Raises:
             EmbeddingClassError: the class is switched off or wrong; says what to do.

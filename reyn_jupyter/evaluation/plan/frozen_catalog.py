@@ -72,7 +72,7 @@ class Catalog:
 
         Args:
             records: a list of records, an MCP ``tools/list`` answer, or the path of a file with either; see
-                `records.read_records` for the shapes. Names may repeat; ids may not.
+                `tool_records.read_records` for the shapes. Names may repeat; ids may not.
             category, capability: the category that they become, and its sentence in the system prompt.
 
         Raises:

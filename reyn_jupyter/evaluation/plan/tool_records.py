@@ -170,7 +170,7 @@ _CHECKED = 4_096  # schemas of which it is remembered whether they can be used
 
 
 def of_arguments(schema: Any, types: dict[str, str]) -> Any:
-    """Return the schema of a tool's arguments, see `normalised`; arguments are an object and never null."""
+    """Return the schema of a tool's arguments, see `normalise_schema`; arguments are an object and never null."""
     made = normalise_schema(schema, types)
     if isinstance(made, dict) and isinstance(made.get("type"), list) and "object" in made["type"]:
         made["type"] = "object"

@@ -158,7 +158,7 @@ def betting_limits(values: Floats, level: float = 0.95) -> tuple[float, float]:
     """Return a confidence sequence for the mean of scenarios whose differences lie within −1 and 1.
 
     A mean is left out once a bettor who started with 1 would have had 1 / (1 − level) by betting against it, with the
-    stakes of `evalue`: so 0 is left out just where the e-value stops. Source: Waudby-Smith and Ramdas (2024), by
+    stakes of `Sequential`: so 0 is left out just where the e-value stops. Source: Waudby-Smith and Ramdas (2024), by
     betting; Orabona and Jun (2024), the universal portfolio.
 
     Args:

@@ -109,7 +109,7 @@ def difference(
     (1998). Values other than 0 and 1 are compared as numbers: the same permutation test, and the interval of `mean`.
 
     Of a run that could stop at any scenario neither holds what it promises: there the e-value takes the test's place,
-    and for verdicts a confidence sequence that of the interval (see `sequences`); numbers have none.
+    and for verdicts a confidence sequence that of the interval (see `confidence_sequence`); numbers have none.
 
     Args:
         a: scenario → repeat → value under the first variant.

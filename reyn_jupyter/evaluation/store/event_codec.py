@@ -1,7 +1,8 @@
 """The events of a trial as a study's file keeps them: what many trials share is stored once.
 
-Invariant: `unpacked(packed(events))` gives equal events. Messages, tool definitions and long outputs are bodies under
-the SHA-256 of their JSON; an event holds their digests. A system prompt that ten thousand trials sent is one body.
+Invariant: `unpack_event` gives an event equal to the one that `pack_events` took. Messages, tool definitions and long
+outputs are bodies under the SHA-256 of their JSON; an event holds their digests. A system prompt that ten thousand
+trials sent is one body.
 """
 
 from __future__ import annotations

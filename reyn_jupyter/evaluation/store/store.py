@@ -54,7 +54,7 @@ class Store:
         alone: held by the one run of this study that is under way in this process.
 
     Raises:
-        StoreError: see `store_file.opened`.
+        StoreError: see `file.open_database`.
     """
 
     def __init__(self, path: Path | None, *, read_only: bool = False) -> None:

@@ -1,7 +1,7 @@
 """Numbered lines of a blob, a search through them, and the rest of a line that is too long to show at once.
 
-Invariants: the line rule is that of `outputs.lines`; an answer is bounded in lines and in each line's length; secrets
-are covered in the bytes themselves (`MaskedSource`) before anything is cut, so no window has a part of one.
+Invariants: the line rule is that of `outputs.line_index`; an answer is bounded in lines and in each line's length;
+secrets are covered in the bytes themselves (`MaskedSource`) before anything is cut, so no window has a part of one.
 """
 
 from __future__ import annotations

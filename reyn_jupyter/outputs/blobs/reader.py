@@ -26,7 +26,7 @@ class BlobView:
     Args:
         store: a store of this machine.
         info: the blob's manifest.
-        mask: covers what may not be shown, see `sources.MaskedSource`; None shows everything.
+        mask: covers what may not be shown, see `byte_source.MaskedSource`; None shows everything.
     """
 
     def __init__(

@@ -48,7 +48,7 @@ class ColumnValues:
 
 
 def plain_of(series: pd.Series) -> ColumnValues:
-    """The values of a column; categories are looked up first (see `categories_of`)."""
+    """The values of a column; a categorical column gives the values of its categories."""
     import numpy as np
     import pandas as pd
 

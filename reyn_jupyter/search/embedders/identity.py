@@ -2,9 +2,10 @@
 
 Invariant: vectors of one key come from one content. A model that was saved again, in its own folder too, has another
 key; nothing is loaded or downloaded to tell. all-MiniLM-L6-v2 has one key wherever it lies, since no other weights
-are ever used for it (see `packaged.checked`). In the cache of Hugging Face the commit names the content. A folder has
-no such name: there it is the names, sizes and times of its files, and samples of them all over, since time alone
-stands still where images are built reproducibly, and the two ends of the weights where only layers were trained.
+are ever used for it (see `packaged.verify_weights`). In the cache of Hugging Face the commit names the content. A
+folder has no such name: there it is the names, sizes and times of its files, and samples of them all over, since time
+alone stands still where images are built reproducibly, and the two ends of the weights where only layers were
+trained.
 """
 
 from __future__ import annotations

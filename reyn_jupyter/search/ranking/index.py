@@ -81,7 +81,8 @@ class Index:
 
     Args:
         records: records or mappings; their ids are unique.
-        vectors: one row a record, shape (n, d), float32, as `views.joined` makes them; rows of NaN have none yet.
+        vectors: one row a record, shape (n, d), float32, as `embedding_texts.join_vectors` makes them; rows of
+            NaN have none yet.
         embedder: gives the request's vector; without it, or without vectors, words alone rank.
 
     Raises:

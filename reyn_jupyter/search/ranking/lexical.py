@@ -45,7 +45,7 @@ class ParsedQuery:
         weights: what each known token of the request is worth in a record that is full of it.
         mass: the rarity of all its words, unknown ones included.
         words: how many different words it has.
-        told: what each known token tells in any catalog, see `common_words.tells`.
+        told: what each known token tells in any catalog, see `term_weights.term_weight`.
         telling: what all its words tell together, unknown ones included.
     """
 

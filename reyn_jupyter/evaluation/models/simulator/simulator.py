@@ -27,7 +27,7 @@ class Simulator:
     Args:
         table: what it does how often.
         seed: another seed, another sample.
-        icc: how much repeats of one prompt resemble each other, on the normal scale (see `latent.Latent`).
+        icc: how much repeats of one prompt resemble each other, on the normal scale (see `copula.Latent`).
         arm_correlation: how much two arms resemble each other at the same repeat of a prompt.
         interaction: the part of `icc` that belongs to a prompt in one arm alone.
 

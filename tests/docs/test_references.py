@@ -1,0 +1,223 @@
+"""What docstrings, comments and the manual name in backticks is there: modules, functions, attributes, keys, files."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib.util
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from reyn_jupyter.demo import REPOSITORY
+
+PACKAGE = REPOSITORY / "reyn_jupyter"
+SOURCES = sorted(PACKAGE.rglob("*.py"))
+PAGES = [
+    *sorted((PACKAGE / "docs").glob("*.md")),
+    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+]
+DOTTED = re.compile(r"`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?:\([^`]*\))?`")
+WORD = re.compile(r"`([A-Za-z_]\w*)(?:\([^`]*\))?`")
+FILE = re.compile(r"(?<![\w./*{-])((?:[\w-]+/)*[\w-]+\.(?:py|md))\b(?![/*{])")
+# Names that a text makes up to explain something, and attributes of objects that other packages or a page own.
+EXAMPLES = {
+    *(
+        "agent.peer",
+        "variable__orders",
+        "mcp__call_tool",
+        "birth_year",
+        "wing_mm",
+        "patients",
+        "visit",
+        "visits",
+    ),
+    *("smoke", "smoker", "name_2", "name_3", "total_bytes", "file.read", "FileRead", "ReadFile", "readfile"),
+    *("JavaScript", "javascript", "Read_File", "listActions", "list_action"),
+    *("__class__", "no_var_expand", "ast_checker", "run.stop", "report.evidence.provenance"),
+    *("Completer.custom_matchers", "InteractiveShell.showtraceback", "ValidationError.errors"),
+    *("policy.inline_bytes", "trials.failed", "study.spent.unfinished"),
+}
+EXAMPLE_FILES = {"a.md", "old/a.md", "notes.md", "MEMORY.md", "deep/down/setup.py"}
+FILE_ENDINGS = {"yaml", "json", "csv", "css", "md", "txt", "py", "safetensors", "gz", "jsonl", "ipynb"}
+DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
+
+
+def relative(path: Path) -> str:
+    return path.relative_to(REPOSITORY).as_posix()
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def prose(path: Path) -> Iterator[str]:
+    """Yield the docstrings and comments of a module, or a page without its code blocks."""
+    text = path.read_text(encoding="utf-8")
+    if path.suffix == ".md":
+        yield re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
+        return
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, DEFINITIONS):
+            yield ast.get_docstring(node) or ""
+
+
+def module_of(path: Path) -> str:
+    return ".".join(path.relative_to(PACKAGE).with_suffix("").parts).removesuffix("__init__").rstrip(".")
+
+
+def bound_by(node: ast.stmt) -> Iterator[str]:
+    """Yield the names that a statement of a module or class binds, imports aside."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            yield name
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            yield name
+        case ast.Assign(targets=targets):
+            yield from (target.id for target in targets if isinstance(target, ast.Name))
+        case ast.If() | ast.Try():
+            for inner in (*node.body, *node.orelse):
+                yield from bound_by(inner)
+
+
+def attributes(node: ast.ClassDef) -> Iterator[str]:
+    for statement in node.body:
+        yield from bound_by(statement)
+    for inner in ast.walk(node):
+        if isinstance(inner, ast.Attribute) and isinstance(inner.ctx, ast.Store):
+            yield inner.attr
+
+
+@cache
+def exported() -> dict[str, set[str]]:
+    """Return what each module of the package defines, by its dotted name; a package also what it imports."""
+    found: dict[str, set[str]] = {}
+    for path in SOURCES:
+        names = {name for statement in tree_of(path).body for name in bound_by(statement)}
+        if path.name == "__init__.py":
+            imports = [node for node in ast.walk(tree_of(path)) if isinstance(node, ast.ImportFrom)]
+            names |= {alias.asname or alias.name for node in imports for alias in node.names}
+        found[module_of(path)] = names
+    return found
+
+
+@cache
+def members() -> dict[str, set[str]]:
+    """Return the attributes of every class of the package, by its name in lower case without underscores."""
+    found: dict[str, set[str]] = {}
+    bases: dict[str, set[str]] = {}
+    for path in SOURCES:
+        for node in ast.walk(tree_of(path)):
+            if isinstance(node, ast.ClassDef):
+                key = node.name.lower()
+                found.setdefault(key, set()).update(attributes(node))
+                bases.setdefault(key, set()).update(ast.unparse(base).lower() for base in node.bases)
+    for _ in range(4):
+        for key, above in bases.items():
+            found[key] |= {name for base in above for name in found.get(base, set())}
+    return found
+
+
+@cache
+def words() -> set[str]:
+    """Return every identifier of the code, and every word in its strings that is not prose."""
+    found: set[str] = set(dir(builtins)) | set(sys.stdlib_module_names)
+    for path in SOURCES:
+        documented = {
+            id(node.body[0].value)
+            for node in ast.walk(tree_of(path))
+            if isinstance(node, DEFINITIONS) and ast.get_docstring(node) is not None
+            if isinstance(node.body[0], ast.Expr)
+        }
+        found.update(part for part in path.relative_to(PACKAGE).with_suffix("").parts)
+        for node in ast.walk(tree_of(path)):
+            for _, value in ast.iter_fields(node):
+                if isinstance(value, str) and not (isinstance(node, ast.Constant) and id(node) in documented):
+                    found.update(re.findall(r"\w+", value))
+    return found
+
+
+@cache
+def keys() -> set[str]:
+    """Return the keys of the configuration as the manual's table lists them, which is that of the settings."""
+    page = (PACKAGE / "docs" / "configuration.md").read_text(encoding="utf-8")
+    return set(re.findall(r"^\| `([\w.]+)`", page, re.MULTILINE))
+
+
+def ends_with(module: str, name: str) -> bool:
+    return f".{module}".endswith(f".{name}")
+
+
+def elsewhere(head: str) -> bool:
+    """Return whether a name begins with something of Python or of another package."""
+    if head in dir(builtins) or head in sys.stdlib_module_names or head == "tests":
+        return True
+    return head not in {module.split(".")[-1] for module in exported()} and bool(
+        importlib.util.find_spec(head)
+    )
+
+
+def resolves(name: str) -> bool:
+    parts = name.removeprefix("reyn_jupyter.").removeprefix("reyn.").split(".")
+    if name == "reyn_jupyter" or parts[-1] in FILE_ENDINGS or name in keys():
+        return True
+    owner, last = ".".join(parts[:-1]), parts[-1]
+    if any(ends_with(module, ".".join(parts)) for module in exported()):
+        return True
+    if any(ends_with(module, owner) and last in names for module, names in exported().items()):
+        return True
+    objects = members().get(parts[-2].replace("_", "").lower(), set()) if len(parts) > 1 else set()
+    return last in objects or elsewhere(parts[0])
+
+
+def missing_references(path: Path) -> set[str]:
+    texts = list(prose(path))
+    dotted = {name for text in texts for name in DOTTED.findall(text)}
+    plain = {name for text in texts for name in WORD.findall(text)} if path.suffix == ".py" else set()
+    return {name for name in dotted if not resolves(name)} | (plain - words())
+
+
+def missing_files(path: Path, every: str) -> set[str]:
+    named = {name for text in prose(path) for name in FILE.findall(text)}
+    return {name for name in named if f"/{name}\n" not in every}
+
+
+def test_what_is_named_in_backticks_is_there() -> None:
+    missing = {relative(path): missing_references(path) - EXAMPLES for path in (*SOURCES, *PAGES)}
+    assert {place: names for place, names in missing.items() if names} == {}
+
+
+def test_files_that_are_named_exist() -> None:
+    there = [*SOURCES, *PAGES, *(REPOSITORY / "tests").rglob("*.py"), *REPOSITORY.glob("notebooks/**/*.md")]
+    every = "".join(f"/{relative(file)}\n" for file in there)
+    missing = {relative(path): missing_files(path, every) - EXAMPLE_FILES for path in (*SOURCES, *PAGES)}
+    assert {place: names for place, names in missing.items() if names} == {}
+
+
+def test_the_statistics_of_the_manual_are_the_modules_that_there_are() -> None:
+    page = (PACKAGE / "docs" / "statistics.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\|[^|]*\|[^|]*\| (`[^|]*`) \|$", page, re.MULTILINE)
+    listed = {name for row in rows for name in re.findall(r"`([\w.]+)`", row)}
+    folder = PACKAGE / "evaluation" / "statistics"
+    modules = {path.stem for path in folder.glob("[a-z]*.py")}
+    opening = ast.get_docstring(tree_of(folder / "__init__.py")) or ""
+    assert {name for name in listed if not resolves(f"statistics.{name}") and not resolves(name)} == set()
+    assert modules - set(WORD.findall(opening)) == set()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["store_file.opened", "packaged.checked", "verifying.verify", "guard.redact.Redactor", "Session.nothing"],
+)
+def test_a_name_that_is_gone_is_found(name: str) -> None:
+    assert not resolves(name)
