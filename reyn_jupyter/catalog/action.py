@@ -12,7 +12,7 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from reyn_jupyter.support.text import shorten
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from reyn_jupyter.catalog.names import ActionName
 
 Schema = Mapping[str, Any]
+# The first five have a path as their target; "network" has a host, "exec" a command, "mcp" a server's tool.
+EffectKind = Literal["read", "write", "edit", "create", "delete", "network", "exec", "mcp"]
 Arguments = dict[str, Any]
 
 SHORT_DESCRIPTION = 200  # characters, in listings that are not narrowed to a category
@@ -47,7 +49,7 @@ class Purity(StrEnum):
 class Effect:
     """One thing that a call does to the world, for consent: ``write data/out.csv``, ``network api.x.org``."""
 
-    kind: str
+    kind: EffectKind
     target: str
 
     def __str__(self) -> str:

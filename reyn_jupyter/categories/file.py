@@ -27,6 +27,7 @@ from reyn_jupyter.catalog.action import (
     Arguments,
     Category,
     Effect,
+    EffectKind,
     EffectsRule,
     Handler,
     Operation,
@@ -166,7 +167,7 @@ def _changing(tree: FileTree) -> tuple[Operation, ...]:
     )
 
 
-def _effects(tree: FileTree, kind: str) -> EffectsRule:
+def _effects(tree: FileTree, kind: EffectKind) -> EffectsRule:
     def effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
         return (Effect(kind, tree.locate(args.get("path", "."), for_write=kind != "read")),)
 
@@ -236,5 +237,5 @@ def _changer(tree: FileTree, verb: str, maker: Maker, answer: _Answer) -> Tool:
         before = content(tree, path)
         return unified(before, maker(tree, args, context)(before), path)
 
-    effect = "delete" if verb == "delete" else "write"
+    effect: EffectKind = "delete" if verb == "delete" else "write"
     return Tool(f"{verb}_file", handler, Purity.WRITE, _effects(tree, effect), preview)

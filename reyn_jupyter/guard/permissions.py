@@ -20,13 +20,13 @@ from reyn_jupyter.support.text import clip_middle
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from reyn_jupyter.catalog.action import Effect, Purity
+    from reyn_jupyter.catalog.action import Effect, EffectKind, Purity
 
 __all__ = ["ActionPattern", "PatternError", "PermissionVerdict", "Policy", "question", "suggest_pattern"]
 
 Approve = Literal["ask", "read", "all"]
 Actor = Literal["model", "person", "peer", "workflow"]
-PATH_EFFECTS = frozenset({"read", "write", "edit", "create", "delete"})
+PATH_EFFECTS: frozenset[EffectKind] = frozenset({"read", "write", "edit", "create", "delete"})
 MOST_EFFECTS = 20  # shown in a question
 MOST_PREVIEW = 70  # lines of a preview shown in a question
 LONGEST_SHOWN = 200  # characters of a target or of a preview's line

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from reyn_jupyter.catalog.action import Action, Effect, Purity, Tool
+from reyn_jupyter.catalog.action import Action, Effect, EffectKind, Purity, Tool
 from reyn_jupyter.config import Effective, Settings
 from reyn_jupyter.evaluation.plan.folder_services import services_in
 from reyn_jupyter.evaluation.plan.frozen_catalog import RECORDED, Catalog
@@ -42,7 +42,7 @@ T = TypeVar("T")
 OURS = "reyn_jupyter.categories."  # whose reading handlers are known to write nothing
 MOST_READING = 64  # templates that readers' catalogs are kept of
 _OUTSIDE = frozenset({Purity.NETWORK, Purity.EXEC})
-_OUTSIDE_EFFECTS = frozenset({"network", "exec"})
+_OUTSIDE_EFFECTS: frozenset[EffectKind] = frozenset({"network", "exec"})
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from reyn_jupyter.catalog.action import Category, Effect, Operation, Purity, Tool
+from reyn_jupyter.catalog.action import Category, Effect, EffectKind, Operation, Purity, Tool
 from reyn_jupyter.config import ConfigError, Settings
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.scenario import Scenario
@@ -160,7 +160,7 @@ def test_a_planned_error_waits_for_a_call_that_would_run() -> None:
     assert "away" in str(trial.calls[2].error)
 
 
-def reaching_out(purity: Purity, kind: str) -> tuple[Catalog, list[str]]:
+def reaching_out(purity: Purity, kind: EffectKind) -> tuple[Catalog, list[str]]:
     ran: list[str] = []
 
     async def handler(args: Any, context: Any) -> str:
@@ -177,7 +177,7 @@ def reaching_out(purity: Purity, kind: str) -> tuple[Catalog, list[str]]:
 )
 @pytest.mark.parametrize("outside", [False, True])
 def test_nothing_outside_is_reached_unless_the_catalog_says_so(
-    purity: Purity, kind: str, outside: bool
+    purity: Purity, kind: EffectKind, outside: bool
 ) -> None:
     catalog, ran = reaching_out(purity, kind)
     allowed = Catalog(catalog.fixed, outside=outside)
