@@ -127,6 +127,9 @@ class ActionRetrieval(SettingsSection):
     )
 
 
+DEFAULT_RETRIES = 3  # repeats of a call that may go through later; the waits are `models.retry.RetryPolicy`
+
+
 class Limits(SettingsSection):
     """The limits at which a turn stops. None is no limit."""
 
@@ -136,7 +139,7 @@ class Limits(SettingsSection):
     )
     model_timeout: Real = Field(default=60.0, gt=0, le=3600, description="seconds for one model call")
     retries: Whole = Field(
-        default=3, ge=0, le=20, description="repeats of a model call that failed for a while"
+        default=DEFAULT_RETRIES, ge=0, le=20, description="repeats of a model call that failed for a while"
     )
     turn_tokens: Whole | None = Field(default=None, ge=1, le=10**12, description="tokens a turn")
     session_tokens: Whole | None = Field(default=None, ge=1, le=10**12, description="tokens a session")

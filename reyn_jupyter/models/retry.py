@@ -3,7 +3,7 @@
 Invariants: a call is repeated only when its error says that it may go through, and never once text has reached the
 person, who would read it twice. Tool calls of a broken answer were not run, so asking again is safe for them. Waits
 double with jitter; a provider's Retry-After replaces them, and one longer than `longest_wait` is not waited for.
-A cancellation ends the waiting at once.
+A cancellation ends the waiting at once. How often and how long stands in `RetryPolicy` alone.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
+from reyn_jupyter.config.settings import DEFAULT_RETRIES
 from reyn_jupyter.models.base import Model, ModelError, Request, Response
 
 if TYPE_CHECKING:
@@ -20,8 +21,25 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_FIRST_WAIT = 0.5  # seconds, the bound of the first wait; it doubles from there
-_LONGEST_BACK_OFF = 20.0  # seconds
+
+@dataclass(frozen=True)
+class RetryPolicy:
+    """How often a call is repeated, and how long is waited before.
+
+    Attributes:
+        retries: further attempts after the first.
+        first_wait: the bound of the first wait without Retry-After, in seconds; it doubles from there.
+        longest_back_off: the bound of such waits, in seconds.
+        longest_wait: the longest Retry-After, in seconds, that is waited for.
+    """
+
+    retries: int = DEFAULT_RETRIES
+    first_wait: float = 0.5
+    longest_back_off: float = 20.0
+    longest_wait: float = 60.0
+
+
+DEFAULT_POLICY = RetryPolicy()
 
 
 @dataclass(frozen=True)
@@ -38,26 +56,23 @@ class RetryingModel:
 
     Args:
         inner: the model to call.
-        retries, on_retry, longest_wait, first_wait: as in `call_with_retries`.
+        policy: how often, and after which waits.
+        on_retry: called before each wait.
 
     Example:
-        model = RetryingModel(LiteLLMModel("openai/gpt-4o-mini"), retries=3)
+        model = RetryingModel(LiteLLMModel("openai/gpt-4o-mini"), RetryPolicy(retries=5))
     """
 
     def __init__(
         self,
         inner: Model,
+        policy: RetryPolicy = DEFAULT_POLICY,
         *,
-        retries: int = 3,
         on_retry: Callable[[Retry], None] | None = None,
-        longest_wait: float = 60.0,
-        first_wait: float = _FIRST_WAIT,
     ) -> None:
         self._inner = inner
-        self._retries = retries
+        self._policy = policy
         self._on_retry = on_retry
-        self._longest_wait = longest_wait
-        self._first_wait = first_wait
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
         """Return one completion, after as many attempts as it takes. Raises the last attempt's ModelError."""
@@ -72,9 +87,7 @@ class RetryingModel:
         listener = pass_on if on_text is not None else None
         return await call_with_retries(
             lambda: self._inner.complete(request, listener),
-            retries=self._retries,
-            longest_wait=self._longest_wait,
-            first_wait=self._first_wait,
+            self._policy,
             is_repeatable=lambda: not streamed,
             on_retry=self._on_retry,
         )
@@ -82,10 +95,8 @@ class RetryingModel:
 
 async def call_with_retries(
     call: Callable[[], Awaitable[T]],
+    policy: RetryPolicy = DEFAULT_POLICY,
     *,
-    retries: int = 3,
-    longest_wait: float = 60.0,
-    first_wait: float = _FIRST_WAIT,
     is_repeatable: Callable[[], bool] = lambda: True,
     on_retry: Callable[[Retry], None] | None = None,
 ) -> T:
@@ -93,9 +104,7 @@ async def call_with_retries(
 
     Args:
         call: makes the call once.
-        retries: further attempts after the first.
-        longest_wait: the longest Retry-After, in seconds, that is waited for.
-        first_wait: the bound of the first wait without Retry-After, in seconds; it doubles from there.
+        policy: how often, and after which waits.
         is_repeatable: whether another attempt still does no harm.
         on_retry: called before each wait.
 
@@ -114,12 +123,12 @@ async def call_with_retries(
         wait_random_exponential,
     )
 
-    back_off = wait_random_exponential(multiplier=first_wait, max=_LONGEST_BACK_OFF)
+    back_off = wait_random_exponential(multiplier=policy.first_wait, max=policy.longest_back_off)
 
     def may_go_through(error: BaseException) -> bool:
         if not isinstance(error, ModelError) or not error.retryable:
             return False
-        return (error.retry_after or 0.0) <= longest_wait and is_repeatable()
+        return (error.retry_after or 0.0) <= policy.longest_wait and is_repeatable()
 
     def wait(state: RetryCallState) -> float:
         retry_after = _error(state).retry_after
@@ -134,7 +143,7 @@ async def call_with_retries(
 
     retrying = AsyncRetrying(
         retry=retry_if_exception(may_go_through),
-        stop=stop_after_attempt(max(0, retries) + 1),
+        stop=stop_after_attempt(max(0, policy.retries) + 1),
         wait=wait,
         before_sleep=before_sleep,
         reraise=True,

@@ -14,7 +14,7 @@ from typing import Any
 
 from reyn_jupyter.config import Limits
 from reyn_jupyter.models.base import Message, Model, ModelError, Prefix, Request, Response, ToolCall, ToolSet
-from reyn_jupyter.models.retry import Retry, RetryingModel
+from reyn_jupyter.models.retry import Retry, RetryingModel, RetryPolicy
 from reyn_jupyter.router import prompt as prompts
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.router.normalize_reply import readable
@@ -96,7 +96,8 @@ class ModelCaller:
         self._repeat = repeat
         self._limits = limits
         self._retries: list[Retry] = []
-        self._patient = RetryingModel(model, retries=self._limits.retries, on_retry=self._retries.append)
+        policy = RetryPolicy(retries=self._limits.retries)
+        self._patient = RetryingModel(model, policy, on_retry=self._retries.append)
 
     def offer(self, run: Run) -> Offer:
         """Return the tools that the model is offered now."""

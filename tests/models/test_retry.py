@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from reyn_jupyter.models.base import Message, ModelError, Request
-from reyn_jupyter.models.retry import Retry, RetryingModel
+from reyn_jupyter.models.retry import Retry, RetryingModel, RetryPolicy
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from tests.support.waiting import PATIENCE, awaited
 
+SOON = RetryPolicy(first_wait=0.001)
 REQUEST = Request("scripted", (Message("user", "Hello"),))
 
 
@@ -21,11 +23,11 @@ def passing(kind: Any = "unavailable", **options: Any) -> ModelError:
 
 
 def patient(
-    *steps: Any, heard: list[Retry] | None = None, **options: Any
+    *steps: Any, heard: list[Retry] | None = None, retries: int = 3
 ) -> tuple[RetryingModel, ScriptedModel]:
     inner = ScriptedModel(*steps)
     on_retry = heard.append if heard is not None else None
-    return RetryingModel(inner, first_wait=0.001, on_retry=on_retry, **options), inner
+    return RetryingModel(inner, replace(SOON, retries=retries), on_retry=on_retry), inner
 
 
 async def test_a_passing_failure_is_tried_again() -> None:
@@ -104,7 +106,7 @@ async def test_once_text_has_reached_the_person_nothing_is_tried_again() -> None
     heard: list[str] = []
 
     with pytest.raises(ModelError):
-        await RetryingModel(inner, first_wait=0.001).complete(REQUEST, heard.append)
+        await RetryingModel(inner, SOON).complete(REQUEST, heard.append)
 
     assert heard == ["Half of an ans"]
 
@@ -112,7 +114,7 @@ async def test_once_text_has_reached_the_person_nothing_is_tried_again() -> None
 async def test_without_a_listener_a_broken_answer_is_safe_to_ask_for_again() -> None:
     inner = Breaking(passing("stream"), call("list_actions"))
 
-    response = await RetryingModel(inner, first_wait=0.001).complete(REQUEST)
+    response = await RetryingModel(inner, SOON).complete(REQUEST)
 
     assert response.tool_calls[0].name == "list_actions"
 

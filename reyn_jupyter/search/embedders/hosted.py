@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from reyn_jupyter.models import litellm_loader, provider_errors
 from reyn_jupyter.models.base import ModelError, estimate_tokens
 from reyn_jupyter.models.providers import base_override, provider_host, required_key, set_key
-from reyn_jupyter.models.retry import call_with_retries
+from reyn_jupyter.models.retry import DEFAULT_POLICY, RetryPolicy, call_with_retries
 
 if TYPE_CHECKING:
     import numpy as np
@@ -61,7 +61,7 @@ class HostedEmbedder:
         redact: takes secrets out of a text before it is sent.
         environ: where keys and addresses are looked up.
         timeout: seconds for one request.
-        retries, first_wait: as in `models.retry`.
+        policy: how often a request is repeated, and after which waits.
 
     Raises:
         ModelError: kind "auth" when the key is missing; it names the variable.
@@ -79,8 +79,7 @@ class HostedEmbedder:
         redact: Callable[[str], str] = str,
         environ: Mapping[str, str] | None = None,
         timeout: float = 60.0,
-        retries: int = 3,
-        first_wait: float = 0.5,
+        policy: RetryPolicy = DEFAULT_POLICY,
     ) -> None:
         self.model = model
         self.dimension: int | None = None
@@ -89,8 +88,7 @@ class HostedEmbedder:
         self._redact = redact
         self._environ = os.environ if environ is None else environ
         self._timeout = timeout
-        self._retries = retries
-        self._first_wait = first_wait
+        self._policy = policy
         self._counting = threading.Lock()
         self._base = base_override(model, self._environ)
         key = missing_key(model, self._environ)
@@ -115,13 +113,7 @@ class HostedEmbedder:
         rows: list[Floats] = []
         for start in range(0, len(texts), BATCH):
             batch = [self._redact(text[:LONGEST]) or " " for text in texts[start : start + BATCH]]
-            rows.append(
-                await call_with_retries(
-                    partial(self._request, litellm, batch),
-                    retries=self._retries,
-                    first_wait=self._first_wait,
-                )
-            )
+            rows.append(await call_with_retries(partial(self._request, litellm, batch), self._policy))
         return np.vstack(rows) if rows else np.empty((0, self.dimension or 0), np.float32)
 
     async def _request(self, litellm: Any, texts: list[str]) -> Floats:

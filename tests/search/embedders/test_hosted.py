@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from reyn_jupyter.models.base import ModelError
+from reyn_jupyter.models.retry import RetryPolicy
 from reyn_jupyter.search.embedders.hosted import BATCH, HostedEmbedder
 from tests.search.embedding_server import DIMENSION, EmbeddingServer, Failure, Raw, Reply, Slow, answer
 from tests.support.waiting import PATIENCE, awaited
@@ -32,9 +33,13 @@ def server(running: EmbeddingServer) -> EmbeddingServer:
     return running
 
 
-def embedder(server: EmbeddingServer, **options: Any) -> HostedEmbedder:
+def embedder(server: EmbeddingServer, retries: int = 3, **options: Any) -> HostedEmbedder:
     environ = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": server.url}
-    return HostedEmbedder(MODEL, environ=environ, **{"first_wait": 0.01, "timeout": 20.0, **options})
+    return HostedEmbedder(
+        MODEL,
+        environ=environ,
+        **{"policy": RetryPolicy(retries, first_wait=0.01), "timeout": 20.0, **options},
+    )
 
 
 def test_one_row_of_length_one_for_each_text_in_their_order(server: EmbeddingServer) -> None:
