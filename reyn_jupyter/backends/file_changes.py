@@ -97,7 +97,7 @@ def content(tree: FileTree, path: str) -> bytes | None:
 
 
 def _small(tree: FileTree, relative: str) -> bool:
-    """Whether a file, or that there is none, is looked at faster than a thread would start."""
+    """Return whether a file, or that there is none, is looked at faster than a thread would start."""
     try:
         return os.lstat(tree.workspace.root / relative).st_size <= AT_ONCE
     except OSError:

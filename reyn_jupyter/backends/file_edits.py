@@ -67,7 +67,7 @@ def replace(text: str, old: str, new: str, *, every: bool = False) -> EditResult
 
 
 def positions(text: str, old: str) -> list[int]:
-    """Where `old` begins, without overlaps."""
+    """Return where `old` begins, without overlaps."""
     found: list[int] = []
     at = text.find(old) if old else -1
     while at >= 0:
@@ -87,7 +87,7 @@ def _line_numbers(text: str, places: list[int]) -> list[int]:
 
 
 def nearest_passage(text: str, old: str) -> str:
-    """Where in `text` something like `old` is, as a hint for one who quoted it wrongly."""
+    """Return where in `text` something like `old` is, as a hint for one who quoted it wrongly."""
     if "\r\n" in text and "\r" not in old and old.replace("\n", "\r\n") in text:
         return "The lines of this file end with \\r\\n: write the line ends in old_string and new_string so."
     if " ".join(old.split()) in " ".join(text.split()):

@@ -78,7 +78,7 @@ def _after(block: bytes, count: int) -> int:
 
 
 def count_lines(file: BinaryIO, check: Check) -> int:
-    """How many lines; a final newline makes no extra one."""
+    """Return how many lines; a final newline makes no extra one."""
     file.seek(0)
     lines, last = 0, b""
     while block := file.read(BLOCK):
@@ -164,7 +164,7 @@ _MAGIC = (
 
 
 def kind_of(start: bytes, error: UnicodeDecodeError | None = None) -> str:
-    """What bytes that are no UTF-8 look like, in a few words."""
+    """Return what bytes that are no UTF-8 look like, in a few words."""
     for magic, kind in _MAGIC:
         if start.startswith(magic):
             return kind

@@ -262,7 +262,7 @@ class Glob:
         self._expression = _compile("/".join(parts[plain:]))
 
     def matches(self, path: str) -> bool:
-        """Whether a path relative to `base`, with ``/``, matches."""
+        """Return whether a path relative to `base`, with ``/``, matches."""
         text = path.rpartition("/")[2] if self._names else path
         return self._expression.fullmatch(os.fsencode(text)) is not None
 

@@ -154,7 +154,7 @@ class FileTree:
         )
 
     def entries(self, path: str) -> dict[str, Any]:
-        """What lies in one folder: {path, entries: [{name, type, size?}], total, note?}, by name.
+        """Return what lies in one folder: {path, entries: [{name, type, size?}], total, note?}, by name.
 
         `type` is file, folder, link or other; `size` is in bytes, for files. Protected files are left out.
         """

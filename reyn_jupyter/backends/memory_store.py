@@ -206,7 +206,7 @@ class MemoryStore:
         self._places = tuple(os.fspath(self._base / layer) for layer in LAYERS)
 
     def path(self, layer: Layer, slug: str) -> str:
-        """Where a memory lies, from the workspace root."""
+        """Return where a memory lies, from the workspace root."""
         return f".reyn/memory/{layer}/{slug}.md"
 
     def revision(self) -> tuple[Hashable, ...]:
@@ -340,7 +340,7 @@ def _told(what: str) -> Iterator[None]:
 
 
 def _stamps(folder: str) -> frozenset[tuple[str, int, int, int]]:
-    """What tells one state of a folder from another. It runs at every turn, so it does not ask about links."""
+    """Return what tells one state of a folder from another. It runs at every turn, so it does not ask about links."""
     stamps = set()
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:

@@ -70,7 +70,7 @@ def title(value: object) -> str:
 
 
 def shape(value: object) -> Hashable:
-    """What `title` depends on beside the type, cheaply enough for every variable at every run."""
+    """Return what `title` depends on beside the type, cheaply enough for every variable at every run."""
     if is_loaded_type(value, "pandas", "DataFrame"):
         frame: Any = value
         return (*frame.shape, *_labels(frame.columns[:_COLUMNS_NAMED]))
@@ -285,7 +285,7 @@ def is_exactly(value: object, kinds: tuple[type, ...]) -> bool:
 
 
 def is_frame_like(value: object) -> bool:
-    """Whether it is exactly a DataFrame, Series or ndarray."""
+    """Return whether it is exactly a DataFrame, Series or ndarray."""
     return (
         is_loaded_type(value, "pandas", "DataFrame")
         or is_loaded_type(value, "pandas", "Series")
@@ -300,7 +300,7 @@ def is_loaded_type(value: object, module: str, name: str) -> bool:
 
 
 def is_known_dtype(dtype: object) -> bool:
-    """Whether a dtype is numpy's or pandas' own; an extension type of the person's is code."""
+    """Return whether a dtype is numpy's or pandas' own; an extension type of the person's is code."""
     numpy = sys.modules["numpy"]
     return numpy.dtype in type.__dict__["__mro__"].__get__(type(dtype)) or type(dtype) in _pandas_dtypes()
 

@@ -65,12 +65,12 @@ class SqlError(Exception):
 
 
 def is_installed() -> bool:
-    """Whether DuckDB is there, without importing it."""
+    """Return whether DuckDB is there, without importing it."""
     return find_spec("duckdb") is not None
 
 
 def reader_of(path: str) -> str | None:
-    """How a file is read, by its name's ending (``.gz`` may follow); None for a kind that is no table."""
+    """Return how a file is read, by its name's ending (``.gz`` may follow); None for a kind that is no table."""
     name = path.lower()
     packed = name.endswith(".gz")
     stem = name.removesuffix(".gz")
@@ -183,7 +183,7 @@ class SqlQuery:
 
 
 def check(sql: str) -> str:
-    """What kind of statement a text is, without a database: what is no SQL does not cost one.
+    """Return what kind of statement a text is, without a database: what is no SQL does not cost one.
 
     Returns:
         DuckDB's word for it.

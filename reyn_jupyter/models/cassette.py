@@ -114,7 +114,7 @@ class _Recorded:
 
 
 def _tried_again(before: tuple[Response | ModelError, _Recorded], recorded: _Recorded) -> bool:
-    """Whether an answer is that of another attempt: a conversation asks the same again only after a failure."""
+    """Return whether an answer is that of another attempt: a conversation asks the same again only after a failure."""
     reply, known = before
     named = recorded.conversation is not None and recorded.conversation == known.conversation
     return named and isinstance(reply, ModelError)

@@ -95,7 +95,7 @@ class CassetteFile:
             self._tools.add(request.tools.digest)
 
     def _begins_anew(self) -> bool:
-        """Whether the file is not as it was left: another one, one that a crash cut short, or none."""
+        """Return whether the file is not as it was left: another one, one that a crash cut short, or none."""
         size = self._path.stat().st_size if self._path.exists() else 0
         if size == self._size:
             return False
@@ -136,7 +136,7 @@ def read_events(path: Path, contains_key_shape: KeyDetector) -> Iterator[dict[st
 
 
 def request_event(request: Request, last: Request | None, *, tools_known: bool) -> dict[str, Any]:
-    """What ``ModelRequested`` says of a request.
+    """Return what ``ModelRequested`` says of a request.
 
     It holds only what is new since `last`, the request before it in the same conversation, so that a long conversation
     stays a short file; with `tools_known` the tools stand earlier in the file, and are found by their hash.
@@ -159,7 +159,7 @@ def request_event(request: Request, last: Request | None, *, tools_known: bool) 
 
 
 def reply_event(request: Request, reply: Response | ModelError) -> dict[str, Any]:
-    """What ``ModelReplied`` says of an answer or a failure."""
+    """Return what ``ModelReplied`` says of an answer or a failure."""
     if isinstance(reply, ModelError):
         return {
             "key": request.key,
@@ -243,7 +243,7 @@ def _checked(event: dict[str, Any], path: Path, number: int) -> dict[str, Any]:
 
 @cache
 def _shapes() -> dict[str, type[BaseModel]]:
-    """What the model's events must look like. Made on first use: importing the module costs nothing."""
+    """Return what the model's events must look like. Made on first use: importing the module costs nothing."""
     from pydantic import BaseModel, ConfigDict, Field
 
     class Shape(BaseModel):

@@ -192,7 +192,7 @@ class _Slot:
     size: int = 0
 
     def complete(self) -> bool:
-        """Whether the arguments so far are a whole JSON value."""
+        """Return whether the arguments so far are a whole JSON value."""
         if not self.parts or self.size > _LARGEST_CHECKED:
             return False
         try:

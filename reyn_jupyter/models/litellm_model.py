@@ -292,7 +292,7 @@ _ALIKE = 0.75  # names of providers are short, and those of models begin alike
 
 
 def unknown_provider(litellm: Any, model: str, api_base: str | None) -> ModelError | None:
-    """What any call would fail with where LiteLLM cannot tell the provider of a model; None where it can.
+    """Return what any call would fail with where LiteLLM cannot tell the provider of a model; None where it can.
 
     Args:
         litellm: the module, as `litellm_loader.load` gives it.

@@ -138,7 +138,7 @@ def provider_host(model: str, api_base: str | None, environ: Mapping[str, str] |
 
 
 def is_local(host: str | None) -> bool:
-    """Whether a host is this machine: None (nothing leaves the process), localhost, or a loopback address."""
+    """Return whether a host is this machine: None (nothing leaves the process), localhost, or a loopback address."""
     if host is None:
         return True
     name = (urlsplit(f"//{host}").hostname or "").rstrip(".") if _parses(host) else ""

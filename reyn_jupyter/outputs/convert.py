@@ -171,7 +171,7 @@ def _is_frame(kind: type) -> bool:
 
 
 def _belongs(kind: type, module: str, name: str) -> bool:
-    """Whether the type is one of a library's, asked without importing the library."""
+    """Return whether the type is one of a library's, asked without importing the library."""
     loaded = getattr(sys.modules.get(module), name, None)
     return isinstance(loaded, type) and issubclass(kind, loaded)
 
@@ -219,7 +219,7 @@ class _Walk:
         return label
 
     def _enter(self, owner: object, size: int, label: str, depth: int) -> str | None:
-        """What stands in for a container that may not be entered; None when it may."""
+        """Return what stands in for a container that may not be entered; None when it may."""
         if id(owner) in self.open:
             return f"{label}, a cycle"
         if depth >= MAX_DEPTH:
@@ -342,7 +342,7 @@ def _sort_key(item: object) -> tuple[str, str]:
 
 
 def _stored(value: object, kind: type, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
-    """What a dataclass keeps for its fields, read past any property that has a field's name."""
+    """Return what a dataclass keeps for its fields, read past any property that has a field's name."""
     try:
         held = object.__getattribute__(value, "__dict__")
     except AttributeError:

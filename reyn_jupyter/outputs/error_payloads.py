@@ -34,7 +34,7 @@ async def deliver_error(
     run: str | None = None,
     mask: Mask = unmasked,
 ) -> Delivery:
-    """What a handler raised, as ``{"error": "<Type>: <first 300 bytes>", "hint", "blob": id or null}``.
+    """Return what a handler raised, as ``{"error": "<Type>: <first 300 bytes>", "hint", "blob": id or null}``.
 
     Args:
         error: the exception, or its text.

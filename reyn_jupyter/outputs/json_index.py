@@ -239,7 +239,7 @@ def separators(source: ByteSource, index: JsonIndex, first: int) -> Iterator[int
 
 
 def elements(source: ByteSource, index: JsonIndex, first: int, stop: int) -> Iterator[tuple[int, int]]:
-    """Where elements ``first … stop-1`` begin and end, white space left out."""
+    """Return where elements ``first … stop-1`` begin and end, white space left out."""
     stop = min(stop, index.count)
     if first >= stop:
         return
@@ -291,7 +291,7 @@ def _separators_of(data: bytes, index: JsonIndex, chunk: int) -> set[int]:
 
 
 def _after_separator(data: bytes, needle: bytes, edges: set[int]) -> int | None:
-    """Where the needle stands as a key, that is right after a separator."""
+    """Return where the needle stands as a key, that is right after a separator."""
     place = data.find(needle)
     while place >= 0:
         edge = place - 1

@@ -18,7 +18,7 @@ CHUNK = 1 << 16
 
 
 def count_lines(text: str) -> int:
-    """How many lines a text has.
+    """Return how many lines a text has.
 
     >>> count_lines("a\\r\\nb\\n"), count_lines("a\\u2028b")
     (2, 1)

@@ -57,7 +57,7 @@ def cell(given: Any) -> str:
 
 
 def _numeric(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
-    """Whether a column holds numbers, so that they stand under each other."""
+    """Return whether a column holds numbers, so that they stand under each other."""
     kinds = {type(row.get(name)) for row in rows[:ROWS]} - {type(None)}
     return bool(kinds) and kinds <= {int, float}
 

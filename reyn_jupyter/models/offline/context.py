@@ -127,7 +127,7 @@ class PlanningContext:
         return list({action.name: action for action in [*more, *found]}.values())
 
     def _total(self, categories: Iterable[str | None]) -> int:
-        """How many actions a listing said there are."""
+        """Return how many actions a listing said there are."""
         arguments = {"category": sorted({name for name in categories if name}), "limit": PAGE}
         value = self._answer("list_actions", arguments).json
         total = value.get("total") if isinstance(value, dict) else None
@@ -261,7 +261,7 @@ def rank_actions(actions: Iterable[KnownAction], text: str) -> list[tuple[float,
 
 
 def name_coverage(action: KnownAction, text: str) -> float:
-    """How much of an action's name the text says, 0–1."""
+    """Return how much of an action's name the text says, 0–1."""
     name = [part for part in parts(action.entry) if len(part) > 1]
     said = parts(text)
     return sum(any(alike(part, word) for word in said) for part in name) / len(name) if name else 0.0

@@ -85,7 +85,7 @@ def _compared(board: ParseState, index: int, last: int) -> ColumnSchema:
 
 
 def _measured(board: ParseState, index: int) -> bool:
-    """Whether a column is what is aggregated, as in `average fee over 20`."""
+    """Return whether a column is what is aggregated, as in `average fee over 20`."""
     before = board.before(index)
     return before is not None and board.units[before].kind in ("aggregate", "extreme")
 
@@ -178,7 +178,7 @@ class Condition:
 
 
 def date_conditions(board: ParseState) -> list[Condition]:
-    """What the dates of a question demand; gives roles to what they are made of."""
+    """Return what the dates of a question demand, and give roles to what they are made of."""
     return [*_date_ranges(board), *_single(board)]
 
 

@@ -200,7 +200,9 @@ def _after_preposition(before: Sequence[Unit]) -> bool:
 
 
 def asks(found: Sequence[Unit]) -> bool:
-    """Whether a text plainly asks for something computed from a table: an aggregate, an extreme, the top so many."""
+    """Return whether a text plainly asks for something computed from a table: an aggregate, an extreme, the top so
+    many.
+    """
     top = any(
         unit.kind == "top" and index + 1 < len(found) and found[index + 1].kind == "number"
         for index, unit in enumerate(found)
@@ -209,5 +211,5 @@ def asks(found: Sequence[Unit]) -> bool:
 
 
 def may_ask(found: Sequence[Unit]) -> bool:
-    """Whether a text may ask for it: a grouping or a comparison, which other texts have too."""
+    """Return whether a text may ask for it: a grouping or a comparison, which other texts have too."""
     return any(unit.kind in ("group", "compare", "between") for unit in found)

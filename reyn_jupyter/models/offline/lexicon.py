@@ -96,7 +96,7 @@ def content_stems(text: str) -> tuple[str, ...]:
 
 
 def alike(left: str, right: str) -> bool:
-    """Whether two stems are the same word, as in ``smoke`` and ``smoker``: a long common beginning."""
+    """Return whether two stems are the same word, as in ``smoke`` and ``smoker``: a long common beginning."""
     if left == right:
         return True
     common = 0
@@ -108,12 +108,12 @@ def alike(left: str, right: str) -> bool:
 
 
 def same_concept(left: str, right: str) -> bool:
-    """Whether two stems may name the same kind of column."""
+    """Return whether two stems may name the same kind of column."""
     return any(left in group and right in group for group in CONCEPTS)
 
 
 def overlap(wanted: Iterable[str], offered: Iterable[str]) -> float:
-    """How many of the wanted stems are among the offered ones, 0–1."""
+    """Return how many of the wanted stems are among the offered ones, 0–1."""
     wanted, offered = tuple(wanted), tuple(offered)
     if not wanted:
         return 0.0

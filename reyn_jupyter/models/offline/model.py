@@ -105,7 +105,7 @@ def _numeric(action: KnownAction, key: str) -> bool:
 
 
 def empty(prompt: Prompt) -> bool:
-    """Whether a prompt says nothing at all."""
+    """Return whether a prompt says nothing at all."""
     return not prompt.tokens or not (content_stems(prompt.text) or prompt.tokens)
 
 
@@ -204,7 +204,7 @@ def _asked(messages: object) -> object:
 
 
 def _closed(context: PlanningContext) -> str:
-    """What was called, and how that ended, where no more calls may be made."""
+    """Return what was called, and how that ended, where no more calls may be made."""
     made = context.transcript.made
     if not made:
         return "no call may be made in this step, and I answer only from results."

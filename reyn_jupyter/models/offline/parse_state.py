@@ -41,7 +41,7 @@ class ParseState:
     order: list[int] = field(default_factory=list)
 
     def free(self, index: int, *kinds: str) -> bool:
-        """Whether there is a unit at an index, of one of some kinds, without a role."""
+        """Return whether there is a unit at an index, of one of some kinds, without a role."""
         return (
             0 <= index < len(self.units)
             and index not in self.roles

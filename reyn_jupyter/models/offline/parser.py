@@ -210,7 +210,7 @@ def _measure(board: ParseState, found: Subjects, function: str) -> Output:
 
 
 def _row(board: ParseState, found: Subjects, measure: Output) -> tuple[Output, ...]:
-    """What to show of a row: what was asked for and the measure, or its first text columns too."""
+    """Return what to show of a row: what was asked for and the measure, or its first text columns too."""
     if found.target is not None:
         return (found.target, measure)
     labels = [of_column(column) for column in board.table.columns if column.kind in ("text", "date")]

@@ -74,7 +74,7 @@ class TableSchema:
         return tuple(column for column in self.columns if column.kind in kinds)
 
     def named_like(self, word: str) -> bool:
-        """Whether a word says the table's own name: ``visits``, ``visit`` or ``visits.csv``."""
+        """Return whether a word says the table's own name: ``visits``, ``visit`` or ``visits.csv``."""
         base = self.label.rsplit("/", 1)[-1].split(".", 1)[0]
         return any(alike(stem(word), part) for part in parts(base)) or word.lower() == base.lower()
 
@@ -112,7 +112,7 @@ def literal(text: object) -> str:
 
 
 def kind_of_type(name: str) -> ColumnKind:
-    """What a column of a type holds: ``int64``, ``datetime64[ns]``, ``VARCHAR`` …"""
+    """Return what a column of a type holds: ``int64``, ``datetime64[ns]``, ``VARCHAR`` …"""
     low = name.lower()
     if "bool" in low:
         return "flag"
@@ -126,7 +126,7 @@ def kind_of_type(name: str) -> ColumnKind:
 
 
 def kind_of_values(values: Iterable[object]) -> ColumnKind:
-    """What a column holds, from a few of its values."""
+    """Return what a column holds, from a few of its values."""
     seen = [value for value in values if value is not None]
     if not seen:
         return "text"
@@ -144,7 +144,7 @@ def kind_of_values(values: Iterable[object]) -> ColumnKind:
 
 
 def is_flag(column: ColumnSchema) -> bool:
-    """Whether a column says yes or no of a row."""
+    """Return whether a column says yes or no of a row."""
     seen = {str(value).lower() for value in column.seen if value is not None}
     return column.kind == "flag" or (column.kind == "text" and bool(seen) and seen <= _FLAGS)
 

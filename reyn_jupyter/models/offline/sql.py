@@ -106,7 +106,7 @@ def head(alias: str, rows: int) -> str:
 
 
 def values(table: TableSchema, source: str, wanted: Sequence[str]) -> str:
-    """Which of some lower-case words are values of the table's text columns, and of which one."""
+    """Return which of some lower-case words are values of the table's text columns, and of which one."""
     listed = ", ".join(literal(word) for word in wanted)
     pieces = [
         f'SELECT {literal(column.name)} AS "column", CAST({column.sql} AS VARCHAR) AS "value" FROM {source} '

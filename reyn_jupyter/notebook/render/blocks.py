@@ -1,16 +1,9 @@
-"""What a colour repeats of what words say.
+"""What an object shows, as plain data: blocks, charts and tones, before any host decides how they are drawn.
 
-Invariant: no state is told by a tone alone.
-
-The blocks of a view that are drawn: intervals on one axis, and points on two.
-
-Invariant: every number of a chart is finite, and an axis has a length; whatever is drawn is also said in words.
-
-The view model: what an object shows, before any host decides how.
-
-Invariant: a view is plain data (dataclasses.asdict gives JSON) and holds untrusted text, never markup. Every text
-is bounded where it is made; a host escapes it where it is drawn. HTML, text and later hosts draw the same view, so
-they show the same words.
+Invariants: a view is plain data (dataclasses.asdict gives JSON) and holds untrusted text, never markup. Every text is
+bounded where it is made; a host escapes it where it is drawn. HTML, text and later hosts draw the same view, so they
+show the same words. Every number of a chart is finite, and an axis has a length. Whatever is drawn is also said in
+words, and no state is told by a tone alone.
 """
 
 from __future__ import annotations

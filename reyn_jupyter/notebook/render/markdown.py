@@ -1,12 +1,9 @@
-"""An answer in Markdown, read into blocks.
+"""Markdown in both directions: an answer read into blocks, and a view written for issues, pull requests and reports.
 
-Invariant: nothing in an answer loads or runs. HTML stays text, an image becomes its words and its host, and only
-http(s) links stay links, with the host that they lead to beside them. Other addresses stay plain text.
-
-A view as Markdown, for issues, pull requests and reports.
-
-Invariant: every text is escaped, so that nothing a tool or a model said becomes markup; charts are written as the
-tables of figures that they draw. Nothing is left out: what is folded in a notebook stands under its heading here.
+Invariants: nothing in an answer loads or runs. HTML stays text, an image becomes its words and its host, and only
+http(s) links stay links, with the host that they lead to beside them; other addresses stay plain text. In what is
+written every text is escaped, so that nothing a tool or a model said becomes markup, and charts are the tables of
+figures that they draw. Nothing is left out: what is folded in a notebook stands under its heading here.
 """
 
 from __future__ import annotations

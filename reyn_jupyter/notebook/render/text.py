@@ -1,16 +1,9 @@
 """A view as plain text: for terminals, logs and screen readers.
 
-Invariant: every text passes `visible`; columns line up also for wide and combining letters; at most 4 KB (a report:
-20 KB), whatever the view holds. Folds that are closed show their summary line alone.
-
-Columns that line up in a fixed-width face, for every script.
-
-Widths follow the Unicode East Asian Width property: wide and full-width letters take two cells, combining marks and
-format characters none.
-
-Charts in a fixed-width face.
-
-Invariant: a track is 40 cells wide whatever its values, and its words follow it.
+Invariants: every text passes `visible`. The whole is at most 4 KB (a report: 20 KB), whatever the view holds; folds
+that are closed show their summary line alone. Columns line up for every script: widths follow the Unicode East Asian
+Width property, wide and full-width letters take two cells, combining marks and format characters none. The track of a
+chart is 40 cells wide whatever its values, and its words follow it.
 """
 
 from __future__ import annotations

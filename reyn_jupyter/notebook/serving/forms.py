@@ -1,14 +1,11 @@
-"""The form of an action: one field an argument, read from its schema.
+"""The form of an action, one field an argument, and what a person typed into it, as arguments.
 
 Invariants: every schema gives a form; what has no plain widget (a union, a nested object, a schema that refers to
 itself) is typed as JSON; an argument whose name cannot be shown as it is gets no field of its own, but can be given
-among the others. Bounds that a page cannot hold exactly are left to the kernel, which checks everything again.
-
-What a person typed into the fields of a form, as arguments.
-
-Invariant: a text that is typed is the text that is sent, and a number keeps every digit; what cannot be read as the
-field's kind is sent as it stands, so that the action's own schema says what is wrong. Only JSON that is none is held
-back, with where it breaks off.
+among the others. Bounds that a page cannot hold exactly are left to the kernel, which checks everything again. A text
+that is typed is the text that is sent, and a number keeps every digit; what cannot be read as the field's kind is
+sent as it stands, so that the action's own schema says what is wrong. Only JSON that is none is held back, with where
+it breaks off.
 """
 
 from __future__ import annotations

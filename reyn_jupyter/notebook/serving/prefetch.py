@@ -1,12 +1,10 @@
-"""What a view would ask the kernel for, asked beforehand: the answers that an exported page carries.
+"""The answers that an exported page carries: what its views would ask the kernel for, asked beforehand.
 
-Invariant: what is recorded went through the same operations as a live view's requests, so it is bounded and redacted
-as they are; a page carries a few megabytes at most, and what is not in it the view says in its place.
-
-What the inspector of a blob asks while a person looks around in its beginning, for an exported page.
-
-Invariant: a page that holds a part says so in the inspector's own line, and the counts of its panes are of that part,
-so that nothing in it leads to rows that are not there.
+Invariants: what is recorded went through the same operations as a live view's requests, so it is bounded and redacted
+as they are; a page carries a few megabytes at most, and what is not in it the view says in its place. Of a blob it is
+what the inspector asks while a person looks around in its beginning. A page that holds a part says so in the
+inspector's own line, and the counts of its panes are of that part, so that nothing in it leads to rows that are not
+there.
 """
 
 from __future__ import annotations

@@ -347,7 +347,7 @@ def pass_over(origin: Path, copy: Path | None) -> ContentSurvey:
 def kind_and_index(
     content: FileContent, path: Path, lines: LineIndex | None
 ) -> tuple[BlobKind, Index | None]:
-    """What a handed-over file holds: JSON when it says so and is complete, else text."""
+    """Return what a handed-over file holds: JSON when it says so and is complete, else text."""
     if content.kind == "json":
         with suppress(NotJsonError):
             index = json_index(path)
@@ -387,7 +387,7 @@ def read_small(path: Path) -> bytes:
 
 
 def is_plain(path: Path) -> bool:
-    """Whether the path is a plain file, not a link to one."""
+    """Return whether the path is a plain file, not a link to one."""
     try:
         return stat.S_ISREG(path.lstat().st_mode)
     except OSError:

@@ -113,7 +113,7 @@ def collectable(
     max_bytes: int | None,
     keep: Callable[[BlobInfo], bool],
 ) -> list[BlobInfo]:
-    """Which blobs go: those older than `max_age` seconds, then the oldest until the rest fits into `max_bytes`."""
+    """Return which blobs go: those older than `max_age` seconds, then the oldest until the rest fits `max_bytes`."""
     listed = sorted(infos, key=lambda info: (info.created, info.id))
     total = sum(info.size for info in listed)
     removed = []

@@ -41,7 +41,7 @@ class LocalBlobStore(BlobStore, Protocol):
         ...
 
     def index(self, blob_id: str) -> Index:
-        """Where its lines or elements lie; built once for large blobs."""
+        """Return where its lines or elements lie; built once for large blobs."""
         ...
 
     def path(self, blob_id: str) -> Path | None:

@@ -54,7 +54,7 @@ def read_parquet(path: Path) -> pd.DataFrame | None:
 
 
 def _nullable(frame: pd.DataFrame) -> str:
-    """What tells pandas that a column of truth values holds missing ones; without it they come back as objects."""
+    """Return what tells pandas that a column of truth values holds missing ones; without it they become objects."""
     names = [str(name) for name in frame.columns if str(frame[name].dtype) == "boolean"]
     kind = {"pandas_type": "bool", "numpy_type": "boolean", "metadata": None}
     columns = [{"name": name, "field_name": name, **kind} for name in names]

@@ -29,7 +29,7 @@ def order_key(values: pd.Series | pd.Index) -> pd.Series:
 
 
 def matches(values: pd.Series | pd.Index, op: str, value: str = "") -> NDArray[np.bool_]:
-    """Which values match, as the grid's filters see it, for ``df[matches(df["x"], "contains", "north")]``."""
+    """Return which values match, as the grid's filters see it, for ``df[matches(df["x"], "contains", "north")]``."""
     import pandas as pd
 
     from reyn_jupyter.outputs.table.row_filter import mask_of

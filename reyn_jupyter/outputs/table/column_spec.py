@@ -60,7 +60,7 @@ def column_values(records: Sequence[dict[str, Any]], key: str) -> list[Any]:
 
 
 def specials_within(spec: dict[str, Any], start: int, stop: int) -> dict[int, str]:
-    """Which of the nulls between two rows stand for a number that JSON lacks, counted from `start`."""
+    """Return which of the nulls between two rows stand for a number that JSON lacks, counted from `start`."""
     from bisect import bisect_left
 
     found = {}

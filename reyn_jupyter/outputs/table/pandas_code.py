@@ -65,7 +65,7 @@ class _Writer:
         return f"df.iloc[:, {column - self._levels}]"
 
     def _is_plain(self, column: int) -> bool:
-        """Whether pandas' own comparison and order are the grid's."""
+        """Return whether pandas' own comparison and order are the grid's."""
         dtype = self.opened.columns[column].dtype
         return dtype == "str" or dtype.startswith(
             ("int", "uint", "float", "bool", "datetime64", "timedelta64")

@@ -111,7 +111,7 @@ def _ordered(values: NDArray[Any], missing: NDArray[np.bool_], sort: Any) -> Col
 
 
 def _fresh(ordered: NDArray[Any]) -> NDArray[np.bool_]:
-    """Where an ordered array's value differs from the one before."""
+    """Return where an ordered array's value differs from the one before."""
     import numpy as np
 
     fresh = np.ones(len(ordered), dtype=bool)
@@ -175,7 +175,7 @@ def _words(values: NDArray[Any]) -> list[NDArray[np.uint64]]:
 
 
 def _shared(low: str, high: str) -> int:
-    """How many letters two texts begin with alike."""
+    """Return how many letters two texts begin with alike."""
     return next(
         (place for place, (a, b) in enumerate(zip(low, high, strict=False)) if a != b),
         min(len(low), len(high)),

@@ -118,7 +118,7 @@ def _piece(prompt: Prompt, start: int, stop: int) -> str:
 
 
 def _before_path(tokens: tuple[Token, ...], path: int) -> int:
-    """Where the words that lead to a path begin: `in the file F`."""
+    """Return where the words that lead to a path begin: `in the file F`."""
     index = path
     while index > 0 and tokens[index - 1].lower in (
         "in",

@@ -311,7 +311,7 @@ def _told(context: PlanningContext, prompt: Prompt, search: FileSearch, result: 
 
 
 def find_search(prompt: Prompt) -> FileSearch | None:
-    """What a prompt wants to find in files, None when it wants something else."""
+    """Return what a prompt wants to find in files, None when it wants something else."""
     text = prompt.text[:600]
     if re.match(r"\s*grep\b", text):
         return _grep(prompt)
@@ -327,7 +327,7 @@ def find_search(prompt: Prompt) -> FileSearch | None:
 
 
 def _about_files(prompt: Prompt, opener: re.Match[str]) -> bool:
-    """Whether an opener is about the text of files, not about rows, files of a kind, or the world."""
+    """Return whether an opener is about the text of files, not about rows, files of a kind, or the world."""
     word = opener.group().strip()
     if any(path.lower().endswith((".csv", ".parquet", ".tsv")) for path in prompt.paths):
         return False

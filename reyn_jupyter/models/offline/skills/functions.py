@@ -68,7 +68,7 @@ def attempt_named(context: PlanningContext, prompt: Prompt) -> str | None:
 
 
 def _surely(said: str, name: str) -> bool:
-    """Whether a prompt is surely about a function: `run the numbers` may be about anything."""
+    """Return whether a prompt is surely about a function: `run the numbers` may be about anything."""
     return "_" in name or re.search(r"\b(?:call|invoke|execute|function)\b", said) is not None
 
 
@@ -133,7 +133,7 @@ def call(context: PlanningContext, action: KnownAction, prompt: Prompt, name: st
 
 
 def _opened(context: PlanningContext, result: ToolOutput) -> ToolOutput:
-    """What is stored behind a summary, by its kind."""
+    """Return what is stored behind a summary, by its kind."""
     if "json_array |" in result.text[:100]:
         return context.opened(result, "slice:0..50")
     return (
@@ -144,7 +144,7 @@ def _opened(context: PlanningContext, result: ToolOutput) -> ToolOutput:
 
 
 def describe_result(result: ToolOutput) -> str:
-    """What a function gave: a short value in the sentence, records as a table, the rest in a block."""
+    """Return what a function gave: a short value in the sentence, records as a table, the rest in a block."""
     if result.rows:
         more = f"\n\n… {result.left}" if result.left else ""
         return f"\n\n{table(result.rows)}{more}"

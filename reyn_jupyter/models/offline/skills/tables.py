@@ -290,7 +290,7 @@ def _answer(context: PlanningContext, on: TableSchema, asked: TableQuery) -> str
 
 
 def _values(context: PlanningContext, on: TableSchema, candidates: Sequence[str]) -> Values:
-    """What the words of a question are among the values of the table."""
+    """Return what the words of a question are among the values of the table."""
     forms = {
         form: candidate for candidate in reversed(candidates[:40]) for form in reversed(_forms(candidate))
     }

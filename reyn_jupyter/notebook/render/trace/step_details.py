@@ -1,13 +1,7 @@
-"""Long texts of one part of a run, and the expressions that give all of them.
+"""What stands behind a line of a run: the request and reply of a model call, a tool call and its result.
 
-What stands behind a line of a run: the request and the reply of a model call, a tool call and its result.
-
-Invariant: a part (one side of a line) holds at most about `PART` bytes of text; whatever is cut names the expression
+Invariants: a part (one side of a line) holds at most about `PART` bytes of text; whatever is cut names the expression
 that gives all of it. A record that stops, or holds odd things, draws as far as it goes.
-
-What stands behind a model call: the messages and tools that were sent, and the reply.
-
-Invariant: a side holds at most about `PART` bytes of text, and what is cut names the expression that gives all of it.
 """
 
 from __future__ import annotations
