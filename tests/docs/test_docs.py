@@ -7,12 +7,15 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import nbformat
 import pytest
 
+from reyn_jupyter.config import Settings
 from reyn_jupyter.demo import REPOSITORY
+from reyn_jupyter.guard.permissions import Policy
 from reyn_jupyter.notebook import verbs
 from reyn_jupyter.notebook.options import parse, parse_leading
 from tests.docs.config_table import PAGE, with_table
@@ -62,12 +65,6 @@ def test_every_line_with_a_verb_can_be_read(path: Path) -> None:
 def test_the_manual_lists_every_verb_once() -> None:
     page = (REPOSITORY / "reyn_jupyter" / "docs" / "notebook.md").read_text(encoding="utf-8")
     assert sorted(re.findall(r"^\| `%reyn ([a-z]+)` \|", page, re.MULTILINE)) == sorted(verbs.names())
-
-
-def test_the_changelog_counts_the_verbs() -> None:
-    assert f"`%reyn` with {len(verbs.names())} verbs" in (REPOSITORY / "CHANGELOG.md").read_text(
-        encoding="utf-8"
-    )
 
 
 def test_the_manual_shows_every_option_of_a_question() -> None:
@@ -164,6 +161,20 @@ def test_the_example_of_a_category_works_when_it_is_installed(tmp_path: Path) ->
     assert "'soon' is no day" in error
     assert kept == "kept 2030-12-31"
     assert (workspace / "days.txt").read_text() == "2030-12-31\n"
+
+
+def test_the_example_of_a_server_asks_before_it_calls() -> None:
+    page = (REPOSITORY / "reyn_jupyter" / "docs" / "extending.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {"__name__": "reyn_rates"}
+    exec(next(block for block in FENCE.findall(page) if "reyn_rates.py" in block), names)
+    (category,) = names["categories"](None)
+    tool = category.operations[0].tool
+    effects = tool.effects({"currency": "EUR"}, None)
+    assert Policy().decide("rates__today", tool.purity, effects, "model").decision == "ask"
+    rules = Settings.model_validate({"permissions": {"allow": ["rates__today(api.example.org)"]}})
+    assert (
+        Policy.from_settings(rules).decide("rates__today", tool.purity, effects, "model").decision == "allow"
+    )
 
 
 def test_the_terminal_of_the_readme_is_one_of_the_demo() -> None:
