@@ -27,14 +27,12 @@ from reyn_jupyter.search.coverage import Coverage, CoverageCache
 from reyn_jupyter.search.database import IndexStoreError
 from reyn_jupyter.search.embedders.embedder import EmbedderError
 from reyn_jupyter.search.embedders.embedding_classes import ResolvedClass
-from reyn_jupyter.search.embedders.local import LocalEmbedder
 from reyn_jupyter.search.index_state import BuildProgress, IndexState
 from reyn_jupyter.search.index_updates import FEW, BackgroundBuild, BuildTask
 from reyn_jupyter.search.vector_store import VectorStore
 
 if TYPE_CHECKING:
-    from reyn_jupyter.search.embedders.hosted import Wait
-    from reyn_jupyter.search.index_builder import AnyEmbedder
+    from reyn_jupyter.search.embedders.embedder import Embedder, Wait
     from reyn_jupyter.search.ranking.index import Index
 
 WAIT = 30.0  # seconds that a search waits for the index: loading torch takes about ten, a small catalog one
@@ -99,9 +97,9 @@ class ActionEmbeddingIndex:
     @property
     def offered(self) -> bool:
         """Whether models may search: a local model lies on this machine, or a provider gave some action a vector."""
-        resolved = self.resolved
-        if resolved.kind == "local":
-            return is_search_available(resolved.in_force if resolved.at_hand else None, 0, local=True)
+        resolved, embedder = self._in_force.both
+        if embedder is not None and not embedder.is_remote:
+            return is_search_available(resolved.in_force if embedder.is_available else None, 0, local=True)
         return is_search_available(resolved.in_force, self.vectors)
 
     @property
@@ -109,11 +107,11 @@ class ActionEmbeddingIndex:
         """Why models cannot search, for a listing; None when they can."""
         if self.offered:
             return None
-        resolved, now = self.resolved, self._covering.now
+        (resolved, embedder), now = self._in_force.both, self._covering.now
         reason = resolved.reason
-        if resolved.kind == "local":
+        if embedder is not None and not embedder.is_remote:
             reason = f"{resolved.model} is not on this machine"
-        elif resolved.kind == "hosted":
+        elif embedder is not None:
             of = f"none of {len(now.records):,} actions" if now is not None else "no action"
             reason = f"{of} has a vector of class '{resolved.in_force}' yet"
             building = f" ({self._building})" if self._building is not None else ""
@@ -128,7 +126,8 @@ class ActionEmbeddingIndex:
         now, path = self._covering.now, self._store.path
         return IndexState(
             resolved,
-            getattr(embedder, "served_by", None) or (resolved.model or "" if embedder is not None else ""),
+            (embedder.served_by or resolved.model or "") if embedder is not None else "",
+            embedder is not None and embedder.is_remote,
             self.vectors,
             len(now.records) if now is not None else 0,
             self.offered,
@@ -137,7 +136,7 @@ class ActionEmbeddingIndex:
             self._building,
             holder(self._store) if self._building is None else None,
             tuple(dict.fromkeys(note for note in (*self._notes.values(), self._store.note) if note)),
-            getattr(embedder, "spent", None),
+            embedder.spent if embedder is not None else None,
         )
 
     # Search
@@ -195,9 +194,9 @@ class ActionEmbeddingIndex:
             return ""
         return f"{coverage.vectors:,} of {len(coverage.records):,} actions were ranked by meaning, too: {building}."
 
-    def _embeds(self, index: Index, query: str, embedder: AnyEmbedder | None) -> tuple[bool, str]:
+    def _embeds(self, index: Index, query: str, embedder: Embedder | None) -> tuple[bool, str]:
         """Whether the query has a vector now, and what to say where it has none."""
-        if isinstance(embedder, LocalEmbedder) and not embedder.ready:
+        if embedder is not None and not embedder.ready:
             embedder.load()
             return False, "Ranked by words alone: the embedding model is still being loaded."
         try:
@@ -219,7 +218,10 @@ class ActionEmbeddingIndex:
         self._in_force.renew()
         now = self._covering.now
         current = now is not None and now.snapshot is snapshot and now.vectors == len(now.records)
-        if self.resolved.kind != "local" or (current and now is not None and now.key == self._in_force.key):
+        embedder = self._in_force.embedder
+        if embedder is None or embedder.is_remote:
+            return
+        if current and now is not None and now.key == self._in_force.key:
             return
         self._wanted = (self._wanted[0] + 1, snapshot)
         if self._work is None or not self._work.going_on:
@@ -240,16 +242,16 @@ class ActionEmbeddingIndex:
     async def _load(self) -> None:
         """Wait until a local model embeds without being loaded first; not where there is nothing to compare with."""
         embedder = self._in_force.embedder
-        if isinstance(embedder, LocalEmbedder) and self.vectors and not embedder.ready:
+        if embedder is not None and self.vectors and not embedder.ready:
             loading = embedder.load()
             if loading is not None:
                 await asyncio.wrap_future(loading)
 
     def todo(self, after: int) -> BuildTask | None:
         """What a build in the background is to do; None where there is nothing new since number `after`."""
-        resolved, embedder = self._in_force.both
+        embedder = self._in_force.embedder
         number, snapshot = self._wanted
-        if number == after or snapshot is None or resolved.kind != "local" or embedder is None:
+        if number == after or snapshot is None or embedder is None or embedder.is_remote:
             return None
         coverage = self._covering.bring(snapshot, self._in_force.key)
         missing = len(coverage.missing)
@@ -285,7 +287,7 @@ class ActionEmbeddingIndex:
 
         Raises:
             EmbeddingClassError: the class is off, or wrong; says what to do.
-            StoreError: a provider's vectors could not be kept.
+            IndexStoreError: a provider's vectors could not be kept.
             ModelError: the provider failed; what it gave before is kept.
         """
         from reyn_jupyter.search.index_builder import build
@@ -304,7 +306,7 @@ class ActionEmbeddingIndex:
         try:
             return await build(self._store, embedder, records, tell=told)
         except IndexStoreError as error:
-            if resolved.kind == "hosted":
+            if embedder.is_remote:
                 raise
             return await build(self.in_memory(error), embedder, records, tell=told)
         finally:
@@ -320,7 +322,7 @@ class ActionEmbeddingIndex:
         return self._store
 
     async def clear(self) -> int:
-        """Drop every vector of every class; how many there were. Raises StoreError."""
+        """Drop every vector of every class; how many there were. Raises IndexStoreError."""
         if self._work is not None and self._work.going_on:
             self._work.task.cancel()
             await asyncio.wait([self._work.task])

@@ -15,8 +15,7 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.search.embedders.embedding_classes import ResolvedClass, resolve
 
 if TYPE_CHECKING:
-    from reyn_jupyter.search.embedders.hosted import Wait
-    from reyn_jupyter.search.index_builder import AnyEmbedder
+    from reyn_jupyter.search.embedders.embedder import Embedder, Wait
 
 
 class EmbeddingClassError(ValueError):
@@ -46,17 +45,17 @@ class ActiveClass:
         self._settings = settings
         self._wait, self._redact, self._environ = wait, redact, environ
         self._lock = threading.RLock()
-        self._now: tuple[Any, ResolvedClass, AnyEmbedder | None] | None = None
+        self._now: tuple[Any, ResolvedClass, Embedder | None] | None = None
 
     @property
-    def both(self) -> tuple[ResolvedClass, AnyEmbedder | None]:
+    def both(self) -> tuple[ResolvedClass, Embedder | None]:
         """What the configured class comes to here and now, and who embeds for it, if anybody."""
         settings = self._settings()
         seen = (settings.embedding, settings.action_retrieval.embedding_class)
         with self._lock:
             if self._now is None or self._now[0] != seen or self._now[1].in_force is None:
                 resolved = resolve(settings, self._environ)
-                self._now = seen, resolved, self._embedder(resolved)
+                self._now = seen, resolved, resolved.embedder(self._wait, self._redact, self._environ)
             return self._now[1:]
 
     @property
@@ -64,7 +63,7 @@ class ActiveClass:
         return self.both[0]
 
     @property
-    def embedder(self) -> AnyEmbedder | None:
+    def embedder(self) -> Embedder | None:
         return self.both[1]
 
     @property
@@ -78,8 +77,5 @@ class ActiveClass:
     def renew(self) -> None:
         """Take a local model as it lies on the disk now. A provider's embedder stays: it counts what was spent."""
         with self._lock:
-            if self._now is not None and self._now[1].kind == "local":
-                self._now = *self._now[:2], self._embedder(self._now[1])
-
-    def _embedder(self, resolved: ResolvedClass) -> AnyEmbedder | None:
-        return resolved.embedder(self._wait, self._redact, self._environ)
+            if self._now is not None and (embedder := self._now[2]) is not None:
+                self._now = *self._now[:2], embedder.renew()

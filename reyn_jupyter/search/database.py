@@ -31,7 +31,7 @@ def open_file(path: Path | None) -> sqlite3.Connection:
     """Open the file, made when it is not there; None keeps it in memory.
 
     Raises:
-        StoreError: it is another program's, or of a newer version.
+        IndexStoreError: it is another program's, or of a newer version.
         sqlite3.DatabaseError: it is no database, is locked, or cannot be written.
     """
     db = connect(":memory:" if path is None else str(path), PATIENCE)

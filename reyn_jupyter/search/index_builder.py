@@ -17,7 +17,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.search.database import IndexStoreError
-from reyn_jupyter.search.embedders.hosted import HostedEmbedder
 from reyn_jupyter.search.embedding_texts import VIEWS, join_vectors, texts_of
 from reyn_jupyter.search.index_state import BuildHolder, BuildProgress, BusyError
 from reyn_jupyter.search.vector_store import VectorStore
@@ -28,27 +27,24 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from reyn_jupyter.search.action_records import Record
-    from reyn_jupyter.search.embedders.local import LocalEmbedder
+    from reyn_jupyter.search.embedders.embedder import Embedder
 
     Floats = NDArray[np.float32]
-    AnyEmbedder = LocalEmbedder | HostedEmbedder
 
 LOCK = "actions.lock"
 FIRST_BATCH = 4  # records: as soon as one action has a vector, search is on
-LOCAL_BATCH = 16  # records: about a third of a second on one core, so that an interrupt is heard soon
-HOSTED_BATCH = 21  # records: one request of 64 texts, three a record, so that what was paid for is kept
 _LOOK = 0.02  # seconds within which another one that looks who builds has looked
 _POLL = 0.2  # seconds between two looks at a lock that another process holds
 
 
-def store_key(embedder: AnyEmbedder) -> str:
+def store_key(embedder: Embedder) -> str:
     """What vectors are stored under: the model that made them, and the way in which texts become one vector."""
     return f"{embedder.key}#{VIEWS}"
 
 
 async def build(
     store: VectorStore,
-    embedder: AnyEmbedder,
+    embedder: Embedder,
     records: Mapping[str, Record],
     *,
     tell: Callable[[BuildProgress], None] = lambda progress: None,
@@ -63,7 +59,7 @@ async def build(
 
     Raises:
         BusyError: another process builds, and `wait` is False.
-        StoreError: what was made cannot be kept.
+        IndexStoreError: what was made cannot be kept.
         ModelError: the provider failed for good; what was made before is kept.
     """
     began = time.monotonic()
@@ -71,9 +67,8 @@ async def build(
         key = store_key(embedder)
         known = await asyncio.to_thread(store.known, key, list(records))
         missing = [record for digest, record in records.items() if digest not in known]
-        size = HOSTED_BATCH if isinstance(embedder, HostedEmbedder) else LOCAL_BATCH
-        if not isinstance(embedder, HostedEmbedder):
-            embedder.expect(len(missing))
+        size = embedder.batch
+        embedder.expect(len(missing))
         tell(BuildProgress(0, len(missing)))
         done = 0
         while done < len(missing):
@@ -87,16 +82,13 @@ async def build(
         return len(missing)
 
 
-async def _vectors(embedder: AnyEmbedder, batch: list[Record]) -> dict[str, Floats]:
+async def _vectors(embedder: Embedder, batch: list[Record]) -> dict[str, Floats]:
     """One vector a record, by digest."""
     import numpy as np
 
     texts = [texts_of(record) for record in batch]
     flat = [text for several in texts for text in several]
-    if isinstance(embedder, HostedEmbedder):
-        rows = await embedder.embedded(flat)
-    else:
-        rows = await asyncio.to_thread(embedder.embed, flat)
+    rows = await embedder.embed_async(flat)
     found: dict[str, Floats] = {}
     place = 0
     for record, several in zip(batch, texts, strict=True):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from reyn_jupyter.search.embedders.embedding_classes import ResolvedClass
 
 if TYPE_CHECKING:
-    from reyn_jupyter.search.embedders.hosted import EmbeddingUsage
+    from reyn_jupyter.search.embedders.embedder import EmbeddingUsage
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,7 @@ class IndexState:
     Attributes:
         resolved: the class, or why there is none.
         served_by: who embeds now.
+        is_remote: whether texts leave this machine to be embedded.
         vectors, actions: how many of the actions on offer have a vector.
         offered: whether models may search.
         place, size: where the vectors lie ("memory" or a path), and their bytes on disk.
@@ -81,6 +82,7 @@ class IndexState:
 
     resolved: ResolvedClass
     served_by: str = ""
+    is_remote: bool = False
     vectors: int = 0
     actions: int = 0
     offered: bool = False

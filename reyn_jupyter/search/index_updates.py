@@ -19,7 +19,7 @@ from reyn_jupyter.search.vector_store import VectorStore
 
 if TYPE_CHECKING:
     from reyn_jupyter.search.action_records import Record
-    from reyn_jupyter.search.index_builder import AnyEmbedder
+    from reyn_jupyter.search.embedders.embedder import Embedder
 
 FEW = 64  # actions without a vector that a search may wait for
 
@@ -36,7 +36,7 @@ class BuildTask:
 
     number: int
     store: VectorStore
-    embedder: AnyEmbedder
+    embedder: Embedder
     records: dict[str, Record]
     missing: int
     usable: bool

@@ -68,11 +68,11 @@ class VectorStore:
         self._connection: sqlite3.Connection | None = None
 
     def known(self, key: str, digests: Iterable[str]) -> set[str]:
-        """Which of these digests have a vector. Raises StoreError."""
+        """Which of these digests have a vector. Raises IndexStoreError."""
         return {digest.hex() for rows in self._rows(key, digests, "digest") for (digest,) in rows}
 
     def read(self, key: str, digests: Iterable[str]) -> Iterator[tuple[list[str], Floats]]:
-        """The vectors that there are, in pieces: digests, and as many rows. Raises StoreError."""
+        """The vectors that there are, in pieces: digests, and as many rows. Raises IndexStoreError."""
         import numpy as np
 
         for rows in filter(None, self._rows(key, digests, "digest, vector")):
@@ -84,14 +84,14 @@ class VectorStore:
             yield [digest.hex() for digest, _ in rows], found
 
     def dimension(self, key: str) -> int | None:
-        """Numbers in a vector of this key; None where it has none yet. Raises StoreError."""
+        """Numbers in a vector of this key; None where it has none yet. Raises IndexStoreError."""
         found = self._reading(
             lambda db: db.execute("SELECT dimension FROM models WHERE key = ?", (key,)).fetchone()
         )
         return int(found[0]) if found else None
 
     def counts(self) -> dict[str, int]:
-        """How many vectors each key has. Raises StoreError."""
+        """How many vectors each key has. Raises IndexStoreError."""
         query = (
             "SELECT key, count(digest) FROM models LEFT JOIN vectors ON model = id GROUP BY key ORDER BY key"
         )
@@ -104,7 +104,7 @@ class VectorStore:
         """Keep a batch of vectors, all of it or nothing.
 
         Raises:
-            StoreError: they have another number of dimensions than those of this key, or cannot be written.
+            IndexStoreError: they have another number of dimensions than those of this key, or cannot be written.
         """
         if not vectors:
             return
@@ -130,7 +130,11 @@ class VectorStore:
             db.executemany(which, [(digest, key) for digest in digests])
 
     def keep_only(self, key: str, live: Collection[str]) -> None:
-        """Drop the vectors of other keys, and those of this key that have long been of no use. Raises StoreError."""
+        """Drop the vectors of other keys, and those of this key that have long been of no use.
+
+        Raises:
+            IndexStoreError: the vectors cannot be read or written.
+        """
         with self._writing() as db:
             db.execute("DELETE FROM models WHERE key <> ?", (key,))
             total = db.execute("SELECT count(*) FROM vectors").fetchone()[0]
@@ -143,7 +147,7 @@ class VectorStore:
         self._shrink()
 
     def clear(self) -> int:
-        """Drop every vector; how many there were. A damaged file goes, too. Raises StoreError."""
+        """Drop every vector; how many there were. A damaged file goes, too. Raises IndexStoreError."""
         if self.path is not None and not self.path.exists() and self._connection is None:
             return 0
         count = sum(self.counts().values())

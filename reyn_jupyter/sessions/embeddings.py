@@ -24,7 +24,7 @@ async def build(parts: Parts) -> Card:
     """Give every action a vector; progress is published as it comes.
 
     Raises:
-        EmbeddingClassError, StoreError, ModelError: as `ActionEmbeddingIndex.build`.
+        EmbeddingClassError, IndexStoreError, ModelError: as `ActionEmbeddingIndex.build`.
     """
     snapshot = await parts.catalog.refresh()
     tell: Callable[[BuildProgress], None] = publisher() or (lambda progress: None)
@@ -35,7 +35,7 @@ async def build(parts: Parts) -> Card:
 
 
 async def clear(parts: Parts) -> Card:
-    """Drop every vector. Raises StoreError."""
+    """Drop every vector. Raises IndexStoreError."""
     count = await parts.search.clear()
     facts = (
         ("dropped", f"{count:,} vectors"),
@@ -89,7 +89,7 @@ def _class(state: IndexState) -> str:
         return "null (opted out)"
     if resolved.in_force is None:
         return f"{resolved.name}: {resolved.reason}. To change that: {resolved.hint}"
-    paid = ", of a provider: built only by %reyn embeddings build" if resolved.kind == "hosted" else ""
+    paid = ", of a provider: built only by %reyn embeddings build" if state.is_remote else ""
     return f"{resolved.name}{paid}"
 
 

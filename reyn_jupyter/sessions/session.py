@@ -129,12 +129,12 @@ class Session:
 
         Raises:
             EmbeddingClassError: the class is switched off or wrong; says what to do.
-            StoreError: the vectors could not be kept. ModelError: the provider failed. What was built is kept.
+            IndexStoreError: the vectors could not be kept. ModelError: the provider failed. What was built is kept.
         """
         return ENGINE.run(embeddings.build(self.parts), on_event)
 
     def clear_embeddings(self) -> Card:
-        """Drop every vector, of every class. Raises StoreError."""
+        """Drop every vector, of every class. Raises IndexStoreError."""
         return _run(embeddings.clear(self.parts))
 
     def explore(self, query: str = "") -> CatalogExplorer:

@@ -22,7 +22,7 @@ from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.search.action_records import Record
 from reyn_jupyter.search.database import IndexStoreError
 from reyn_jupyter.search.embedders.local import LocalEmbedder
-from reyn_jupyter.search.index_builder import FIRST_BATCH, LOCAL_BATCH, build, holder, store_key
+from reyn_jupyter.search.index_builder import FIRST_BATCH, build, holder, store_key
 from reyn_jupyter.search.index_state import BuildHolder, BuildProgress, BusyError
 from reyn_jupyter.search.vector_store import VectorStore
 from tests.support.waiting import awaited
@@ -63,7 +63,7 @@ async def test_only_what_is_missing_is_embedded_in_batches_with_progress(tmp_pat
     first = len(paced.texts)
     assert await build(store, embedder(paced), records(50), tell=told.append) == 30
     assert len(paced.texts) - first == 2 * 30
-    assert [progress.done for progress in told] == [0, FIRST_BATCH, FIRST_BATCH + LOCAL_BATCH, 30]
+    assert [progress.done for progress in told] == [0, FIRST_BATCH, FIRST_BATCH + LocalEmbedder.batch, 30]
     assert {progress.total for progress in told} == {30}
     assert told[0].rate is None and told[0].seconds_left is None
     assert told[-1].rate and "30 of 30 actions" in str(told[-1])
@@ -163,14 +163,16 @@ def done(line: str) -> int:
 
 async def test_a_build_that_was_killed_leaves_a_usable_index_and_the_next_goes_on(tmp_path: Path) -> None:
     process = builder(tmp_path, 400, 0.05)
-    reached = done(line_with(process, lambda line: done(line) >= 3 * LOCAL_BATCH))
+    reached = done(line_with(process, lambda line: done(line) >= 3 * LocalEmbedder.batch))
     process.send_signal(signal.SIGKILL)
     process.wait()
     assert process.stdout is not None
     process.stdout.close()
     store = VectorStore(tmp_path)
     found = store.verify()
-    assert found.faults == () and found.vectors >= reached and found.vectors % LOCAL_BATCH == FIRST_BATCH
+    assert (
+        found.faults == () and found.vectors >= reached and found.vectors % LocalEmbedder.batch == FIRST_BATCH
+    )
     assert holder(store) is None, "the lock went with the process"
     assert await build(store, embedder(Paced()), records(400)) == 400 - found.vectors
 

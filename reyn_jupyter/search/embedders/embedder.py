@@ -1,40 +1,127 @@
-"""What the index asks of an embedder.
+"""The base class of all embedders: what the index of a session needs, with defaults for a model on this machine.
 
 Invariant: two embedders with one key give the same vectors, so what one stored the other may use.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+import asyncio
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from concurrent.futures import Future
 
     import numpy as np
     from numpy.typing import NDArray
 
 LOCAL = "sentence-transformers/"  # what the model strings of local classes begin with
 MINI = f"{LOCAL}all-MiniLM-L6-v2"
+Wait = Callable[[Coroutine[Any, Any, "NDArray[np.float32]"]], "NDArray[np.float32]"]
 
 
-@runtime_checkable
-class Embedder(Protocol):
+@dataclass(frozen=True)
+class EmbeddingUsage:
+    """What the embeddings of a process have cost so far. `cost` in US dollars; None where no price is known."""
+
+    requests: int = 0
+    tokens: int = 0
+    cost: float | None = 0.0
+
+
+class Embedder(ABC):
     """Texts to vectors whose inner product is their cosine similarity.
+
+    A subclass sets `key` and writes `embed`; the rest has defaults. `embedding_classes.EMBEDDERS` says which model
+    strings it serves.
+
+    Args:
+        model: the model string of the class, as configured.
 
     Attributes:
         key: what the vectors belong to: the model, and the digest of its weights where that is known.
         dimension: numbers a vector; None where the model tells only with its first answer.
+        is_remote: whether texts leave this machine. Then nothing is embedded unasked: a person builds the index.
+        batch: actions, of up to three texts each, that are embedded and stored together.
+        spent: the usage so far; None where embedding costs nothing.
+
+    Example:
+        class Letters(Embedder):
+            key, dimension = "letters", 26
+
+            def embed(self, texts):
+                rows = np.array([[1 + text.count(chr(97 + n)) for n in range(26)] for text in texts], np.float32)
+                return rows / np.linalg.norm(rows, axis=1, keepdims=True)
     """
 
-    @property
-    def key(self) -> str: ...
+    key: str
+    dimension: int | None = None
+    is_remote: ClassVar[bool] = False
+    batch: ClassVar[int] = 16  # about a third of a second on one core, so that an interrupt is heard soon
+    spent: EmbeddingUsage | None = None
+
+    def __init__(self, model: str = "") -> None:
+        self.model = model
+
+    @classmethod
+    def create(
+        cls, model: str, wait: Wait | None, redact: Callable[[str], str], environ: Mapping[str, str] | None
+    ) -> Embedder:
+        """Return the embedder of a model. A remote one sends each text through `redact` first.
+
+        Args:
+            model: the model string of the class.
+            wait: runs a coroutine to its end for a thread that waits; None for a loop of its own.
+            redact: takes secrets out of a text.
+            environ: where keys and addresses are looked up; the process's environment when None.
+        """
+        return cls(model)
+
+    @classmethod
+    def problem(cls, name: str, model: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
+        """Return why the class `name` cannot use `model` here, and what to do; None where it can.
+
+        The first text ends a sentence that begins "the class 'name'". Nothing is loaded or asked of a provider.
+        """
+        return None
 
     @property
-    def dimension(self) -> int | None: ...
+    def is_available(self) -> bool:
+        """Whether a local model lies on this machine, as far as that shows without loading it."""
+        return True
 
+    @property
+    def ready(self) -> bool:
+        """Whether `embed` answers without loading anything for seconds."""
+        return True
+
+    @property
+    def served_by(self) -> str:
+        """Who embeds now, in words; empty for the model itself."""
+        return ""
+
+    def expect(self, records: int) -> None:
+        """Prepare for this many records, for example by loading what pays only for a lot."""
+        return
+
+    def load(self) -> Future[None] | None:
+        """Begin, once, to load what `ready` waits for, in a thread; None where there is nothing to load."""
+        return None
+
+    def renew(self) -> Embedder:
+        """Return who embeds from now on: this one, or another where the model was saved again."""
+        return self
+
+    @abstractmethod
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row of length 1 for each text, shape (len(texts), dimension). May be called by any thread."""
-        ...
+        """Return one row of length 1 for each text, shape (len(texts), dimension). Any thread may call it."""
+
+    async def embed_async(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Return the same without blocking the loop: here in a thread."""
+        return await asyncio.to_thread(self.embed, texts)
 
 
 class EmbedderError(Exception):

@@ -15,6 +15,8 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from pkgutil import resolve_name
 from typing import TYPE_CHECKING, Literal
 
 from reyn_jupyter.config import Settings
@@ -22,12 +24,19 @@ from reyn_jupyter.search.embedders.embedder import LOCAL, MINI, EmbedderError
 from reyn_jupyter.support.text import nearest
 
 if TYPE_CHECKING:
-    from reyn_jupyter.search.embedders.embedder import Embedder
-    from reyn_jupyter.search.embedders.hosted import HostedEmbedder, Wait
+    from reyn_jupyter.search.embedders.embedder import Embedder, Wait
     from reyn_jupyter.search.embedders.local import LocalEmbedder
+
+    Create = Callable[[Wait | None, Callable[[str], str], Mapping[str, str] | None], Embedder]
 
 INSTALL = "pip install 'reyn-jupyter[local-embed]'"
 Kind = Literal["off", "absent", "local", "hosted", "wrong"]
+
+# Who embeds, by what a model string begins with, the longest that fits; LiteLLM takes the rest. Models of
+# sentence-transformers stand apart: they alone may be absent without a fault, and one is shared by the whole process.
+EMBEDDERS = {
+    "": "reyn_jupyter.search.embedders.hosted:HostedEmbedder",
+}
 
 
 @dataclass(frozen=True)
@@ -54,7 +63,8 @@ class ResolvedClass:
         kind: "local" and "hosted" have an embedder; "off" was opted out of; "absent" has nothing that could run its
             model, and counts as off; "wrong" is a mistake in the configuration.
         name, model: the class and its model, as configured; None where there is none.
-        reason, hint: for the last three, why, and what to do.
+        reason, hint: where it has no embedder, why, and what to do.
+        create: makes the embedder; None where it has none. See `embedder`.
     """
 
     kind: Kind
@@ -62,36 +72,21 @@ class ResolvedClass:
     model: str | None = None
     reason: str = ""
     hint: str = ""
-    machine: InstalledModels = field(default=InstalledModels(False, False), repr=False)
+    create: Create | None = field(default=None, repr=False, compare=False)
 
     @property
     def in_force(self) -> str | None:
         """The class that search by meaning stands on; None where it is off."""
-        return self.name if self.kind in ("local", "hosted") else None
-
-    @property
-    def at_hand(self) -> bool:
-        """Whether the model of a local class lies on this machine."""
-        from reyn_jupyter.search.embedders.identity import is_on_this_machine
-
-        if self.kind != "local" or self.model is None:
-            return False
-        return (self.machine.packaged and self.model == MINI) or is_on_this_machine(self.model)
+        return self.name if self.create is not None else None
 
     def embedder(
         self,
         wait: Wait | None = None,
         redact: Callable[[str], str] = str,
         environ: Mapping[str, str] | None = None,
-    ) -> LocalEmbedder | HostedEmbedder | None:
-        """Who embeds for the class; None where it has nobody. A local one is shared by the whole process."""
-        if self.kind == "local" and self.model is not None:
-            return _local(self.model, self.machine)
-        if self.kind == "hosted" and self.model is not None:
-            from reyn_jupyter.search.embedders.hosted import HostedEmbedder
-
-            return HostedEmbedder(self.model, wait=wait, redact=redact, environ=environ)
-        return None
+    ) -> Embedder | None:
+        """Return who embeds for the class; None where it has nobody. Arguments as of `Embedder.create`."""
+        return self.create(wait, redact, environ) if self.create is not None else None
 
 
 def resolve(
@@ -99,15 +94,15 @@ def resolve(
     environ: Mapping[str, str] | None = None,
     probe: Callable[[], InstalledModels] = InstalledModels.probe,
 ) -> ResolvedClass:
-    """What `action_retrieval.embedding_class` comes to.
+    """Return what `action_retrieval.embedding_class` comes to.
 
     Args:
         environ: where a provider's key is looked for; the process's environment when None.
         probe: says what is installed; asked only where it matters.
 
-    >>> resolve(Settings(), {}, lambda: Machine(False, False)).kind
+    >>> resolve(Settings(), {}, lambda: InstalledModels(False, False)).kind
     'absent'
-    >>> resolve(Settings(), {}, lambda: Machine(False, True)).in_force
+    >>> resolve(Settings(), {}, lambda: InstalledModels(False, True)).in_force
     'local-mini'
     """
     name = settings.action_retrieval.embedding_class
@@ -127,43 +122,45 @@ def resolve(
     model = classes[name].model
     if model.startswith(LOCAL):
         return _on_this_machine(name, model, probe())
-    return _of_a_provider(name, model, os.environ if environ is None else environ)
+    return _registered(name, model, os.environ if environ is None else environ)
 
 
 def _on_this_machine(name: str, model: str, machine: InstalledModels) -> ResolvedClass:
     if machine.sentence_transformers or (machine.packaged and model == MINI):
-        return ResolvedClass("local", name, model, machine=machine)
+        return ResolvedClass("local", name, model, create=partial(_create_local, model, machine))
     if machine.packaged:  # something local is there, but not for this model: that is for the person to decide
         reason = f"the class {name!r} wants {model}, which sentence-transformers alone can run"
-        return ResolvedClass(
-            "wrong", name, model, reason, f"{INSTALL}, or use the class local-mini.", machine
-        )
+        return ResolvedClass("wrong", name, model, reason, f"{INSTALL}, or use the class local-mini.")
     reason = f"nothing here can run {model}: neither sentence-transformers nor packaged weights are installed"
-    return ResolvedClass("absent", name, model, reason, INSTALL, machine)
+    return ResolvedClass("absent", name, model, reason, INSTALL)
 
 
-def _of_a_provider(name: str, model: str, environ: Mapping[str, str]) -> ResolvedClass:
-    from reyn_jupyter.models.providers import provider_name
-    from reyn_jupyter.search.embedders.hosted import missing_key
-
-    if provider_name(model) is None and not model.startswith("text-embedding-"):
-        reason = f"the class {name!r} has the model {model!r}, which names no provider"
-        hint = f"Write it as provider/model: embedding.classes.{name}.model openai/text-embedding-3-small"
-        return ResolvedClass("wrong", name, model, reason, hint)
-    variable = missing_key(model, environ)
-    if variable is not None:
-        reason = f"the class {name!r} needs a key for {model}, and {variable} is not set"
-        hint = f"Set {variable} in the environment that starts the kernel, or use the class local-mini."
-        return ResolvedClass("wrong", name, model, reason, hint)
-    return ResolvedClass("hosted", name, model)
+def _registered(name: str, model: str, environ: Mapping[str, str]) -> ResolvedClass:
+    path = EMBEDDERS[max((start for start in EMBEDDERS if model.startswith(start)), key=len)]
+    serving: type[Embedder] = resolve_name(path)
+    problem = serving.problem(name, model, environ)
+    if problem is not None:
+        return ResolvedClass("wrong", name, model, f"the class {name!r} {problem[0]}", problem[1])
+    kind: Kind = "hosted" if serving.is_remote else "local"
+    return ResolvedClass(kind, name, model, create=partial(serving.create, model))
 
 
 _made: dict[tuple[str, InstalledModels], LocalEmbedder] = {}
 _making = threading.Lock()
 
 
+def _create_local(
+    model: str,
+    machine: InstalledModels,
+    wait: Wait | None,
+    redact: Callable[[str], str],
+    environ: Mapping[str, str] | None,
+) -> LocalEmbedder:
+    return _local(model, machine)
+
+
 def _local(model: str, machine: InstalledModels) -> LocalEmbedder:
-    """The one embedder of this process for a model as it lies on the disk now."""
+    """Return the one embedder of this process for a model as it lies on the disk now."""
     from reyn_jupyter.search.embedders.identity import key_of
 
     key = key_of(model)
@@ -175,6 +172,7 @@ def _local(model: str, machine: InstalledModels) -> LocalEmbedder:
 
 
 def _embedder(model: str, machine: InstalledModels, key: str) -> LocalEmbedder:
+    from reyn_jupyter.search.embedders.identity import is_on_this_machine
     from reyn_jupyter.search.embedders.local import LocalEmbedder
     from reyn_jupyter.search.embedders.packaged import PackagedMiniLM, weights_folder
 
@@ -197,4 +195,6 @@ def _embedder(model: str, machine: InstalledModels, key: str) -> LocalEmbedder:
         PackagedMiniLM.dimension if mini else None,
         light if mini and machine.packaged else None,
         heavy if machine.sentence_transformers else None,
+        is_there=lambda: (mini and machine.packaged) or is_on_this_machine(model),
+        renew=lambda: _local(model, machine),
     )

@@ -11,24 +11,25 @@ import asyncio
 import os
 import threading
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.models import litellm_loader, provider_errors
 from reyn_jupyter.models.base import ModelError, estimate_tokens
-from reyn_jupyter.models.providers import base_override, provider_host, required_key, set_key
+from reyn_jupyter.models.providers import base_override, provider_host, provider_name, required_key, set_key
 from reyn_jupyter.models.retry import DEFAULT_POLICY, RetryPolicy, call_with_retries
+from reyn_jupyter.search.embedders.embedder import Embedder, EmbeddingUsage
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from reyn_jupyter.search.embedders.embedder import Wait
+
     Floats = NDArray[np.float32]
 
 BATCH = 64  # texts a request
 LONGEST = 8_000  # characters of a text that are sent
-Wait = Callable[[Coroutine[Any, Any, "Floats"]], "Floats"]
 
 
 class _Zero(int):
@@ -38,20 +39,11 @@ class _Zero(int):
         return True
 
 
-@dataclass(frozen=True)
-class EmbeddingUsage:
-    """What the embeddings of a process have cost so far. `cost` in US dollars; None where no price is known."""
-
-    requests: int = 0
-    tokens: int = 0
-    cost: float | None = 0.0
-
-
 def _alone(work: Coroutine[Any, Any, Floats]) -> Floats:
     return asyncio.run(work)
 
 
-class HostedEmbedder:
+class HostedEmbedder(Embedder):
     """One embedding model of a provider.
 
     Args:
@@ -71,6 +63,10 @@ class HostedEmbedder:
         embedder.embed(["read a file"]).shape     # (1, 1536)
     """
 
+    is_remote = True
+    batch = 21  # one request of 64 texts, three an action, so that what was paid for is kept
+    spent: EmbeddingUsage
+
     def __init__(
         self,
         model: str,
@@ -81,8 +77,7 @@ class HostedEmbedder:
         timeout: float = 60.0,
         policy: RetryPolicy = DEFAULT_POLICY,
     ) -> None:
-        self.model = model
-        self.dimension: int | None = None
+        super().__init__(model)
         self.spent = EmbeddingUsage()
         self._wait = wait or _alone
         self._redact = redact
@@ -91,22 +86,38 @@ class HostedEmbedder:
         self._policy = policy
         self._counting = threading.Lock()
         self._base = base_override(model, self._environ)
+        host = provider_host(model, None, self._environ) if self._base else None
+        # Another server than the provider's own may give other vectors.
+        self.key = f"litellm:{model}" + (f"@{host}" if host else "")
         key = missing_key(model, self._environ)
         if key is not None:
             raise provider_errors.missing_key(model, key)
 
-    @property
-    def key(self) -> str:
-        """The model and, where it is not the provider's own, the server: another may give other vectors."""
-        host = provider_host(self.model, None, self._environ) if self._base else None
-        return f"litellm:{self.model}" + (f"@{host}" if host else "")
+    @classmethod
+    def create(
+        cls, model: str, wait: Wait | None, redact: Callable[[str], str], environ: Mapping[str, str] | None
+    ) -> HostedEmbedder:
+        """Return the embedder of a provider's model. Raises ModelError as the constructor does."""
+        return cls(model, wait=wait, redact=redact, environ=environ)
+
+    @classmethod
+    def problem(cls, name: str, model: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
+        """Return what is wrong with the model string or lacks in the environment, and what to do."""
+        if provider_name(model) is None and not model.startswith("text-embedding-"):
+            hint = f"Write it as provider/model: embedding.classes.{name}.model openai/text-embedding-3-small"
+            return f"has the model {model!r}, which names no provider", hint
+        variable = missing_key(model, environ)
+        if variable is not None:
+            hint = f"Set {variable} in the environment that starts the kernel, or use the class local-mini."
+            return f"needs a key for {model}, and {variable} is not set", hint
+        return None
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """One row of length 1 for each text. Raises ModelError."""
-        return self._wait(self.embedded(texts))
+        """Return one row of length 1 for each text. Raises ModelError."""
+        return self._wait(self.embed_async(texts))
 
-    async def embedded(self, texts: Sequence[str]) -> Floats:
-        """The same, awaited; cancelling it ends the request that is under way."""
+    async def embed_async(self, texts: Sequence[str]) -> Floats:
+        """Return the same, awaited; cancelling it ends the request that is under way."""
         import numpy as np
 
         litellm = litellm_loader.loaded_module() or await asyncio.to_thread(litellm_loader.load)

