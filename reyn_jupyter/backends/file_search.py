@@ -50,7 +50,7 @@ def glob(tree: FileTree, pattern: str, path: str, check: Check) -> dict[str, Any
 
 @dataclass(frozen=True)
 class GrepQuery:
-    """What to search for, and where.
+    """A search for lines, and where it looks.
 
     Args:
         pattern: a regular expression in RE2 syntax.

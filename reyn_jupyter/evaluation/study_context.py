@@ -1,4 +1,4 @@
-"""What a study is made of, checked and put together in one place.
+"""The parts of a study, checked and put together in one place.
 
 Invariants: an option that nothing could run with is refused here, with the word that it takes, before anything is done;
 catalogs, models and code are frozen with the trial runner, which is made once, before the first trial; reading needs
@@ -294,7 +294,7 @@ _PARTS = ("label", "tier", "host", "real", "complete")
 
 @dataclass(frozen=True, kw_only=True)
 class StudyOptions:
-    """How a study runs its trials; see `Study`."""
+    """The options by which a study runs its trials; see `Study`."""
 
     models: Mapping[str, Any] = field(default_factory=dict)
     cassette: CassetteMode = "off"

@@ -1,4 +1,4 @@
-"""What every language model is here: ``complete(request) → response``.
+"""The seam of every language model: ``complete(request) → response``.
 
 LiteLLM, the offline model, a cassette and a scripted model implement `Model`; only the first imports LiteLLM.
 A `Request` is plain data in the chat-completions shape, redacted before it gets here, and its `key` is a
@@ -223,7 +223,7 @@ class Request:
 
 @dataclass(frozen=True)
 class RequestFacts:
-    """What a run log says of a request: its key and what that is made of, the new messages, the estimated tokens."""
+    """The run log's facts of a request: its key and what that is made of, the new messages, the estimated tokens."""
 
     key: str
     components: dict[str, str]
@@ -247,7 +247,7 @@ class Usage:
 
 @dataclass(frozen=True)
 class Response:
-    """What a model answered. `cost` is in US dollars, None where the price is not known."""
+    """The answer of a model. `cost` is in US dollars, None where the price is not known."""
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()

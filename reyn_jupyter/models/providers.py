@@ -1,4 +1,4 @@
-"""What is known of model providers without importing LiteLLM: their keys, and where requests go.
+"""Facts of model providers, without importing LiteLLM: their keys, and where requests go.
 
 A key's value is never read out of here: only the name of its variable, and whether it is set. `provider_host`
 says where a request would really go, the addresses that the environment overrides included, because the card

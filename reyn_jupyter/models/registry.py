@@ -1,4 +1,4 @@
-"""Which model a name means: a tier of the configuration, the offline model, or a LiteLLM model string.
+"""Find the model that a name means: a tier of the configuration, the offline model, or a LiteLLM model string.
 
 Nothing configured means the offline model; a tier that is named but not configured is an error with the
 missing line. Nothing here imports LiteLLM, and no key's value is read.

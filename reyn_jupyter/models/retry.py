@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class RetryPolicy:
-    """How often a call is repeated, and how long is waited before.
+    """The number of repeats of a call, and the waits before them.
 
     Attributes:
         retries: further attempts after the first.

@@ -74,7 +74,7 @@ class BlobNotFoundError(BlobStoreError):
 
 
 class BlobStore(Protocol):
-    """Where stored results live. Implementations: `FsBlobStore`, `MemoryBlobStore` in `outputs.blobs`."""
+    """A store of results. Implementations: `FsBlobStore`, `MemoryBlobStore` in `outputs.blobs`."""
 
     async def store(self, content: Content, *, action: str | None = None, run: str | None = None) -> BlobId:
         """Keep content; `action` and `run` go into the blob's manifest. Raises BlobStoreError."""

@@ -1,4 +1,4 @@
-"""What a handler returned, as content: one rule for every Python value.
+"""Convert what a handler returned into content: one rule for every Python value.
 
 Invariant: nothing of the person's runs here and nothing raises. A value is looked at through the methods of the
 built-in types alone; its `repr`, its properties and its overridden methods are never called. What has no JSON form
@@ -41,7 +41,7 @@ _name_of_type = type.__dict__["__name__"].__get__
 
 @dataclass(frozen=True)
 class TableForms:
-    """How a table (DataFrame, Series, Index, ndarray) is counted and converted; `frames` registers its own."""
+    """The rules that count and convert a table (DataFrame, Series, Index, ndarray); `frames` registers its own."""
 
     count_cells: Callable[[Any], int]
     to_structured: Callable[[Any], Structured]

@@ -44,7 +44,7 @@ _REASON_BYTES = 120
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
-    """What a call left.
+    """The result of a call as it was delivered.
 
     Attributes:
         text: exactly what the history holds.

@@ -1,4 +1,4 @@
-"""What the model reads to find its way, and what it reads when something failed.
+"""The texts that a model reads to find its way, and when something failed.
 
 Listings, descriptions and catalog errors are never stored: an answer that must be inspected cannot guide anybody. Each
 is bounded instead. What a handler raised is no guide: its first bytes are shown, and a long text is stored.

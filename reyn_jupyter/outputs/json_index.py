@@ -1,4 +1,4 @@
-"""Where the elements of a JSON array or object lie, found without parsing.
+"""Find where the elements of a JSON array or object lie, without parsing.
 
 Invariant: positions are exact for every valid JSON text, whatever its strings hold and wherever it is cut into chunks.
 For every 256 KiB the state at its beginning is kept, so that any element is found by one bisection and a scan of one

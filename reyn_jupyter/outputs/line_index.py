@@ -1,4 +1,4 @@
-"""Where the lines of a text begin, without keeping every line.
+"""Find where the lines of a text begin, without keeping every line.
 
 Invariant: the line rule. A line ends at ``\\n``, one ``\\r`` before it is dropped, and a final newline makes no extra
 line; nothing else separates lines. The index holds, for every 64 KiB, how many newlines came before: counting is as

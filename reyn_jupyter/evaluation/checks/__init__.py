@@ -1,4 +1,4 @@
-"""What is graded of a trial: pure functions from a stored trial and its scenario to a verdict.
+"""Grade a trial: pure functions from a stored trial and its scenario to a verdict.
 
 Invariant: a verdict follows from the stored trial alone, so that a study is graded again without a model call.
 

@@ -1,4 +1,4 @@
-"""Whether the needed actions are called, and rightly.
+"""Check that the needed actions are called, with the right arguments.
 
 Invariants: `right_action` and `arguments_correct` split one question, which `chain` asks whole: it applies wherever
 there are gold steps, so that a model that never gets as far as a call cannot drop out of it.

@@ -33,7 +33,7 @@ FaultKind = Literal["action", "not_an_object", "omitted", "extra", "value"]
 
 @dataclass(frozen=True, slots=True)
 class CallFault:
-    """Why a call is not an accepted one: what kind of reason, the argument it is about, and a sentence."""
+    """The reason why a call is not an accepted one: what kind of reason, the argument it is about, and a sentence."""
 
     kind: FaultKind
     argument: str
@@ -140,7 +140,7 @@ def fault(call: CallFact, accepted: AcceptedCall) -> CallFault | None:
 
 @dataclass(frozen=True, slots=True)
 class Served:
-    """Which steps of a gold the calls serve.
+    """The steps of a gold that the calls serve.
 
     Attributes:
         by: for each step the position of the call that serves it, or None.

@@ -1,4 +1,4 @@
-"""What the calls of a trial were: looks at the catalog, attempts at an action, calls that reached one.
+"""Classify the calls of a trial: looks at the catalog, attempts at an action, calls that reached one.
 
 Invariant: an answer counts as seen only by calls of a later model call; calls of one completion were written together.
 """

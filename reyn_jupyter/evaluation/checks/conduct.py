@@ -1,4 +1,4 @@
-"""How the model behaves where a weak one goes astray: partial edits, errors, requests that nothing fits.
+"""Check conduct where a weak model goes astray: partial edits, errors, requests that nothing fits.
 
 Invariants: doing nothing is neither an edit nor a recovery; an abstention is a finished trial without an attempt and
 with words, so that neither an error nor a call that could not be read passes for one.

@@ -1,4 +1,4 @@
-"""What a trial took: calls, tokens, money, time, and how much of it had to be forgiven.
+"""Measure the effort of a trial: calls, tokens, money, time, and how much of it had to be forgiven.
 
 Invariant: what is not known is not applicable, never nought.
 """

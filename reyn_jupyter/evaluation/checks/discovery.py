@@ -1,4 +1,4 @@
-"""Whether a model looks at the catalog before it acts on it.
+"""Check that a model looks at the catalog before it acts on it.
 
 Invariants: on the flat surface there is nothing to list, so these do not apply; a look counts only for calls that were
 written after its answer was there.

@@ -1,4 +1,4 @@
-"""Whether the model makes names of actions up, and how.
+"""Check that the model makes up no names of actions, by the kind of mistake.
 
 Invariants: a call whose JSON could not be read has no name to judge; a gated call is not judged; where no action was
 named, there is nothing to pass. What was repaired was a made-up name too. Names of categories in a listing are not

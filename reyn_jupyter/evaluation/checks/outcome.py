@@ -1,4 +1,4 @@
-"""Whether the task is done: the state of the world afterwards, never the model's word for it alone.
+"""Check that the task is done: the state of the world afterwards, never the model's word for it alone.
 
 Invariant: what was not recorded is neither right nor wrong; a step counts as done only by a call that worked.
 """

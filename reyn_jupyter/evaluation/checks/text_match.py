@@ -1,4 +1,4 @@
-"""Which texts an answer has to hold, and does not.
+"""Find the texts that an answer has to hold, and does not.
 
 Invariant: a number is found only as a whole: 12 does not stand in 112, 1.12, 12,000 or −12. How an answer is set does
 not matter: 2,294 is 2294, 60.00 is 60, and bold text, code and any kind of hyphen read as plain text.

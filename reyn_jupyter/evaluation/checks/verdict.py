@@ -1,4 +1,4 @@
-"""What a check says of a trial: passed, failed, not applicable, or a number; never one silently for another."""
+"""The verdict of a check on a trial: passed, failed, not applicable, or a number; never one silently for another."""
 
 from __future__ import annotations
 

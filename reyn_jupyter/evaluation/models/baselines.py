@@ -96,7 +96,7 @@ class Oracle:
 
 @dataclass
 class _Play:
-    """Where the oracle stands, read from the request: the ids of its calls say what each was for."""
+    """The oracle's progress, read from the request: the ids of its calls say what each was for."""
 
     scenario: Scenario
     request: Request

@@ -1,3 +1,3 @@
-"""What is to be tried: scenarios, variants, suites and frozen catalogs."""
+"""The plan of a study: scenarios, variants, suites and frozen catalogs."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a trial stands on besides scenario, variant, repeat and code: the catalog, the study's settings, a stand-in.
+"""The conditions of a trial besides scenario, variant, repeat and code: the catalog, the study's settings, a stand-in.
 
 Invariant: trials that stand on different ground are never pooled. The key of a trial does not hold these, since they
 are the study's and not the trial's; the study's file keeps them beside it.

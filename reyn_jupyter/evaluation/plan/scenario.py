@@ -1,4 +1,4 @@
-"""What a model is asked, where, and what counts as right.
+"""A scenario: what a model is asked, where, and what counts as right.
 
 Invariant: a scenario is plain data. What is expected (`Gold`, `Expected`) is stated in advance and never seen by the
 model; a scenario whose gold contradicts itself is refused when it is made.
@@ -63,7 +63,7 @@ class AcceptedCall(Stated):
 
 
 class Gold(Stated):
-    """What a right transcript contains.
+    """The contents of a right transcript.
 
     Attributes:
         steps: the needed steps, each a call, or a tuple of calls of which any one counts. Order does not matter.

@@ -1,4 +1,4 @@
-"""What is varied: a model and the router settings that it is tried with.
+"""A variant: a model and the router settings that it is tried with.
 
 Invariant: a variant is a pure function from a scenario to a request; its defaults are those of the Universal Action
 Catalog (FP-0034), never those of the model's tier, so that a comparison changes exactly what it names.

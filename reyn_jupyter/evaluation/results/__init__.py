@@ -1,3 +1,3 @@
-"""What the trials of a study say: comparison, report, findings, recommendation."""
+"""The results of a study, from its trials: comparison, report, findings, recommendation."""
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ _LARGEST = 700.0  # the logarithm of the largest e-value that is told; beyond it
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a comparison found.
+    """The result of a comparison.
 
     Attributes:
         a, b: the variants' names; differences are b − a.
@@ -328,7 +328,7 @@ def _row(found: Difference) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class InterimLooks:
-    """How two variants were looked at: the finished scenarios in the planned order, and the alpha of the last look."""
+    """The looks at a running comparison: the finished scenarios in the planned order, and the alpha of the last one."""
 
     scenarios: tuple[str, ...]
     alpha: float

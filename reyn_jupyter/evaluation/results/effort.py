@@ -1,4 +1,4 @@
-"""What the trials of a variant took: tokens, model calls, time and money.
+"""Measure the effort of a variant's trials: tokens, model calls, time and money.
 
 Invariants: what is not known is None, never nought; a mean is over the trials that say something, so that one without a
 price does not make the others cheaper.

@@ -118,7 +118,7 @@ HALF_WIDTH = 0.1
 
 @dataclass(frozen=True)
 class ClaimSupport:
-    """What a sample says of a rate.
+    """The interval of a published rate, and what its sample can support.
 
     Attributes:
         estimate: the share that passed.

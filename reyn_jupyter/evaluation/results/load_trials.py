@@ -32,7 +32,7 @@ _CATALOGS = 4  # catalogs that are shown one by one
 
 @dataclass(frozen=True)
 class StudySpec:
-    """What a study is about, with or without the suite at hand.
+    """The subject of a study, with or without the suite at hand.
 
     Attributes:
         name, title, primary, checks, claims, scenarios: the suite's.

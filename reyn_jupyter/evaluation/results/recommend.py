@@ -1,4 +1,4 @@
-"""Which settings a model should be used with, from the trials of a study, and written to `reyn.yaml` on request.
+"""Recommend settings for a model, from the trials of a study, and written to `reyn.yaml` on request.
 
 The rule is stated, not learned: of the variants of one model, the one that gets most tasks done is the candidate, and
 a cheaper one takes its place where it is shown to be no more than `MARGIN` worse (the lower bound of the paired
@@ -43,7 +43,7 @@ class Candidate:
 
 @dataclass(frozen=True)
 class Recommendation:
-    """What to use, and why.
+    """The recommended settings, with the reasons.
 
     Attributes:
         model: the model that it is for.

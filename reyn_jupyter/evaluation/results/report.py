@@ -60,7 +60,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Report:
-    """What a study found. Show it in a cell, or export it.
+    """The findings of a study. Show it in a cell, or export it.
 
     Attributes:
         evidence: the trials that it is made from.

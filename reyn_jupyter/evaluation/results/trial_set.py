@@ -1,4 +1,4 @@
-"""What a study has to show: its trials, and what the checks say of them, sorted into arms.
+"""The evidence of a study: its trials, and what the checks say of them, sorted into arms.
 
 Invariants: a trial that ended in an error or a timeout is missing, never a failure; "not applicable" is counted, never
 graded; trials of different sources (real, simulated, offline, replayed) never stand in one arm; a check that is not at

@@ -27,7 +27,7 @@ Fork = Callable[["TrialView", Variant], "TrialView"]
 
 @dataclass(frozen=True)
 class TrialActions:
-    """What a view of a trial needs of its study: its events, and ways to run it again."""
+    """The services of a study that a view of a trial needs: its events, and ways to run it again."""
 
     events: Callable[[Trial], tuple[Event, ...]]
     replay: Replay

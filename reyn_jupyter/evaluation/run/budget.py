@@ -1,4 +1,4 @@
-"""What a study may use: money, tokens, calls. Hard: a trial starts only where it is expected to fit.
+"""The budget of a study: money, tokens, calls. Hard: a trial starts only where it is expected to fit.
 
 Invariant: what is spent, what the trials under way are expected to need, and what one more is expected to need stay
 within every limit, or nothing more starts. A trial is expected to need as much as the dearest of its variant so far.
@@ -66,7 +66,7 @@ class Budget:
 
 @dataclass(frozen=True)
 class TrialEstimate:
-    """What one trial uses, or is expected to use."""
+    """The measured or expected usage of one trial."""
 
     usd: float = 0.0
     tokens: int = 0

@@ -1,4 +1,4 @@
-"""How many trials a provider gets at a time: as many as it takes.
+"""Limit how many trials a provider gets at a time: as many as it takes.
 
 Invariant: no provider ever has more trials under way than its limit. The limit doubles with every round of successes
 until the provider first refuses, and grows by one a round from then on; a refusal halves it, once for the calls that

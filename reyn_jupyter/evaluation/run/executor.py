@@ -1,4 +1,4 @@
-"""Where trials run. A small seam: the kernel's own loop by default, other machines for those who have them.
+"""The place where trials run. A small seam: the kernel's own loop by default, other machines for those who have them.
 
 Invariant: an executor runs plans and yields what came of them, as it comes; it writes nothing and decides nothing.
 """

@@ -44,7 +44,7 @@ from reyn_jupyter.support.versions import version_of, versions
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What a person asks of a run; see `Study.run`.
+    """The options of a run; see `Study.run`.
 
     Raises:
         PlanError: a wish that nothing could fulfil.
@@ -199,7 +199,7 @@ def _provenance(
 
 
 class PlanError(UserError, ValueError):
-    """What was asked for cannot be run; the message says why and what to do."""
+    """The run cannot be planned as asked; the message says why and what to do."""
 
 
 def select_scenarios(

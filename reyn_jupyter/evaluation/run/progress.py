@@ -1,4 +1,4 @@
-"""How far a run is, and how it ended, as plain values that a view can show.
+"""The progress of a run, and how it ended, as plain values that a view can show.
 
 Invariant: an estimate on the way is shown with its interval, and is never a reason to stop; what may stop a run is
 said in `RunSummary.ended`.
@@ -59,7 +59,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class RunSummary:
-    """What `study.run` did.
+    """The outcome of `study.run`.
 
     Attributes:
         run: the invocation's id in the study.

@@ -1,4 +1,4 @@
-"""What a run has so far: counted trial by trial, and looked at only as announced.
+"""The state of a run: counted trial by trial, and looked at only as announced.
 
 Invariants: the evidence is looked at once a finished scenario, in the planned order, and for the primary check alone; a
 scenario is finished when all its repeats under all variants are there; a trial that ended in an error or a timeout is
@@ -33,7 +33,7 @@ _MARKS = 4  # fingerprints of a model that are told one by one
 
 @dataclass(frozen=True)
 class RunPlan:
-    """What a run is to do.
+    """The work of a run.
 
     Attributes:
         variants, scenarios: in their order; `repeats` are the indices of the repeats.

@@ -313,7 +313,7 @@ _WITHOUT = "Take the variant out, or another discovery."
 
 @dataclass(frozen=True)
 class VariantFault:
-    """Why a variant cannot be tried, and what to do about it, a sentence each."""
+    """The reason why a variant cannot be tried, and what to do about it, a sentence each."""
 
     why: str
     hint: str = ""

@@ -1,4 +1,4 @@
-"""What a comparison needs before it is run, with what the trials so far say of it.
+"""Plan the sample size of a comparison before it is run, with what the trials so far say of it.
 
 Invariant: cost and time are told only from measured trials of these variants; without any they are unknown, not zero.
 """
@@ -23,7 +23,7 @@ MOST_REPEATS = 1_000
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """What to run.
+    """The planned size of a study.
 
     Attributes:
         plan: pairs, scenarios, repeats, power and assumptions.

@@ -248,7 +248,7 @@ _ATTEMPTS = 2  # processes that may die of one trial
 
 @dataclass(frozen=True)
 class RunnerSpec:
-    """What a trial runner is made from, as plain data that can be sent to another process; see `TrialRunner`."""
+    """The parts that a trial runner is made from, as plain data for another process; see `TrialRunner`."""
 
     suite: Suite
     models: Mapping[str, Any] = field(default_factory=dict)

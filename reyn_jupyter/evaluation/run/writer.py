@@ -125,7 +125,7 @@ def run_record(run_plan: RunPlan, sources: Mapping[str, Source], stop: Mapping[s
 
 
 class PriorRuns(NamedTuple):
-    """What runs before this one left.
+    """The state that earlier runs left.
 
     Attributes:
         spent: by all trials of the file, and by those that did not come to an end.

@@ -1,4 +1,4 @@
-"""What was measured under one variant, and how two variants pair up.
+"""The values that were measured under one variant, and the pairs of two variants.
 
 Invariant: a value that is neither missing nor a finite number of the promised kind never gets past here. A missing
 trial is absent from the mapping; it is not a failure, and not a zero.

@@ -1,4 +1,4 @@
-"""How good forecasts of outcomes were.
+"""Score forecasts of outcomes.
 
 Invariant: a score always says its scale. The sum form of Brier (1950) goes from 0 to 2 whatever the number of classes;
 the mean form is that divided by the classes, which makes the same forecast look better the more classes there are.

@@ -1,4 +1,4 @@
-"""How alike the repeats of one scenario are, and what that costs.
+"""Estimate how alike the repeats of one scenario are, and what that costs.
 
 Invariant: a figure that the data cannot give is None, never 0, 1 or NaN.
 """

@@ -31,7 +31,7 @@ STAKES: Floats = np.cos(np.pi * (np.arange(256) + 0.5) / 256)
 
 @dataclass(frozen=True)
 class SequentialState:
-    """What is known after a scenario.
+    """The evidence after a scenario.
 
     Attributes:
         scenarios: looked at so far, ties included.

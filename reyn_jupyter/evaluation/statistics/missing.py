@@ -1,4 +1,4 @@
-"""What missing trials could change at worst.
+"""Bound what missing trials could change at worst.
 
 Invariant: nothing is assumed of why a trial is missing, nor in which scenario, so the bounds hold whatever the reason
 (Manski, 1989). They bound the estimate, not the rate behind it: they come on top of the interval.

@@ -50,7 +50,7 @@ NO_SEQUENCE = (
 
 @dataclass(frozen=True)
 class Difference:
-    """What sets two variants apart: b − a.
+    """The difference of two variants: b − a.
 
     Attributes:
         estimate: mean over scenarios of their mean paired difference; of rates it lies within −1 and 1.

@@ -31,7 +31,7 @@ MOST = 100_000
 
 @dataclass(frozen=True)
 class Plan:
-    """What a comparison of two variants needs.
+    """The size that a comparison of two variants needs.
 
     Attributes:
         pairs: pairs of trials, scenarios times repeats.

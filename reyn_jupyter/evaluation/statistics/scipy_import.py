@@ -1,4 +1,4 @@
-"""Where scipy comes in.
+"""Import scipy on first use.
 
 Invariant: it is not imported before a function needs it, and where it is missing, the error names the line that
 installs it. It is an extra of the package, and takes about a second to import.

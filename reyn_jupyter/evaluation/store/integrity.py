@@ -1,4 +1,4 @@
-"""Whether a study's file keeps its invariants, proved by reading all of it.
+"""Check that a study's file keeps its invariants, by reading all of it.
 
 Invariant: every row of every table is read and held against what it was made from, and whatever is found is a line of
 the answer, never an error: a damaged file is what this is for. What cannot be seen: a trial that was taken away from
@@ -39,7 +39,7 @@ _VERDICTS = (
 
 @dataclass(frozen=True)
 class StoreCheck:
-    """What was found: trials and messages looked at, and what is wrong, one line a fault."""
+    """The result of a check: trials and messages looked at, and what is wrong, one line a fault."""
 
     trials: int
     messages: int
@@ -48,7 +48,7 @@ class StoreCheck:
 
 @dataclass
 class _Known:
-    """What the tables say that trials refer to."""
+    """The ids in the tables that trials refer to."""
 
     runs: dict[str, Mapping[str, Any]] = field(default_factory=dict)
     scenarios: dict[str, Scenario] = field(default_factory=dict)

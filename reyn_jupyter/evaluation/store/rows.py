@@ -1,4 +1,4 @@
-"""What goes into a study's file and comes out of it, as plain values.
+"""The rows of a study's file, as plain values.
 
 Invariant: equal trials have equal rows, and a row names what it holds: its digest is over all of it.
 """
@@ -23,7 +23,7 @@ Found = tuple[str, str, str]  # what a trial is found by: key, source, ground (s
 
 @dataclass(frozen=True)
 class TrialEntry:
-    """What one trial leaves: the trial, its events, what the checks say of it, and the variant that was tried.
+    """The rows that one trial leaves: the trial, its events, what the checks say of it, and the variant that was tried.
 
     `conditions` is what it stands on besides: the catalog, the study's settings (see `conditions.conditions_of`).
     """

@@ -1,4 +1,4 @@
-"""What a study's file says was spent.
+"""Add up what a study's file says was spent.
 
 Invariant: whatever was paid for and noted counts, whether or not its trials do: those of other versions of the code,
 earlier attempts, and what runs noted of trials that did not come to an end.

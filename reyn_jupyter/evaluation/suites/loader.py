@@ -40,7 +40,7 @@ _FORM = re.compile(
 
 
 class CatalogFile(Written):
-    """What a catalog holds: the installed categories, records of a file, or both.
+    """The contents of a catalog: the installed categories, records of a file, or both.
 
     Attributes:
         standard: whether the installed categories are in it.

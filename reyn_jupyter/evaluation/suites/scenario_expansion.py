@@ -21,7 +21,7 @@ Template = Mapping[str, FileText]
 
 
 class After(Written):
-    """What is expected of one file; see `Expected`."""
+    """The expected state of one file; see `Expected`."""
 
     exists: bool = True
     text: str | None = None
@@ -31,7 +31,7 @@ class After(Written):
 
 
 class Shared(Written):
-    """What the scenarios of a file have in common; each may say otherwise."""
+    """The fields that the scenarios of a file have in common; each may say otherwise."""
 
     family: str | None = None
     catalog: str = "standard"

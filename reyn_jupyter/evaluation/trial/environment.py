@@ -90,7 +90,7 @@ class Readers:
 
 @dataclass(frozen=True)
 class SharedFixtures:
-    """What the trials of one runner share: the temporary folder, and what knows secrets.
+    """The resources that the trials of one runner share: the temporary folder, and what knows secrets.
 
     Attributes:
         shared: template digest → the read-only root of its files.

@@ -1,4 +1,4 @@
-"""Which model answers under a variant, live, on record, or from a recording.
+"""Make the model that answers under a variant, live, on record, or from a recording.
 
 Invariant: while a recording is replayed nothing here calls a model, so that no request can reach the network.
 """

@@ -38,7 +38,7 @@ TIMEOUT = 300.0  # seconds of one trial
 
 @dataclass(frozen=True)
 class TrialPlan:
-    """What is to be tried: plain data. `repeat` counts from 0; `key` is what the trial will be found by."""
+    """One trial to be run: plain data. `repeat` counts from 0; `key` is what the trial will be found by."""
 
     scenario: Scenario
     variant: Variant
@@ -47,7 +47,7 @@ class TrialPlan:
 
 
 class TrialRunner:
-    """What the trials of a study share: frozen catalogs, models, settings, a temporary folder.
+    """The runner of a study's trials, with what they share: frozen catalogs, models, settings, a temporary folder.
 
     Args:
         suite: its scenarios and catalogs; the catalogs are frozen here.

@@ -120,7 +120,7 @@ class Trial(FrozenModel):
 
 @dataclass(frozen=True)
 class TrialUsage:
-    """What some trials used: model calls, tokens, US dollars. `unpriced` real ones among them have no known cost."""
+    """The usage of some trials: model calls, tokens, US dollars. `unpriced` real ones among them have no known cost."""
 
     trials: int = 0
     calls: int = 0

@@ -1,4 +1,4 @@
-"""What one request offers a plan: listings, invocations, looks into stored results, and the action that does a job.
+"""Read what a request offers a plan: listings, invocations, looks into stored results, and the action that does a job.
 
 Invariant: the model keeps no state. A plan is straight-line code that is run from its beginning for every request.
 What it asks for is looked up among the calls of this turn; what is not there yet is raised as `ToolRequest`, becomes
@@ -39,7 +39,7 @@ class Declined(Exception):  # noqa: N818  an answer, not an error
 
 @dataclass(frozen=True)
 class PlanningContext:
-    """What one request offers a plan.
+    """The view of one request that a plan works with.
 
     Args:
         transcript: the conversation.

@@ -219,7 +219,7 @@ def _row(board: ParseState, found: Subjects, measure: Output) -> tuple[Output, .
 
 @dataclass
 class Subjects:
-    """What was found of a question's subjects.
+    """The subjects that were found in a question.
 
     Attributes:
         groups: what to group by.

@@ -22,7 +22,7 @@ class Output:
 
 @dataclass(frozen=True)
 class TableQuery:
-    """What to ask of the table.
+    """A query of the table.
 
     Attributes:
         outputs: aggregates, or the columns of rows; none for whole rows.

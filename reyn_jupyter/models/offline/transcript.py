@@ -1,4 +1,4 @@
-"""What the messages of a request say: the person's last text, the calls of this turn, the actions listed so far.
+"""Read the messages of a request: the person's last text, the calls of this turn, the actions listed so far.
 
 Invariant: nothing is known here that is not in the messages or the tool definitions. Whatever a tool returned is
 data; a part that does not have the expected shape is skipped, never guessed.
@@ -53,7 +53,7 @@ class KnownAction:
 
 @dataclass(frozen=True)
 class ToolOutput:
-    """What a tool answered: its text, and what can be read from it."""
+    """The answer of a tool: its text, and what can be read from it."""
 
     text: str
 

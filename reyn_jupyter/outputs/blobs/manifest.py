@@ -1,4 +1,4 @@
-"""What is known about a stored blob without opening it: its manifest.
+"""The manifest of a stored blob: what is known of it without opening it.
 
 Invariant: a manifest is one small JSON object beside its blob. A reader that finds none, or a torn one, still knows
 the blob's kind and size from the file itself.
@@ -99,7 +99,7 @@ def headline(kind: str, entries: int | None, frame: dict[str, Any] | None = None
 
 @dataclass(frozen=True)
 class GcResult:
-    """What a garbage collection removed."""
+    """The blobs that a garbage collection removed."""
 
     removed: tuple[str, ...]
     size: int

@@ -97,7 +97,7 @@ def _json(value: Any) -> bytes:
 
 @dataclass(frozen=True)
 class ContentSurvey:
-    """What passing the bytes told: their number, their hash, and the lines when they were counted."""
+    """The facts gathered while the bytes passed: their number, their hash, and the lines when they were counted."""
 
     size: int
     sha256: str

@@ -1,4 +1,4 @@
-"""What the values of a column are, whatever pandas keeps them in: numbers, moments, texts, or objects of any kind.
+"""Read the values of a column, whatever pandas keeps them in: numbers, moments, texts, or objects of any kind.
 
 Invariant: `plain_of` tells missing values apart from all others by one rule for every dtype, so that order, matches
 and figures agree on what is missing.
@@ -23,7 +23,7 @@ Kind = Literal["number", "bool", "moment", "span", "text", "object"]
 
 
 class _Absent:
-    """What stands in a column for a record that has no such key."""
+    """The value in a column of a record that has no such key."""
 
     def __repr__(self) -> str:
         return "absent"

@@ -41,7 +41,7 @@ class RowFilter(NamedTuple):
 
 @dataclass(frozen=True)
 class RowRequest:
-    """What rows are wanted: first those that match all filters, then in order of the keys."""
+    """The rows that are wanted: first those that match all filters, then in order of the keys."""
 
     sort: tuple[SortColumn, ...] = ()
     filters: tuple[RowFilter, ...] = ()

@@ -1,4 +1,4 @@
-"""Which rows match a filter on one column.
+"""Find the rows that match a filter on one column.
 
 Invariant: a missing value matches only "missing"; a comparison with what the column cannot hold raises FilterError,
 it is never silently empty. Texts are compared as they are, but "contains" ignores case.

@@ -1,4 +1,4 @@
-"""How the fake provider's models misbehave, one function each; the registry is by the model's name.
+"""The misbehaviours of the fake provider's models, one function each; the registry is by the model's name.
 
 Invariant: a behaviour is a function of what was asked, how often it was asked before, and the provider's seed, so that
 a study against it can be told in advance.
@@ -21,7 +21,7 @@ Trouble = Literal["cut", "wrong type"]
 
 @dataclass(frozen=True, kw_only=True)
 class ProviderSettings:
-    """What the provider's models share.
+    """The settings that the provider's models share.
 
     Attributes:
         weak: the simulator that answers where nothing goes wrong.
@@ -47,7 +47,7 @@ class ReceivedRequest:
 
 @dataclass(frozen=True)
 class ProviderReply:
-    """What goes back: a completion, or an HTTP error.
+    """The provider's reply: a completion, or an HTTP error.
 
     Attributes:
         response: the completion; None for an error.

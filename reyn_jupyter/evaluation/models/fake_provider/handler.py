@@ -21,7 +21,7 @@ _MISSHAPEN = (ValueError, TypeError, AttributeError, KeyError, RecursionError)
 
 
 class ReplySource(Protocol):
-    """What stands behind the handler."""
+    """The source of the handler's replies."""
 
     def reply(self, request: Request) -> ProviderReply: ...
     def wait(self, seconds: float) -> None: ...

@@ -34,7 +34,7 @@ def _by_times(default: tuple[float, ...], meaning: str, source: str) -> tuple[fl
 
 
 class BehaviourTable(FrozenModel):
-    """How often the simulator does what, given what a request shows.
+    """The rates at which the simulator does each thing, given what a request shows.
 
     Rates that come "by times" hold one number for each placement of the mandate, from one; more placements than
     there are numbers count as the last one.

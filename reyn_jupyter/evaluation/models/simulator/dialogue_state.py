@@ -1,4 +1,4 @@
-"""Where a turn stands: what the person asked, what was called, what was answered, which actions were shown.
+"""Read where a turn stands: what the person asked, what was called and answered, which actions were shown.
 
 Invariant: read from the messages alone. A tool's answer is data; it is parsed once for each distinct text, so that
 ten thousand trials that see the same listing pay for it once.
@@ -41,7 +41,7 @@ class SeenAction:
 
 @dataclass(frozen=True)
 class ToolAnswer:
-    """What a tool answered."""
+    """The answer of a tool."""
 
     kind: Kind
     text: str

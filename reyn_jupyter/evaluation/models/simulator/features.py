@@ -1,4 +1,4 @@
-"""What a request shows of how the model is held to the catalog, read from wording and tools alone.
+"""Read how a request holds the model to the catalog, from wording and tools alone.
 
 Invariant: pure functions of the system prompt's text, the tools and the person's text; what changes from day to day
 (folder, date) is not read, so that the same question under the same settings has the same features in every trial.
@@ -24,7 +24,7 @@ _NAMES = re.compile(r"^Actions: (.+)$", re.MULTILINE)
 
 @dataclass(frozen=True)
 class RequestFeatures:
-    """How a request holds the model to the catalog.
+    """The ways in which a request holds the model to the catalog.
 
     Attributes:
         mandate: the wording of the list-first mandate: none, generic, or explicit (it enumerates operations).
@@ -59,7 +59,7 @@ class RequestFeatures:
 
 @dataclass(frozen=True)
 class _Said:
-    """What the system prompt says."""
+    """The features that the system prompt shows."""
 
     mandate: Literal["none", "generic", "explicit"]
     times: int

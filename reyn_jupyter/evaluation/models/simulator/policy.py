@@ -1,4 +1,4 @@
-"""What the simulator does next: one move from what a request shows, the table, and its dice.
+"""Choose what the simulator does next: one move from what a request shows, the table, and its dice.
 
 Invariant: each question that the table answers is asked once, under its own name, so that decisions are independent
 of each other and a change of one entry moves nothing else.

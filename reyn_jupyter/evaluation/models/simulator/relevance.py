@@ -1,4 +1,4 @@
-"""Which of the shown actions and categories a text is nearest to, by words alone.
+"""Find the shown action or category that a text is nearest to, by words alone.
 
 Invariant: pure, and remembered for each text and listing; ties go to the name, so every process chooses alike.
 """

@@ -1,4 +1,4 @@
-"""What a variable or a data file is: its type, shape, columns and first rows."""
+"""Describe a variable or a data file: its type, shape, columns and first rows."""
 
 from __future__ import annotations
 

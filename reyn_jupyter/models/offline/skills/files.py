@@ -265,7 +265,7 @@ _SPECIAL = re.compile(r"([\\.+*?()|\[\]{}^$])")
 
 @dataclass(frozen=True)
 class FileSearch:
-    """What to look for: a plain text or a pattern, where, and whether letter case counts."""
+    """A search in files: a plain text or a pattern, where, and whether letter case counts."""
 
     pattern: str
     path: str | None

@@ -1,4 +1,4 @@
-"""Which table a question is about, and what its columns are.
+"""Find the table that a question is about, and its columns.
 
 Questions about tables: weigh the tables on offer, look values up, ask one query, show its rows.
 """
