@@ -11,7 +11,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.notebook.render.registry import DISPLAYABLES, Displayable, view
-from reyn_jupyter.support.secrets import environment_redaction
 
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
@@ -26,6 +25,7 @@ def register(ip: InteractiveShell, redact: Callable[[str], str] | None = None) -
 
     def everything(shown: Any, include: Any = None, exclude: Any = None) -> dict[str, Any]:
         from reyn_jupyter.notebook.render.text import to_text
+        from reyn_jupyter.support.secrets import environment_redaction
 
         made = view(shown, redact=redact or environment_redaction())
         if not ip.display_formatter.formatters["text/html"].enabled:
@@ -36,6 +36,7 @@ def register(ip: InteractiveShell, redact: Callable[[str], str] | None = None) -
 
     def text(shown: Any, printer: Any, cycle: bool) -> None:
         from reyn_jupyter.notebook.render.text import to_text
+        from reyn_jupyter.support.secrets import environment_redaction
 
         printer.text(to_text(view(shown, redact=redact or environment_redaction())))
 

@@ -12,10 +12,9 @@ from dataclasses import dataclass
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Literal
 
-from reyn_jupyter.notebook.render.sanitize import Look
-
 if TYPE_CHECKING:
     from reyn_jupyter.notebook.render.blocks import View
+    from reyn_jupyter.notebook.render.sanitize import Look
 
 # The MIME types are named by what a display holds, so that a host can register one renderer for each.
 Kind = Literal["actions", "blob", "trace", "table", "status"]
@@ -121,6 +120,8 @@ def view(
     Raises:
         TypeError: no type of the object is declared in `DISPLAYABLES`.
     """
+    from reyn_jupyter.notebook.render.sanitize import Look
+
     found = displayable(type(shown))
     if found is None:
         raise TypeError(
