@@ -221,3 +221,13 @@ def test_the_statistics_of_the_manual_are_the_modules_that_there_are() -> None:
 )
 def test_a_name_that_is_gone_is_found(name: str) -> None:
     assert not resolves(name)
+
+
+def test_a_module_opens_with_one_text() -> None:
+    openings = {relative(path): ast.get_docstring(tree_of(path)) or "" for path in SOURCES}
+    glued = {
+        place
+        for place, text in openings.items()
+        if sum(part.startswith("Invariant") for part in text.split("\n\n")) > 1
+    }
+    assert glued == set()

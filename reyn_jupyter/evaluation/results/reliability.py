@@ -1,4 +1,4 @@
-"""Measure the reliability of a variant: whether it succeeds again where it succeeded, and whether it foretold that.
+"""Measure the reliability of a variant: whether it succeeds again where it succeeded, and whether that was foretold.
 
 Invariants: pass^k asks that all of k trials of a scenario pass (never one of them); a forecast is scored on the check
 that it is about, whether the task is done, and only where it was made in advance; both leave out what is missing.
