@@ -22,7 +22,14 @@ if TYPE_CHECKING:
 
     from reyn_jupyter.catalog.action import Effect, EffectKind, Purity
 
-__all__ = ["ActionPattern", "PatternError", "PermissionVerdict", "Policy", "question", "suggest_pattern"]
+__all__ = [
+    "ActionPattern",
+    "PatternError",
+    "PermissionVerdict",
+    "Policy",
+    "describe_effects",
+    "suggest_pattern",
+]
 
 Approve = Literal["ask", "read", "all"]
 Actor = Literal["model", "person", "peer", "workflow"]
@@ -157,13 +164,13 @@ def suggest_pattern(action: str, effects: Sequence[Effect]) -> str | None:
     return pattern.text if pattern else None
 
 
-def question(action: str, effects: Sequence[Effect], preview: str | None = None) -> str:
-    """Return the question of consent as plain text: the action, its targets, and what would change.
+def describe_effects(effects: Sequence[Effect], preview: str | None = None) -> str:
+    """Return what a call would do, as the indented lines of a question of consent: its targets and what would change.
 
     Every line of the preview stands behind a bar and every control or bidirectional character is
     marked, so that no content can pass for the question.
     """
-    lines = [f"{printable(action)} asks for consent to:"]
+    lines = []
     for effect in effects[:MOST_EFFECTS]:
         kind = printable(effect.kind)
         lines.append(f"  {kind} {clip_middle(printable(_target(effect)), LONGEST_SHOWN)}")

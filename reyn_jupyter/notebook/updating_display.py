@@ -234,7 +234,11 @@ def _with_questions(made: View, run: BackgroundRun) -> View:
         Message(
             each.question.text[:1200],
             "warn",
-            f"%reyn approvals allow {each.id}  or  %reyn approvals deny {each.id}",
+            "  or  ".join(
+                f"%reyn approvals {choice.verb} {each.id}"
+                for choice in each.question.choices
+                if not choice.keeps
+            ),
         )
         for each in run.pending[:3]
     )

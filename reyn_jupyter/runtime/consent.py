@@ -1,7 +1,8 @@
 """Questions of consent: asked with `input()` in a cell, or queued where no cell waits (background runs, panels).
 
 Invariants: nobody there to answer is an answer of its own, and it means no. A queued question is settled once, by the
-first answer, and ends with the call that asks; it may be asked on the engine and answered from any thread.
+first answer, and ends with the call that asks; it may be asked on the engine and answered from any thread. Its
+answers, and their words outside the front end, stand in `CHOICES`; the prompt, the gate and the verb read them there.
 """
 
 from __future__ import annotations
@@ -14,27 +15,107 @@ import uuid
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-Answer = Literal["once", "always", "deny", "nobody", "unanswered"]
+from reyn_jupyter.support.sanitize import printable
 
-_ANSWERS: dict[str, Answer] = {
-    "y": "once", "yes": "once", "a": "always", "always": "always", "n": "deny", "no": "deny", "": "deny",
-}  # fmt: skip
+PersonAnswer = Literal["once", "always", "deny"]
+Answer = Literal[PersonAnswer, "nobody", "unanswered"]
+
+
+@dataclass(frozen=True)
+class Choice:
+    """An answer that a person may give, with its words at the prompt and after the verb.
+
+    Attributes:
+        answer: what `ApprovalQueue.answer` takes.
+        keys: what is typed for it at the prompt, which shows the first one.
+        prompt: its words at the prompt; `{pattern}` stands for the question's pattern.
+        verb: its word after `%reyn approvals`.
+        reason: what the record says of the call.
+        allows: whether the call may run.
+        keeps: whether the pattern is allowed from now on; offered only where the question has a pattern.
+    """
+
+    answer: PersonAnswer
+    keys: tuple[str, ...]
+    prompt: str
+    verb: str
+    reason: str
+    allows: bool
+    keeps: bool = False
+
+
+# Three lines that are no answer mean the last one, so it must not allow.
+CHOICES = (
+    Choice(
+        "once",
+        ("y", "yes"),
+        prompt="once",
+        verb="allow",
+        reason="allowed once by the person",
+        allows=True,
+    ),
+    Choice(
+        "always",
+        ("a", "always"),
+        prompt="always for {pattern}",
+        verb="always",
+        reason="always allowed by the person",
+        allows=True,
+        keeps=True,
+    ),
+    Choice(
+        "deny",
+        ("n", "no", ""),
+        prompt="no",
+        verb="deny",
+        reason="the person said no",
+        allows=False,
+    ),
+)
 
 
 @dataclass(frozen=True)
 class Question:
-    """A question of consent to one call: `text` names the targets and shows a bounded diff, as plain text.
+    """A question of consent to one call, as plain text.
 
-    `run` is the run that waits for the answer.
+    Attributes:
+        action: the action's name.
+        detail: lines that name the targets and show a bounded diff.
+        pattern: what "always" would stand for; None where it cannot be offered.
+        run: the run that waits for the answer.
     """
 
     action: str
-    text: str
+    detail: str
     pattern: str | None
     run: str | None = None
+
+    @property
+    def heading(self) -> str:
+        """Return the question in a few words, for the prompt."""
+        return f"Allow {self.action}?"
+
+    @property
+    def title(self) -> str:
+        """Return the line above the detail."""
+        return f"{printable(self.action)} asks for consent to:"
+
+    @property
+    def text(self) -> str:
+        """Return title and detail, for places that show text alone."""
+        return f"{self.title}\n{self.detail}"
+
+    @property
+    def choices(self) -> tuple[Choice, ...]:
+        """Return the answers that this question offers, its pattern in their words."""
+        return tuple(
+            replace(each, prompt=each.prompt.format(pattern=self.pattern))
+            for each in CHOICES
+            if self.pattern is not None or not each.keeps
+        )
 
 
 def ask_by_input(question: Question) -> Answer:
@@ -46,22 +127,21 @@ def ask_by_input(question: Question) -> Answer:
         return "nobody"
     sys.stdout.write(question.text.rstrip() + "\n")
     sys.stdout.flush()
-    always = f"  [a] always for {question.pattern}" if question.pattern else ""
+    choices = question.choices
+    offer = "  ".join(f"[{each.keys[0]}] {each.prompt}" for each in choices)
     for _ in range(3):
         try:
-            given = input(f"Allow {question.action}? [y] once{always}  [n] no: ")
+            typed = input(f"{question.heading} {offer}: ").strip().lower()
         except EOFError:
             return "nobody"
         except RuntimeError as error:  # ipykernel: the front end does not support input
             if type(error).__name__ != "StdinNotImplementedError":
                 raise
             return "nobody"
-        answer = _ANSWERS.get(given.strip().lower())
-        if answer == "always" and not always:
-            continue
-        if answer is not None:
-            return answer
-    return "deny"
+        for each in choices:
+            if typed in each.keys:
+                return each.answer
+    return choices[-1].answer
 
 
 def front_end_there() -> bool:
@@ -83,7 +163,6 @@ def _kernel() -> Any:
 OPEN = 600.0  # seconds that a question stays open
 ARRIVING = 3.0  # seconds after a run's start in which a front end may still connect
 _LOOK = 0.05  # seconds between two looks whether one has
-GIVEN = ("once", "always", "deny")
 
 
 class UnknownQuestionError(LookupError):
@@ -159,17 +238,20 @@ class ApprovalQueue:
 
         Raises:
             UnknownQuestionError: it is not open, or more than one is meant.
-            ValueError: the answer is none, or is "always" where no pattern was offered.
+            ValueError: the answer is none, or is not among the question's choices.
         """
-        if answer not in GIVEN:
-            raise ValueError(f"{answer!r} is no answer: say {', '.join(GIVEN)}")
+        answers: list[str] = [each.answer for each in CHOICES]
+        if answer not in answers:
+            raise ValueError(f"{answer!r} is no answer: say {', '.join(answers)}")
         with self._lock:
             found = [each for each in self._open.values() if wanted and each.id.startswith(wanted)]
             if len(found) != 1:
                 raise UnknownQuestionError(_unknown(wanted, len(found), len(self._open)))
-            if answer == "always" and found[0].question.pattern is None:
+            question = found[0].question
+            offered: list[str] = [each.answer for each in question.choices]
+            if answer not in offered:
                 raise ValueError(
-                    f"no one pattern stands for what {found[0].question.action} would do: say once or deny"
+                    f"no one pattern stands for what {question.action} would do: say {' or '.join(offered)}"
                 )
             del self._open[found[0].id]
         try:

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from reyn_jupyter.catalog.action import Action, Effect, Tool
-from reyn_jupyter.guard.permissions import PermissionVerdict, Policy, question, suggest_pattern
+from reyn_jupyter.guard.permissions import PermissionVerdict, Policy, describe_effects, suggest_pattern
 from reyn_jupyter.guard.state_folder import StateError
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.events import PermissionDecided
@@ -82,19 +82,11 @@ class PermissionGate:
         name, redactor = context.name.text, context.services.redactor
         preview = tool.preview(args, context) if tool.preview else None
         pattern = suggest_pattern(name, effects)
-        text = question(name, effects, redactor.masked(preview) if preview else None)
-        ask = run.ask or self._ask
-        return self._verdict(await ask(Question(name, redactor.text(text), pattern, run.id)), pattern, run)
+        detail = describe_effects(effects, redactor.masked(preview) if preview else None)
+        question = Question(redactor.text(name), redactor.text(detail), pattern, run.id)
+        return self._verdict(await (run.ask or self._ask)(question), question, run)
 
-    def _verdict(self, answer: Answer, pattern: str | None, run: Run) -> PermissionVerdict:
-        if answer == "always" and pattern is not None:
-            try:
-                self._remember(pattern)
-            except StateError:  # it holds for this call; the next one is asked about again
-                return PermissionVerdict("allow", "person", "allowed by the person; it could not be kept")
-            return PermissionVerdict("allow", "person", "always allowed by the person", pattern)
-        if answer == "once":
-            return PermissionVerdict("allow", "person", "allowed once by the person")
+    def _verdict(self, answer: Answer, question: Question, run: Run) -> PermissionVerdict:
         if answer == "unanswered":
             return PermissionVerdict("deny", "nobody", "nobody answered in time")
         if answer == "nobody" and not run.attended:
@@ -103,4 +95,13 @@ class PermissionGate:
             return PermissionVerdict(
                 "deny", "nobody", "nobody is there to ask; --approve all allows it for one run"
             )
-        return PermissionVerdict("deny", "person", "the person said no")
+        choices = question.choices
+        choice = next((each for each in choices if each.answer == answer), choices[-1])
+        if not choice.keeps:
+            return PermissionVerdict("allow" if choice.allows else "deny", "person", choice.reason)
+        assert question.pattern is not None  # it is offered only with one
+        try:
+            self._remember(question.pattern)
+        except StateError:  # it holds for this call; the next one is asked about again
+            return PermissionVerdict("allow", "person", "allowed by the person; it could not be kept")
+        return PermissionVerdict("allow", "person", choice.reason, question.pattern)

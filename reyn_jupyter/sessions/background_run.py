@@ -66,7 +66,7 @@ class BackgroundRun:
         return DESK.pending(self.run_id)
 
     def answer(self, question: str, answer: Answer) -> None:
-        """Answer one of `pending` by its id: "once", "always" (where a pattern is offered) or "deny".
+        """Answer one of `pending` by its id, with one of its `question.choices`.
 
         Raises:
             UnknownQuestionError: none of this run's open questions has the id.

@@ -179,7 +179,8 @@ def approvals(parts: Parts) -> Table:
     note = "" if rows else "No rules: pure actions and reads in the workspace are allowed, the rest asks."
     if waiting:
         asked = "\n\n".join(each.question.text for each in waiting[:3])
-        note = f"{asked}\n\n%reyn approvals allow {waiting[0].id} allows it once; always and deny answer too."
+        verbs = "|".join(each.verb for each in waiting[0].question.choices)
+        note = f"{asked}\n\n%reyn approvals {verbs} {waiting[0].id} answers it."
     return Table("approvals", tuple(rows), "Approvals", note)
 
 

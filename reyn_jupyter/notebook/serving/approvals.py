@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from reyn_jupyter.notebook.serving.hub import as_event
 from reyn_jupyter.notebook.serving.operation import (
     OperationContext,
@@ -12,14 +10,14 @@ from reyn_jupyter.notebook.serving.operation import (
     WireMessage,
 )
 from reyn_jupyter.notebook.serving.protocol import ApprovalAsked
-from reyn_jupyter.runtime.consent import DESK, UnknownQuestionError
+from reyn_jupyter.runtime.consent import DESK, PersonAnswer, UnknownQuestionError
 
 
 class AnswerApproval(WireMessage):
     """`answer` is "always" only where the question offers a pattern."""
 
     id: str
-    answer: Literal["once", "always", "deny"]
+    answer: PersonAnswer
 
 
 class ApprovalAnswered(WireMessage):

@@ -1,23 +1,25 @@
-"""`%reyn approvals [drop|add PATTERN | clear | allow|always|deny ID]`: what was always allowed, and what waits."""
+"""`%reyn approvals [drop|add PATTERN | clear | ANSWER ID]`: what was always allowed, and what waits."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.consent import DESK, Answer, UnknownQuestionError
+from reyn_jupyter.runtime.consent import CHOICES, DESK, UnknownQuestionError
 from reyn_jupyter.runtime.result_objects import Table
 
-ANSWERS: dict[str, Answer] = {"allow": "once", "always": "always", "deny": "deny"}
+ANSWERS = {each.verb: each.answer for each in CHOICES}
+WORDS = ("list", "add", "drop", "clear", *ANSWERS)
+if TYPE_CHECKING:
+    Word = str
+else:
+    Word = Literal[WORDS]  # pydantic checks it; a type checker cannot read a tuple here
 
 
 class ApprovalsOptions(Options):
-    what: Annotated[
-        Literal["list", "add", "drop", "clear", "allow", "always", "deny"],
-        Positional("list|add|drop|clear|allow|always|deny"),
-    ] = "list"
+    what: Annotated[Word, Positional("|".join(WORDS))] = "list"
     pattern: Annotated[str | None, Positional("PATTERN or ID")] = None
 
 
@@ -71,5 +73,5 @@ VERB = Verb(
 
 def _complete(patterns: tuple[str, ...], before: list[str]) -> list[str]:
     if not before:
-        return ["add", "drop", "clear", *ANSWERS]
+        return list(WORDS[1:])
     return [each.id for each in DESK.pending()] if before[0] in ANSWERS else list(patterns)
