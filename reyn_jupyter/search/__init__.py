@@ -22,7 +22,7 @@ __all__ = ["build"]
 
 
 def build(records: Iterable[Record | Mapping[str, Any]], embedder: Embedder | None = None) -> Index:
-    """An index in memory over records, with a vector each.
+    """Return an index in memory over records, with a vector each.
 
     Args:
         records: records, or mappings with `id`, `name` and perhaps `description`, `parameters` (a JSON Schema) and

@@ -78,12 +78,12 @@ class ActionEmbeddingIndex:
 
     @property
     def resolved(self) -> ResolvedClass:
-        """What the configured class comes to here and now."""
+        """Return what the configured class comes to here and now."""
         return self._in_force.resolved
 
     @property
     def vectors(self) -> int:
-        """How many actions on offer have a vector; until they were looked through, 1 where any is kept."""
+        """Return how many actions on offer have a vector; until they were looked through, 1 where any is kept."""
         key, now = self._in_force.key, self._covering.now
         if key is None:
             return 0
@@ -96,7 +96,7 @@ class ActionEmbeddingIndex:
 
     @property
     def offered(self) -> bool:
-        """Whether models may search: a local model lies on this machine, or a provider gave some action a vector."""
+        """Return whether models may search: a local model is on this machine, or a provider gave an action a vector."""
         resolved, embedder = self._in_force.both
         if embedder is not None and not embedder.is_remote:
             return is_search_available(resolved.in_force if embedder.is_available else None, 0, local=True)
@@ -104,7 +104,7 @@ class ActionEmbeddingIndex:
 
     @property
     def hint(self) -> dict[str, str] | None:
-        """Why models cannot search, for a listing; None when they can."""
+        """Return why models cannot search, for a listing; None when they can."""
         if self.offered:
             return None
         (resolved, embedder), now = self._in_force.both, self._covering.now
@@ -119,7 +119,7 @@ class ActionEmbeddingIndex:
         return search_hint(reason)
 
     def state(self) -> IndexState:
-        """Where the index stands. Looks at the disk, never at the network."""
+        """Return where the index stands. Looks at the disk, never at the network."""
         from reyn_jupyter.search.index_builder import holder
 
         resolved, embedder = self._in_force.both
@@ -148,7 +148,7 @@ class ActionEmbeddingIndex:
         limit: int = 10,
         categories: Collection[str] | None = None,
     ) -> Found:
-        """The actions of this snapshot that fit a query best.
+        """Return the actions of this snapshot that fit a query best.
 
         Args:
             query: what the action should do, or a name.
@@ -195,7 +195,7 @@ class ActionEmbeddingIndex:
         return f"{coverage.vectors:,} of {len(coverage.records):,} actions were ranked by meaning, too: {building}."
 
     def _embeds(self, index: Index, query: str, embedder: Embedder | None) -> tuple[bool, str]:
-        """Whether the query has a vector now, and what to say where it has none."""
+        """Return whether the query has a vector now, and what to say where it has none."""
         if embedder is not None and not embedder.ready:
             embedder.load()
             return False, "Ranked by words alone: the embedding model is still being loaded."
@@ -248,7 +248,7 @@ class ActionEmbeddingIndex:
                 await asyncio.wrap_future(loading)
 
     def todo(self, after: int) -> BuildTask | None:
-        """What a build in the background is to do; None where there is nothing new since number `after`."""
+        """Return the work of a build in the background; None where there is nothing new since number `after`."""
         embedder = self._in_force.embedder
         number, snapshot = self._wanted
         if number == after or snapshot is None or embedder is None or embedder.is_remote:
@@ -270,14 +270,14 @@ class ActionEmbeddingIndex:
             self._covering.index(coverage, self._in_force.embedder)
 
     def told(self, progress: BuildProgress | None) -> None:
-        """A batch was stored; None: the build is over."""
+        """Note that a batch was stored; None: the build is over."""
         if progress is None or self._building is None:
             self._before = self.vectors
         self._building = progress
         self._covering.grew(self._before + progress.done if progress is not None else 0)
 
     def stood(self, trouble: str) -> None:
-        """How the last build in the background ended."""
+        """Note how the last build in the background ended."""
         self._notes["build"] = trouble
 
     async def build(

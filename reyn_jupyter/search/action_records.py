@@ -66,7 +66,7 @@ class Record:
 
     @classmethod
     def of(cls, given: Record | Mapping[str, Any]) -> Record:
-        """A record from a mapping with `id`, `name` and perhaps `description`, `parameters` and `category`.
+        """Return a record from a mapping with `id`, `name` and perhaps `description`, `parameters` and `category`.
 
         Other keys are left aside; a None for a part that has a default means the default.
 
@@ -91,7 +91,7 @@ class Record:
 
     @property
     def digest(self) -> str:
-        """SHA-256, in hex, over name, description and parameters: whether words and vectors still fit."""
+        """Return SHA-256, in hex, over name, description and parameters: whether words and vectors still fit."""
         if not self._digest:  # no cached property, which would cost every record a dictionary
             object.__setattr__(self, "_digest", self._digested())
         return self._digest
@@ -113,7 +113,7 @@ _JSON = json.JSONEncoder(sort_keys=True, ensure_ascii=False, default=_plain)
 
 
 def records_of(given: object) -> tuple[Record, ...]:
-    """Records from an iterable of records or mappings, their ids unique.
+    """Return records from an iterable of records or mappings, their ids unique.
 
     Raises:
         RecordError: something that is no record, or an id that stands twice.

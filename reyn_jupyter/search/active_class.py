@@ -49,7 +49,7 @@ class ActiveClass:
 
     @property
     def both(self) -> tuple[ResolvedClass, Embedder | None]:
-        """What the configured class comes to here and now, and who embeds for it, if anybody."""
+        """Return what the configured class comes to here and now, and who embeds for it, if anybody."""
         settings = self._settings()
         seen = (settings.embedding, settings.action_retrieval.embedding_class)
         with self._lock:
@@ -68,7 +68,7 @@ class ActiveClass:
 
     @property
     def key(self) -> str | None:
-        """What the vectors of this class are stored under; None where it has nobody who embeds."""
+        """Return what the vectors of this class are stored under; None where it has nobody who embeds."""
         from reyn_jupyter.search.index_builder import store_key
 
         embedder = self.embedder

@@ -54,7 +54,7 @@ class Coverage:
 
     @property
     def missing(self) -> dict[str, Record]:
-        """The records without a vector, by digest: equal ones once."""
+        """Return the records without a vector, by digest: equal ones once."""
         return {record.digest: record for record in self.records if record.digest not in self.known}
 
 
@@ -84,13 +84,13 @@ class CoverageCache:
             self.now = self._matrix = None
 
     def grew(self, vectors: int = 0) -> None:
-        """Vectors were added to the store; about `vectors` actions have one now."""
+        """Note that vectors were added to the store; about `vectors` actions have one now."""
         self._stale = True
         if self.now is not None:
             self.now.vectors = min(max(self.now.vectors, vectors), len(self.now.records))
 
     def bring(self, snapshot: CatalogSnapshot, key: str | None) -> Coverage:
-        """The coverage of this snapshot."""
+        """Return the coverage of this snapshot."""
         with self._lock:
             now = self.now
             if now is None or not _same(now.snapshot, snapshot) or now.key != key:
@@ -106,7 +106,7 @@ class CoverageCache:
             return now
 
     def index(self, coverage: Coverage, embedder: Embedder | None, *, final: bool = True) -> Index:
-        """The index over a coverage; while a build goes on (not `final`), a slightly older one may do."""
+        """Return the index over a coverage; while a build goes on (not `final`), a slightly older one may do."""
         with self._lock:
             enough = coverage.indexed * (1.0 if final else GROWTH)
             stale = coverage.vectors > enough or (coverage.indexed == 0 and coverage.vectors > 0)
@@ -127,7 +127,7 @@ class CoverageCache:
         return made
 
     def words(self, coverage: Coverage, index: Index) -> Index:
-        """The same index without vectors, for a request that cannot be embedded."""
+        """Return the same index without vectors, for a request that cannot be embedded."""
         with self._lock:
             if coverage.words is None:
                 coverage.words = index.updated(coverage.records)
@@ -150,7 +150,7 @@ class CoverageCache:
             return set()
 
     def _vectors(self, coverage: Coverage) -> Floats | None:
-        """One row a record, in their order; NaN where there is no vector yet."""
+        """Return one row a record, in their order; NaN where there is no vector yet."""
         import numpy as np
 
         assert coverage.key is not None
@@ -183,7 +183,7 @@ class CoverageCache:
         return np.asarray(made)
 
     def _pieces(self, key: str, rows: Iterable[str]) -> Iterable[tuple[list[str], Floats]]:
-        """The wanted vectors, those of the matrix before from there, the others from the store."""
+        """Return the wanted vectors, those of the matrix before from there, the others from the store."""
         wanted = set(rows)
         if self._matrix is not None and self._matrix[0] == key:
             _, places, before = self._matrix
@@ -213,7 +213,7 @@ class CoverageCache:
 
 
 def _same(left: CatalogSnapshot, right: CatalogSnapshot) -> bool:
-    """Whether two snapshots offer the very same slices, whatever runs their actions."""
+    """Return whether two snapshots offer the very same slices, whatever runs their actions."""
     return left is right or (
         len(left.visible) == len(right.visible)
         and all(a is b for a, b in zip(left.visible, right.visible, strict=True))

@@ -26,7 +26,7 @@ VIEWS = "name .5, description 1, parameters .3"  # with what else decides a stor
 
 
 def texts_of(record: Record) -> tuple[str, ...]:
-    """What is embedded for a record: one to three texts, the name as words first.
+    """Return the texts that are embedded for a record: one to three, the name as words first.
 
     >>> from reyn_jupyter.search.action_records import Record
     >>> texts_of(Record("1", "readFile", "Read a file.", {"properties": {"path": {}}}))
@@ -41,6 +41,6 @@ def texts_of(record: Record) -> tuple[str, ...]:
 
 
 def join_vectors(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The one vector of a record, shape (d,), of length 1, from those of its texts, shape (k, d) with 1 ≤ k ≤ 3."""
+    """Return the one vector of a record, shape (d,), of length 1, from those of its 1 to 3 texts, shape (k, d)."""
     total = np.asarray(WEIGHTS[: len(vectors)], np.float32) @ vectors
     return np.asarray(total / max(float(np.linalg.norm(total)), 1e-12), np.float32)

@@ -38,7 +38,7 @@ _POLL = 0.2  # seconds between two looks at a lock that another process holds
 
 
 def store_key(embedder: Embedder) -> str:
-    """What vectors are stored under: the model that made them, and the way in which texts become one vector."""
+    """Return the key of stored vectors: the model that made them, and how texts become one vector."""
     return f"{embedder.key}#{VIEWS}"
 
 
@@ -83,7 +83,7 @@ async def build(
 
 
 async def _vectors(embedder: Embedder, batch: list[Record]) -> dict[str, Floats]:
-    """One vector a record, by digest."""
+    """Return one vector a record, by digest."""
     import numpy as np
 
     texts = [texts_of(record) for record in batch]
@@ -101,7 +101,7 @@ async def _vectors(embedder: Embedder, batch: list[Record]) -> dict[str, Floats]
 
 
 def holder(store: VectorStore) -> BuildHolder | None:
-    """Who builds the index of this store now; None where nobody does."""
+    """Return who builds the index of this store now; None where nobody does."""
     if store.path is None or not (lock := store.path.with_name(LOCK)).is_file():
         return None
     try:

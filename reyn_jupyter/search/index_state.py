@@ -40,7 +40,7 @@ class BuildProgress:
 
     @property
     def rate(self) -> float | None:
-        """Actions a second; None before the first batch."""
+        """Return actions a second; None before the first batch."""
         return self.done / self.seconds if self.done and self.seconds > 0 else None
 
     @property

@@ -46,16 +46,16 @@ class UpdatableIndex(Protocol):
     """What is brought up to date."""
 
     def todo(self, after: int) -> BuildTask | None:
-        """What is to be done for a newer snapshot than number `after`; None where there is none. May take long."""
+        """Return the work for a newer snapshot than number `after`; None where there is none. May take long."""
 
     def prepare(self) -> None:
         """Make what a first search would wait for. May take long."""
 
     def told(self, progress: BuildProgress | None) -> None:
-        """A batch was stored; None: the build is over."""
+        """Note that a batch was stored; None: the build is over."""
 
     def stood(self, trouble: str) -> None:
-        """How the last build ended: "" where all went well."""
+        """Note how the last build ended: "" where all went well."""
 
     def in_memory(self, error: IndexStoreError) -> VectorStore:
         """Go on without a disk that cannot serve."""
@@ -132,7 +132,7 @@ async def _next(held: weakref.ref[UpdatableIndex], number: int) -> BuildTask | N
 
 
 async def _prepare(held: weakref.ref[UpdatableIndex], usable: _Usable, number: int) -> None:
-    """Nobody waits for it: who searches meanwhile waits for what is left of it."""
+    """Prepare the first search. Nobody waits for it: who searches meanwhile waits for what is left of it."""
     if (index := held()) is not None:
         index.told(None)
         usable.reach(number)

@@ -68,11 +68,11 @@ class VectorStore:
         self._connection: sqlite3.Connection | None = None
 
     def known(self, key: str, digests: Iterable[str]) -> set[str]:
-        """Which of these digests have a vector. Raises IndexStoreError."""
+        """Return which of these digests have a vector. Raises IndexStoreError."""
         return {digest.hex() for rows in self._rows(key, digests, "digest") for (digest,) in rows}
 
     def read(self, key: str, digests: Iterable[str]) -> Iterator[tuple[list[str], Floats]]:
-        """The vectors that there are, in pieces: digests, and as many rows. Raises IndexStoreError."""
+        """Return the vectors that there are, in pieces: digests, and as many rows. Raises IndexStoreError."""
         import numpy as np
 
         for rows in filter(None, self._rows(key, digests, "digest, vector")):
@@ -84,14 +84,14 @@ class VectorStore:
             yield [digest.hex() for digest, _ in rows], found
 
     def dimension(self, key: str) -> int | None:
-        """Numbers in a vector of this key; None where it has none yet. Raises IndexStoreError."""
+        """Return how many numbers a vector of this key has; None where it has none yet. Raises IndexStoreError."""
         found = self._reading(
             lambda db: db.execute("SELECT dimension FROM models WHERE key = ?", (key,)).fetchone()
         )
         return int(found[0]) if found else None
 
     def counts(self) -> dict[str, int]:
-        """How many vectors each key has. Raises IndexStoreError."""
+        """Return how many vectors each key has. Raises IndexStoreError."""
         query = (
             "SELECT key, count(digest) FROM models LEFT JOIN vectors ON model = id GROUP BY key ORDER BY key"
         )
@@ -182,7 +182,7 @@ class VectorStore:
 
     @property
     def size(self) -> int:
-        """Bytes on disk."""
+        """Return the size on disk in bytes."""
         if self.path is None:
             return 0
         files = (self.path, self.path.with_name(f"{NAME}-wal"))
@@ -195,7 +195,7 @@ class VectorStore:
                 self._connection = None
 
     def _rows(self, key: str, digests: Iterable[str], columns: str) -> Iterator[list[tuple[Any, ...]]]:
-        """Rows of whole vectors, in pieces. Where a good part of the table is wanted, it is read from end to end."""
+        """Return whole vectors, in pieces. Where a good part of the table is wanted, it is read from end to end."""
         wanted = list(dict.fromkeys(map(bytes.fromhex, digests)))
         query = (
             f"SELECT {columns} FROM vectors {{}} JOIN models ON model = id "  # noqa: S608 - nothing foreign goes in
@@ -218,7 +218,7 @@ class VectorStore:
         return self._reading(lambda db: db.execute(query, values).fetchall()) or []
 
     def _reading(self, work: Callable[[sqlite3.Connection], T]) -> T | None:
-        """None where no file is there yet: to look makes none."""
+        """Return what `work` reads; None where no file is there yet: to look makes none."""
         with self._guarded(), self._lock:
             if self._connection is None and self.path is not None and not self.path.exists():
                 return None
@@ -277,7 +277,7 @@ class VectorStore:
 
 
 def _of_length_one(vectors: Floats) -> NDArray[np.bool_]:
-    """Which rows are of finite numbers and of length 1, as all are that were stored."""
+    """Return which rows are of finite numbers and of length 1, as all are that were stored."""
     import numpy as np
 
     with np.errstate(over="ignore", invalid="ignore"):

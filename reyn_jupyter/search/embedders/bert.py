@@ -51,7 +51,7 @@ class Bert:
             self._layers.append(([weights.tiled(*each) for each in (fused, *maps)], norms))
 
     def forward(self, tokens: list[list[int]]) -> Floats:
-        """One row of length 1 for each list of token ids, shape (len(tokens), width)."""
+        """Return one row of length 1 for each list of token ids, shape (len(tokens), width)."""
         count, longest = len(tokens), max(map(len, tokens))
         ids = np.array([row + [0] * (longest - len(row)) for row in tokens])
         real = np.array([[1.0] * len(row) + [0.0] * (longest - len(row)) for row in tokens], np.float32)
@@ -72,7 +72,7 @@ class Bert:
 
 
 def _normed(x: Floats, more: Floats, scale: Linear) -> Floats:
-    """The sum of the first two, in place of the first, each row with mean 0 and variance 1, then scaled."""
+    """Add the second to the first in place, and scale each row to mean 0 and variance 1, then by `scale`."""
     x += more
     x -= x.mean(-1, keepdims=True)
     x /= np.sqrt(np.einsum("nd,nd->n", x, x) / np.float32(x.shape[-1]) + EPSILON)[:, None]
@@ -82,7 +82,7 @@ def _normed(x: Floats, more: Floats, scale: Linear) -> Floats:
 
 
 def _gelu(x: Floats) -> Floats:
-    """In place."""
+    """Apply GELU in place."""
     near = np.clip(x, -BOUND, BOUND)
     square = near * near
     curve = square * ODDS[0]
@@ -120,18 +120,18 @@ class Weights:
         self._raw = raw[start:]
 
     def tensor(self, name: str) -> Floats:
-        """A tensor as it lies in the file. Raises KeyError."""
+        """Return a tensor as it lies in the file. Raises KeyError."""
         entry = self._names[name]
         first, last = entry["data_offsets"]
         return np.asarray(self._raw[first:last]).view("<f4").reshape(entry["shape"])
 
     def pair(self, *names: str) -> Linear:
-        """Weights and biases of one or more maps side by side."""
+        """Return weights and biases of one or more maps side by side."""
         weights, biases = ([self.tensor(f"{name}.{part}") for name in names] for part in ("weight", "bias"))
         return np.concatenate(weights), np.concatenate(biases)
 
     def tiled(self, *names: str) -> Linear:
-        """The same, the weights turned and cut: from shape (n, k) to (k / rows, n / columns, rows, columns)."""
+        """Return the same, the weights turned and cut: from (n, k) to (k / rows, n / columns, rows, columns)."""
         weights, bias = self.pair(*names)
         columns, rows = np.gcd(weights.shape, (COLUMNS, ROWS))
         cut = weights.T.reshape(-1, rows, len(weights) // columns, columns)
@@ -139,7 +139,7 @@ class Weights:
 
 
 def times(x: Floats, linear: Linear) -> Floats:
-    """Rows, shape (m, k), through a map as `Weights.tiled` gives it: a new array of shape (m, n)."""
+    """Return rows, shape (m, k), through a map as `Weights.tiled` gives it: a new array of shape (m, n)."""
     tiles, bias = linear
     steps, across, rows, columns = tiles.shape
     found = np.empty((steps, len(x), across, columns), np.float32)

@@ -90,17 +90,17 @@ class Embedder(ABC):
 
     @property
     def is_available(self) -> bool:
-        """Whether a local model lies on this machine, as far as that shows without loading it."""
+        """Return whether a local model lies on this machine, as far as that shows without loading it."""
         return True
 
     @property
     def ready(self) -> bool:
-        """Whether `embed` answers without loading anything for seconds."""
+        """Return whether `embed` answers without loading anything for seconds."""
         return True
 
     @property
     def served_by(self) -> str:
-        """Who embeds now, in words; empty for the model itself."""
+        """Return who embeds now, in words; empty for the model itself."""
         return ""
 
     def expect(self, records: int) -> None:

@@ -76,7 +76,7 @@ class ResolvedClass:
 
     @property
     def in_force(self) -> str | None:
-        """The class that search by meaning stands on; None where it is off."""
+        """Return the class that search by meaning stands on; None where it is off."""
         return self.name if self.create is not None else None
 
     def embedder(

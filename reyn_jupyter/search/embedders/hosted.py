@@ -207,7 +207,7 @@ class HostedEmbedder(Embedder):
 
 
 def missing_key(model: str, environ: Mapping[str, str]) -> str | None:
-    """The variable that a model's key should stand in, where it is needed and not set."""
+    """Return the variable that a model's key should stand in, where it is needed and not set."""
     variable = required_key(model)
     if variable is None or set_key(model, environ) is not None or base_override(model, environ) is not None:
         return None

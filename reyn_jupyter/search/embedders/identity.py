@@ -28,12 +28,12 @@ _SAMPLES, _SAMPLE = 64, 16_384  # of a file: 1 MiB in all; a smaller one is read
 
 
 def is_mini(model: str) -> bool:
-    """Whether this is the model whose weights may be packaged."""
+    """Return whether this is the model whose weights may be packaged."""
     return model in (MINI, _SHORT)
 
 
 def hub_name(model: str) -> str:
-    """A model's name at Hugging Face.
+    """Return a model's name at Hugging Face.
 
     >>> hub_name("all-mpnet-base-v2"), hub_name("sentence-transformers/BAAI/bge-small-en-v1.5")
     ('sentence-transformers/all-mpnet-base-v2', 'BAAI/bge-small-en-v1.5')
@@ -43,7 +43,7 @@ def hub_name(model: str) -> str:
 
 
 def folder_of(model: str) -> Path | None:
-    """Where a model lies: its own folder, or its newest commit in the cache; None where it is not on this machine.
+    """Return a model's own folder, or that of its newest commit in the cache; None where there is none.
 
     Args:
         model: a name, or a path, each with `sentence-transformers/` before it or without.
@@ -68,7 +68,7 @@ def is_on_this_machine(model: str) -> bool:
 
 
 def key_of(model: str) -> str:
-    """What the vectors of a model belong to. Takes some milliseconds at first, then a look at the folder.
+    """Return the key of a model's vectors. Takes some milliseconds at first, then a look at the folder.
 
     >>> key_of("all-MiniLM-L6-v2") == key_of("sentence-transformers/all-MiniLM-L6-v2")
     True

@@ -70,7 +70,7 @@ class LocalEmbedder(Embedder):
 
     @property
     def is_available(self) -> bool:
-        """Whether the model lies on this machine, as far as that shows without loading it."""
+        """Return whether the model lies on this machine, as far as that shows without loading it."""
         return self._is_there is None or self._is_there()
 
     def renew(self) -> Embedder:
@@ -79,12 +79,12 @@ class LocalEmbedder(Embedder):
 
     @property
     def ready(self) -> bool:
-        """Whether `embed` answers without loading anything for seconds."""
+        """Return whether `embed` answers without loading anything for seconds."""
         return self._loaded is not None or self._light is not None or self._failure is not None
 
     @property
     def served_by(self) -> str:
-        """Who embeds now, in words."""
+        """Return who embeds now, in words."""
         if self._loaded is not None:
             return HEAVY
         if self._light is None:
@@ -126,7 +126,7 @@ class LocalEmbedder(Embedder):
             loading.set_result(None)
 
     def embed(self, texts: Sequence[str]) -> Floats:
-        """One row of length 1 for each text. Raises what the model raises that cannot be loaded."""
+        """Return one row of length 1 for each text. Raises what the model raises that cannot be loaded."""
         import numpy as np
 
         with self._lock:
@@ -166,7 +166,7 @@ _inside = 0
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """A block in which numpy's products use one thread."""
+    """Enter a block in which numpy's products use one thread."""
     global _inside
     with _lock:
         if _inside == 0:
@@ -183,7 +183,7 @@ def one_thread() -> Iterator[None]:
 
 @functools.cache
 def _libraries() -> Any:
-    """The libraries of this process, looked for once: that takes 0.3 ms, and 1.6 ms beside torch."""
+    """Return the libraries of this process, looked for once: that takes 0.3 ms, and 1.6 ms beside torch."""
     import numpy  # noqa: F401 - only what is loaded is found
     from threadpoolctl import ThreadpoolController
 

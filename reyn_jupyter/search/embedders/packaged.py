@@ -31,7 +31,7 @@ LAYERS, HEADS, LONGEST, BATCH = 6, 12, 256, 4  # more would leave the processor'
 
 
 def weights_folder() -> Path | None:
-    """Where the package keeps the model, found without an import; None where it is not installed."""
+    """Return the folder of the packaged model, found without an import; None where it is not installed."""
     spec = importlib.util.find_spec(PACKAGE)
     folder = Path(spec.origin).parent / "model" if spec and spec.origin else None
     return folder if folder and (folder / "model.safetensors").is_file() else None
@@ -39,7 +39,7 @@ def weights_folder() -> Path | None:
 
 @functools.cache
 def verify_weights(file: Path) -> Path:
-    """The file, after its digest was compared once a process; `EmbedderError` for other weights."""
+    """Return the file, after its digest was compared once a process; `EmbedderError` for other weights."""
     with file.open("rb") as stream:
         found = hashlib.file_digest(stream, "sha256").hexdigest()
     if found != SHA256:
@@ -74,7 +74,7 @@ class PackagedMiniLM(Embedder):
         self._tokenizer.enable_truncation(LONGEST)
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row of length 1 a text, shape (len(texts), 384). Batches are of texts of like length."""
+        """Return one row of length 1 a text, shape (len(texts), 384). Batches are of texts of like length."""
         tokens = [self._tokenizer.encode(text).ids for text in texts]  # a batch would leave threads behind
         found = np.empty((len(tokens), self.dimension), np.float32)
         order = sorted(range(len(tokens)), key=lambda place: len(tokens[place]))

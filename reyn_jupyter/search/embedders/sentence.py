@@ -61,7 +61,7 @@ class SentenceTransformerEmbedder(Embedder):
         self._encoding = threading.Lock()
 
     def embed(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """One row of length 1 a text, shape (len(texts), dimension)."""
+        """Return one row of length 1 a text, shape (len(texts), dimension)."""
         if not texts:
             return np.empty((0, self.dimension or 0), np.float32)
         with self._encoding:

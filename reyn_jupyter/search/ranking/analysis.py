@@ -76,7 +76,7 @@ class AnalyzedRecords:
 
     @property
     def ends(self) -> NDArray[np.int64]:
-        """Where the tokens of each record end."""
+        """Return the position at which the tokens of each record end."""
         return np.cumsum(self.lengths.sum(1), dtype=np.int64)
 
     def again(
@@ -86,7 +86,7 @@ class AnalyzedRecords:
         before: Sequence[Record],
         places: Mapping[str, int],
     ) -> AnalyzedRecords:
-        """Other records, read only as far as they are not among those that were read here.
+        """Return other records, read only as far as they are not among those that were read here.
 
         Args:
             before: the records that were read here; a record is one of them, or stands for the one with its id where
@@ -105,7 +105,7 @@ class AnalyzedRecords:
         return self._taken(np.array(positions, np.intp), AnalyzedRecords.of(fresh, vocabulary))
 
     def _taken(self, positions: NDArray[np.intp], more: AnalyzedRecords) -> AnalyzedRecords:
-        """The records at some positions, those beyond the last one from `more`."""
+        """Return the records at some positions, those beyond the last one from `more`."""
         both: dict[str, NDArray[Any]] = {
             name: np.concatenate((mine, theirs))
             for (name, mine), theirs in zip(vars(self).items(), vars(more).values(), strict=True)
@@ -121,7 +121,7 @@ class AnalyzedRecords:
 
 
 def _spans(lengths: NDArray[Any], positions: NDArray[np.intp]) -> NDArray[np.int64]:
-    """Where the elements of some rows stand, when rows of these lengths lie one after the other."""
+    """Return the positions of the elements of some rows, when rows of these lengths lie one after the other."""
     first = np.cumsum(lengths, dtype=np.int64) - lengths
     wanted = lengths[positions]
     before = np.cumsum(wanted, dtype=np.int64) - wanted
@@ -129,7 +129,7 @@ def _spans(lengths: NDArray[Any], positions: NDArray[np.intp]) -> NDArray[np.int
 
 
 def _sets(numbers: NDArray[np.int32], lengths: NDArray[np.int32]) -> NDArray[np.int64]:
-    """For each row of tokens the number of their set; 0 for none."""
+    """Return for each row of tokens the number of their set; 0 for none."""
     row = np.repeat(np.arange(len(lengths), dtype=np.int64), lengths)
     once = np.sort((row << 32) | numbers)  # `unique` takes ten times as long
     once = once[np.diff(once, prepend=-1) != 0]
@@ -146,12 +146,12 @@ def _reads_alike(one: Record, other: Record) -> bool:
 
 
 def worded(numbers: Sequence[int]) -> int:
-    """The number of a set of tokens, as in `AnalyzedRecords.worded`: the sum of one pseudo-random number for each."""
+    """Return the number of a set of tokens, as in `AnalyzedRecords.worded`: a sum of one pseudo-random number each."""
     return int(_mixed(np.array(numbers, np.int64)).sum())
 
 
 def _mixed(numbers: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Splitmix64 (Steele, Lea and Flood, 2014) of each number, modulo 2^64."""
+    """Return Splitmix64 (Steele, Lea and Flood, 2014) of each number, modulo 2^64."""
     mixed = numbers.astype(np.uint64) * _MIX[0] + _MIX[0]
     for shift, factor in zip(_SHIFTS, _MIX[1:], strict=False):
         mixed = (mixed ^ (mixed >> shift)) * factor

@@ -49,7 +49,7 @@ class RankingFeatures:
     size: float
 
     def row(self) -> tuple[float, ...]:
-        """What is weighed: some features as they are, others by how large the catalog or the request is."""
+        """Return what is weighed: features, some of them times the size of the catalog or the request."""
         return (
             self.score,
             self.score * self.size,
@@ -73,7 +73,7 @@ class ConfidenceModel:
     threshold: float
 
     def confidence(self, features: RankingFeatures) -> float:
-        """The probability that something found is an answer, in (0, 1)."""
+        """Return the probability that something found is an answer, in (0, 1)."""
         total = self.constant + sum(w * x for w, x in zip(self.weights, features.row(), strict=True))
         return 1 / (1 + math.exp(-max(-60.0, min(60.0, total))))
 
@@ -93,7 +93,7 @@ def features(
     lexical: LexicalIndex,
     dense: DenseLeg | None,
 ) -> RankingFeatures:
-    """The features of a ranking.
+    """Return the features of a ranking.
 
     Args:
         ranked: positions of the best, best first, at least one.
@@ -121,11 +121,11 @@ def features(
 
 
 def _mutual(rows: Floats) -> float:
-    """The mean cosine of different rows of length 1."""
+    """Return the mean cosine of different rows of length 1."""
     count = len(rows)
     return float(((rows @ rows.T).sum() - count) / (count * (count - 1)))
 
 
 def scale(parsed: ParsedQuery) -> float:
-    """The highest score that a request can reach: what scores are divided by to lie in [0, 1]."""
+    """Return the highest score that a request can reach: what scores are divided by to lie in [0, 1]."""
     return 1 + LEXICAL_WEIGHT * parsed.mass

@@ -64,7 +64,7 @@ class DenseLeg:
         self._factor[~self.held] = np.nan
 
     def similarities(self, query: Floats) -> Floats:
-        """The centred cosine of every record with a request's vector, shape (n,); NaN without a vector."""
+        """Return the centred cosine of every record with a request's vector, shape (n,); NaN without a vector."""
         with np.errstate(invalid="ignore"):  # rows that hold no numbers stay so
             found = np.asarray(self.vectors @ query if self._turned is None else query @ self._turned)
             found -= self.centre @ query
@@ -72,13 +72,13 @@ class DenseLeg:
         return found
 
     def centred(self, positions: Sequence[int]) -> Floats:
-        """The centred vectors of some records, of length 1, shape (len(positions), d)."""
+        """Return the centred vectors of some records, of length 1, shape (len(positions), d)."""
         rows = np.asarray(self.vectors[positions]) - self.centre
         return np.asarray(rows * self._factor[positions][:, None], np.float32)
 
 
 def fuse_scores(lexical: Floats, mass: float, centred: Floats | None, *, whole: bool = False) -> Floats:
-    """One score a record, shape (n,). A record without a vector is given the similarity that its words suggest.
+    """Return one score a record, shape (n,). One without a vector is given the similarity that its words suggest.
 
     Args:
         lexical: BM25F, shape (n,).
@@ -97,7 +97,7 @@ def fuse_scores(lexical: Floats, mass: float, centred: Floats | None, *, whole: 
 
 
 def best(scores: Floats, count: int, order: NDArray[np.int32]) -> list[int]:
-    """The positions of the highest finite scores, best first; equal ones by `order`, the rank of each id."""
+    """Return the positions of the highest finite scores, best first; equal ones by `order`, the rank of each id."""
     count = min(count, len(scores))
     if count <= 0:
         return []
@@ -115,7 +115,7 @@ def without_copies(
     dense: DenseLeg | None,
     limit: int,
 ) -> dict[int, float]:
-    """What the ranked ones are shown with, less a penalty for each that says once more what a better one said.
+    """Return the scores to show, by position, less a penalty for each that repeats a better one.
 
     Who needs one action seldom needs its copy, and the copies of a wrong one hide the right one. A copy has the
     same name and nearly the same vector; without vectors the same description. It ends where nothing that comes

@@ -40,7 +40,7 @@ class NameIndex:
         )
 
     def tiers(self, query: str) -> dict[int, int]:
-        """How near each record's name is, by position, higher for nearer ones.
+        """Return how near each record's name is, by position, higher for nearer ones.
 
         5 for the very name and 4 for it without what qualifies it; 3 and 2 for the same but for case and separators;
         1 for the same words. Where there is none of these, 0 for the same words but for one that is misspelt.

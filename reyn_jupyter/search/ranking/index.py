@@ -61,7 +61,7 @@ class SearchAnswer:
 
     @property
     def df(self) -> pd.DataFrame:
-        """One row a hit, best first: id, score."""
+        """Return one row a hit, best first: id, score."""
         import pandas as pd
 
         return pd.DataFrame(list(self.hits), columns=["id", "score"])
@@ -145,17 +145,17 @@ class Index:
 
     @property
     def size(self) -> int:
-        """How many records it holds."""
+        """Return the number of records."""
         return len(self.records)
 
     @property
     def vectors_held(self) -> int:
-        """How many of them have a vector."""
+        """Return the number of records that have a vector."""
         return self._dense.count if self._dense is not None else 0
 
     @property
     def lexical_only(self) -> bool:
-        """Whether words alone rank."""
+        """Return whether words alone rank."""
         return self.embedder is None or not self.vectors_held
 
     def __repr__(self) -> str:
@@ -163,7 +163,7 @@ class Index:
         return f"Index({self.size:,} {'record' if self.size == 1 else 'records'}, by {how})"
 
     def query_vector(self, query: str) -> Floats:
-        """The vector of a request, shape (d,); the last few hundred are remembered.
+        """Return the vector of a request, shape (d,); the last few hundred are remembered.
 
         Raises:
             ValueError: it is not one of finite numbers, as many as those of the records.
@@ -180,7 +180,7 @@ class Index:
     def updated(
         self, records: Iterable[Record | Mapping[str, object]], vectors: Floats | None = None
     ) -> Index:
-        """An index over other records that takes over what it knows of those it had; this one stays as it is."""
+        """Return an index over other records that takes over what this one knows; this one stays as it is."""
         other = Index.__new__(Index)
         other._remembered = self._remembered
         other._fill(records_of(records), vectors, self.embedder, self)
@@ -189,7 +189,7 @@ class Index:
     def search(
         self, query: str, limit: int = 10, *, categories: Collection[str] | None = None
     ) -> list[tuple[str, float]]:
-        """The records that fit best: ids and scores in [0, 1], best first.
+        """Return the records that fit best: ids and scores in [0, 1], best first.
 
         Args:
             query: words in any script, or a name.
@@ -207,7 +207,7 @@ class Index:
     def answer(
         self, query: str, limit: int = 10, *, categories: Collection[str] | None = None
     ) -> SearchAnswer:
-        """A search that also says whether anything found is likely to be an answer.
+        """Search, and say whether anything found is likely to be an answer.
 
         Of a weak ranking the hits are kept as long as some word was found, so that a reader can judge.
         """
@@ -230,7 +230,7 @@ class Index:
     def features(
         self, query: str, *, categories: Collection[str] | None = None
     ) -> decision.RankingFeatures | None:
-        """What the decision reads about a request; None where nothing is found. For fitting its constants."""
+        """Return the features that the decision reads; None where nothing is found. For fitting its constants."""
         scored = self._scores(query, categories)
         ranked = [] if scored is None else best(scored.scores, decision.LOOKED_AT, self._order)
         return self._features(scored, ranked) if scored is not None and ranked else None
@@ -241,7 +241,7 @@ class Index:
         )
 
     def _scores(self, query: str, categories: Collection[str] | None) -> _Scored | None:
-        """The scores of all records; None where nothing was asked or nothing may be found."""
+        """Return the scores of all records; None where nothing was asked or nothing may be found."""
         if not isinstance(query, str):
             raise TypeError(f"a request is a text, such as 'read a file', and not {query!r:.40}")
         parsed = self._lexical.parse(query)

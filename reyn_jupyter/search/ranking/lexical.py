@@ -92,15 +92,15 @@ class LexicalIndex:
 
     @property
     def crowded(self) -> bool:
-        """Whether most words of the vocabulary are those of texts that are gone: time for a new one."""
+        """Return whether most words of the vocabulary are those of texts that are gone: time for a new one."""
         return len(self.vocabulary) > SPARE + 2 * int(np.count_nonzero(self.held))
 
     def rarity(self, held: int) -> float:
-        """The inverse document frequency of a token that so many records hold."""
+        """Return the inverse document frequency of a token that so many records hold."""
         return math.log1p((self.size - held + 0.5) / (held + 0.5))
 
     def parse(self, query: str) -> ParsedQuery:
-        """A request as known tokens. An unknown word stands for what it begins or nearly is."""
+        """Return a request as known tokens. An unknown word stands for what it begins or nearly is."""
         given = dict.fromkeys(
             token for run in runs(query[:LONGEST_QUERY]) for token in self.vocabulary.tokens_of(run)
         )
@@ -125,7 +125,7 @@ class LexicalIndex:
         return ParsedQuery(weights, mass, min(len(said), MOST_WORDS), told, telling)
 
     def scores(self, parsed: ParsedQuery) -> NDArray[np.float32]:
-        """BM25F of every record, shape (size,); 0 for one that holds no word of the request."""
+        """Return BM25F of every record, shape (size,); 0 for one that holds no word of the request."""
         found = np.zeros(self.size, np.float32)
         for number, weight in parsed.weights.items():
             part = slice(self._start[number], self._start[number + 1])
@@ -133,14 +133,14 @@ class LexicalIndex:
         return found
 
     def coverage(self, parsed: ParsedQuery, position: int) -> float:
-        """The share of what a request tells that one record holds, in [0, 1]."""
+        """Return the share of what a request tells that one record holds, in [0, 1]."""
         first, last = (self._ends[position - 1] if position else 0), self._ends[position]
         held = set(self.read.numbers[first:last].tolist())
         found = sum(tells for number, tells in parsed.told.items() if number in held)
         return min(1.0, found / parsed.telling) if parsed.telling else 0.0
 
     def echo(self, parsed: ParsedQuery, text: str) -> float:
-        """The share of what the beginning of a text tells that a request holds, in [0, 1]."""
+        """Return the share of what the beginning of a text tells that a request holds, in [0, 1]."""
         words = {token for run in runs(text[:LONGEST_ECHO]) for token in self.vocabulary.tokens_of(run)}
         tells = {
             self.vocabulary.numbers.get(word): term_weights.term_weight(word) for word in words - STOPPED
@@ -149,7 +149,7 @@ class LexicalIndex:
         return found / sum(tells.values()) if tells else 0.0
 
     def near_forms(self, name: str) -> list[tuple[int, ...]]:
-        """The sets of tokens that a name of one run may have meant, where just one of its words is unknown."""
+        """Return the sets of tokens that a name of one run may have meant, where just one of its words is unknown."""
         if len(name.split()) != 1:
             return []
         words = dict.fromkeys(word for run in runs(name) for word in pieces(run))
@@ -166,7 +166,7 @@ class LexicalIndex:
         return list(dict.fromkeys(tuple(sorted({*rest, *numbers})) for numbers in meant))
 
     def _numbers(self, word: str) -> list[int] | None:
-        """The tokens of one word by number; None where one of them is in no record."""
+        """Return the tokens of one word by number; None where one of them is in no record."""
         numbers = [self._number(token) for token in tokens_of(word)]
         known = [number for number in numbers if number is not None]
         return known if len(known) == len(numbers) else None
@@ -184,7 +184,7 @@ class LexicalIndex:
 
 
 def _changes(ordered: NDArray[np.int64]) -> NDArray[np.intp]:
-    """Where a row of equal numbers begins."""
+    """Return the positions at which a row of equal numbers begins."""
     differs = np.ones(len(ordered), np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=differs[1:])
     return np.flatnonzero(differs)

@@ -32,7 +32,7 @@ TURNED = ("e", "i")  # what an English stem may end with that its word has not: 
 
 
 def one_letter_off(word: str) -> set[str]:
-    """What a word becomes by one letter more, less or another, or by two that change places.
+    """Return the words at one letter more, less or another, or with two that change places.
 
     Source: Damerau, "A technique for computer detection and correction of spelling errors" (1964).
 
@@ -58,7 +58,7 @@ class Spelling:
         self.near = functools.lru_cache(maxsize=4_096)(self._near)
 
     def mistyped(self, word: str) -> list[str]:
-        """What `word` may have been meant to be, one letter off, in order: words that a known stem may belong to.
+        """Return what `word` may be, one letter off, in order: words that a known stem may belong to.
 
         To stem a word takes some 30 µs, and a word has hundreds of neighbours. So only those are left that go on
         from a known stem by no more than they share with it, or by what English words end with.
@@ -79,11 +79,11 @@ class Spelling:
 
     @functools.cached_property
     def _stems(self) -> set[str]:
-        """All known words, and what of them a word that they stem from begins with."""
+        """Return all known words, and what of them a word that they stem from begins with."""
         return {*self._words, *(word[:-1] for word in self._words if word.endswith(TURNED))}
 
     def _near(self, word: str) -> tuple[tuple[str, float], ...]:
-        """At most three known words with their worth in (0, 1), best first.
+        """Return at most three known words with their worth in (0, 1), best first.
 
         >>> Spelling(["weather", "leather", "forecasting"]).near("weathr")[0][0]
         'weather'
@@ -96,7 +96,7 @@ class Spelling:
         return tuple(sorted(found.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST])
 
     def _longer(self, word: str) -> list[str]:
-        """The first known words, in order, that begin with this one."""
+        """Return the first known words, in order, that begin with this one."""
         found = []
         place = self._text.find(f" {word}")
         while place >= 0:
@@ -119,7 +119,7 @@ class Spelling:
 
     @functools.cached_property
     def _coded(self) -> tuple[NDArray[np.uint32], NDArray[np.int64]]:
-        """Every three letters of all words as a number, and where each word begins."""
+        """Return every three letters of all words as a number, and where each word begins."""
         lengths = np.array([len(word) + 2 for word in self._words], np.int64)
         return _codes(self._text), np.cumsum(lengths) - lengths
 
@@ -129,6 +129,6 @@ def _trigrams(word: str) -> set[str]:
 
 
 def _codes(text: str) -> NDArray[np.uint32]:
-    """Every three letters of a text that stand together, as one number; some others may have the same."""
+    """Return every three letters that stand together as one number; some others may have the same."""
     letters = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), "<u4")
     return np.asarray(letters[:-2] << 20 ^ letters[1:-1] << 10 ^ letters[2:], np.uint32)

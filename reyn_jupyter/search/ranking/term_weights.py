@@ -68,7 +68,7 @@ _TELLS = {word: _tells(2**power) / _MOST for power, words in COMMON.items() for 
 
 
 def term_weight(token: str) -> float:
-    """What one token of a request tells, in (0, 1].
+    """Return how much one token of a request tells, in (0, 1].
 
     >>> term_weight("retriev") < term_weight("weather") < term_weight("zebra")
     True

@@ -44,7 +44,7 @@ STOP_WORDS = frozenset(_SAID_ALWAYS.split())
 
 
 def runs(text: str) -> list[str]:
-    """The unbroken runs of letters and digits, as written.
+    """Return the unbroken runs of letters and digits, as written.
 
     >>> runs("mcp__listTools2, ok")
     ['mcp', 'listTools2', 'ok']
@@ -55,7 +55,7 @@ def runs(text: str) -> list[str]:
 
 
 def pieces(run: str) -> list[str]:
-    """The words within one run, without case: split at camelCase, digits and changes of script.
+    """Return the words within one run, without case: split at camelCase, digits and changes of script.
 
     >>> pieces("listTools2")
     ['list', 'tools', '2']
@@ -64,7 +64,7 @@ def pieces(run: str) -> list[str]:
 
 
 def words(text: str) -> list[str]:
-    """The words of an identifier or a sentence, in order, without case and unstemmed.
+    """Return the words of an identifier or a sentence, in order, without case and unstemmed.
 
     >>> words("mcp__listTools2")
     ['mcp', 'list', 'tools', '2']
@@ -74,7 +74,7 @@ def words(text: str) -> list[str]:
 
 @functools.lru_cache(maxsize=16_384)
 def tokens_of(run: str) -> tuple[str, ...]:
-    """The stems that one run is indexed and looked up by.
+    """Return the stems that one run is indexed and looked up by.
 
     >>> tokens_of("listReports"), tokens_of("売上高")
     (('list', 'report'), ('売', '上', '高', '売上', '上高'))
@@ -92,7 +92,7 @@ def tokens_of(run: str) -> tuple[str, ...]:
 
 @functools.lru_cache(maxsize=16_384)
 def compound(run: str) -> str | None:
-    """A run of several words as one: people write `javascript` for `JavaScript`. None for a single word.
+    """Return a run of several words as one: people write `javascript` for `JavaScript`. None for a single word.
 
     >>> compound("JavaScript"), compound("script")
     ('javascript', None)
@@ -103,7 +103,7 @@ def compound(run: str) -> str | None:
 
 @functools.lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
-    """The stem of an English or a Russian word; any other word as it is."""
+    """Return the stem of an English or a Russian word; any other word as it is."""
     if len(word) > LONGEST_STEMMED or not word.isalpha():
         return word
     language = "english" if word.isascii() else "russian" if _CYRILLIC.match(word) else ""
@@ -122,7 +122,7 @@ def _stemmer(language: str) -> Callable[[str], str]:
 
 
 def squash_name(text: str) -> str:
-    """A name without case and separators: `Read_File` and `readfile` are one.
+    """Return a name without case and separators: `Read_File` and `readfile` are one.
 
     >>> squash_name("Read_File-2")
     'readfile2'

@@ -48,7 +48,7 @@ class Vocabulary:
         return len(self.numbers)
 
     def read(self, texts: Sequence[str], *, names: bool = False) -> tuple[Numbers, Numbers]:
-        """The token numbers of all texts, one text after the other, and how many each text has.
+        """Return the token numbers of all texts, one text after the other, and how many each text has.
 
         Args:
             names: read them as names: a compound is then its parts, without the word that it is as a whole.
@@ -65,7 +65,7 @@ class Vocabulary:
         return numbers, np.diff(before[ends], prepend=0).astype(np.int32)
 
     def tokens_of(self, run: str) -> tuple[str, ...]:
-        """What a run is looked up by: its stems, and a compound as a whole."""
+        """Return the stems that a run is looked up by, and a compound as a whole."""
         known = self._runs.get(run)
         if known:
             return self._tokens[known]
@@ -73,7 +73,7 @@ class Vocabulary:
         return (*tokens_of(run), whole) if whole else tokens_of(run)
 
     def form_of(self, text: str) -> tuple[int, ...] | None:
-        """The set of tokens that a name is made of; None where one of them is unknown."""
+        """Return the set of tokens that a name is made of; None where one of them is unknown."""
         found = [self.numbers.get(token) for run in runs(text) for token in tokens_of(run)]
         known = {number for number in found if number is not None}
         return tuple(sorted(known)) if found and None not in found else None
@@ -104,7 +104,7 @@ class _Runs(dict[str, int]):
 
 
 def _cleaned(texts: Sequence[str]) -> list[str]:
-    """Each text as its runs with blanks between: all that is ASCII at once, anything else by itself."""
+    """Return each text as its runs with blanks between: all that is ASCII at once, anything else by itself."""
     plain = _END.join(text[:LONGEST_TEXT] if text.isascii() else "" for text in texts)
     cleaned = plain.encode("latin-1").translate(_BREAKS).decode("latin-1").split(_END)
     for place, text in enumerate(texts):
@@ -114,7 +114,7 @@ def _cleaned(texts: Sequence[str]) -> list[str]:
 
 
 def names_of(record: Record) -> tuple[str, ...]:
-    """What a record may be called: its name, the same without what qualifies it, and qualified by its category.
+    """Return the names a record may have: its own, that without its qualifier, and that with its category.
 
     >>> from reyn_jupyter.search.action_records import Record
     >>> names_of(Record("1", "mcp__git.commit", category="tools"))
@@ -131,7 +131,7 @@ def names_of(record: Record) -> tuple[str, ...]:
 
 
 def parameter_texts(schema: Mapping[str, Any]) -> tuple[str, str]:
-    """The names of all parameters, and their descriptions."""
+    """Return the names of all parameters, and their descriptions."""
     names: list[str] = []
     texts: list[str] = []
     _gather(schema, 0, names, texts)
