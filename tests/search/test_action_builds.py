@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from reyn_jupyter.catalog.action import Entry
@@ -17,6 +19,8 @@ from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.search.active_class import EmbeddingClassError
 from reyn_jupyter.search.database import NAME
+from reyn_jupyter.search.embedders.embedder import Embedder
+from reyn_jupyter.search.embedders.embedding_classes import EMBEDDERS
 from tests.catalog.samples import of_size, schema
 from tests.search.action_indexes import ENGINE, LITTLE, LOCAL, built, configured, found, names, run
 from tests.search.embedding_server import EmbeddingServer, Failure
@@ -43,8 +47,22 @@ def test_it_waits_for_what_came_while_a_build_was_under_way() -> None:
     assert (names(answer), answer.ranking, index.vectors) == (["skill__water_plants"], "hybrid", 1)
 
 
-def test_a_search_that_would_wait_too_long_is_answered_by_words_and_says_so() -> None:
-    index = ActionEmbeddingIndex(LOCAL, None)
+class Held(Embedder):
+    """A local embedder that gives no vector before it may."""
+
+    key, dimension = "held", 2
+    may = threading.Event()
+
+    def embed(self, texts: Sequence[str]) -> np.ndarray:
+        assert self.may.wait(60)
+        return np.full((len(texts), 2), 0.5**0.5, np.float32)
+
+
+def test_a_search_that_would_wait_too_long_is_answered_by_words_and_says_so(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(EMBEDDERS, "held/", f"{__name__}:{Held.__name__}")
+    index = ActionEmbeddingIndex(configured("held", held="held/back"), None)
 
     async def turn() -> Found:
         await index.ready(LITTLE, 0.0)
@@ -53,6 +71,7 @@ def test_a_search_that_would_wait_too_long_is_answered_by_words_and_says_so() ->
     answer = run(turn())
     assert index.offered and names(answer)[0] == "skill__post_letter"
     assert answer.ranking == "lexical" and "Ranked by words alone" in answer.note
+    Held.may.set()
     run(index.clear())
 
 

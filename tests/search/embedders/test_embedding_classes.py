@@ -112,6 +112,7 @@ def test_to_resolve_and_to_search_with_the_packaged_weights_imports_no_torch() -
         import reyn_jupyter as reyn
 
         session = reyn.Session(tempfile.mkdtemp())
+        session.build_embeddings()  # a search alone waits for the index no longer than a person would
         found = session.search_actions("look for words in the text of files")
         assert found.payload["ranking"] == "hybrid", found.payload
         assert session.embeddings.data["served_by"] == "packaged weights"
