@@ -21,7 +21,7 @@ Factory = Callable[[Services], Sequence[Category]]
 
 
 def factories() -> tuple[tuple[tuple[str, Factory], ...], tuple[str, ...]]:
-    """What makes the installed categories: (where it is from, factory); and a sentence for each that is broken."""
+    """Return the factories of the installed categories, (origin, factory), and a sentence for each broken one."""
     found: list[tuple[str, Factory]] = []
     problems: list[str] = []
     for name in sorted(module.name for module in pkgutil.iter_modules(__path__)):

@@ -50,7 +50,7 @@ def _target(entry: str, args: Arguments) -> Arguments:
 
 @dataclass(frozen=True)
 class _Attempt:
-    """What a call came to: a value, or what it raised."""
+    """The outcome of a call: a value, or the exception that it raised."""
 
     value: Any = None
     error: BaseException | None = None

@@ -1,4 +1,4 @@
-"""What is worth knowing next time: memories that outlive a conversation.
+"""Memories that outlive a conversation: what is worth knowing next time.
 
 Two categories over one store: `memory_entry`, whose resources are the memories themselves, and
 `memory_operation`, which keeps and forgets them. A memory's slug is its name; where both layers hold a slug,

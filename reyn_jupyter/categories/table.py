@@ -197,7 +197,7 @@ async def _sources(given: Mapping[str, Any], context: ToolContext) -> tuple[dict
 
 
 def _kind(source: str) -> str:
-    """What a source's text means. A variable is an identifier, and no file that can be read is named like one."""
+    """Return the kind of a source. A variable is an identifier, and no file that can be read is named like one."""
     try:
         canonical_id(source)
     except InvalidBlobIdError:

@@ -129,13 +129,13 @@ class ReadableStudy:
 
     @property
     def moved(self) -> tuple[str, ...]:
-        """What is different from the last run of this file (suite, catalogs, code), a sentence each."""
+        """The differences from the last run of this file (suite, catalogs, code), a sentence each."""
         return self.parts.moved()
 
     @property
     def spent(self) -> StudyUsage:
-        """What all trials of the file have used: trials, calls, tokens, dollars, and what of that belongs to none that
-        came to its end (`unfinished`)."""
+        """The usage of all trials of the file: trials, calls, tokens, dollars, and the part that belongs to none
+        that came to its end (`unfinished`)."""
         return total_usage(self.parts.store)
 
     @property

@@ -85,7 +85,7 @@ class StudyParts:
 
     @property
     def trial_runner(self) -> TrialRunner:
-        """What trials share; see `prepare`."""
+        """The runner that holds what trials share; see `prepare`."""
         return self.prepare()
 
     def prepare(self) -> TrialRunner:
@@ -152,7 +152,7 @@ class StudyParts:
 
     @cached_property
     def _last(self) -> StudySpec:
-        """What the file was about before this study did anything."""
+        """The subject of the file before this study did anything."""
         return StudySpec.of_store(self.store)
 
     def spec(self) -> StudySpec:

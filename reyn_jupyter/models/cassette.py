@@ -234,7 +234,7 @@ class CassettePlayer:
 
     @property
     def remaining(self) -> int:
-        """How many answers have not been served yet."""
+        """The number of answers that have not been served yet."""
         return sum(map(len, self._replies.values()))
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:

@@ -1,4 +1,4 @@
-"""What the notebook shows as a file for somebody without it: a page, Markdown, or a table.
+"""Write what the notebook shows to a file for somebody without it: a page, Markdown, or a table.
 
 Invariant: a page holds what was recorded when it was written, redacted as every display is, in a few megabytes.
 """

@@ -1,4 +1,4 @@
-"""How the words after `%reyn` are read: one grammar for every verb, checked by pydantic.
+"""Parse the words after `%reyn`: one grammar for every verb, checked by pydantic.
 
 A verb's options are a pydantic model. Fields marked `Positional` are taken in order, a `Rest` field takes what is
 left, everything else is ``--name value`` (``--flag`` for booleans), with the short forms that `Option` names.

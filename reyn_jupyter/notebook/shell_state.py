@@ -1,4 +1,4 @@
-"""What a loaded extension remembers for one shell. It stands on the shell itself, so that a reload finds it."""
+"""The state of a loaded extension for one shell. It stands on the shell itself, so that a reload finds it."""
 
 from __future__ import annotations
 

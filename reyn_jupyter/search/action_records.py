@@ -1,4 +1,4 @@
-"""What can be found: a name, what it does, and what it takes.
+"""The record of an action that can be found: its name, what it does, and what it takes.
 
 Invariant: a record's digest follows from what ranking reads (name, description, parameters) and from nothing else,
 so equal digests may share words and vectors.

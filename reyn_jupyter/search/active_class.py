@@ -1,4 +1,4 @@
-"""Which embedding class is in force now, and who embeds for it.
+"""Find the embedding class that is in force now, and the embedder for it.
 
 Invariants: what works is remembered for as long as the settings stay, and what does not is looked for again at every
 question, since it may have been installed or set meanwhile. Within a build or a turn the model stays the same, however

@@ -1,4 +1,4 @@
-"""Which actions of a catalog have a vector, and the index over all of them.
+"""Track which actions of a catalog have a vector, and keep the index over all of them.
 
 Invariant: a coverage belongs to one snapshot and one key, and says nothing of others. Going from one snapshot to the
 next costs what moved: records are kept by slice, known vectors by digest, words by record. From some size on the

@@ -1,4 +1,4 @@
-"""Which texts of a record are embedded, and how their vectors become one.
+"""Choose the texts of a record that are embedded, and join their vectors into one.
 
 Invariant: a weighted sum of the views is itself one vector, so a record costs one row however many views it has.
 The views and weights were chosen on the tuning halves (`python -m tests.benchmarks.retrieval --tune`).

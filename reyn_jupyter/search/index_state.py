@@ -1,4 +1,4 @@
-"""Where the index of a session stands: what has a vector, how far a build is, and who else builds.
+"""The state of the index of a session: what has a vector, how far a build is, and who else builds.
 
 Invariant: figures are looked up when the state is made, nothing is worked out from them later; what cannot be told yet
 (a rate, a time left) is absent, never zero.
@@ -31,7 +31,7 @@ class BuildHolder:
 
 @dataclass(frozen=True)
 class BuildProgress:
-    """How far a build is. `waiting_for` is set while another process builds."""
+    """The progress of a build. `waiting_for` is set while another process builds."""
 
     done: int
     total: int
@@ -65,7 +65,7 @@ class BusyError(Exception):
 
 @dataclass(frozen=True)
 class IndexState:
-    """Where the index stands, for people.
+    """The state of the index, for people.
 
     Attributes:
         resolved: the class, or why there is none.

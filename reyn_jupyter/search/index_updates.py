@@ -26,7 +26,7 @@ FEW = 64  # actions without a vector that a search may wait for
 
 @dataclass(frozen=True)
 class BuildTask:
-    """What a build has to do.
+    """The work of a build.
 
     Attributes:
         number: that of the snapshot it covers.
@@ -43,7 +43,7 @@ class BuildTask:
 
 
 class UpdatableIndex(Protocol):
-    """What is brought up to date."""
+    """An index that is brought up to date."""
 
     def todo(self, after: int) -> BuildTask | None:
         """Return the work for a newer snapshot than number `after`; None where there is none. May take long."""

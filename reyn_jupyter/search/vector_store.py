@@ -41,7 +41,7 @@ _SPARE = 10_000  # vectors of texts that are gone, which are kept in case they c
 
 @dataclass(frozen=True)
 class VectorStoreCheck:
-    """What `VectorStore.verify` found: vectors looked at, and what is wrong, one line a fault."""
+    """The result of `VectorStore.verify`: vectors looked at, and what is wrong, one line a fault."""
 
     vectors: int
     faults: tuple[str, ...]

@@ -142,7 +142,7 @@ class Catalog:
 
     @property
     def foreign(self) -> bool:
-        """Whether another package makes some of it."""
+        """True if another package makes some of it."""
         return any(name.startswith(installed.PACKAGE) for name, _ in self.factories)
 
     @cached_property

@@ -249,7 +249,7 @@ def _of_today(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _lift_required(schema: dict[str, Any], properties: dict[str, Any]) -> None:
-    """Where parameters say themselves whether they are needed, as in draft 3, their schema says it for them."""
+    """Move the "required" of single parameters, as in draft 3, to the list of the schema that holds them."""
     listed = schema.get("required", [])
     for name, part in properties.items():
         if isinstance(part, dict) and isinstance(part.get("required"), bool):

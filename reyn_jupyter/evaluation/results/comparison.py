@@ -82,7 +82,7 @@ class Comparison:
 
     @property
     def stop(self) -> SequentialState | None:
-        """What looking at one scenario after the other saw; None where their number was fixed."""
+        """The evidence from looking at one scenario after the other; None where their number was fixed."""
         return self.difference.looks
 
     @property
@@ -98,7 +98,7 @@ class Comparison:
 
     @property
     def clear(self) -> bool:
-        """Whether the difference can be told from none."""
+        """True if the difference can be told from none."""
         found, looks = self.difference, self.stop
         if looks is not None:
             enough = self.adjusted_p is None or self.adjusted_p <= math.exp(-looks.threshold)
@@ -137,7 +137,7 @@ class Comparison:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What a reader should know before believing it."""
+        """The warnings that a reader should know before believing the comparison."""
         said = list(self.difference.warnings)
         if not self.named:
             said.append(f"{self.check.name} was not named in advance: of many checks some differ by chance.")
@@ -162,7 +162,7 @@ class Comparison:
 
     @property
     def sentence(self) -> str:
-        """What was found, in one sentence."""
+        """The finding, in one sentence."""
         found, title = self.difference, self.check.title
         if self.clear and self.winner is not None:
             loser = self.a if self.winner == self.b else self.b
@@ -182,7 +182,7 @@ class Comparison:
 
     @property
     def mark(self) -> str:
-        """What stands before the sentence where a trial did not come from a real model."""
+        """The words before the sentence where a trial did not come from a real model; empty otherwise."""
         a, b = self.sources
         if a == b:
             return "" if a == "real" else f"{a.capitalize()} trials: "

@@ -43,7 +43,7 @@ class ClaimFinding:
 
     @property
     def support(self) -> str:
-        """What the published sample can support, and how many scenarios it would need, in words."""
+        """The support that the published sample gives, and how many scenarios it would need, in words."""
         return (
             "only a range was published, without counts"
             if self.published is None
@@ -52,7 +52,7 @@ class ClaimFinding:
 
     @property
     def agrees(self) -> bool | None:
-        """Whether what was found and what was published can both be true (their intervals meet); None where unknown."""
+        """True if the intervals of the found and the published rate meet, so both can be true; None if unknown."""
         published = self.published or self.claim
         low, high = published.low, published.high
         if self.found is None or low is None or high is None:

@@ -97,7 +97,7 @@ class StudySpec:
 
     @property
     def record(self) -> dict[str, Any]:
-        """What a run notes of it."""
+        """The data that a run notes of this subject."""
         return {
             "suite": {
                 "name": self.name,

@@ -117,7 +117,7 @@ class Recommendation:
 
     @property
     def measured_with(self) -> str:
-        """What the trials were made with and `write` leaves to the session: the rate holds with that."""
+        """The conditions of the trials that `write` leaves to the session: the rate holds under these."""
         variant = self.chosen.variant
         search = (
             "with search_actions on offer"

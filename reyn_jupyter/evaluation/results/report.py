@@ -92,7 +92,7 @@ class Report:
 
     @property
     def sentence(self) -> str:
-        """What was found, first."""
+        """The sentence with the main finding, which comes first."""
         if self.comparisons:
             return self.comparisons[0].sentence
         for variant, figures in self.figures.items():
@@ -108,7 +108,7 @@ class Report:
 
     @property
     def others(self) -> str:
-        """What came of the comparisons that the sentence does not tell of; "" where it tells of all."""
+        """The results of the comparisons that the sentence does not tell of; "" where it tells of all."""
         rest = self.comparisons[1:]
         groups = (
             ("beats", "beat", [each for each in rest if each.winner == each.b]),

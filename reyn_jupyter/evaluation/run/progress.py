@@ -102,7 +102,7 @@ class RunSummary:
 
     @property
     def sentence(self) -> str:
-        """What happened, in one or two sentences, marked where no real model answered."""
+        """The outcome of the run, in one or two sentences, marked where no real model answered."""
         fresh = self.done - self.earlier
         others = sorted(set(self.sources.values()) - {"real"})
         kept = f" and {self.earlier:,} from before" if self.earlier else ""

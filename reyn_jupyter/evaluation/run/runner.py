@@ -124,12 +124,12 @@ class StudyRunner:
 
     @property
     def _interrupted(self) -> bool:
-        """Whether somebody asked this run to stop, also before it began."""
+        """True if somebody asked this run to stop, also before it began."""
         return self._task is not None and self._task.cancelling() > 0
 
     @property
     def _over(self) -> bool:
-        """Whether nothing starts any more."""
+        """True if nothing starts any more."""
         return self._interrupted or self._run_state.ended is not None
 
     def _ending(self) -> tuple[Ended, str]:
@@ -142,7 +142,7 @@ class StudyRunner:
 
     @property
     def _faults(self) -> str:
-        """What is to be said of the variants that cannot be tried."""
+        """The message about the variants that cannot be tried."""
         named = ((each.name, each.behaviour_digest) for each in self._run_plan.variants)
         return describe_faults(self._admission.faults, named)
 
@@ -270,7 +270,7 @@ class StudyRunner:
 
     @property
     def _usage(self) -> TrialUsage:
-        """What this run used by now, that of the trials that go on among it."""
+        """The usage of this run so far, including that of the trials that still go on."""
         ledger, before = self._ledger, self._before.spent
         since = TrialUsage(0, ledger.calls, ledger.tokens, ledger.usd, ledger.unpriced) - replace(
             before, trials=0
@@ -279,7 +279,7 @@ class StudyRunner:
 
     @property
     def _unfinished_usage(self) -> TrialUsage:
-        """What trials used that are not stored."""
+        """The usage of trials that are not stored."""
         return self._usage - self._writer.kept
 
     def _summary(self) -> RunSummary:

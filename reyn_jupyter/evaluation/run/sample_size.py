@@ -46,7 +46,7 @@ class StudyPlan:
 
     @property
     def enough(self) -> bool:
-        """Whether the suite has as many scenarios."""
+        """True if the suite has as many scenarios as the plan asks for."""
         return self.plan.scenarios <= self.available
 
     @property

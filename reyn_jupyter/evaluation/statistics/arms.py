@@ -36,12 +36,12 @@ class Clusters:
 
     @property
     def scenarios(self) -> int:
-        """How many scenarios have a trial."""
+        """The number of scenarios that have a trial."""
         return len(self.sizes)
 
     @property
     def trials(self) -> int:
-        """How many trials there are."""
+        """The number of trials."""
         return int(self.sizes.sum())
 
     @property
@@ -51,7 +51,7 @@ class Clusters:
 
     @property
     def repeated(self) -> bool:
-        """Whether any scenario has more than one trial."""
+        """True if any scenario has more than one trial."""
         return bool((self.sizes > 1).any())
 
 

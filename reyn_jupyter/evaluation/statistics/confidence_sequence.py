@@ -55,7 +55,7 @@ class SequentialState:
 
     @property
     def stopped(self) -> bool:
-        """Whether the evidence has sufficed; it stays so, whatever comes later."""
+        """True if the evidence has sufficed; it stays so, whatever comes later."""
         return self.stopped_at is not None
 
     @property

@@ -22,7 +22,7 @@ _HALVINGS = 60  # of an interval of length 2: beyond the precision of a float
 
 
 class Spread(NamedTuple):
-    """How far a sample of scenarios with repeats is worth fewer trials than it has; arrays of shape (...).
+    """The design effect and effective size of a sample of scenarios with repeats; arrays of shape (...).
 
     Attributes:
         design_effect: variance of the mean of scenarios over that of as many independent trials; NaN where the

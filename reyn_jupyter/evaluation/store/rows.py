@@ -50,8 +50,8 @@ class StoredTrial:
 
 @dataclass(frozen=True)
 class StudyUsage(TrialUsage):
-    """What the `trials` of a study have used so far, and in the same figures what others had used that did not come to
-    an end (`unfinished`), so that they are no trials."""
+    """The usage of the `trials` of a study so far, and in the same figures that of others that did not come to an
+    end (`unfinished`), so that they are no trials."""
 
     unfinished: TrialUsage = field(default_factory=TrialUsage)
 

@@ -120,7 +120,7 @@ class TrialRunner:
 
     @property
     def on_model_error(self) -> OnModelError | None:
-        """Who hears of each failed attempt of a model call."""
+        """The callback that hears of each failed attempt of a model call."""
         return self._answers.on_model_error
 
     @on_model_error.setter

@@ -214,7 +214,7 @@ class UsageMeter:
 
     @property
     def use(self) -> TrialUsage:
-        """What was used by now, as one trial; none where no call was sent."""
+        """The usage so far, as one trial; no usage where no call was sent."""
         found, waiting = self._answered, self._waiting
         if waiting is not None:
             tokens = waiting.tools.tokens + sum(message.tokens for message in waiting.messages)

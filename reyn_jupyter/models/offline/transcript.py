@@ -76,7 +76,7 @@ class ToolOutput:
 
     @property
     def left(self) -> str:
-        """What of a stored result was not shown, in its own words ("150 lines left"); empty when all was."""
+        """The amount of a stored result not shown, in its own words ("150 lines left"); empty when all was."""
         match = _LEFT.search(self.text[-LEFT_LINE:])
         return match.group(1) if match and not match.group(1).startswith("0 ") else ""
 
@@ -101,7 +101,7 @@ class ToolOutput:
 
     @property
     def total(self) -> int | None:
-        """How many lines, entries or keys a stored result has."""
+        """The number of lines, entries or keys of a stored result; None where it does not say."""
         match = _COUNT.search(self.text[:300]) if self.blob else None
         return int(match.group(1)) if match else None
 

@@ -1,4 +1,4 @@
-"""What people see of an object: one view model, drawn as static HTML and as text.
+"""The rendering of objects for people: one view model, drawn as static HTML and as text.
 
 Everything is imported on first use, so that loading the extension costs nothing here.
 """

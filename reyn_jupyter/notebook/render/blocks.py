@@ -1,4 +1,4 @@
-"""What an object shows, as plain data: blocks, charts and tones, before any host decides how they are drawn.
+"""The view of an object as plain data: blocks, charts and tones, before any host decides how they are drawn.
 
 Invariants: a view is plain data (dataclasses.asdict gives JSON) and holds untrusted text, never markup. Every text is
 bounded where it is made; a host escapes it where it is drawn. HTML, text and later hosts draw the same view, so they

@@ -96,8 +96,9 @@ def records_grid(
 
 @dataclass(frozen=True, slots=True)
 class ColumnStyle:
-    """How the cells of a stored column are written, decided from its first rows, so that a cell shows the same words
-    in every window: how many decimals at least, whether midnights are days, whether they stand at the right."""
+    """The style of the cells of a stored column, decided from its first rows, so that a cell shows the same words
+    in every window: the least number of decimals, whether midnights are days, whether cells stand at the
+    right."""
 
     decimals: int = 1
     dates: bool = False

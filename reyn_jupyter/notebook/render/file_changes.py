@@ -1,4 +1,4 @@
-"""What a call did to files, as diffs.
+"""The file changes of a call, as diffs.
 
 A file change in the log names a path and the blob of the previous content; the new content stands in the call's own
 arguments. Where one of the two cannot be had, the diff says so instead of guessing.

@@ -1,4 +1,4 @@
-"""How much of a view fits: a budget in bytes, shared fairly.
+"""Fit a view into a budget in bytes, shared fairly.
 
 Invariant: what `fit` returns never passes its limit. Blocks that are small enough are whole; the others share what is
 left in equal parts, so that one huge block never swallows its neighbours. A block that is left out is "". A report is
@@ -37,7 +37,7 @@ def share_fairly(sizes: Sequence[int], limit: int) -> list[int]:
 
 
 def share_in_order(sizes: Sequence[int], limit: int) -> list[int]:
-    """What each of some sizes gets where the first matter most: an equal part of half the limit, then all it needs.
+    """Return each size's share where the first matter most: an equal part of half the limit, then all it needs.
 
     >>> share_in_order([300, 500, 900], 1200)
     [300, 500, 400]

@@ -32,7 +32,7 @@ def is_a(value: object, kind: type[T]) -> TypeGuard[T]:
 
 
 class Look:
-    """How texts of one view are made: cut to size, on one line or several, secrets taken out first.
+    """The treatment of texts of one view: cut to size, on one line or several, secrets taken out first.
 
     Args:
         now: seconds since the epoch, for relative times.

@@ -28,7 +28,7 @@ SMALL_BYTES = 16 * 12 + 2  # at most, of the JSON of a text that may stand in su
 
 
 class _Bounds:
-    """What is left to show, and whether something was left out."""
+    """The number of nodes left to show, and whether something was left out."""
 
     def __init__(self) -> None:
         self.nodes = NODES

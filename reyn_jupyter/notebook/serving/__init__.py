@@ -1,3 +1,3 @@
-"""What the live views ask the kernel for: one protocol, one handler, whoever carries the messages."""
+"""The requests of the live views to the kernel: one protocol, one handler, whoever carries the messages."""
 
 from __future__ import annotations

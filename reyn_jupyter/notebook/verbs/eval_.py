@@ -131,7 +131,7 @@ def _variants(there: Any, options: EvalOptions) -> list[Variant]:
 
 
 def _file(session: Session, options: EvalOptions, suite: str) -> Path:
-    """Where the study is kept: a file a suite and model among the session's state, unless the person names one."""
+    """Return the study's file: one a suite and model among the session's state, unless the person names one."""
     if options.file is not None:
         return session.parts.root / options.file
     folder = session.parts.root / FOLDER

@@ -52,12 +52,12 @@ class BlobInfo:
 
     @property
     def has_lines(self) -> bool:
-        """Whether `lines:` makes sense: texts, raw bytes and JSON that keeps its own line breaks."""
+        """True if `lines:` makes sense: texts, raw bytes and JSON that keeps its own line breaks."""
         return not self.is_json or self.source
 
     @property
     def counted(self) -> str:
-        """What `entries` counts: lines, entries or keys."""
+        """The unit of `entries`: lines, entries or keys."""
         return COUNTED.get(self.kind, "entries")
 
     @property

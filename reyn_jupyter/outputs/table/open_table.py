@@ -69,7 +69,7 @@ class OpenedTable:
 
     @property
     def headers(self) -> int:
-        """How many of the first columns name their row."""
+        """The number of the first columns that name their row."""
         return min(STICKY, sum(column.level is not None for column in self.columns))
 
     def label(self, row: int) -> str:

@@ -25,7 +25,7 @@ Wait = Callable[[Coroutine[Any, Any, "NDArray[np.float32]"]], "NDArray[np.float3
 
 @dataclass(frozen=True)
 class EmbeddingUsage:
-    """What the embeddings of a process have cost so far. `cost` in US dollars; None where no price is known."""
+    """The cost of the embeddings of a process so far. `cost` in US dollars; None where no price is known."""
 
     requests: int = 0
     tokens: int = 0

@@ -41,7 +41,7 @@ EMBEDDERS = {
 
 @dataclass(frozen=True)
 class InstalledModels:
-    """What is installed here, probed without an import."""
+    """The packages and weights that are installed here, probed without an import."""
 
     sentence_transformers: bool
     packaged: bool
@@ -57,7 +57,7 @@ class InstalledModels:
 
 @dataclass(frozen=True)
 class ResolvedClass:
-    """What the configured class comes to.
+    """The result of resolving the configured class.
 
     Attributes:
         kind: "local" and "hosted" have an embedder; "off" was opted out of; "absent" has nothing that could run its

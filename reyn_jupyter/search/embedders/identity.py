@@ -1,4 +1,4 @@
-"""Which model it is, and where it lies on this machine.
+"""Identify a model, and find where it lies on this machine.
 
 Invariant: vectors of one key come from one content. A model that was saved again, in its own folder too, has another
 key; nothing is loaded or downloaded to tell. all-MiniLM-L6-v2 has one key wherever it lies, since no other weights

@@ -1,4 +1,4 @@
-"""What an index knows of each record before it ranks: the tokens of its fields, and what it may be called.
+"""The knowledge of each record that an index ranks with: the tokens of its fields, and what it may be called.
 
 Invariant: what stands here of a record follows from that record alone, so it may be taken over from one index to the
 next, and an index over taken-over records ranks as one built afresh.

@@ -1,4 +1,4 @@
-"""Whether anything found is an answer: a probability from a few features of the ranking.
+"""Judge whether anything found is an answer: a probability from a few features of the ranking.
 
 Invariant: the decision reads scores and words only, never which record they belong to. A logistic regression, fitted
 on the tuning halves of labelled requests over catalogs of many sizes and kinds, against requests whose actions are not
@@ -28,7 +28,7 @@ _COVERED, _ECHOED, _COHERENT = 10, 3, 5
 
 @dataclass(frozen=True)
 class RankingFeatures:
-    """What the decision reads.
+    """The features that the decision reads.
 
     Attributes:
         score: of the best record, both legs together.

@@ -1,4 +1,4 @@
-"""Which records are called exactly, or nearly, what was asked for.
+"""Find the records that are called exactly, or nearly, what was asked for.
 
 Invariant: what is found follows from the names, ids and categories of the records, and from which words they hold.
 """
@@ -64,7 +64,7 @@ class NameIndex:
 
 
 class _Table:
-    """Who holds a number: the numbers in order, beside each its holder."""
+    """The holders of each number: the numbers in order, beside each its holder."""
 
     def __init__(self, numbers: NDArray[np.int64], holders: NDArray[np.int32]) -> None:
         order = np.argsort(numbers, kind="stable")

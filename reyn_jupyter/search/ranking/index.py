@@ -44,7 +44,7 @@ _CATEGORIES = 3
 
 @dataclass(frozen=True)
 class SearchAnswer:
-    """What a search found.
+    """The result of a search.
 
     Attributes:
         hits: ids with their scores in [0, 1], best first. Scores of different requests do not compare; for that

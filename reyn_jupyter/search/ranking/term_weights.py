@@ -1,4 +1,4 @@
-"""What a word tells about the action that is meant: little where actions of any kind use it, much where few do.
+"""The weight of a word as a sign of the action: little where actions of any kind use it, much where few do.
 
 Invariant: the same in every catalog. How rare a word is in one of fifteen actions says next to nothing; how common it
 is among some 2,900 public actions does. Inverse document frequency: Spärck Jones, "A statistical interpretation of

@@ -1,4 +1,4 @@
-"""What a study is about: a suite, a scenario, a variant, a catalog, a budget.
+"""Views of what a study is about: a suite, a scenario, a variant, a catalog, a budget.
 
 Invariant: what a suite expects of a model stands beside what it asks, so that a person can judge whether it is fair.
 """

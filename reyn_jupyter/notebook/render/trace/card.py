@@ -216,7 +216,7 @@ def _step_title(step: Step, trace: Trace, look: Look) -> str:
 
 
 def _about(trace: Trace, look: Look, rules: bool) -> list[Block]:
-    """What was sent, the mandates where no rules named them above, the prompt: what a careful reader asks next."""
+    """Return the details for a careful reader: what was sent, mandates unless `rules` named them, the prompt."""
     if trace.model is None:
         return []
     pairs = [("sent", _sent(trace, look))]

@@ -1,4 +1,4 @@
-"""What stands behind a line of a run: the request and reply of a model call, a tool call and its result.
+"""The details behind a line of a run: the request and reply of a model call, a tool call and its result.
 
 Invariants: a part (one side of a line) holds at most about `PART` bytes of text; whatever is cut names the expression
 that gives all of it. A record that stops, or holds odd things, draws as far as it goes.
