@@ -99,7 +99,9 @@ def test_a_newcomer_finds_runs_opens_sorts_and_takes_a_result_into_pandas(lab: L
     expect(rows).to_be_focused()
     way.look("wrong", catalog)
 
+    rows.click()  # the look changed JupyterLab's theme, whose splash may keep the focus
     page.keyboard.type("3000")
+    expect(rows).to_have_value("3000")
     action.get_by_role("button", name="Invoke").click()
     expect(action.get_by_role("group", name="result: function__orders")).to_contain_text("ok")
     way.look("result", catalog)
