@@ -101,7 +101,7 @@ frontend: front-types           ## part of make test: the front end's types and 
 	@$(BIN)/pytest -q tests/labextension
 
 protocol: setup-test            ## make the TypeScript types of the messages from the Python ones
-	@$(BIN)/python -m reyn_jupyter.notebook.serving.schema | (cd labextension && $(NODE) node types.mjs)
+	@$(BIN)/python -m reyn_jupyter.notebook.serving.protocol_schema | (cd labextension && $(NODE) node types.mjs)
 
 bundle: protocol                ## build the widgets and the JupyterLab extension that the package carries
 	@cd labextension && $(NODE) node build.mjs

@@ -1,6 +1,6 @@
 // Writes src/protocol.ts, the types of every message, from the schema that the Python package gives.
 //
-//   python -m reyn_jupyter.notebook.serving.schema | node types.mjs [--check]
+//   python -m reyn_jupyter.notebook.serving.protocol_schema | node types.mjs [--check]
 import { readFileSync, writeFileSync } from "node:fs";
 import { text } from "node:stream/consumers";
 import { compile } from "json-schema-to-typescript";

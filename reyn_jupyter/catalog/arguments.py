@@ -30,7 +30,7 @@ from reyn_jupyter.catalog.schema_validation import (
     unknown_arguments,
 )
 from reyn_jupyter.catalog.size_budget import ANSWER_BYTES, encoded_size, fitting_schema
-from reyn_jupyter.catalog.text import quoted
+from reyn_jupyter.catalog.text_normalization import quoted
 from reyn_jupyter.support.encoding import clip_line
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from reyn_jupyter.catalog.action import Arguments, Category, Tool
 from reyn_jupyter.catalog.names import ActionName, MalformedNameError
 from reyn_jupyter.catalog.ranking import rank
-from reyn_jupyter.catalog.text import quoted
+from reyn_jupyter.catalog.text_normalization import quoted
 from reyn_jupyter.support.encoding import clip_line
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from typing import Any
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
 from reyn_jupyter.catalog.dispatch import CatalogError, tools_of
 from reyn_jupyter.catalog.names import ActionName, MalformedNameError, is_category_name
-from reyn_jupyter.catalog.text import quoted
+from reyn_jupyter.catalog.text_normalization import quoted
 
 LARGEST_SCHEMA = 1_000_000  # bytes
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")

@@ -15,7 +15,7 @@ from reyn_jupyter.catalog.listing_filter import InvalidListingError, as_count, a
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.catalog.size_budget import ANSWER_BYTES, encoded_size, shortened
 from reyn_jupyter.catalog.suggest import suggest
-from reyn_jupyter.catalog.text import fold, quoted
+from reyn_jupyter.catalog.text_normalization import fold, quoted
 from reyn_jupyter.support.text import nearest
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.catalog.argument_repair import read_json
 from reyn_jupyter.catalog.taxonomy import REDIRECTS, TAXONOMY
-from reyn_jupyter.catalog.text import quoted
+from reyn_jupyter.catalog.text_normalization import quoted
 from reyn_jupyter.support.encoding import clip_line
 from reyn_jupyter.support.text import nearest
 

@@ -14,7 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.catalog.names import SEPARATOR
-from reyn_jupyter.catalog.text import words
+from reyn_jupyter.catalog.text_normalization import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

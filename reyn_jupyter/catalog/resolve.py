@@ -21,7 +21,7 @@ from reyn_jupyter.catalog.dispatch import (
 from reyn_jupyter.catalog.names import LONGEST_NAME, ActionName, MalformedNameError
 from reyn_jupyter.catalog.suggest import suggest
 from reyn_jupyter.catalog.taxonomy import REDIRECTS, TAXONOMY
-from reyn_jupyter.catalog.text import quoted
+from reyn_jupyter.catalog.text_normalization import quoted
 from reyn_jupyter.support.encoding import clip_line
 from reyn_jupyter.support.text import nearest
 

@@ -21,7 +21,7 @@ from reyn_jupyter.catalog.dispatch import CatalogError, DispatchTables, ToolRegi
 from reyn_jupyter.catalog.face_checks import FaceChecker, check_category, is_visible
 from reyn_jupyter.catalog.names import SEPARATOR, ActionName
 from reyn_jupyter.catalog.taxonomy import in_order
-from reyn_jupyter.catalog.text import fold, quoted
+from reyn_jupyter.catalog.text_normalization import fold, quoted
 from reyn_jupyter.support.encoding import clean
 
 if TYPE_CHECKING:

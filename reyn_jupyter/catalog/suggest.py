@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.catalog.ranking import LONGEST_QUERY, SUGGESTIONS, rank, stems
-from reyn_jupyter.catalog.text import words
+from reyn_jupyter.catalog.text_normalization import words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -29,10 +29,10 @@ from reyn_jupyter.evaluation.run.progress_listener import watcher
 from reyn_jupyter.evaluation.run.run_state import StopRule
 from reyn_jupyter.evaluation.run.sample_size import StudyPlan, plan_comparison
 from reyn_jupyter.evaluation.statistics.arms import Arm
-from reyn_jupyter.evaluation.store.file import StoreError
 from reyn_jupyter.evaluation.store.integrity import StoreCheck, verify
 from reyn_jupyter.evaluation.store.rows import StudyUsage
 from reyn_jupyter.evaluation.store.store import Store
+from reyn_jupyter.evaluation.store.study_file import StoreError
 from reyn_jupyter.evaluation.store.usage_totals import total_usage
 from reyn_jupyter.evaluation.study_context import StudyOptions, StudyParts, suite_of
 from reyn_jupyter.evaluation.suites import suite_names

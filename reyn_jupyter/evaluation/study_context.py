@@ -45,15 +45,15 @@ from reyn_jupyter.evaluation.run.planning import (
 )
 from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
 from reyn_jupyter.evaluation.run.run_state import RunPlan
-from reyn_jupyter.evaluation.run.runner import StudyRunner
+from reyn_jupyter.evaluation.run.study_runner import StudyRunner
 from reyn_jupyter.evaluation.run.workers import RunnerSpec, Workers
 from reyn_jupyter.evaluation.store.store import Store
 from reyn_jupyter.evaluation.suites import check_suite, load_suite
 from reyn_jupyter.evaluation.trial.code_version import code_version
 from reyn_jupyter.evaluation.trial.model_factory import CassetteMode
-from reyn_jupyter.evaluation.trial.runner import TrialRunner
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.evaluation.trial.trial_model import Agent, replaying_model
+from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.runtime.events import Event

@@ -10,7 +10,7 @@ import traceback
 from collections.abc import Mapping
 from typing import Any
 
-from reyn_jupyter.notebook.render.sanitize import Look
+from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.secrets import environment_redaction
 from reyn_jupyter.support.text import did_you_mean

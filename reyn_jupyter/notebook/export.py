@@ -83,8 +83,8 @@ def export(path: str | Path, *objects: object, title: str | None = None) -> Card
 
 
 def _markdown(file: Path, objects: tuple[object, ...]) -> Card:
+    from reyn_jupyter.notebook.render.displayables import view
     from reyn_jupyter.notebook.render.markdown import to_markdown
-    from reyn_jupyter.notebook.render.registry import view
     from reyn_jupyter.support.secrets import environment_redaction
 
     views = [view(each, redact=environment_redaction()) for each in objects]
@@ -144,10 +144,10 @@ def _card(file: Path, size: int, shown: list[str]) -> Card:
 def _entries(objects: tuple[object, ...]) -> tuple[list[PageEntry], list[str]]:
     """Return the objects as a page holds them, and what each is called."""
     from reyn_jupyter.notebook.mimebundle import live_of
+    from reyn_jupyter.notebook.render.displayables import view
     from reyn_jupyter.notebook.render.html import to_html
     from reyn_jupyter.notebook.render.page import PageEntry
-    from reyn_jupyter.notebook.render.registry import view
-    from reyn_jupyter.notebook.render.snapshot import SNAPSHOT_BYTES, to_snapshot
+    from reyn_jupyter.notebook.render.view_json import SNAPSHOT_BYTES, to_snapshot
     from reyn_jupyter.notebook.serving.prefetch import MOST_BYTES, record_answers
     from reyn_jupyter.sessions import current
     from reyn_jupyter.sessions.assembly import ENGINE
@@ -178,7 +178,7 @@ def _relative_path(file: Path) -> str:
 
 def _title(shown: object) -> str:
     """Return the question of a run, by which it is called; "" for any other object."""
-    from reyn_jupyter.notebook.render.sanitize import Look
+    from reyn_jupyter.notebook.render.value_text import Look
     from reyn_jupyter.support.secrets import environment_redaction
 
     return (

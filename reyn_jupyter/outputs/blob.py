@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.outputs.blobs.ids import canonical_id
+from reyn_jupyter.outputs.blobs.in_memory_store import as_local_store
 from reyn_jupyter.outputs.blobs.manifest import BlobInfo
-from reyn_jupyter.outputs.blobs.memory_store import as_local_store
 from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore, is_local, parse_json
 from reyn_jupyter.outputs.blobs.reader import BlobView
 from reyn_jupyter.outputs.content import BlobStore, BlobStoreError

@@ -17,8 +17,8 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import cast
 
+from reyn_jupyter.outputs.blobs.blob_writer import kind_of, pieces
 from reyn_jupyter.outputs.blobs.random_access import is_local, read_handed_over
-from reyn_jupyter.outputs.blobs.writer import kind_of, pieces
 from reyn_jupyter.outputs.content import (
     DEFAULT_POLICY,
     BlobStore,

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
+from reyn_jupyter.outputs.blobs.in_memory_store import as_local_store
 from reyn_jupyter.outputs.blobs.manifest import BlobInfo, headline
-from reyn_jupyter.outputs.blobs.memory_store import as_local_store
 from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore
 from reyn_jupyter.outputs.blobs.reader import BlobView
 from reyn_jupyter.outputs.content import DEFAULT_POLICY, BlobStore, BlobStoreError

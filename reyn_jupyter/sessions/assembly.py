@@ -25,7 +25,7 @@ from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.models.base import Tier
 from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
-from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
+from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.router.router_options import RouterOptions

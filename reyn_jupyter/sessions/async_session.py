@@ -18,14 +18,14 @@ from reyn_jupyter.catalog.listing_filter import InvalidListingError, as_count, s
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.catalog.search_results import as_query, search_answer
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
-from reyn_jupyter.catalog.text import fold
+from reyn_jupyter.catalog.text_normalization import fold
 from reyn_jupyter.outputs.blob import Blob, fetch_blob
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.result_objects import ActionCard, ActionTable, CatalogExplorer, Inspection, Result
 from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.runtime.wrappers import Wrappers
-from reyn_jupyter.sessions import replay, runs
+from reyn_jupyter.sessions import replay, run_lifecycle
 from reyn_jupyter.sessions.action_rows import action_rows, invoke_line, permission_of
 from reyn_jupyter.sessions.assembly import ENGINE, Parts, keep_out_of_git
 from reyn_jupyter.sessions.turn_options import TurnOptions, asked
@@ -115,15 +115,15 @@ class AsyncSession:
 
         async def work() -> Result:
             parts = self._parts
-            run = await runs.by_hand(parts, f"invoke {name}", ask)
+            run = await run_lifecycle.by_hand(parts, f"invoke {name}", ask)
             given = {"action_name": name, "args": dict(args) if isinstance(args, Mapping) else args}
             planned = Wrappers(parts.services, parts.invoker).call("invoke_action", given, run)
             try:
                 outcome = await planned.run()
             except asyncio.CancelledError:
-                runs.finish(parts, run, "interrupted", error="Interrupted by the person.")
+                run_lifecycle.finish(parts, run, "interrupted", error="Interrupted by the person.")
                 raise
-            trace = runs.finish(
+            trace = run_lifecycle.finish(
                 parts,
                 run,
                 "ok" if outcome.ok else "error",
@@ -158,7 +158,7 @@ class AsyncSession:
 
     async def ask(self, prompt: str, *, on_event: OnEvent = None, **options: Any) -> Trace:
         chosen = TurnOptions(**options)
-        return await _on_engine(runs.turn(self._parts, asked(prompt), chosen), on_event)
+        return await _on_engine(run_lifecycle.turn(self._parts, asked(prompt), chosen), on_event)
 
     async def replay(
         self,

@@ -15,7 +15,7 @@ from reyn_jupyter.runtime.pump import Job
 from reyn_jupyter.runtime.run import new_run_id
 from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
-from reyn_jupyter.sessions.runs import turn
+from reyn_jupyter.sessions.run_lifecycle import turn
 from reyn_jupyter.sessions.turn_options import TurnOptions
 
 INTERVAL = 0.25  # seconds between two words to a watcher about one run

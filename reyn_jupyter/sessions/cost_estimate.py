@@ -21,7 +21,7 @@ from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.surface import Offer, make_offer
 from reyn_jupyter.runtime.result_objects import Card
 from reyn_jupyter.sessions.assembly import Parts
-from reyn_jupyter.sessions.runs import find_model
+from reyn_jupyter.sessions.run_lifecycle import find_model
 from reyn_jupyter.sessions.turn_options import TurnOptions
 
 SHOWN = 60  # names of tools on the card

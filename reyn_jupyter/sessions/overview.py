@@ -17,7 +17,7 @@ from reyn_jupyter.runtime.consent import DESK
 from reyn_jupyter.runtime.result_objects import Card, Table
 from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.sessions.assembly import Parts
-from reyn_jupyter.sessions.runs import find_model
+from reyn_jupyter.sessions.run_lifecycle import find_model
 from reyn_jupyter.support.text import shorten
 
 TIERS = ("light", "standard", "strong")

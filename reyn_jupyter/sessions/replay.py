@@ -16,7 +16,7 @@ from reyn_jupyter.runtime.events import ModelReplied
 from reyn_jupyter.runtime.replayed_calls import ReplayedCalls
 from reyn_jupyter.runtime.run import new_run_id
 from reyn_jupyter.runtime.trace import Trace
-from reyn_jupyter.sessions import runs
+from reyn_jupyter.sessions import run_lifecycle
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.turn_options import TurnOptions
 from reyn_jupyter.support.text import count
@@ -75,7 +75,7 @@ async def replay(
     live_from = from_step if from_step is not None else 1 if model is not None else None
     live = None
     if live_from is not None:
-        live = runs.find_model(parts, model) if model is not None else _own_model(parts, trace)
+        live = run_lifecycle.find_model(parts, model) if model is not None else _own_model(parts, trace)
     stand_in = live if live_from == 1 and live is not None else ReplayedModel(trace, live_from, live)
     recorded = ReplayedCalls(trace.events, live_from)
     settings = trace.started.settings
@@ -85,7 +85,7 @@ async def replay(
         kind="replay",
         keys=_keys(settings) if model is None else {"router.surface": settings.get("surface")},
     )
-    return await runs.turn(
+    return await run_lifecycle.turn(
         parts,
         trace.prompt,
         options,
@@ -108,7 +108,7 @@ def _own_model(parts: Parts, trace: Trace) -> Model:
     """
     for name in (None, "light", "standard", "strong", trace.model):
         with suppress(ModelError):
-            model = runs.find_model(parts, name)
+            model = run_lifecycle.find_model(parts, name)
             if (model.label, model.host) == (trace.model, trace.started.host):
                 return model
     where = f" at {trace.started.host}" if trace.started.host else ""

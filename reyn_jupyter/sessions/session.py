@@ -32,7 +32,7 @@ from reyn_jupyter.sessions.assembly import ENGINE, assemble
 from reyn_jupyter.sessions.async_session import AsyncSession, Categories, OnEvent
 from reyn_jupyter.sessions.background_run import KEPT, BackgroundRun
 from reyn_jupyter.sessions.blob_lookup import blob_named
-from reyn_jupyter.sessions.runs import turn
+from reyn_jupyter.sessions.run_lifecycle import turn
 from reyn_jupyter.sessions.turn_options import TurnOptions, asked
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.events import FileChanging
 from reyn_jupyter.runtime.result_objects import Card
 from reyn_jupyter.runtime.trace import Call, Trace
-from reyn_jupyter.sessions import runs
+from reyn_jupyter.sessions import run_lifecycle
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.support.text import count
 
@@ -44,13 +44,15 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
         if any(_undid(other) == what for other in parts.runs.all()):
             raise NothingToUndoError(f"the run {trace.run[-12:]} was undone already") from None
         raise
-    run = await runs.by_hand(parts, what)
+    run = await run_lifecycle.by_hand(parts, what)
     try:
         apply(restores, parts.workspace)
     except UndoRefusedError as error:
-        runs.finish(parts, run, "error", error=str(error))
+        run_lifecycle.finish(parts, run, "error", error=str(error))
         raise
-    runs.finish(parts, run, "ok", answer=f"restored {', '.join(restore.path for restore in restores)}")
+    run_lifecycle.finish(
+        parts, run, "ok", answer=f"restored {', '.join(restore.path for restore in restores)}"
+    )
     facts = [("run", trace.run), ("prompt", trace.prompt)]
     facts += [(restore.path, "removed" if restore.content is None else "restored") for restore in restores]
     sections = tuple((restore.path, tuple(restore.diff.splitlines())) for restore in restores)

@@ -17,7 +17,7 @@ from pathlib import Path
 from playwright.sync_api import Browser, Page, sync_playwright
 
 from reyn_jupyter.catalog.action import Category, Entry, Purity, Resources, Tool
-from reyn_jupyter.notebook.render.registry import view
+from reyn_jupyter.notebook.render.displayables import view
 from reyn_jupyter.notebook.serving.protocol import LiveCatalog, Snapshot
 from reyn_jupyter.sessions.current import SESSION_ID
 from reyn_jupyter.sessions.session import Session

@@ -15,8 +15,8 @@ from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite
 from reyn_jupyter.evaluation.plan.variant import Variant
-from reyn_jupyter.evaluation.trial.runner import TrialRunner
 from reyn_jupyter.evaluation.trial.trial_model import replaying_model
+from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.models.base import Model, Tier
 from reyn_jupyter.models.scripted import ScriptedModel, Step, call
 

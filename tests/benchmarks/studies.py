@@ -15,8 +15,8 @@ from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.results.grading import grade_stored
 from reyn_jupyter.evaluation.store.rows import TrialEntry
 from reyn_jupyter.evaluation.store.store import Store
-from reyn_jupyter.evaluation.trial.runner import TrialRunner
 from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.runtime.events import Event
 

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render.blocks import Message, View
-from reyn_jupyter.notebook.render.snapshot import to_snapshot
+from reyn_jupyter.notebook.render.view_json import to_snapshot
 from reyn_jupyter.notebook.serving.protocol import LiveBlob
 from reyn_jupyter.outputs.content import Structured, Text
 from reyn_jupyter.sessions.current import SESSION_ID

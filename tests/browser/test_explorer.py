@@ -12,7 +12,7 @@ import pytest
 from playwright.sync_api import Browser, Page, expect
 
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
-from reyn_jupyter.notebook.render.registry import view
+from reyn_jupyter.notebook.render.displayables import view
 from reyn_jupyter.notebook.serving.protocol import (
     CatalogChanged,
     Happened,

@@ -19,7 +19,7 @@ from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import parse
 from reyn_jupyter.notebook.render import to_html, view
 from reyn_jupyter.notebook.render.page import PageEntry, to_page
-from reyn_jupyter.notebook.render.snapshot import to_snapshot
+from reyn_jupyter.notebook.render.view_json import to_snapshot
 from reyn_jupyter.notebook.serving import assets
 from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.notebook.verbs.export import VERB, ExportOptions

@@ -14,7 +14,7 @@ from playwright.sync_api import Browser, Page, expect
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.render.blocks import Message, View
-from reyn_jupyter.notebook.render.snapshot import to_snapshot
+from reyn_jupyter.notebook.render.view_json import to_snapshot
 from reyn_jupyter.notebook.serving.protocol import LiveBlob
 from reyn_jupyter.outputs.blob import open_blob
 from reyn_jupyter.outputs.content import FileContent, Structured, Text

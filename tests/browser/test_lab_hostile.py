@@ -10,7 +10,7 @@ from playwright.sync_api import expect
 
 from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.render.mime import mime_type
-from reyn_jupyter.notebook.render.snapshot import to_snapshot
+from reyn_jupyter.notebook.render.view_json import to_snapshot
 from tests.browser.lab_support import LabPage
 from tests.notebook.render.samples import HOSTILE, every_kind
 

@@ -18,7 +18,7 @@ from reyn_jupyter.evaluation.run.progress import Progress
 from reyn_jupyter.evaluation.statistics.rates import rate
 from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.render.blocks import Fold, Section
-from reyn_jupyter.notebook.render.snapshot import to_snapshot
+from reyn_jupyter.notebook.render.view_json import to_snapshot
 from reyn_jupyter.notebook.serving import assets
 from tests.browser.browser_support import STATIC
 from tests.browser.drawing import Drawing, drawing

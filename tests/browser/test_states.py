@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, expect
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.render.blocks import Commands, Message, View
-from reyn_jupyter.notebook.render.snapshot import to_snapshot
+from reyn_jupyter.notebook.render.view_json import to_snapshot
 from reyn_jupyter.notebook.serving.prefetch import record_answers
 from reyn_jupyter.notebook.serving.protocol import LiveBlob, LiveTrace
 from reyn_jupyter.sessions.assembly import ENGINE

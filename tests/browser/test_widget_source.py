@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 import reyn_jupyter as reyn
-from reyn_jupyter.notebook.render.registry import view
-from reyn_jupyter.notebook.render.snapshot import to_snapshot
+from reyn_jupyter.notebook.render.displayables import view
+from reyn_jupyter.notebook.render.view_json import to_snapshot
 from reyn_jupyter.notebook.serving.protocol import LiveCatalog
 from tests.browser.browser_support import STATIC
 

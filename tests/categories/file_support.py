@@ -11,7 +11,7 @@ from reyn_jupyter.catalog.action import Category, Effect, Operation
 from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import Workspace
-from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
+from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.runtime.services import Actor, FileChange, Services, Source, ToolContext
 from reyn_jupyter.support.secrets import Redactor

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from reyn_jupyter.catalog.action import Effect, Purity
 from reyn_jupyter.guard.file_restore import RecordedChange, apply, plan
-from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
+from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import FileChange

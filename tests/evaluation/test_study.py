@@ -8,8 +8,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from reyn_jupyter.evaluation.checks import registry
-from reyn_jupyter.evaluation.checks.registry import check, find_check
+from reyn_jupyter.evaluation.checks import check_registry
+from reyn_jupyter.evaluation.checks.check_registry import check, find_check
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, passed
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import SuiteError
@@ -17,7 +17,7 @@ from reyn_jupyter.evaluation.results.trial_export import ExportError
 from reyn_jupyter.evaluation.run.planning import PlanError
 from reyn_jupyter.evaluation.run.sample_size import plan_comparison
 from reyn_jupyter.evaluation.statistics.rates import rate, wilson
-from reyn_jupyter.evaluation.store.file import StoreError
+from reyn_jupyter.evaluation.store.study_file import StoreError
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.models.scripted import ScriptedModel, raw_call
@@ -115,8 +115,8 @@ def test_a_comparison_a_report_and_advice_come_from_the_stored_trials(compared: 
 
 
 def test_another_version_of_a_check_grades_stored_trials_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(registry, "_checks", dict(registry._checks))
-    monkeypatch.setattr(registry, "CHECKS", registry._checks)
+    monkeypatch.setattr(check_registry, "_checks", dict(check_registry._checks))
+    monkeypatch.setattr(check_registry, "CHECKS", check_registry._checks)
     model = Scripts(*READ)
     made = study(None, 3, models={"scripted": model})
     made.run(BASE)

@@ -12,8 +12,8 @@ from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.scenario import Expected
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.statistics.paired import difference
-from reyn_jupyter.evaluation.trial.runner import TrialRunner
 from reyn_jupyter.evaluation.trial.trial import FileFact
+from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.models.cassette import CassettePlayer, CassetteRecorder
 from reyn_jupyter.models.scripted import ScriptedModel, call, raw_call

@@ -9,8 +9,8 @@ from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Expected, Gold, Scenario
 from reyn_jupyter.evaluation.plan.suite import Suite
 from reyn_jupyter.evaluation.plan.variant import Variant
-from reyn_jupyter.evaluation.trial.runner import TrialRunner
 from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.models.scripted import ScriptedModel, Step, call
 from reyn_jupyter.runtime.events import Event
 from reyn_jupyter.sessions import assembly

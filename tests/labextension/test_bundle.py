@@ -103,7 +103,7 @@ def differences(made: Path, committed: Path) -> Iterator[str]:
 
 def test_the_typescript_messages_are_those_of_python() -> None:
     schema = subprocess.run(
-        [sys.executable, "-m", "reyn_jupyter.notebook.serving.schema"],
+        [sys.executable, "-m", "reyn_jupyter.notebook.serving.protocol_schema"],
         check=True,
         capture_output=True,
         text=True,

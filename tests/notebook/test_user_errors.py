@@ -35,7 +35,7 @@ def test_a_cell_shows_the_persons_lines_and_the_sentence(
     said = shown(shell, cell, capsys)
     assert "return reyn.Study('.')" in said and "mine()" in said
     assert "is no file" in said.splitlines()[-1] or "is a folder" in said.splitlines()[-1]
-    assert "store/file.py" not in said and "reyn_jupyter/evaluation" not in said
+    assert "store/study_file.py" not in said and "reyn_jupyter/evaluation" not in said
 
 
 def test_what_led_to_it_and_what_libraries_did_between_is_left_out_but_not_lost(
@@ -51,7 +51,7 @@ def test_what_led_to_it_and_what_libraries_did_between_is_left_out_but_not_lost(
     assert len(said.splitlines()) < 12
     with pytest.raises(UserError) as caught:
         Study(".")
-    assert "store/file.py" in "".join(traceback.format_exception(caught.value))
+    assert "store/study_file.py" in "".join(traceback.format_exception(caught.value))
 
 
 def test_verbose_mode_shows_all_of_it(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,7 +60,7 @@ def test_verbose_mode_shows_all_of_it(shell: InteractiveShell, capsys: pytest.Ca
         said = shown(shell, "import reyn_jupyter as reyn\nreyn.Study('.')", capsys)
     finally:
         shell.run_line_magic("xmode", "Context")
-    assert "store/file.py" in said
+    assert "store/study_file.py" in said
 
 
 def test_outside_ipython_it_is_an_ordinary_error() -> None:

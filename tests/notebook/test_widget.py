@@ -16,9 +16,9 @@ import reyn_jupyter as reyn
 from reyn_jupyter.notebook import mimebundle
 from reyn_jupyter.notebook.mimebundle import live_of
 from reyn_jupyter.notebook.options import Options
+from reyn_jupyter.notebook.render.displayables import DISPLAYABLES, view
 from reyn_jupyter.notebook.render.mime import WIDGET_MIME, bundle
-from reyn_jupyter.notebook.render.registry import DISPLAYABLES, view
-from reyn_jupyter.notebook.render.snapshot import to_snapshot
+from reyn_jupyter.notebook.render.view_json import to_snapshot
 from reyn_jupyter.notebook.serving import assets
 from reyn_jupyter.notebook.serving.hub import kernel_hub
 from reyn_jupyter.notebook.serving.protocol import LiveCatalog

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
-from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
+from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -16,7 +16,7 @@ from tests.outputs.test_convert import json_values
 if TYPE_CHECKING:
     from pathlib import Path
 
-from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
+from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStoreError, FileContent, Inline, OutputPolicy, Stored, Text
 from reyn_jupyter.outputs.delivery import deliver
 from reyn_jupyter.outputs.error_payloads import bound_guide, deliver_error

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 from reyn_jupyter.outputs import json_index, line_index
-from reyn_jupyter.outputs.blobs.writer import dump_index, load_index
+from reyn_jupyter.outputs.blobs.blob_writer import dump_index, load_index
 from reyn_jupyter.outputs.byte_source import MemorySource
 from reyn_jupyter.outputs.convert import label_of
 from reyn_jupyter.outputs.json_index import (

@@ -7,7 +7,7 @@ import json
 from hypothesis import given
 from hypothesis import strategies as some
 
-from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
+from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import FileContent, OutputPolicy, Structured, Text
 from reyn_jupyter.outputs.delivery import deliver
 from reyn_jupyter.outputs.summary import summarize

@@ -10,7 +10,7 @@ import pytest
 from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import Workspace
-from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
+from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.outputs.convert import to_content
 from reyn_jupyter.runtime.action_error import ActionError

@@ -11,8 +11,8 @@ Invariant: a verdict follows from the stored trial alone, so that a study is gra
 
 from __future__ import annotations
 
-from reyn_jupyter.evaluation.checks import actions, conduct, cost, discovery, names, outcome
-from reyn_jupyter.evaluation.checks.registry import (
+from reyn_jupyter.evaluation.checks import actions, conduct, cost, discovery, hallucinated_names, outcome
+from reyn_jupyter.evaluation.checks.check_registry import (
     CHECKS,
     Grade,
     UnknownCheckError,
@@ -34,8 +34,8 @@ __all__ = [
     "discovery",
     "find_check",
     "forget",
+    "hallucinated_names",
     "is_broken",
     "is_missing",
-    "names",
     "outcome",
 ]

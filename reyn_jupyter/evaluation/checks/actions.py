@@ -13,8 +13,8 @@ from reyn_jupyter.evaluation.checks.call_predicates import (
     join_reasons,
     names_an_action,
 )
+from reyn_jupyter.evaluation.checks.check_registry import check
 from reyn_jupyter.evaluation.checks.discovery import discovered_before_invoke
-from reyn_jupyter.evaluation.checks.registry import check
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.trial.trial import CallFact, Trial

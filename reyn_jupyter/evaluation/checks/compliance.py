@@ -18,9 +18,9 @@ from reyn_jupyter.evaluation.checks.call_predicates import (
     is_look,
     name_of,
 )
+from reyn_jupyter.evaluation.checks.check_registry import find_check
 from reyn_jupyter.evaluation.checks.conduct import EDIT, WRITE, judge_recovery
 from reyn_jupyter.evaluation.checks.discovery import judge_discovery, judge_first_call
-from reyn_jupyter.evaluation.checks.registry import find_check
 from reyn_jupyter.evaluation.trial.facts import call_facts, offered_surface
 from reyn_jupyter.evaluation.trial.trial import CallFact
 

@@ -23,7 +23,7 @@ from reyn_jupyter.evaluation.checks.call_predicates import (
     names_an_action,
     seen_before,
 )
-from reyn_jupyter.evaluation.checks.registry import check
+from reyn_jupyter.evaluation.checks.check_registry import check
 from reyn_jupyter.evaluation.checks.text_match import missing_words
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
 from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Gold, Scenario

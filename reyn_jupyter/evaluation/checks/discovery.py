@@ -17,7 +17,7 @@ from reyn_jupyter.evaluation.checks.call_predicates import (
     is_look,
     seen_before,
 )
-from reyn_jupyter.evaluation.checks.registry import check
+from reyn_jupyter.evaluation.checks.check_registry import check
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, number, passed
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.trial.trial import CallFact, Surface, Trial

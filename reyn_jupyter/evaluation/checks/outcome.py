@@ -9,8 +9,8 @@ import hashlib
 
 from reyn_jupyter.evaluation.checks.call_matching import serve
 from reyn_jupyter.evaluation.checks.call_predicates import MOST_EVIDENCE, accepted_calls, join_reasons
+from reyn_jupyter.evaluation.checks.check_registry import check
 from reyn_jupyter.evaluation.checks.conduct import abstained_when_unanswerable
-from reyn_jupyter.evaluation.checks.registry import check
 from reyn_jupyter.evaluation.checks.text_match import missing_words
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, not_applicable, passed
 from reyn_jupyter.evaluation.plan.scenario import Expected, Scenario

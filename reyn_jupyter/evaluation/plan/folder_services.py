@@ -14,7 +14,7 @@ from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.support.secrets import Redactor
 
 if TYPE_CHECKING:
-    from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
+    from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
     from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 
 T = TypeVar("T")

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping
 
 from reyn_jupyter.evaluation.checks import is_missing
-from reyn_jupyter.evaluation.checks.registry import BROKEN
+from reyn_jupyter.evaluation.checks.check_registry import BROKEN
 from reyn_jupyter.evaluation.checks.verdict import Check, Verdict
 from reyn_jupyter.evaluation.store.store import Store
 from reyn_jupyter.support.text import count

@@ -18,9 +18,9 @@ from reyn_jupyter.evaluation.plan.suite import Claim, Suite
 from reyn_jupyter.evaluation.results.grading import stored_verdicts
 from reyn_jupyter.evaluation.results.trial_set import TrialSet
 from reyn_jupyter.evaluation.results.true_rates import recorded_true_rates
-from reyn_jupyter.evaluation.store.file import StoreError
 from reyn_jupyter.evaluation.store.rows import StoredTrial
 from reyn_jupyter.evaluation.store.store import Store
+from reyn_jupyter.evaluation.store.study_file import StoreError
 from reyn_jupyter.evaluation.store.usage_totals import total_usage
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.models.base import canonical

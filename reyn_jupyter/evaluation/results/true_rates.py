@@ -29,7 +29,7 @@ from reyn_jupyter.evaluation.trial.trial import MISSING, Trial
 from reyn_jupyter.models.base import Request, Response, canonical
 
 if TYPE_CHECKING:
-    from reyn_jupyter.evaluation.trial.runner import TrialRunner
+    from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 
 
 # Variant's name → check's name → the rate's record, with the key of what it is of.
@@ -211,7 +211,7 @@ async def true_rates(
     Returns:
         variant's name → check's name → true rate.
     """
-    from reyn_jupyter.evaluation.trial.runner import TrialRunner
+    from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 
     numbers = tuple(range(repeats)) if isinstance(repeats, int) else tuple(repeats)
     found: dict[str, dict[str, TrueRate]] = {}

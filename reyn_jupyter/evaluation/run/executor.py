@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from reyn_jupyter.evaluation.trial.runner import TrialPlan
+    from reyn_jupyter.evaluation.trial.trial_runner import TrialPlan
 
 R = TypeVar("R")
 PATIENCE = 0.7  # seconds that an interrupt waits for the trials under way to clean up

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from reyn_jupyter.evaluation.store.file import StoreError
+from reyn_jupyter.evaluation.store.study_file import StoreError
 from reyn_jupyter.support.locks import open_lock_file, release, try_lock
 from reyn_jupyter.support.user_errors import UserError
 

@@ -33,8 +33,8 @@ from reyn_jupyter.evaluation.run.progress import RunSummary
 from reyn_jupyter.evaluation.run.run_state import RunPlan, RunState, StopRule
 from reyn_jupyter.evaluation.statistics.scipy_import import library
 from reyn_jupyter.evaluation.store.rows import Found
-from reyn_jupyter.evaluation.trial.runner import TrialPlan, TrialRunner
 from reyn_jupyter.evaluation.trial.trial import MISSING
+from reyn_jupyter.evaluation.trial.trial_runner import TrialPlan, TrialRunner
 from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.support.text import meant_clause
 from reyn_jupyter.support.user_errors import UserError

@@ -34,8 +34,8 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.evaluation.plan.suite import Suite
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.run.planning import PlanError
-from reyn_jupyter.evaluation.trial.runner import TrialPlan, TrialRunner
 from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.evaluation.trial.trial_runner import TrialPlan, TrialRunner
 from reyn_jupyter.evaluation.trial.workspaces import Scratch
 from reyn_jupyter.runtime.events import Event
 

@@ -17,9 +17,9 @@ from reyn_jupyter.evaluation.checks import UnknownCheckError, find_check, is_mis
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.store.event_codec import facts_of, message_digests
-from reyn_jupyter.evaluation.store.file import StoreError
 from reyn_jupyter.evaluation.store.rows import digest_of, verdict_row
 from reyn_jupyter.evaluation.store.store import Store
+from reyn_jupyter.evaluation.store.study_file import StoreError
 from reyn_jupyter.evaluation.trial.trial import MISSING, Trial, trial_key
 
 _SHOWN = 20

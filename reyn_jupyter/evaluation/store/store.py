@@ -19,7 +19,6 @@ from reyn_jupyter.evaluation.checks.verdict import Check, Verdict
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.store.event_codec import facts_of, facts_text, pack_events, unpack_event
-from reyn_jupyter.evaluation.store.file import StoreError, failure, open_database
 from reyn_jupyter.evaluation.store.rows import (
     Found,
     StoredTrial,
@@ -30,6 +29,7 @@ from reyn_jupyter.evaluation.store.rows import (
     trial_row,
     verdict_row,
 )
+from reyn_jupyter.evaluation.store.study_file import StoreError, failure, open_database
 from reyn_jupyter.runtime.events import Event
 from reyn_jupyter.support.sqlite import transaction
 
@@ -54,7 +54,7 @@ class Store:
         alone: held by the one run of this study that is under way in this process.
 
     Raises:
-        StoreError: see `file.open_database`.
+        StoreError: see `study_file.open_database`.
     """
 
     def __init__(self, path: Path | None, *, read_only: bool = False) -> None:

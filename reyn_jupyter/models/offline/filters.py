@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from reyn_jupyter.models.offline.lexicon import alike, parts, same_concept
 from reyn_jupyter.models.offline.parse_state import ParseState, Ungrounded, Values
-from reyn_jupyter.models.offline.schema import ColumnSchema, is_flag, literal
+from reyn_jupyter.models.offline.table_schema import ColumnSchema, is_flag, literal
 
 
 def conditions(board: ParseState, values: Values) -> list[Condition]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from reyn_jupyter.models.offline.prompt import Prompt, Token
+from reyn_jupyter.models.offline.prompt_tokens import Prompt, Token
 
 UnitKind = Literal[
     "aggregate", "extreme", "group", "compare", "between", "order", "distinct", "top", "times", "period", "month",
@@ -142,7 +142,7 @@ LONGEST = 4  # tokens in a phrase
 def units(prompt: Prompt) -> tuple[Unit, ...]:
     """Sort the tokens of a prompt.
 
-    >>> from reyn_jupyter.models.offline.prompt import read_prompt
+    >>> from reyn_jupyter.models.offline.prompt_tokens import read_prompt
     >>> [(unit.kind, unit.value) for unit in units(read_prompt("mean fee by clinic"))]
     [('aggregate', 'avg'), ('word', 'fee'), ('group', 'by'), ('word', 'clinic')]
     """

@@ -15,8 +15,8 @@ from reyn_jupyter.models.base import Message, Request, Response, Tier, Usage, ca
 from reyn_jupyter.models.offline.answers import ROWS, code, plain
 from reyn_jupyter.models.offline.context import Declined, PlanningContext, ToolRequest, rank_actions
 from reyn_jupyter.models.offline.lexicon import content_stems, parts, stem
-from reyn_jupyter.models.offline.prompt import Prompt, read_prompt
-from reyn_jupyter.models.offline.skills import describe, edits, files, functions, memory, tables
+from reyn_jupyter.models.offline.prompt_tokens import Prompt, read_prompt
+from reyn_jupyter.models.offline.skills import describe, edits, files, function_calls, memory, table_lookup
 from reyn_jupyter.models.offline.skills import files as search
 from reyn_jupyter.models.offline.skills.files import ABLE
 from reyn_jupyter.models.offline.transcript import KnownAction, TranscriptCall, transcribe
@@ -129,16 +129,16 @@ ROUTINES: tuple[Routine, ...] = (
     memory.attempt_remember,
     memory.attempt_recall,
     edits.attempt,
-    functions.attempt_named,
-    tables.attempt,
+    function_calls.attempt_named,
+    table_lookup.attempt,
     search.attempt,
     files.attempt_list,
     describe.attempt,
     files.attempt_read,
     attempt_offer,
-    functions.attempt_explain,
+    function_calls.attempt_explain,
     files.attempt_read_named,
-    functions.attempt_described,
+    function_calls.attempt_described,
 )
 
 

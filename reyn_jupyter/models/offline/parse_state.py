@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from reyn_jupyter.models.offline.lexer import Unit
 from reyn_jupyter.models.offline.lexicon import FILLER, parts, same_concept
-from reyn_jupyter.models.offline.schema import ColumnSchema, TableSchema
+from reyn_jupyter.models.offline.table_schema import ColumnSchema, TableSchema
 
 Values = Mapping[
     str, tuple[str, str]

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from reyn_jupyter.models.offline.filters import Condition, conditions
 from reyn_jupyter.models.offline.lexer import EXTREMES, Unit
 from reyn_jupyter.models.offline.parse_state import ParseState, Ungrounded, Values
-from reyn_jupyter.models.offline.schema import ColumnSchema, TableSchema
-from reyn_jupyter.models.offline.sql import Output, TableQuery, aggregate, of_column, period
+from reyn_jupyter.models.offline.sql_query import Output, TableQuery, aggregate, of_column, period
+from reyn_jupyter.models.offline.table_schema import ColumnSchema, TableSchema
 
 GENERIC = frozenset(word for word, extreme in EXTREMES.items() if not extreme.concept)
 TOTALS = ("most", "least", "fewest")  # "used the most": a total, not one row

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from reyn_jupyter.notebook.render.blocks import View
+    from reyn_jupyter.notebook.render.displayables import view
     from reyn_jupyter.notebook.render.html import to_html
     from reyn_jupyter.notebook.render.ipython_formatters import register
     from reyn_jupyter.notebook.render.mime import mimebundle
-    from reyn_jupyter.notebook.render.registry import view
-    from reyn_jupyter.notebook.render.text import to_text
+    from reyn_jupyter.notebook.render.plain_text import to_text
 
 __all__ = ["View", "mimebundle", "register", "to_html", "to_text", "view"]
 

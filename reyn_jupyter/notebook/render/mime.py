@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 from reyn_jupyter.notebook.render.blocks import View
+from reyn_jupyter.notebook.render.displayables import Kind, displayable, view
 from reyn_jupyter.notebook.render.html import to_html
-from reyn_jupyter.notebook.render.registry import Kind, displayable, view
-from reyn_jupyter.notebook.render.snapshot import to_snapshot
-from reyn_jupyter.notebook.render.text import to_text
+from reyn_jupyter.notebook.render.plain_text import to_text
+from reyn_jupyter.notebook.render.view_json import to_snapshot
 from reyn_jupyter.notebook.serving.protocol import Live
 from reyn_jupyter.sessions.current import SESSION_ID
 
@@ -30,7 +30,7 @@ def mimebundle(
     redact: Callable[[str], str] | None = None,
     stop: str | None = None,
 ) -> dict[str, Any]:
-    """Return an object in every representation; arguments and errors as of `registry.view`.
+    """Return an object in every representation; arguments and errors as of `displayables.view`.
 
     Example:
         >>> from reyn_jupyter.runtime.result_objects import Card

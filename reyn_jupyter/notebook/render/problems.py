@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from reyn_jupyter.notebook.render.blocks import Block, Cell, Column, Grid, Message, Section
-from reyn_jupyter.notebook.render.sanitize import Look
+from reyn_jupyter.notebook.render.value_text import Look
 
 _SHOWN = 12
 

@@ -19,7 +19,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
-from reyn_jupyter.notebook.render.sanitize import Look
+from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.notebook.serving.hub import Hub, kernel_hub
 from reyn_jupyter.notebook.serving.operation import OperationContext, OperationError, WireMessage, operations
 from reyn_jupyter.notebook.serving.protocol import (

@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, Protocol
 
-from reyn_jupyter.notebook.render.sanitize import Look
+from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.notebook.serving.operation import WireMessage
 from reyn_jupyter.notebook.serving.protocol import (
     ApprovalAsked,

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import TypeVar
 
-from reyn_jupyter.notebook.render.dataframe import ColumnStyle, column_style
+from reyn_jupyter.notebook.render.dataframe_view import ColumnStyle, column_style
 from reyn_jupyter.notebook.serving.operation import OperationContext, OperationError
 from reyn_jupyter.outputs.blob import BlobKindError, open_blob
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError

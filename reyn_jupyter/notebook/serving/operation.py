@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 from pydantic import BaseModel, ConfigDict
 
-from reyn_jupyter.notebook.render.sanitize import Look
+from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.sessions.session import Session
 

@@ -15,8 +15,8 @@ from contextlib import suppress
 from typing import Any
 
 from reyn_jupyter.notebook.render.page import request_key
-from reyn_jupyter.notebook.render.sanitize import Look
-from reyn_jupyter.notebook.serving.frames import COLUMNS, ROWS
+from reyn_jupyter.notebook.render.value_text import Look
+from reyn_jupyter.notebook.serving.frame_operations import COLUMNS, ROWS
 from reyn_jupyter.notebook.serving.operation import OperationContext, OperationError, operations
 from reyn_jupyter.notebook.serving.protocol import Live, LiveBlob, LiveDiff, LiveTrace
 from reyn_jupyter.runtime.consent import Answer, Question

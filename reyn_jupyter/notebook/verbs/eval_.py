@@ -74,7 +74,7 @@ def run(context: Context, options: EvalOptions) -> Any:
     from reyn_jupyter.evaluation.checks import UnknownCheckError
     from reyn_jupyter.evaluation.run.lock import StudyBusyError
     from reyn_jupyter.evaluation.run.planning import PlanError
-    from reyn_jupyter.evaluation.store.file import StoreError
+    from reyn_jupyter.evaluation.store.study_file import StoreError
 
     try:
         return _measured(context.session, options)

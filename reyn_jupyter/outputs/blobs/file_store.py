@@ -20,10 +20,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError, canonical_id, new_blob_id
-from reyn_jupyter.outputs.blobs.manifest import SUFFIXES, BlobInfo, BlobKind, GcResult, collectable
-from reyn_jupyter.outputs.blobs.random_access import build_index, content_of
-from reyn_jupyter.outputs.blobs.writer import (
+from reyn_jupyter.outputs.blobs.blob_writer import (
     INDEX_FROM,
     ContentSurvey,
     Index,
@@ -34,6 +31,9 @@ from reyn_jupyter.outputs.blobs.writer import (
     pieces,
     survey,
 )
+from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError, canonical_id, new_blob_id
+from reyn_jupyter.outputs.blobs.manifest import SUFFIXES, BlobInfo, BlobKind, GcResult, collectable
+from reyn_jupyter.outputs.blobs.random_access import build_index, content_of
 from reyn_jupyter.outputs.byte_source import FileSource, blocks
 from reyn_jupyter.outputs.content import (
     BlobId,

@@ -1,7 +1,7 @@
 """Stores that can be read in parts, by ordinary calls: what the person's views and `inspect` use.
 
 `BlobStore` asks little, so that anyone can write one. A store that is a `LocalBlobStore` too shows blobs without
-loading them. Any other is still readable: `memory_store.as_local_store` loads its blob whole and reads the copy.
+loading them. Any other is still readable: `in_memory_store.as_local_store` loads its blob whole and reads the copy.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any, Protocol, TypeGuard
 
+from reyn_jupyter.outputs.blobs.blob_writer import Index
 from reyn_jupyter.outputs.blobs.manifest import BlobInfo, GcResult
-from reyn_jupyter.outputs.blobs.writer import Index
 from reyn_jupyter.outputs.byte_source import ByteSource
 from reyn_jupyter.outputs.content import BlobStore, BlobStoreError, Content, FileContent, Structured, Text
 from reyn_jupyter.outputs.json_index import NotJsonError, index_json

@@ -13,8 +13,8 @@ from reyn_jupyter.evaluation.models.baselines import Manner, NullAgent, Oracle, 
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.scenario import Expected, Gold, Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
-from reyn_jupyter.evaluation.trial.runner import TrialRunner
 from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.models.base import Message, Model, ModelError, Request, ToolCall, ToolSet
 from reyn_jupyter.router.surface import flat_tools
 from tests.evaluation.checks.check_support import accepts, grade, needs, unanswerable

@@ -17,7 +17,7 @@ from reyn_jupyter.catalog.schema_validation import SchemaValidator
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.tool_records import ToolRecordError, normalise_schema
 from reyn_jupyter.evaluation.plan.variant import Variant
-from reyn_jupyter.evaluation.trial.runner import TrialRunner
+from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.models.scripted import call
 from reyn_jupyter.runtime.functions import functions
 from tests.evaluation.trial_support import Scripts, bench, run, scenario, suite

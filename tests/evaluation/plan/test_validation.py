@@ -18,7 +18,7 @@ from reyn_jupyter.evaluation.plan.validation import FieldError
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError
 from reyn_jupyter.evaluation.run.budget import BudgetError
 from reyn_jupyter.evaluation.run.planning import PlanError
-from reyn_jupyter.evaluation.store.file import StoreError
+from reyn_jupyter.evaluation.store.study_file import StoreError
 from tests.evaluation.study_support import BASE, BEST, ByVariant, small, study
 from tests.evaluation.trial_support import scenario
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reyn_jupyter.evaluation.checks.registry import UnknownCheckError
+from reyn_jupyter.evaluation.checks.check_registry import UnknownCheckError
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.results.comparison import adjust, compare
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError

@@ -9,7 +9,7 @@ import pytest
 
 from reyn_jupyter.config import load
 from reyn_jupyter.config.config_error import ConfigError
-from reyn_jupyter.evaluation.checks.registry import UnknownCheckError
+from reyn_jupyter.evaluation.checks.check_registry import UnknownCheckError
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.results.recommend import MARGIN, recommend
 from reyn_jupyter.evaluation.results.settings_file import RecommendationError

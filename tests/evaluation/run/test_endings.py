@@ -14,8 +14,8 @@ import pytest
 from reyn_jupyter.evaluation.run.concurrency import Concurrency
 from reyn_jupyter.evaluation.run.lock import StudyBusyError, running_alone
 from reyn_jupyter.evaluation.run.progress import Progress
-from reyn_jupyter.evaluation.store.file import StoreError
-from reyn_jupyter.evaluation.trial import runner
+from reyn_jupyter.evaluation.store.study_file import StoreError
+from reyn_jupyter.evaluation.trial import trial_runner
 from reyn_jupyter.models.base import ModelError, Response, Usage
 from reyn_jupyter.models.scripted import ScriptedModel
 from tests.evaluation.study_support import BASE, BEST, BLIND, ByVariant, Holding, study
@@ -180,7 +180,7 @@ def test_a_study_in_memory_is_run_by_one_thread_at_a_time() -> None:
 
 def test_threads_that_ask_for_the_bench_at_once_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[Any] = []
-    bench = runner.TrialRunner
+    bench = trial_runner.TrialRunner
 
     def slow(*args: Any, **options: Any) -> Any:
         time.sleep(0.1)  # the others come meanwhile

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from reyn_jupyter.evaluation.run.concurrency import Concurrency
-from reyn_jupyter.evaluation.store.file import StoreError
+from reyn_jupyter.evaluation.store.study_file import StoreError
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.models.base import ModelError
 from tests.evaluation.study_support import BASE, BEST, ByVariant, study

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.store.event_codec import pack_events, unpack_event
-from reyn_jupyter.evaluation.store.file import DiskFullError, StoreError
 from reyn_jupyter.evaluation.store.integrity import verify
 from reyn_jupyter.evaluation.store.rows import TrialEntry
 from reyn_jupyter.evaluation.store.store import Store
+from reyn_jupyter.evaluation.store.study_file import DiskFullError, StoreError
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.runtime.events import ActionFinished, Event, ModelRequested, RunEnded, RunStarted
 from tests.evaluation.study_support import BASE, study

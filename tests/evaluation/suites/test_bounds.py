@@ -14,8 +14,8 @@ from reyn_jupyter.evaluation.models.baselines import Manner, NullAgent, Oracle
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.suites import load_suite, suite_names
-from reyn_jupyter.evaluation.trial.runner import TrialRunner
 from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from tests.evaluation.trial_support import run
 
 MANNERS: tuple[Manner, ...] = get_args(Manner)

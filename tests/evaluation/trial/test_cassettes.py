@@ -13,8 +13,8 @@ import pytest
 
 from reyn_jupyter.evaluation.models.simulator import Simulator
 from reyn_jupyter.evaluation.plan.variant import Variant
-from reyn_jupyter.evaluation.trial.runner import TrialPlan, TrialRunner
 from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.evaluation.trial.trial_runner import TrialPlan, TrialRunner
 from reyn_jupyter.models.base import Message, ModelError, Request, Response, ToolSet
 from reyn_jupyter.models.cassette import CassettePlayer, CassetteRecorder
 from reyn_jupyter.models.scripted import ScriptedModel, call

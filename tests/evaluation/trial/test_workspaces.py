@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from reyn_jupyter.evaluation.plan.scenario import Expected, Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
-from reyn_jupyter.evaluation.trial.runner import TrialRunner
 from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.evaluation.trial.workspaces import Scratch, Template, TemplateError, sweep
 from reyn_jupyter.models.base import Request
 from reyn_jupyter.models.scripted import ScriptedModel, call

@@ -7,7 +7,7 @@ from html.parser import HTMLParser
 from typing import Any
 
 from reyn_jupyter.outputs.blob import Blob, open_blob
-from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
+from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import Content, Structured, Text
 from reyn_jupyter.runtime.compare import compare
 from reyn_jupyter.runtime.events import (

@@ -14,8 +14,8 @@ from reyn_jupyter.notebook.render.blocks import Block, Interval, Intervals, Mess
 from reyn_jupyter.notebook.render.charts import place_points, share
 from reyn_jupyter.notebook.render.html import HTML_BYTES, to_html
 from reyn_jupyter.notebook.render.markdown import to_markdown
-from reyn_jupyter.notebook.render.snapshot import SNAPSHOT_BYTES, json_size, to_snapshot
-from reyn_jupyter.notebook.render.text import TEXT_BYTES, to_text
+from reyn_jupyter.notebook.render.plain_text import TEXT_BYTES, to_text
+from reyn_jupyter.notebook.render.view_json import SNAPSHOT_BYTES, json_size, to_snapshot
 from tests.notebook.render.chart_samples import (
     COSTS,
     DIFFERENCES,

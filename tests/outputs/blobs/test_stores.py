@@ -19,7 +19,7 @@ from hypothesis import HealthCheck, given, settings
 from reyn_jupyter.outputs.blob import open_blob
 from reyn_jupyter.outputs.blobs.file_store import STALE_SECONDS, FsBlobStore
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError, canonical_id, new_blob_id
-from reyn_jupyter.outputs.blobs.memory_store import MemoryBlobStore
+from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import (
     BlobNotFoundError,
     BlobStoreError,

@@ -17,8 +17,8 @@ from reyn_jupyter.evaluation.models.simulator.dialogue_state import SeenAction
 from reyn_jupyter.evaluation.models.simulator.relevance import asks_for_a_change, category, word_stems
 from reyn_jupyter.evaluation.models.simulator.stopwords import NEW, OLD, PATHS, VERBS
 from reyn_jupyter.models.offline.lexicon import parts
-from reyn_jupyter.models.offline.prompt import Prompt, Token, read_prompt
-from reyn_jupyter.models.offline.skills.functions import fill
+from reyn_jupyter.models.offline.prompt_tokens import Prompt, Token, read_prompt
+from reyn_jupyter.models.offline.skills.function_calls import fill
 
 _EMPTY: Mapping[str, Any] = {"boolean": True, "array": [], "object": {}, "null": None}
 _MEANT = re.compile(r"Did you mean ([^\s?]+)\?")

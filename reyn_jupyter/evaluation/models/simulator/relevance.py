@@ -13,7 +13,7 @@ from functools import lru_cache
 from reyn_jupyter.evaluation.models.simulator.dialogue_state import SeenAction
 from reyn_jupyter.evaluation.models.simulator.stopwords import ASKING, CHANGING, SAME, TRAINED
 from reyn_jupyter.models.offline.lexicon import FILLER, content_stems, parts
-from reyn_jupyter.models.offline.prompt import Prompt, read_prompt
+from reyn_jupyter.models.offline.prompt_tokens import Prompt, read_prompt
 
 Categories = tuple[tuple[str, str], ...]  # name and capability
 FITS = 0.12  # of a text's words; what shares less with it does not look as if it fitted

@@ -9,9 +9,9 @@ from typing import Any
 from reyn_jupyter.models.offline.answers import block, cell, code, table, value
 from reyn_jupyter.models.offline.context import Declined, PlanningContext
 from reyn_jupyter.models.offline.lexicon import stem
-from reyn_jupyter.models.offline.prompt import Prompt
-from reyn_jupyter.models.offline.schema import columns_of_description
-from reyn_jupyter.models.offline.skills import tables
+from reyn_jupyter.models.offline.prompt_tokens import Prompt
+from reyn_jupyter.models.offline.skills import table_lookup
+from reyn_jupyter.models.offline.table_schema import columns_of_description
 from reyn_jupyter.models.offline.transcript import KnownAction, ToolOutput
 
 _ABOUT = (
@@ -31,7 +31,7 @@ def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
     explicit = _EXPLICIT.search(low) is not None
     if not explicit and not _PLAIN.match(low):
         return None
-    paths = [path for path in prompt.paths if path.lower().endswith(tables.DATA)]
+    paths = [path for path in prompt.paths if path.lower().endswith(table_lookup.DATA)]
     if paths and explicit:
         return _file(context, paths[0])
     category = context.category("variable")
@@ -44,7 +44,7 @@ def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
             names = ", ".join(code(action.entry) for action in variables[:10]) or "none"
             raise Declined(f"no variable on offer has that name. The variables are: {names}.")
         return None
-    result = context.invoke(chosen, tables.few_rows(chosen))
+    result = context.invoke(chosen, table_lookup.few_rows(chosen))
     if result.error is not None:
         raise Declined(f"describing {code(chosen.entry)} failed: {result.error}")
     return describe_variable(chosen.entry, context.whole(result))
@@ -62,7 +62,7 @@ def _chosen(variables: list[KnownAction], prompt: Prompt) -> KnownAction | None:
 
 
 def _file(context: PlanningContext, path: str) -> str:
-    found = tables.of_path(context, path)
+    found = table_lookup.of_path(context, path)
     rows = [
         {"column": c.name, "holds": c.kind, "first value": c.seen[0] if c.seen else None}
         for c in found.columns

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from reyn_jupyter.models.offline.answers import code
 from reyn_jupyter.models.offline.context import PlanningContext
-from reyn_jupyter.models.offline.prompt import Prompt, Token
+from reyn_jupyter.models.offline.prompt_tokens import Prompt, Token
 from reyn_jupyter.models.offline.skills.files import check_result, job
 
 _REPLACE = ("replace", "change", "substitute", "swap", "rename", "correct", "turn")

@@ -13,7 +13,7 @@ from typing import Any
 from reyn_jupyter.models.offline.answers import ROWS, block, code
 from reyn_jupyter.models.offline.context import Declined, PlanningContext, for_job
 from reyn_jupyter.models.offline.lexicon import content_stems, stem
-from reyn_jupyter.models.offline.prompt import Prompt, Token
+from reyn_jupyter.models.offline.prompt_tokens import Prompt, Token
 from reyn_jupyter.models.offline.transcript import KnownAction, ToolOutput
 
 # What people call a kind of file → the pattern of its names.

@@ -7,7 +7,7 @@ import re
 from reyn_jupyter.models.offline.answers import block, code
 from reyn_jupyter.models.offline.context import Declined, PlanningContext, for_job
 from reyn_jupyter.models.offline.lexicon import alike, content_stems, parts
-from reyn_jupyter.models.offline.prompt import Prompt
+from reyn_jupyter.models.offline.prompt_tokens import Prompt
 from reyn_jupyter.models.offline.transcript import KnownAction
 
 _REMEMBER = re.compile(

@@ -22,14 +22,14 @@ from reyn_jupyter.notebook.render.blocks import (
     Section,
     Span,
 )
-from reyn_jupyter.notebook.render.study.suite import what_is_right
+from reyn_jupyter.notebook.render.study.suite_view import what_is_right
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.plan.scenario import Scenario
     from reyn_jupyter.evaluation.results.failure_examples import Failure
     from reyn_jupyter.evaluation.trial.trial import CallFact, Trial
-    from reyn_jupyter.notebook.render.sanitize import Look
+    from reyn_jupyter.notebook.render.value_text import Look
 
 _CALLS = 8
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.blocks import Badge, Block, Code, Commands, Diff, Fold, Message, Span
-from reyn_jupyter.notebook.render.file_changes import Previous, diffs
-from reyn_jupyter.notebook.render.sanitize import Look
+from reyn_jupyter.notebook.render.file_changes_view import Previous, diffs
+from reyn_jupyter.notebook.render.value_text import Look
 
 if TYPE_CHECKING:
     from reyn_jupyter.runtime.events import ActionFinished, PermissionDecided

@@ -24,11 +24,11 @@ from reyn_jupyter.notebook.render.blocks import (
     Tone,
     View,
 )
-from reyn_jupyter.notebook.render.file_changes import Previous, previous_bytes
+from reyn_jupyter.notebook.render.file_changes_view import Previous, previous_bytes
 from reyn_jupyter.notebook.render.markdown import markdown
-from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.notebook.render.trace.calls import call_fold
 from reyn_jupyter.notebook.render.trace.compliance_marks import compliance_blocks
+from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:

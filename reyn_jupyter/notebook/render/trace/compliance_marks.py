@@ -21,7 +21,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Tone,
     number_cell,
 )
-from reyn_jupyter.notebook.render.sanitize import Look
+from reyn_jupyter.notebook.render.value_text import Look
 
 if TYPE_CHECKING:
     from reyn_jupyter.runtime.trace import Trace

@@ -32,9 +32,9 @@ from reyn_jupyter.notebook.render.blocks import (
     View,
 )
 from reyn_jupyter.notebook.render.markdown import markdown
-from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.notebook.render.trace.calls import inner_arguments, pretty
 from reyn_jupyter.notebook.render.trace.card import run_badges, run_title, whole
+from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.runtime.compare import CallPair, RunDiff, call_line, text_of
 from reyn_jupyter.support.text import count
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal
 
 from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.blocks import Tone
-from reyn_jupyter.notebook.render.sanitize import Look
 from reyn_jupyter.notebook.render.trace.calls import call_badges, call_title, inner_arguments
+from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:

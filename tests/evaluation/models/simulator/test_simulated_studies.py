@@ -18,7 +18,7 @@ from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Gold
 from reyn_jupyter.evaluation.results.true_rates import true_rates
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.evaluation.suites import load_suite
-from reyn_jupyter.evaluation.trial.runner import TrialRunner
+from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from tests.evaluation.models.simulator.simulator_support import (
     BASE,
     DRAWS,

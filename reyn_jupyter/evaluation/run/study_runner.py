@@ -1,0 +1,406 @@
+"""Run a study: try what is missing, and store each trial at once.
+
+Invariants: a trial counts once it is stored; whatever ends a run (the end, evidence, budget, an interrupt, a full disk,
+a model that cannot be had), what was stored stays, nothing starts any more, and the next run of the same plan tries
+exactly what is missing. Whatever trials used is booked, those among them that did not come to an end. Until one trial
+of a variant has come to an end, its canary, no other of it runs; once one met an error that every other one would meet
+too (the key, the model's name, the account), none of that variant starts any more in this run.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from reyn_jupyter.evaluation.plan.conditions import conditions_of
+from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
+from reyn_jupyter.evaluation.run.budget import Ledger
+from reyn_jupyter.evaluation.run.concurrency import Concurrency, ProviderClosedError
+from reyn_jupyter.evaluation.run.executor import Executor, closing
+from reyn_jupyter.evaluation.run.lock import running_alone
+from reyn_jupyter.evaluation.run.planning import remaining_trials
+from reyn_jupyter.evaluation.run.progress import Ended, Progress, RunSummary
+from reyn_jupyter.evaluation.run.run_state import ProgressReporter, RunPlan, RunState
+from reyn_jupyter.evaluation.run.trial_writer import Writer, run_record
+from reyn_jupyter.evaluation.run.workers import Workers
+from reyn_jupyter.evaluation.store.store import Store
+from reyn_jupyter.evaluation.store.study_file import DiskFullError, StoreError
+from reyn_jupyter.evaluation.trial.facts import NOT_THE_VARIANT
+from reyn_jupyter.evaluation.trial.trial import Trial, TrialUsage
+from reyn_jupyter.evaluation.trial.trial_model import UsageMeter
+from reyn_jupyter.evaluation.trial.trial_runner import TrialPlan, TrialRunner
+from reyn_jupyter.models.base import LASTING
+from reyn_jupyter.runtime.events import Event, ModelReplied, ModelRequested, RunEnded
+from reyn_jupyter.runtime.run import new_run_id
+
+Result = tuple[TrialPlan, Trial, tuple[Event, ...]]
+INTERRUPTED = "Interrupted; run it again and it goes on where it stopped."
+_AHEAD = 2  # trials that may be done and not stored yet
+_TICK = 1.0  # seconds between two words of progress while no trial ends
+
+
+class _Halted(Exception):  # noqa: N818 - ends the run in good order
+    """Nothing more can be stored."""
+
+
+class StudyRunner:
+    """Runs one order.
+
+    Args:
+        store, trial_runner: the study's.
+        suite: every scenario that the study knows, in its order.
+        run_plan: what to do.
+        executor, pace: where trials run, and how many at a time.
+        listener: hears of progress, on the loop.
+        workers: where trials of models in this process run; here when None.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        trial_runner: TrialRunner,
+        suite: tuple[Scenario, ...],
+        run_plan: RunPlan,
+        executor: Executor,
+        pace: Concurrency,
+        listener: Callable[[Progress], None] | None = None,
+        workers: Workers | None = None,
+    ) -> None:
+        self._store, self._trial_runner, self._suite, self._run_plan = store, trial_runner, suite, run_plan
+        self._executor, self._pace, self._workers = executor, pace, workers
+        trial_runner.on_model_error = pace.on_model_error
+        self.run_id = new_run_id()
+        self._sources: dict[str, Source] = {
+            each.name: trial_runner.source(each) for each in run_plan.variants
+        }
+        self._providers = {each.name: trial_runner.provider(each) for each in run_plan.variants}
+        self._run_state = RunState(run_plan)
+        self._reporter = ProgressReporter(self._run_state, listener, self._sources)
+        self._admission = Canary()
+        self._meters: set[UsageMeter] = set()  # of the trials that go on
+        self._begun = 0  # trials that used something, whether or not they came to an end
+        self._unsaved = asyncio.Semaphore(_AHEAD)
+
+    async def run(self) -> RunSummary:
+        """Try what is missing.
+
+        Returns:
+            What was done; interrupted or not, everything in it is stored.
+
+        Raises:
+            StudyBusyError: another run of the same study is under way.
+            StoreError: the file cannot serve.
+        """
+        self._task = asyncio.current_task()
+        alone = running_alone(self._store.path, self._store.alone)
+        with alone, Writer(self._store, self.run_id, self._run_plan) as self._writer:
+            self._before = await self._writer.begin(self._record(), self._suite, self._trial_runner.code)
+            self._ledger = Ledger(self._run_plan.budget, self._before.spent, self._before.dearest)
+            self._take_earlier()
+            self._pace.afresh()
+            ticking = asyncio.create_task(self._ticking())
+            try:
+                self._tell(force=True)
+                if not self._interrupted:
+                    await self._until_ended()
+            except asyncio.CancelledError:
+                self._run_state.end("interrupted", INTERRUPTED)
+            except BaseException as fault:
+                with suppress(StoreError):
+                    await self._note({"ended_by": f"failed: {type(fault).__name__}: {fault}"})
+                raise
+            finally:
+                ticking.cancel()
+            self._run_state.end(*self._ending())
+            summary = self._summary()
+            done = {"ended_by": summary.ended, "reason": summary.reason, "done": summary.done}
+            with suppress(StoreError):  # a full disk: the trials count, not the note about them
+                await self._note(done, last=True)
+        self._tell(force=True)
+        return summary
+
+    @property
+    def _interrupted(self) -> bool:
+        """True if somebody asked this run to stop, also before it began."""
+        return self._task is not None and self._task.cancelling() > 0
+
+    @property
+    def _over(self) -> bool:
+        """True if nothing starts any more."""
+        return self._interrupted or self._run_state.ended is not None
+
+    def _ending(self) -> tuple[Ended, str]:
+        """Return why a run ended that nothing else had ended."""
+        if self._interrupted:
+            return "interrupted", INTERRUPTED
+        if self._admission.faults:
+            return "errors", f"Stopped: {self._faults}"
+        return "complete", "Everything that was planned is there."
+
+    @property
+    def _faults(self) -> str:
+        """The message about the variants that cannot be tried."""
+        named = ((each.name, each.behaviour_digest) for each in self._run_plan.variants)
+        return describe_faults(self._admission.faults, named)
+
+    # Before the first trial
+
+    def _record(self) -> dict[str, Any]:
+        return run_record(self._run_plan, self._sources, self._run_state.stop())
+
+    async def _note(self, done: Mapping[str, Any], *, last: bool = False) -> None:
+        data = {
+            **self._record(),
+            **done,
+            "looked": self._run_state.looked,
+            "warnings": self._run_state.warnings(self._before.looked),
+            "unfinished": self._unfinished_usage,
+            "faults": self._faults if self._admission.faults else "",
+        }
+        await self._writer.note(data, last=last)
+
+    def _take_earlier(self) -> None:
+        """Sort what is there already from what is to be tried."""
+        run_plan, before = self._run_plan, self._before
+        for variant in run_plan.variants:
+            place = (variant.behaviour_digest, self._sources[variant.name])
+            self._run_state.known(variant.name, before.fingerprints.get(place, ()))
+        self._left = remaining_trials(
+            run_plan, self._trial_runner, before.done, self._conditions, self._run_state
+        )
+
+    def _conditions(self, plan: TrialPlan) -> str:
+        return conditions_of(self._catalog(plan.scenario), self._run_plan.stamps.get(plan.variant.model, ""))
+
+    def _catalog(self, scenario: Scenario) -> str:
+        return self._trial_runner.catalog_hashes[scenario.catalog]
+
+    # Trials
+
+    async def _until_ended(self) -> None:
+        waiting = iter(self._left.plans)
+        plans = iter(lambda: None if self._over else next(waiting, None), None)
+        with suppress(_Halted):
+            async with closing(self._executor.run(plans, self._one)) as results:
+                async for result in results:
+                    if result is not None:
+                        await self._keep(*result)
+
+    async def _one(self, plan: TrialPlan) -> Result | None:
+        """Run one trial when its provider and the budget have room; None once the run is ending."""
+        try:
+            return await self._in_turn(plan)
+        except ProviderClosedError as closed:
+            self._run_state.end("errors", f"Stopped: {closed}. Run it again then, with retry=True.")
+            return None
+
+    async def _in_turn(self, plan: TrialPlan) -> Result | None:
+        variant, behaviour = plan.variant.name, plan.variant.behaviour_digest
+        local, workers = self._sources[variant] != "real", self._workers
+        most = workers.most if workers is not None and local else None
+        async with (
+            self._admission.turn(behaviour),
+            self._pace.slot(self._providers[variant], local=local, most=most),
+        ):
+            if behaviour in self._admission.faults:
+                return None
+            need = None if self._over else await self._ledger.reserve(behaviour)
+            if need is None:
+                if self._ledger.exhausted:
+                    self._run_state.end("budget", f"Stopped: {self._ledger.exhausted}.")
+                return None
+            if self._over:  # while it waited
+                self._ledger.settle(need, behaviour, None)
+                return None
+            trial, meter = None, UsageMeter()
+            self._meters.add(meter)
+            try:
+                trial, events = await self._try_trial(plan, meter)
+            finally:
+                self._meters.discard(meter)
+                self._begun += trial is not None or meter.use.trials
+                self._ledger.settle(need, behaviour, trial, meter.use)
+            fault = lasting_fault(trial, events)
+            self._admission.ended(behaviour, fault)
+            if fault is not None:
+                self._give_up()
+                return None
+            # A model that answers at once must not run far ahead of what is stored and looked at.
+            with suppress(asyncio.CancelledError):  # the trial is done, so it is kept
+                await self._unsaved.acquire()
+        return plan, trial, events
+
+    def _give_up(self) -> None:
+        """End the run where nothing is gained by going on without the variants that cannot be tried."""
+        left = {each.behaviour_digest for each in self._run_plan.variants} - self._admission.faults.keys()
+        if not left or self._run_plan.stop == "evalue":
+            self._run_state.end("errors", f"Stopped: {self._faults}")
+
+    async def _try_trial(self, plan: TrialPlan, meter: UsageMeter) -> tuple[Trial, tuple[Event, ...]]:
+        if self._workers is None or self._sources[plan.variant.name] == "real":
+            return await self._trial_runner.run(plan, meter=meter)
+        return await self._workers.run(plan, self._catalog(plan.scenario))
+
+    async def _keep(self, plan: TrialPlan, trial: Trial, events: tuple[Event, ...]) -> None:
+        """Grade and store a trial, then count it."""
+        try:
+            value = await self._writer.keep(plan, trial, events, self._conditions(plan))
+            self._unsaved.release()
+        except DiskFullError as full:
+            self._run_state.end("disk", f"Stopped: {full}")
+            raise _Halted from full
+        for variant in self._left.names(plan, trial.source):
+            self._run_state.count(variant, plan.scenario.id, plan.repeat, trial.outcome, value)
+        self._run_state.watch(plan.variant.name, trial)
+        self._tell()
+
+    # What is told
+
+    async def _ticking(self) -> None:
+        """Tell that the run lives while its trials take long."""
+        while True:
+            await asyncio.sleep(_TICK)
+            self._tell()
+
+    def _tell(self, *, force: bool = False) -> None:
+        self._reporter.tell(len(self._meters), self._ledger, self._pace.limits, self._pace.waits, force=force)
+
+    @property
+    def _usage(self) -> TrialUsage:
+        """The usage of this run so far, including that of the trials that still go on."""
+        ledger, before = self._ledger, self._before.spent
+        since = TrialUsage(0, ledger.calls, ledger.tokens, ledger.usd, ledger.unpriced) - replace(
+            before, trials=0
+        )
+        return sum((meter.use for meter in self._meters), replace(since, trials=self._begun))
+
+    @property
+    def _unfinished_usage(self) -> TrialUsage:
+        """The usage of trials that are not stored."""
+        return self._usage - self._writer.kept
+
+    def _summary(self) -> RunSummary:
+        run_plan, run_state, used = self._run_plan, self._run_state, self._usage
+        return RunSummary(
+            run=self.run_id,
+            variants=tuple(each.name for each in run_plan.variants),
+            check=run_plan.check.name,
+            ended=run_state.ended or "complete",
+            reason=run_state.reason,
+            planned=run_plan.size,
+            done=run_state.done,
+            earlier=run_state.earlier,
+            scenarios=len(run_plan.scenarios),
+            finished=run_state.finished,
+            missing=dict(run_state.missing),
+            usd=None if used.unpriced else used.usd,
+            tokens=used.tokens,
+            calls=used.calls,
+            unfinished=self._unfinished_usage,
+            seconds=self._reporter.seconds,
+            stop=run_state.stop(),
+            warnings=run_state.warnings(self._before.looked),
+            estimates=run_state.estimates(),
+            sources=dict(self._sources),
+        )
+
+
+_WITHOUT = "Take the variant out, or another discovery."
+
+
+@dataclass(frozen=True)
+class VariantFault:
+    """The reason why a variant cannot be tried, and what to do about it, a sentence each."""
+
+    why: str
+    hint: str = ""
+
+
+def lasting_fault(trial: Trial, events: Sequence[Event]) -> VariantFault | None:
+    """Return what no retry and no other scenario would cure, where that ended a trial.
+
+    Args:
+        trial: what came of it. One that is replayed met what was recorded for it, and nothing follows for others.
+        events: its run's.
+    """
+    if trial.outcome != "error" or trial.source == "replayed":
+        return None
+    if any(isinstance(event, ModelRequested) and event.not_forced for event in events):
+        return VariantFault(f"{NOT_THE_VARIANT}.", _WITHOUT)
+    last = next((event for event in reversed(events) if isinstance(event, ModelReplied)), None)
+    if last is None or last.error is None or last.error_kind not in LASTING:
+        return None
+    ended = next((event for event in reversed(events) if isinstance(event, RunEnded)), None)
+    return VariantFault(last.error, (ended.hint if ended is not None else None) or "")
+
+
+class Canary:
+    """Lets trials in, by the digest of their variant's behaviour.
+
+    Attributes:
+        faults: the behaviours of which nothing starts any more, and why.
+
+    Example:
+        >>> async def trial(admission: Admission) -> bool:
+        ...     async with admission.turn("a variant"):
+        ...         if "a variant" in admission.faults:
+        ...             return False
+        ...         admission.ended("a variant", Fault("There is no such model."))
+        ...         return True
+        >>> async def two() -> list[bool]:
+        ...     admission = Admission()
+        ...     return list(await asyncio.gather(trial(admission), trial(admission)))
+        >>> asyncio.run(two())
+        [True, False]
+    """
+
+    def __init__(self) -> None:
+        self.faults: dict[str, VariantFault] = {}
+        self._record: set[str] = set()
+        self._alone: dict[str, asyncio.Lock] = {}
+
+    @asynccontextmanager
+    async def turn(self, behaviour: str) -> AsyncIterator[None]:
+        """Wait until a trial may run: alone, as long as none of its variant has ended."""
+        first = self._alone.setdefault(behaviour, asyncio.Lock())
+        await first.acquire()
+        if behaviour in self._record:
+            first.release()
+            yield
+            return
+        try:
+            yield
+        finally:
+            first.release()
+
+    def ended(self, behaviour: str, fault: VariantFault | None) -> None:
+        """Note that a trial came to its end."""
+        self._record.add(behaviour)
+        if fault is not None:
+            self.faults.setdefault(behaviour, fault)
+
+
+def describe_faults(faults: Mapping[str, VariantFault], named: Iterable[tuple[str, str]]) -> str:
+    """Return what is to be said of variants that cannot be tried.
+
+    Args:
+        faults: by the digest of a behaviour.
+        named: (name, digest of its behaviour) of each variant.
+
+    Example:
+        >>> fault = Fault("There is no key.", "Set OPENAI_API_KEY.")
+        >>> told({"d": fault}, [("base", "d"), ("best", "d")])
+        'base and best cannot be tried: There is no key. Set OPENAI_API_KEY. Then run it again, and they are tried.'
+    """
+    found = [(name, faults[behaviour]) for name, behaviour in named if behaviour in faults]
+    names: dict[VariantFault, list[str]] = {}
+    for name, fault in found:
+        names.setdefault(fault, []).append(name)
+    said = [
+        f"{' and '.join(each)} cannot be tried: {fault.why.rstrip('.')}. {fault.hint}".strip()
+        for fault, each in names.items()
+    ]
+    return " ".join((*said, f"Then run it again, and {'it is' if len(found) == 1 else 'they are'} tried."))

@@ -1,0 +1,246 @@
+"""One trial: a fresh world, one turn of the real router loop, the facts.
+
+Invariants: nothing that a model does raises out of `TrialRunner.run`; a trial sees nothing of another one; replaying a
+recording never reaches a model or the network.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Self
+
+from reyn_jupyter.config import Effective, Settings
+from reyn_jupyter.config.layers import from_mapping
+from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
+from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
+from reyn_jupyter.evaluation.plan.suite import Suite, SuiteError
+from reyn_jupyter.evaluation.plan.variant import Variant
+from reyn_jupyter.evaluation.trial.code_version import code_version
+from reyn_jupyter.evaluation.trial.environment import SharedFixtures, TrialEnvironment
+from reyn_jupyter.evaluation.trial.facts import call_facts, effort, outcome_of
+from reyn_jupyter.evaluation.trial.model_factory import CassetteMode, ModelFactory
+from reyn_jupyter.evaluation.trial.trial import Trial, trial_key
+from reyn_jupyter.evaluation.trial.trial_model import Agent, OnModelError, UsageMeter
+from reyn_jupyter.evaluation.trial.workspaces import Scratch, Template, TemplateError
+from reyn_jupyter.models.base import Model
+from reyn_jupyter.runtime.events import Event
+from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.search.active_class import EmbeddingClassError
+from reyn_jupyter.sessions.run_lifecycle import turn
+from reyn_jupyter.sessions.turn_options import TurnOptions
+
+TIMEOUT = 300.0  # seconds of one trial
+
+
+@dataclass(frozen=True)
+class TrialPlan:
+    """One trial to be run: plain data. `repeat` counts from 0; `key` is what the trial will be found by."""
+
+    scenario: Scenario
+    variant: Variant
+    repeat: int
+    key: str
+
+
+class TrialRunner:
+    """The runner of a study's trials, with what they share: frozen catalogs, models, settings, a temporary folder.
+
+    Args:
+        suite: its scenarios and catalogs; the catalogs are frozen here.
+        models: by the name that variants use: models behind the seam, or agents that are given the scenario.
+        cassette: "record" adds every trial's model calls to the file, "replay" answers from it alone.
+        cassette_path: the file; needed unless the cassette is off.
+        config: settings for every trial, under the variant's own; nested, as in a configuration file.
+        settings: where the models of tiers are looked up: the person's own; none is configured otherwise.
+        seed: handed to models that are made here (the simulator).
+        timeout: seconds that one trial may take.
+        on_model_error: gets (provider, error) for each failed attempt of a model call, for whoever paces the calls.
+        scratch: where the temporary folder lies; the system's place for such when None.
+
+    Raises:
+        SuiteError: the cassette has no path, or a scenario's template cannot be laid out.
+        ModelError: the recording to replay cannot be read.
+        ConfigError: a setting of `config` that there is not.
+
+    Example:
+        >>> trial_runner = TrialRunner(suite, models={"mine": model})                # doctest: +SKIP
+        >>> trial, events = await trial_runner.run(trial_runner.plan(scenario, variant, 0)) # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        suite: Suite,
+        *,
+        models: Mapping[str, Model | Agent] | None = None,
+        cassette: CassetteMode = "off",
+        cassette_path: str | Path | None = None,
+        config: Mapping[str, Any] | None = None,
+        settings: Settings | None = None,
+        seed: int = 0,
+        timeout: float = TIMEOUT,
+        on_model_error: OnModelError | None = None,
+        scratch: Path | None = None,
+    ) -> None:
+        self.suite = suite
+        self.code = code_version()
+        self.catalogs: Mapping[str, Catalog] = {name: suite.catalog(name) for name in suite.catalogs}
+        self.catalog_hashes: Mapping[str, str] = {name: made.hash for name, made in self.catalogs.items()}
+        self._answers = ModelFactory(
+            models or {},
+            settings or Settings(),
+            seed=seed,
+            cassette=cassette,
+            path=None if cassette_path is None else Path(cassette_path),
+            on_model_error=on_model_error,
+        )
+        self._config = dict(config or {})
+        self._timeout = timeout
+        self._scratch = Scratch(scratch)
+        self._fixtures = SharedFixtures.in_folder(self._scratch, os.environ)
+        self._indexing = asyncio.Lock()
+        self._effective: dict[str, Effective] = {}
+        self._templates: dict[str, Template] = {}
+        from_mapping(self._config)
+        for scenario in suite.scenarios:
+            self._template(scenario)
+
+    def close(self) -> None:
+        """Remove everything temporary."""
+        self._scratch.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def on_model_error(self) -> OnModelError | None:
+        """The callback that hears of each failed attempt of a model call."""
+        return self._answers.on_model_error
+
+    @on_model_error.setter
+    def on_model_error(self, on_model_error: OnModelError | None) -> None:
+        self._answers.on_model_error = on_model_error
+
+    def plan(self, scenario: Scenario, variant: Variant, repeat: int) -> TrialPlan:
+        """Return the plan of one trial, with its key."""
+        return TrialPlan(scenario, variant, repeat, trial_key(scenario, variant, repeat, self.code))
+
+    def source(self, variant: Variant) -> Source:
+        """Return what kind of source answers under this variant. Raises ModelError where there is no such model."""
+        return self._answers.source(variant)
+
+    def check(self, variant: Variant) -> None:
+        """See `ModelFactory.check`."""
+        self._answers.check(variant)
+
+    def provider(self, variant: Variant) -> str:
+        """Return whose limits its calls come under: a host, or a label in this process. Raises ModelError."""
+        return self._answers.provider(variant)
+
+    def label(self, variant: Variant) -> str:
+        """Return what people call the model that answers under a variant. Raises ModelError."""
+        return self._answers.label(variant)
+
+    def made_of(self, variant: Variant) -> Mapping[str, Any] | None:
+        """Return what a stand-in's answers depend on besides the request, where it says so. Raises ModelError."""
+        return self._answers.made_of(variant)
+
+    async def run(
+        self, plan: TrialPlan, model: Model | None = None, meter: UsageMeter | None = None
+    ) -> tuple[Trial, tuple[Event, ...]]:
+        """Run one trial; what the model does, fails at or never finishes is in the trial.
+
+        Args:
+            plan: what is tried.
+            model: what answers in place of the variant's model (a replay).
+            meter: reads what the trial uses while it goes on.
+
+        Raises:
+            asyncio.CancelledError: the trial was interrupted; it never happened, but for what the meter reads.
+            SuiteError: the variant searches, and no embeddings are there to search with.
+        """
+        scenario, variant = plan.scenario, plan.variant
+        phrasing, prompt = scenario.prompt(plan.repeat)
+        template = self._template(scenario)
+        environment = TrialEnvironment(
+            self._fixtures,
+            scenario,
+            template,
+            self.catalogs[scenario.catalog],
+            self._settings_of(variant),
+            variant.behaviour_digest,
+        )
+        try:
+            answering, source = self._answers.to(plan.scenario, variant, plan.repeat, model, meter)
+            if variant.search:
+                await self._build_index(environment)
+            trace, timed_out = await self._turn(environment, plan, prompt, answering)
+            outcome, why = outcome_of(trace, timed_out=timed_out)
+            files = template.facts(environment.private, (one.path for one in scenario.expected))
+        finally:
+            environment.close()
+        trial = Trial(
+            key=plan.key,
+            scenario=scenario.id,
+            variant=variant.name,
+            repeat=plan.repeat,
+            code=self.code,
+            phrasing=phrasing,
+            source=source,
+            outcome=outcome,
+            error=why,
+            answer=trace.answer,
+            calls=call_facts(trace),
+            files=files,
+            catalog=self.catalog_hashes[scenario.catalog],
+            **effort(trace),
+        )
+        return trial, trace.events
+
+    async def _turn(
+        self, environment: TrialEnvironment, plan: TrialPlan, prompt: str, model: Model
+    ) -> tuple[Trace, bool]:
+        """Return the turn's trace, and whether it was stopped for taking too long."""
+        options = TurnOptions(model=model, approve="all", attended=False, repeat=plan.repeat)
+        try:
+            async with asyncio.timeout(self._timeout) as limit:
+                trace = await turn(environment.parts, prompt, options)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            trace = environment.parts.runs.load()
+        if trace.status == "interrupted" and not limit.expired():
+            raise asyncio.CancelledError
+        return trace, limit.expired() and trace.status == "interrupted"
+
+    async def _build_index(self, environment: TrialEnvironment) -> None:
+        async with self._indexing:
+            try:
+                await environment.index()
+            except EmbeddingClassError as error:
+                raise SuiteError(f"a variant with search cannot run: {error} {error.hint}".strip()) from error
+
+    def _settings_of(self, variant: Variant) -> Effective:
+        made = self._effective.get(variant.behaviour_digest)
+        if made is None:
+            made = from_mapping(self._config, variant.config)
+            self._effective[variant.behaviour_digest] = made
+        return made
+
+    def _template(self, scenario: Scenario) -> Template:
+        made = self._templates.get(scenario.digest)
+        if made is None:
+            try:
+                made = Template(scenario.workspace)
+            except TemplateError as error:
+                raise SuiteError(
+                    f"the workspace of scenario {scenario.id!r} cannot be made: {error}"
+                ) from error
+            self._templates[scenario.digest] = made
+        return made

@@ -1,0 +1,342 @@
+"""Find the table that a question is about, and its columns.
+
+Questions about tables: weigh the tables on offer, look values up, ask one query, show its rows.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from reyn_jupyter.models.offline import sql_query
+from reyn_jupyter.models.offline.answers import ROWS, cell, code, table, value
+from reyn_jupyter.models.offline.context import Declined, PlanningContext, for_job
+from reyn_jupyter.models.offline.lexer import Unit, asks, may_ask, units
+from reyn_jupyter.models.offline.lexicon import CODES, alike, overlap, parts, stem
+from reyn_jupyter.models.offline.parse_state import Ungrounded, Values
+from reyn_jupyter.models.offline.parser import ValueLookup, interpret
+from reyn_jupyter.models.offline.prompt_tokens import Prompt
+from reyn_jupyter.models.offline.skills import files
+from reyn_jupyter.models.offline.sql_query import TableQuery
+from reyn_jupyter.models.offline.table_schema import (
+    TableSchema,
+    columns_of_description,
+    columns_of_rows,
+    quoted,
+)
+from reyn_jupyter.models.offline.transcript import KnownAction, ToolOutput
+
+DATA = (".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson")
+SAMPLE = 3  # rows that tell what a column holds
+GUESSES = 2  # tables that are tried when the prompt names none
+_RESERVED = {
+    "table",
+    "order",
+    "group",
+    "select",
+    "from",
+    "where",
+    "values",
+    "user",
+    "column",
+    "end",
+    "all",
+    "desc",
+}
+
+Maker = Callable[[], TableSchema | None]
+
+
+def query_action(context: PlanningContext) -> KnownAction:
+    """The listed action that runs SQL; declines where there is none."""
+    category = context.category("table")
+    action = for_job(_listed(context), ("query", "sql"), ("sql", "sources")) if category else None
+    if action is None:
+        raise Declined("no action that queries tables is on offer here.")
+    return action
+
+
+def _listed(context: PlanningContext) -> list[KnownAction]:
+    return context.listing((context.category("table"), context.category("variable")))
+
+
+def variables(context: PlanningContext) -> list[KnownAction]:
+    """The listed variables."""
+    return [action for action in _listed(context) if action.category == context.category("variable")]
+
+
+def data_paths(prompt: Prompt) -> list[str]:
+    """The files of the prompt that a query can read."""
+    return [path for path in dict.fromkeys(prompt.paths) if path.lower().endswith(DATA) and "*" not in path]
+
+
+def candidates(context: PlanningContext, prompt: Prompt) -> Iterator[list[Maker]]:
+    """Tables that a question may be about, likeliest first, in groups that are weighed against one another."""
+    paths = data_paths(prompt)
+    if paths:
+        yield [_path_maker(context, path) for path in paths]
+        return
+    offered = variables(context)
+    exact, loose = _named(offered, prompt)
+    if exact:
+        yield [_variable_maker(context, action, named=True) for action in exact]
+    rest = sorted(
+        (action for action in offered if action not in exact and action not in loose),
+        key=lambda action: -overlap(_said(prompt), parts(action.description)),
+    )
+    guesses = rest[: max(0, GUESSES - len(exact) - len(loose))]
+    yield [
+        *[_variable_maker(context, action, named=True) for action in loose],
+        *[_variable_maker(context, action, named=False) for action in guesses],
+    ]
+    if not exact:
+        yield [_path_maker(context, path) for path in _files_named(context, prompt)[:GUESSES]]
+
+
+def _path_maker(context: PlanningContext, path: str) -> Maker:
+    return lambda: of_path(context, path)
+
+
+def _variable_maker(context: PlanningContext, action: KnownAction, *, named: bool) -> Maker:
+    return lambda: of_variable(context, action, named=named)
+
+
+def _files_named(context: PlanningContext, prompt: Prompt) -> list[str]:
+    """Data files that a word of the prompt names: `patients` for `patients.csv`."""
+    words = [stem(word) for word in prompt.words if len(word) > 3]
+    if context.category("file") is None or not words:
+        return []
+    found = files.paths_like(context, "**/*.csv")
+    return [path for path in found if any(alike(word, part) for word in words for part in parts(_base(path)))]
+
+
+def _said(prompt: Prompt) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(part for word in prompt.words for part in parts(word)))
+
+
+def _named(offered: Sequence[KnownAction], prompt: Prompt) -> tuple[list[KnownAction], list[KnownAction]]:
+    """The variables that the prompt names: by their very name, and by a like word."""
+    words = set(prompt.words)
+    exact = [action for action in offered if action.entry.lower() in words]
+    loose = [a for a in offered if a not in exact and any(stem(word) == stem(a.entry) for word in words)]
+    return exact, loose
+
+
+def of_variable(context: PlanningContext, action: KnownAction, *, named: bool = True) -> TableSchema | None:
+    """A variable as a table, None when it is no frame."""
+    columns = columns_of_description(context.whole(context.invoke(action, few_rows(action))).json)
+    return TableSchema(action.entry, action.entry, _alias(action.entry), columns, named) if columns else None
+
+
+def few_rows(action: KnownAction) -> dict[str, int]:
+    """Arguments that keep a description short enough to be read at once."""
+    return {"rows": SAMPLE} if "rows" in action.parameters else {}
+
+
+def of_path(context: PlanningContext, path: str) -> TableSchema:
+    """A file as a table; its columns are learned from its first rows."""
+    alias = _alias(_base(path))
+    return TableSchema(
+        path,
+        path,
+        alias,
+        columns_of_rows(records(context, sql_query.head(alias, SAMPLE), {alias: path}).rows),
+    )
+
+
+def _base(path: str) -> str:
+    return path.rsplit("/", 1)[-1].rsplit(".", 1)[0]
+
+
+def _alias(name: str) -> str:
+    plain = "_".join(re.findall(r"[a-z0-9]+", name.lower())) or "t"
+    return plain if plain[0].isalpha() and plain not in _RESERVED else f"t_{plain}"
+
+
+def join_tables(context: PlanningContext, prompt: Prompt) -> TableSchema | None:
+    """Two tables of the prompt, joined on the column they share; None when it names fewer."""
+    tables = [of_path(context, path) for path in data_paths(prompt)[:2]]
+    for action in _named(variables(context), prompt)[0] if len(tables) < 2 else ():
+        found = of_variable(context, action)
+        tables.extend([found] if found else [])
+    if len(tables) < 2:
+        return None
+    left, right = tables[:2]
+    own = {column.name for column in left.columns}
+    shared = [column.name for column in right.columns if column.name in own]
+    if not shared:
+        raise Declined(f"{code(left.label)} and {code(right.label)} share no column to join on.")
+    key = next((name for name in shared if name.lower() in prompt.lower), shared[0])
+    columns = (*left.columns, *(column for column in right.columns if column.name not in own))
+    kept = tuple(replace(column, kind="other") if column.name == key else column for column in columns)
+    alias = f"{left.alias} JOIN {right.alias} USING ({quoted(key)})"
+    return TableSchema(left.label, f"{left.source}\n{right.source}", alias, kept)
+
+
+def by_alias(table: TableSchema) -> dict[str, str]:
+    """The `sources` of a query over a table or a join."""
+    aliases = [table.alias.split(" ", 1)[0], *re.findall(r" JOIN (\w+) ", table.alias)]
+    return dict(zip(aliases, table.source.split("\n"), strict=False))
+
+
+@dataclass(frozen=True)
+class Records:
+    """The rows of a query that were seen, and how many there are in all."""
+
+    rows: list[dict[str, object]]
+    total: int
+
+
+def records(context: PlanningContext, text: str, sources: dict[str, str]) -> Records:
+    """Run one query; its rows, opened where they were stored."""
+    result: ToolOutput = context.invoke(query_action(context), {"sql": text, "sources": sources})
+    if result.error is not None:
+        raise Declined(f"the query failed: {result.error}")
+    total = result.total
+    if result.blob is not None:
+        result = context.opened(result, f"slice:0..{ROWS}")
+    if result.rows is None:
+        raise Declined("the query's result could not be read as rows.")
+    return Records(result.rows, len(result.rows) if total is None else total)
+
+
+_NOT_TABLES = {"file", "files", "line", "lines", "function", "functions", "variable", "variables", "action", "actions",
+               "memory", "memories", "tool", "tools", "word", "words"}  # fmt: skip
+
+
+def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
+    """Answer a question about a table; None when the prompt is none."""
+    found = units(prompt)
+    plain = asks(found)
+    if not plain and not (may_ask(found) and (data_paths(prompt) or _short(prompt))):
+        return None
+    if _about_other_things(found) or (prompt.paths and not data_paths(prompt)):
+        return None
+    query_action(context)
+    if re.search(r"\b(?:join|merge|joined|combine)\b", prompt.lower):
+        both = join_tables(context, prompt)
+        if both is not None:
+            return _joined_answer(context, both, found)
+    try:
+        return _best_fit(context, prompt, found)
+    except Declined:
+        if plain or data_paths(prompt):
+            raise
+        return None
+
+
+def _short(prompt: Prompt) -> bool:
+    """`sales per quarter`: so few words that a grouping is likely meant."""
+    return len(prompt.tokens) <= 14
+
+
+def _about_other_things(found: Sequence[Unit]) -> bool:
+    """`how many files …` and the like are not about the rows of a table."""
+    tabular = any(unit.kind == "path" and unit.value.lower().endswith(DATA) for unit in found)
+    others = _NOT_TABLES - ({"line", "lines"} if tabular else set())
+    for index, unit in enumerate(found):
+        if unit.kind == "aggregate" and unit.value == "count":
+            following = {other.value for other in found[index + 1 : index + 4] if other.kind == "word"}
+            if following & others:
+                return True
+    return False
+
+
+def _best_fit(context: PlanningContext, prompt: Prompt, found: tuple[Unit, ...]) -> str:
+    """Ask the first table in which every word of the question has a meaning."""
+    reasons: list[tuple[int, str]] = []
+    for group in candidates(context, prompt):
+        open_ones: list[tuple[int, int, TableSchema, ValueLookup]] = []
+        for place, make in enumerate(group):
+            on = make()
+            if on is None:
+                continue
+            try:
+                return _answer(context, on, interpret(found, on, None, _names(on)))
+            except ValueLookup as need:
+                open_ones.append((need.open_words, place, on, need))
+            except Ungrounded as error:
+                reasons.append(_reason(on, error))
+        for _, _, likely, lookup in sorted(open_ones, key=lambda item: item[:2]):
+            try:
+                return _looked_up(context, likely, found, lookup)
+            except Ungrounded as error:
+                reasons.append(_reason(likely, error))
+    if reasons:
+        raise Declined(min(reasons)[1])
+    raise Declined("I found no table that the question is about. Name a variable or a file.")
+
+
+def _reason(on: TableSchema, error: Ungrounded) -> tuple[int, str]:
+    columns = ", ".join(code(column.name) for column in on.columns[:20])
+    return len(error.words), f"{code(on.label)} does not answer it: {error}. Its columns: {columns}."
+
+
+def _joined_answer(context: PlanningContext, on: TableSchema, found: tuple[Unit, ...]) -> str:
+    try:
+        try:
+            return _answer(context, on, interpret(found, on, None, _names(on)))
+        except ValueLookup as need:
+            return _looked_up(context, on, found, need)
+    except Ungrounded as error:
+        raise Declined(_reason(on, error)[1]) from error
+
+
+def _names(on: TableSchema) -> list[str]:
+    """Further words that stand for the table in a question."""
+    joins = ["join", "joined", "merge", "combine"] if "\n" in on.source else []
+    return [source.rsplit("/", 1)[-1].rsplit(".", 1)[0] for source in on.source.split("\n")] + joins
+
+
+def _looked_up(context: PlanningContext, on: TableSchema, found: tuple[Unit, ...], need: ValueLookup) -> str:
+    return _answer(context, on, interpret(found, on, _values(context, on, need.candidates), _names(on)))
+
+
+def _answer(context: PlanningContext, on: TableSchema, asked: TableQuery) -> str:
+    return describe_rows(asked, on, records(context, sql_query.statement(asked, on.alias), by_alias(on)))
+
+
+def _values(context: PlanningContext, on: TableSchema, candidates: Sequence[str]) -> Values:
+    """Return what the words of a question are among the values of the table."""
+    forms = {
+        form: candidate for candidate in reversed(candidates[:40]) for form in reversed(_forms(candidate))
+    }
+    found: dict[str, tuple[str, str]] = {}
+    for row in records(context, sql_query.values(on, on.alias, sorted(forms)), by_alias(on)).rows:
+        name, stored = row.get("column"), row.get("value")
+        candidate = forms.get(str(stored).lower())
+        known = {column.name for column in on.columns}
+        if isinstance(name, str) and name in known and isinstance(stored, str) and candidate is not None:
+            exact = stored.lower() == candidate
+            if exact or candidate not in found:
+                found[candidate] = (name, stored)
+    return found
+
+
+def _forms(words: str) -> list[str]:
+    """A word of a question as a value may hold it: as it is, in the singular or plural, as a code."""
+    single = stem(words) if " " not in words else " ".join([*words.split()[:-1], stem(words.split()[-1])])
+    return list(dict.fromkeys([words, single, f"{single}s", *CODES.get(single, ())]))
+
+
+# -- telling --------------------------------------------------------------------------------------------------------
+
+
+def describe_rows(asked: TableQuery, on: TableSchema, found: Records) -> str:
+    """The rows of a query in words, or as a table."""
+    labels = " and ".join(code(label.rsplit("/", 1)[-1]) for label in on.source.split("\n"))
+    rows = found.rows
+    where = f", where {code(' and '.join(c.words for c in asked.conditions))}" if asked.conditions else ""
+    if not rows:
+        return f"No row of {labels} fits{where}."
+    if len(rows) == 1 and not asked.groups and asked.limit is None and asked.extreme is None:
+        facts = [f"the {name} in {labels}{where} is **{value(given)}**" for name, given in rows[0].items()]
+        text = "; ".join(facts) + "."
+        return text[:1].upper() + text[1:]
+    if len(rows) == 1 and asked.outputs and (asked.limit == 1 or asked.extreme is not None):
+        first, *rest = [(name, cell(given)) for name, given in rows[0].items()] or [("", "")]
+        said = "".join(f", {name} {given}" for name, given in rest)
+        return f"From {labels}{where}: **{first[1]}** ({first[0]}){said}."
+    cut = f"\n\nThe first {asked.limit} rows." if not asked.outputs and len(rows) == asked.limit else ""
+    return f"From {labels}{where}:\n\n{table(rows, found.total)}{cut}"

@@ -1,0 +1,243 @@
+"""The operations of the catalog explorer: pages of actions, one action with its form, its line, and a call.
+
+What a person typed travels as texts, so that no digit of a number is lost on the way through a page. A row holds the
+texts that the static table shows, in the order of the columns, which have names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from reyn_jupyter.catalog.action import Action
+from reyn_jupyter.catalog.arguments import invalid_arguments
+from reyn_jupyter.catalog.resolve import UnknownActionError, find
+from reyn_jupyter.catalog.schema_validation import Invalid
+from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.guard.permissions import Policy
+from reyn_jupyter.notebook.render.blob_view import result_view
+from reyn_jupyter.notebook.render.blocks import Cell, Commands, Fold, Paragraph, SortedText, Span, Tone, View
+from reyn_jupyter.notebook.render.catalog_view import COLUMNS, EFFECTS, action_card, action_cells
+from reyn_jupyter.notebook.render.problems import hint
+from reyn_jupyter.notebook.render.value_text import Look
+from reyn_jupyter.notebook.serving.forms import FIELDS, ActionForm, arguments_of, form
+from reyn_jupyter.notebook.serving.operation import (
+    OperationContext,
+    OperationError,
+    ServedOperation,
+    WireMessage,
+)
+from reyn_jupyter.notebook.serving.protocol import LiveBlob
+from reyn_jupyter.notebook.verbs.invoke import invoke_command
+from reyn_jupyter.runtime.result_objects import Result
+from reyn_jupyter.sessions.action_rows import action_row
+from reyn_jupyter.support.encoding import clean
+
+PAGE = 2_000
+_KEYS = tuple(key for key in COLUMNS if key != "score")  # nothing was searched for
+_TEXT = 2_000_000  # characters in a field
+
+Typed = Annotated[str, Field(max_length=_TEXT)]
+
+
+class CatalogAsked(WireMessage):
+    offset: int = Field(0, ge=0)
+    limit: int = Field(PAGE, ge=1, le=PAGE)
+
+
+class CatalogCategory(WireMessage):
+    name: str
+    count: int
+    sentence: str
+
+
+class CatalogColumn(WireMessage):
+    """What the code calls a column (`key`), what people read above it, and whether it is sorted by number."""
+
+    key: str
+    title: str
+    numeric: bool
+
+
+CatalogRow = tuple[SortedText, ...]
+"""One action; a cell without a value in a numeric column has nothing to show, and comes last."""
+
+
+class CatalogPage(WireMessage):
+    """`tones` is the colour of each effect; a page of another `revision` belongs to another catalog."""
+
+    revision: str
+    total: int
+    columns: tuple[CatalogColumn, ...]
+    tones: dict[str, Tone]
+    categories: tuple[CatalogCategory, ...]
+    rows: tuple[CatalogRow, ...]
+
+
+class ActionNamed(WireMessage):
+    name: str
+
+
+class ActionShown(WireMessage):
+    """One action: what it is (`view`), and the form that calls it."""
+
+    name: str
+    view: View
+    form: ActionForm
+
+
+class ActionCalled(WireMessage):
+    """A call: what was `typed` into each field; under "" the arguments without a field."""
+
+    name: str
+    typed: dict[str, Typed] = Field(max_length=FIELDS + 1)
+
+
+class ArgumentFault(WireMessage):
+    """What is wrong with one argument: where (a JSON Pointer, "" for all of them), and why."""
+
+    path: str
+    message: str
+
+
+class ActionCommand(WireMessage):
+    """The `%reyn invoke` line, "" where a field cannot be read."""
+
+    command: str
+    errors: tuple[ArgumentFault, ...] = ()
+
+
+class ActionAnswer(WireMessage):
+    """What a call gave. `row` is the action's row with this call counted; `live` opens what was stored."""
+
+    ok: bool
+    view: View
+    live: LiveBlob | None
+    command: str
+    errors: tuple[ArgumentFault, ...]
+    row: CatalogRow
+
+
+async def page(context: OperationContext, arguments: CatalogAsked) -> CatalogPage:
+    snapshot = await context.session.parts.catalog.refresh()
+    return await asyncio.to_thread(_page, context, snapshot, arguments)
+
+
+def _page(context: OperationContext, snapshot: CatalogSnapshot, arguments: CatalogAsked) -> CatalogPage:
+    look = context.look
+    policy = context.session.parts.policy
+    shown = snapshot.actions[arguments.offset : arguments.offset + arguments.limit]
+    return CatalogPage(
+        revision=snapshot.hash,
+        total=len(snapshot),
+        columns=tuple(
+            CatalogColumn(key=key, title=COLUMNS[key].name, numeric=COLUMNS[key].right) for key in _KEYS
+        ),
+        tones=EFFECTS,
+        categories=tuple(
+            CatalogCategory(
+                name=look.line(category.name, 40),
+                count=snapshot.counts[category.name],
+                sentence=clean(look.line(" ".join(category.capability.split()), 300)),
+            )
+            for category in snapshot.categories
+        ),
+        rows=tuple(_row(context, action, policy) for action in shown),
+    )
+
+
+def _row(context: OperationContext, action: Action, policy: Policy) -> CatalogRow:
+    """Return the cells of a row; the name is whole and exact, since it is what is asked for next."""
+    cells = action_cells(action_row(context.session.parts, action, policy), context.look)
+    cells["name"] = Cell(context.look.line(action.name.text, 600))
+    return tuple(_sorted_text(cells[key]) for key in _KEYS)
+
+
+def _sorted_text(cell: Cell) -> SortedText:
+    text = clean(cell.text)
+    return text if cell.value is None else (text, cell.value)
+
+
+async def action(context: OperationContext, arguments: ActionNamed) -> ActionShown:
+    found = await _find(context, arguments.name)
+    card = await context.session.aio.describe_action(found.name.text)
+    made = action_card(card, context.look)
+    said = tuple(block for block in made.blocks if isinstance(block, Paragraph))
+    # The form shows the parameters already, and its own line the call.
+    rest = tuple(block for block in made.blocks if not isinstance(block, Paragraph | Commands))
+    schema = Fold((Span("Schema and where it goes"),), blocks=rest)
+    return ActionShown(
+        name=found.name.text,
+        view=replace(made, blocks=(*said, schema)),
+        form=_form(context, found),
+    )
+
+
+async def command(context: OperationContext, arguments: ActionCalled) -> ActionCommand:
+    found = await _find(context, arguments.name)
+    given, faults = _read(context, found, arguments)
+    if faults:
+        return ActionCommand(command="", errors=_faults(faults, context.look))
+    return ActionCommand(command=_command(context, found, given))
+
+
+async def invoke(context: OperationContext, arguments: ActionCalled) -> ActionAnswer:
+    found = await _find(context, arguments.name)
+    given, faults = _read(context, found, arguments)
+    if faults:
+        result = Result(found.name.text, invalid_arguments(found, faults))
+    else:
+        result = await context.session.aio.invoke_action(found.name.text, given, ask=context.ask)
+    invalid = result.payload.get("invalid") if isinstance(result.payload, dict) else None
+    return ActionAnswer(
+        ok=result.error is None,
+        view=await asyncio.to_thread(result_view, result, context.look),
+        live=LiveBlob(blob=result.blob.id) if result.blob is not None else None,
+        command="" if faults else _command(context, found, given),
+        errors=_faults(invalid, context.look) if isinstance(invalid, list) else (),
+        row=_row(context, found, context.session.parts.policy),
+    )
+
+
+def _read(
+    context: OperationContext, found: Action, arguments: ActionCalled
+) -> tuple[dict[str, Any], list[Invalid]]:
+    return arguments_of(_form(context, found), arguments.typed)
+
+
+def _form(context: OperationContext, found: Action) -> ActionForm:
+    return form(found.input_schema, context.look)
+
+
+async def _find(context: OperationContext, name: str) -> Action:
+    """Return the action of a name. Raises OperationError with suggestions."""
+    snapshot = await context.session.parts.catalog.refresh()
+    try:
+        return find(snapshot, name)
+    except UnknownActionError as error:
+        said = context.look.text(error.payload["error"], 300)
+        raise OperationError(f"{said}.", hint({**error.payload, "hint": ""}, context.look)) from None
+
+
+def _command(context: OperationContext, found: Action, given: Mapping[str, Any]) -> str:
+    forgive = context.session.parts.settings.router.forgive
+    return clean(context.look.text(invoke_command(found, given, forgive=forgive), _TEXT))
+
+
+def _faults(faults: list[Invalid], look: Look) -> tuple[ArgumentFault, ...]:
+    return tuple(
+        ArgumentFault(path=look.line(fault["path"], 600), message=look.text(fault["message"], 300))
+        for fault in faults
+    )
+
+
+OPERATIONS = (
+    ServedOperation("catalog.page", CatalogAsked, CatalogPage, page),
+    ServedOperation("catalog.action", ActionNamed, ActionShown, action),
+    ServedOperation("catalog.command", ActionCalled, ActionCommand, command),
+    ServedOperation("catalog.invoke", ActionCalled, ActionAnswer, invoke),
+)

@@ -1,0 +1,318 @@
+"""The messages of the trace viewer: a run opened, one of its lines, a list of runs, two of them compared.
+
+Runs for the trace viewer: opened, looked into, listed, compared, stopped.
+
+Invariant: a run is read, cut and redacted on a thread, never on the engine's loop; of finished runs the last few
+stay read, so that going through the steps of a long one costs one reading.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from itertools import islice
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from reyn_jupyter.notebook.render import formatting
+from reyn_jupyter.notebook.render.blocks import Badge, Block, View
+from reyn_jupyter.notebook.render.file_changes_view import previous_bytes
+from reyn_jupyter.notebook.render.trace.card import run_badges, run_title, trace_view
+from reyn_jupyter.notebook.render.trace.run_diff import (
+    PairRow,
+    answers_differing,
+    diff_head,
+    pair_blocks,
+    pair_rows,
+    side_view,
+)
+from reyn_jupyter.notebook.render.trace.step_details import PART, call_views, part
+from reyn_jupyter.notebook.render.trace.steps import ROWS, StepRow, step_rows
+from reyn_jupyter.notebook.serving.operation import (
+    OperationContext,
+    OperationError,
+    ServedOperation,
+    WireMessage,
+)
+from reyn_jupyter.runtime.compare import RunDiff, compare
+from reyn_jupyter.runtime.run_store import RunNotFoundError
+from reyn_jupyter.runtime.runlog import RunLogError
+from reyn_jupyter.runtime.trace import Call, Trace
+from reyn_jupyter.support.text import count
+
+Id = Annotated[str, Field(max_length=200)]
+
+
+class OpenRun(WireMessage):
+    run: Id
+
+
+class OpenedRun(WireMessage):
+    """A run as the viewer shows it.
+
+    Attributes:
+        run: its whole id, by which the rest is asked for.
+        view: the head and the answer.
+        steps: the list beside them; `more` says what of it was left out.
+        running: whether its record still grows; `stoppable` whether `run.stop` ends it.
+    """
+
+    run: str
+    view: View
+    steps: tuple[StepRow, ...]
+    more: str = ""
+    running: bool = False
+    stoppable: bool = False
+
+
+class OpenPart(WireMessage):
+    run: Id
+    id: Id
+
+
+class OpenedPart(WireMessage):
+    """What stands behind one line; `blob` is the id of what it stored, "" for none."""
+
+    request: View
+    response: View
+    blob: str = ""
+
+
+class ListRuns(WireMessage):
+    limit: Annotated[int, Field(ge=1, le=200)] = 40
+
+
+class RunRow(WireMessage):
+    """One run to choose: `title` is its prompt or its call, `facts` model, steps and time, `when` how long ago."""
+
+    run: str
+    title: str
+    facts: str
+    when: str
+    state: Badge
+
+
+class ListedRuns(WireMessage):
+    rows: tuple[RunRow, ...]
+    more: str = ""
+
+
+class Compare(WireMessage):
+    a: Id
+    b: Id
+
+
+class Compared(WireMessage):
+    """Two runs side by side: the totals and prompts, the calls aligned, the answers and each side's own."""
+
+    a: str
+    b: str
+    view: View
+    pairs: tuple[PairRow, ...]
+    answers: tuple[Block, ...]
+    sides: tuple[View, ...]
+    more: str = ""
+
+
+class ComparePart(WireMessage):
+    a: Id
+    b: Id
+    id: Id
+
+
+class ComparedPart(WireMessage):
+    """What differs between two calls, and each of them in its column; one that is not there has no blocks."""
+
+    differing: tuple[Block, ...]
+    sides: tuple[View, ...]
+
+
+class StopRun(WireMessage):
+    run: Id
+
+
+class Stopped(WireMessage):
+    """`stopping` is False when the run had ended already."""
+
+    stopping: bool
+
+
+STOP = "The Stop button ends it; what it did is kept."
+_KEPT = 6
+
+
+async def open_run(context: OperationContext, arguments: OpenRun) -> OpenedRun:
+    trace = await _load(context, arguments.run)
+    return await asyncio.to_thread(_describe_run, context, trace)
+
+
+def _describe_run(context: OperationContext, trace: Trace) -> OpenedRun:
+    running = _under_way(context, trace)
+    stoppable = running and _background(context, trace.run) is not None
+    look = context.look
+    look.now = now = look.now or time.time()
+    view = trace_view(trace, look, "" if running else None, stop=STOP if stoppable else "", steps=False)
+    total = sum(bool(step.requested or step.replied) + len(step.calls) for step in trace.steps)
+    more = f"… {total - ROWS:,} more not shown here; all of them: trace.df" if total > ROWS else ""
+    rows = step_rows(trace, look, now if running else None)
+    return OpenedRun(run=trace.run, view=view, steps=rows, more=more, running=running, stoppable=stoppable)
+
+
+async def open_part(context: OperationContext, arguments: OpenPart) -> OpenedPart:
+    trace = await _load(context, arguments.run)
+
+    def compute() -> OpenedPart:
+        running = _under_way(context, trace)
+        found = part(trace, arguments.id, context.look, previous_bytes(trace), running)
+        return OpenedPart(request=found.request, response=found.response, blob=found.blob)
+
+    try:
+        return await asyncio.to_thread(compute)
+    except LookupError as error:
+        raise OperationError(str(error.args[0]), "Choose another line of the list.") from None
+
+
+async def list_runs(context: OperationContext, arguments: ListRuns) -> ListedRuns:
+    def compute() -> ListedRuns:
+        look = context.look
+        look.now = look.now or time.time()
+        runs = context.session.parts.runs
+        rows = tuple(_run_row(trace, context) for trace in islice(runs.back(), arguments.limit))
+        left = len(runs.ids()) - len(rows)
+        return ListedRuns(
+            rows=rows, more=f"… {left:,} older ones: %reyn diff names any run" if left > 0 else ""
+        )
+
+    return await asyncio.to_thread(compute)
+
+
+def _run_row(trace: Trace, context: OperationContext) -> RunRow:
+    look = context.look
+    status = "running" if _under_way(context, trace) else trace.status if trace.ended else "lost"
+    facts = [
+        run_title(trace, look),
+        count(len(trace.calls), "call"),
+        formatting.seconds(trace.seconds),
+    ]
+    return RunRow(
+        run=look.line(trace.run, 60),
+        title=look.line(trace.prompt or trace.run[-12:], 100),
+        facts=" · ".join(facts),
+        when=formatting.moment(trace.started.at, look.now),
+        state=run_badges(trace, status)[0],
+    )
+
+
+async def compare_runs(context: OperationContext, arguments: Compare) -> Compared:
+    a, b = await _load(context, arguments.a), await _load(context, arguments.b)
+
+    def compute() -> Compared:
+        diff = _difference(context, a, b)
+        rows = pair_rows(diff, context.look)
+        more = (
+            f"… {len(rows) - ROWS:,} more pairs; all of them: session.diff(…).df" if len(rows) > ROWS else ""
+        )
+        return Compared(
+            a=a.run,
+            b=b.run,
+            view=diff_head(diff, context.look),
+            pairs=rows[:ROWS],
+            answers=tuple(answers_differing(diff, context.look)),
+            sides=(side_view(a, "a", context.look), side_view(b, "b", context.look)),
+            more=more,
+        )
+
+    return await asyncio.to_thread(compute)
+
+
+async def compare_part(context: OperationContext, arguments: ComparePart) -> ComparedPart:
+    a, b = await _load(context, arguments.a), await _load(context, arguments.b)
+
+    def compute() -> ComparedPart:
+        pairs = _difference(context, a, b).pairs
+        place = int(arguments.id[1:]) if arguments.id[1:].isdecimal() else -1
+        if arguments.id[:1] != "p" or not 0 <= place < len(pairs):
+            raise OperationError(
+                f"there is no pair {arguments.id[:20]!r} of calls", "Choose another line of the list."
+            )
+        pair = pairs[place]
+        differing = tuple(pair_blocks(pair, context.look)) if pair.a and pair.b else ()
+        sides = (_side(a, pair.a, "a", context), _side(b, pair.b, "b", context))
+        return ComparedPart(differing=differing, sides=sides)
+
+    return await asyncio.to_thread(compute)
+
+
+def _difference(context: OperationContext, a: Trace, b: Trace) -> RunDiff:
+    """Return the difference of two runs; the last one is kept, since its pairs are looked at one after the other."""
+    last: RunDiff | None = context.caches.get("runs.difference")
+    if last is None or last.a is not a or last.b is not b:
+        last = context.caches["runs.difference"] = compare(a, b)
+    return last
+
+
+def _side(trace: Trace, call: Call | None, name: str, context: OperationContext) -> View:
+    if call is None:
+        return View("part", f"{name}: no such call")
+    place = next(place for place, each in enumerate(trace.calls) if each is call)
+    request, response = call_views(call, trace, place, context.look, previous_bytes(trace), PART // 2)
+    badges = (*response.badges, *request.badges)
+    title = f"{name}: {context.look.line(call.label, 100)}"
+    return View("part", title, badges, response.facts, (*request.blocks, *response.blocks), request.knob)
+
+
+async def stop_run(context: OperationContext, arguments: StopRun) -> Stopped:
+    found = _background(context, arguments.run)
+    if found is None:
+        raise OperationError(
+            "this is no background run of this session",
+            "A run in a cell is stopped by interrupting the cell.",
+        )
+    if found.done:
+        return Stopped(stopping=False)
+    found.cancel()
+    return Stopped(stopping=True)
+
+
+def _background(context: OperationContext, run: str) -> Any:
+    return context.session.background.get(run)
+
+
+def _under_way(context: OperationContext, trace: Trace) -> bool:
+    """Return whether the record still grows: it has no end, and this session is writing it."""
+    return trace.ended is None and context.session.parts.runs.under_way(trace.run)
+
+
+async def _load(context: OperationContext, run: str) -> Trace:
+    kept: dict[str, Trace] = context.caches.setdefault("runs", {})
+    if run in kept:
+        return kept[run]
+    try:
+        trace = await asyncio.to_thread(context.session.parts.runs.load, run)
+    except RunNotFoundError as error:
+        said = context.look.text(error.args[0], 400)
+        raise OperationError(said, "%reyn runs lists the runs of this workspace.") from None
+    except (RunLogError, OSError, ValueError) as error:
+        hint = "Its file under .reyn/runs is damaged; the other runs are untouched, %reyn runs lists them."
+        raise OperationError(context.look.text(str(error), 400), hint) from None
+    if trace.ended is not None:
+        for key in (run, trace.run):
+            kept[key] = trace
+        _forget(kept)
+    return trace
+
+
+def _forget(kept: dict[str, Trace]) -> None:
+    for key in list(kept)[: max(0, len(kept) - _KEPT)]:
+        kept.pop(key, None)
+
+
+OPERATIONS: tuple[ServedOperation, ...] = (
+    ServedOperation("trace.open", OpenRun, OpenedRun, open_run),
+    ServedOperation("trace.part", OpenPart, OpenedPart, open_part),
+    ServedOperation("trace.diff", Compare, Compared, compare_runs),
+    ServedOperation("trace.pair", ComparePart, ComparedPart, compare_part),
+    ServedOperation("runs.list", ListRuns, ListedRuns, list_runs),
+    ServedOperation("run.stop", StopRun, Stopped, stop_run),
+)

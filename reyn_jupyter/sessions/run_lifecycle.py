@@ -1,0 +1,240 @@
+"""Runs: begun, recorded and ended here, whether a person calls an action by hand or asks the router.
+
+Invariant: every run that began has a `RunStarted` and, unless the process was killed, a `RunEnded`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from reyn_jupyter.models.base import Model, ModelError
+from reyn_jupyter.models.model_registry import resolve_model
+from reyn_jupyter.models.providers import is_local
+from reyn_jupyter.router.conversation import Conversation, Disclosure, TurnPlace
+from reyn_jupyter.router.loop import RouterLoop
+from reyn_jupyter.router.router_options import RouterOptions
+from reyn_jupyter.router.turn_budget import TurnBudget
+from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.events import RunEnded, RunStarted, RunStatus
+from reyn_jupyter.runtime.run import Discovery, RecordedCalls, Run, new_run_id
+from reyn_jupyter.runtime.services import VariablesPolicy
+from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.sessions.assembly import Parts, keep_out_of_git
+from reyn_jupyter.sessions.turn_options import TurnOptions
+from reyn_jupyter.support.versions import versions
+
+
+def variables_for(parts: Parts, model: Model) -> VariablesPolicy:
+    """Return how much of a variable a model may see: as set, else the schema for hosted, the head for local models."""
+    configured = parts.settings.variables
+    if configured is not None:
+        return configured
+    return "head" if model.host is None or is_local(model.host) else "schema"
+
+
+async def by_hand(parts: Parts, what: str, ask: Callable[[Question], Awaitable[Answer]] | None = None) -> Run:
+    """Begin a run of kind "manual": the person's own call, which is consent unless there is an `ask`."""
+    parts.redactor.refresh()
+    snapshot = await parts.catalog.refresh()
+    parts.search.begin(snapshot)
+    run_id = new_run_id()
+    log = parts.runs.open(run_id)
+    run = Run(run_id, "person", log, snapshot, parts.settings, ask=ask)
+    run.log.append(
+        RunStarted(
+            run=run.id,
+            at=run.started,
+            run_kind="manual",
+            session=parts.conversation.id,
+            prompt=parts.redactor.text(what),
+            catalog=run.snapshot.hash,
+            versions=versions(),
+        )
+    )
+    return run
+
+
+def finish(
+    parts: Parts,
+    run: Run,
+    status: RunStatus,
+    *,
+    answer: str = "",
+    error: str | None = None,
+    hint: str | None = None,
+) -> Trace:
+    """End a run that had no turn: record its last event and the uses of actions, and close its log."""
+    notes = (run.log.problem,) if run.log.problem else ()
+    run.log.append(
+        RunEnded(
+            run=run.id,
+            at=time.time(),
+            status=status,
+            answer=answer,
+            error=error,
+            hint=hint,
+            notes=notes,
+            seconds=run.seconds,
+        )
+    )
+    return _closed(parts, run)
+
+
+def _closed(parts: Parts, run: Run) -> Trace:
+    parts.runs.close(run.id, run.log)
+    keep_out_of_git(parts.root)
+    parts.usage.record(run.log.events)
+    return Trace.from_events(run.log.events, parts.services.blobs)
+
+
+async def turn(
+    parts: Parts,
+    prompt: str,
+    options: TurnOptions,
+    *,
+    conversation: Conversation | None = None,
+    recorded: RecordedCalls | None = None,
+    replay_of: str | None = None,
+) -> Trace:
+    """Run one turn of the router, from the person's text to the answer.
+
+    Args:
+        conversation: the one that the turn belongs to; the session's own when None.
+        recorded, replay_of: for a replay, the calls to take from the record and the run they are of.
+    """
+    settings = options.settings(parts.effective)
+    parts.override(settings)
+    parts.redactor.refresh()
+    if options.new:
+        parts.conversation = Conversation(new_run_id())
+    conversation = parts.conversation if conversation is None else conversation
+    snapshot = await parts.catalog.refresh()
+    parts.search.begin(snapshot)
+    run_id = options.run or new_run_id()
+    run = Run(
+        run_id,
+        "model",
+        parts.runs.open(run_id),
+        snapshot,
+        settings,
+        options.approve,
+        discovery=Discovery(),
+        recorded=recorded,
+        attended=options.attended,
+        ask=options.ask,
+    )
+    try:
+        model = find_model(parts, options.model)
+    except ModelError as error:
+        run.log.append(_started(parts, prompt, options, run, None, None, conversation, replay_of))
+        return finish(parts, run, "error", error=error.message, hint=error.hint)
+    run.variables = variables_for(parts, model)
+
+    async def refresh(of: Run) -> None:
+        of.snapshot = await parts.catalog.refresh()
+
+    place = conversation.begin(options.cell, run.variables, model.host)
+    router_options = parts.router_options(settings, model.tier)
+    loop = RouterLoop(
+        parts.services,
+        parts.invoker,
+        model,
+        conversation,
+        router_options,
+        settings.router.limits,
+        refresh=refresh,
+        uses=parts.usage.uses if router_options.hot_list_n else None,
+        parameters=dict(getattr(model, "parameters", {}) or {}),
+        repeat=options.repeat,
+        unforced=parts.unforced,
+    )
+    in_force = loop.prepare(run)
+    run.log.append(_started(parts, prompt, options, run, model, in_force, conversation, replay_of, place))
+    stood = "1 later turn stands" if place.later == 1 else f"{place.later} later turns stand"
+    notes = (
+        [f"{stood} on the answer that this cell replaced; %reyn history shows them"] if place.later else []
+    )
+    if place.left_out:
+        notes.append(
+            f"{place.left_out} earlier results with a variable's content were left out (variables: {run.variables})"
+        )
+    budget = TurnBudget(settings, parts.spent, options.budget)
+    try:
+        await loop.turn(prompt, run, budget, cell=options.cell, at=place.at, notes=notes)
+    finally:  # a turn that failed stands in the history too
+        trace = _closed(parts, run)
+        conversation.remember(run.id, _shown(trace, conversation), model.host, run.variables)
+    return trace
+
+
+def _shown(trace: Trace, conversation: Conversation) -> tuple[Disclosure, ...]:
+    """Return the person's contents that the run put before the model, marked where they describe variables."""
+    calls = set()
+    for call in trace.calls:
+        sources = call.finished.sources if call.finished is not None else ()
+        looked = any(
+            source["kind"] == "blob" and source["name"] in conversation.described for source in sources
+        )
+        if looked or (call.resolved.name or "").startswith("variable__"):
+            calls.add(call.id)
+            if call.finished is not None and call.finished.blob is not None:
+                conversation.described.add(call.finished.blob)
+    return tuple(
+        Disclosure(item["call"], item["kind"], item["name"], item["bytes"], item["call"] in calls)
+        for item in trace.shown
+    )
+
+
+def find_model(parts: Parts, wanted: Any) -> Model:
+    """Return the model that is meant: an object behind the seam as it is, a name through the settings.
+
+    Raises:
+        ModelError: it is not configured; says the missing line.
+    """
+    chosen = parts.model if wanted is None else wanted
+    if chosen is not None and not isinstance(chosen, str):
+        model: Model = chosen
+        return model
+    return resolve_model(parts.settings, chosen, parts.environ)
+
+
+def _started(
+    parts: Parts,
+    prompt: str,
+    options: TurnOptions,
+    run: Run,
+    model: Model | None,
+    router_options: RouterOptions | None,
+    conversation: Conversation,
+    replay_of: str | None,
+    place: TurnPlace | None = None,
+) -> RunStarted:
+    at = place.at if place is not None else None
+    return RunStarted(
+        run=run.id,
+        at=run.started,
+        run_kind=options.kind,
+        session=conversation.id,
+        prompt=parts.redactor.text(prompt),
+        model=model.label if model else str(options.model or parts.settings.router_model),
+        tier=model.tier if model else None,
+        host=model.host if model else None,
+        real=model.real if model else False,
+        turn=(len(conversation.turns) if at is None else at) + 1,
+        history_tokens=conversation.tokens,
+        mandates=router_options.mandates if router_options else (),
+        settings=router_options.record if router_options else {},
+        catalog=run.snapshot.hash,
+        replay_of=replay_of,
+        cell=options.cell,
+        sent=(
+            *options.sent,
+            *(
+                {"kind": item.kind, "name": f"{item.name}, from an earlier turn", "bytes": item.size}
+                for item in (place.resent if place is not None else ())
+            ),
+        ),
+        versions=versions(),
+    )

@@ -1,0 +1,137 @@
+"""How a report reads: whole where that is possible, its most important part first, nothing empty, nothing twice."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reyn_jupyter.evaluation.results.failure_examples import FAILURES
+from reyn_jupyter.evaluation.results.report import report
+from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
+from reyn_jupyter.notebook.render import to_html, to_text, view
+from reyn_jupyter.notebook.render.blocks import Intervals, Section, View
+from reyn_jupyter.notebook.render.markdown import to_markdown
+from reyn_jupyter.notebook.render.view_json import to_snapshot
+from tests.evaluation.trial_set_support import evidence, many, mixed
+from tests.notebook.render.study_samples import crowd, every_object, found, nine
+
+REPORTS = {"two": lambda: found(), "nine": nine}
+BOUNDS = {"text": 20 * 1024, "html": 96 * 1024, "snapshot": 72 * 1024}
+
+
+def drawn(made: View) -> dict[str, str]:
+    """A view in the forms that are bounded, and in the one that leaves nothing out."""
+    snapshot = json.dumps(to_snapshot(made, "s"), ensure_ascii=False, separators=(",", ":"))
+    return {"text": to_text(made), "html": to_html(made), "snapshot": snapshot, "markdown": to_markdown(made)}
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_of_a_usual_size_is_shown_whole_in_every_form(name: str) -> None:
+    for form, shown in drawn(view(report(REPORTS[name]()))).items():
+        assert not re.search("left out to keep|cut here", shown), form
+        for bounded in BOUNDS.keys() & {form}:
+            assert len(shown.encode()) <= BOUNDS[bounded]
+
+
+def test_a_report_that_is_too_long_keeps_what_comes_first_and_names_what_it_leaves_out() -> None:
+    made = view(report(crowd(60)))
+    forms = drawn(made)
+    for form, bound in BOUNDS.items():
+        shown = forms[form]
+        assert len(shown.encode()) <= bound and made.knob in shown.replace('\\"', '"')
+        assert "Simulated trials: variant-1" in shown and "variant-0" in shown
+        assert re.search("parts were left out to keep this display small|cut here|rows left out", shown)
+    assert "variant-59" in forms["markdown"]
+
+
+@pytest.mark.parametrize("variants", [9, 25, 60])
+def test_no_heading_stands_over_nothing_however_much_there_is(variants: int) -> None:
+    lines = to_text(view(report(crowd(variants)))).splitlines()
+    titles = {block.title for block in view(report(crowd(9))).blocks if isinstance(block, Section)}
+    for place, line in enumerate(lines):
+        if line in titles:
+            assert lines[place + 1].startswith("  ") and "cut here" not in lines[place + 1], line
+    for place, line in enumerate(lines):
+        if re.fullmatch(r" *─[─ ]+", line):
+            assert "cut here" not in lines[place + 1], "a table has a row, or is not there"
+    html = to_html(view(report(crowd(variants))))
+    assert not re.search(r'<div class="r-sec"><p class="r-label"><strong>[^<]*</strong></p></div>', html)
+
+
+def test_the_other_variants_are_told_of_in_one_sentence() -> None:
+    arms = {
+        "base": mixed(10, 40),
+        "up": mixed(35, 40),
+        "more": mixed(38, 40),
+        "down": mixed(0, 40),
+        "same": mixed(10, 40),
+    }
+    made = report(evidence(arms))
+    assert made.sentence.startswith("up beats base")
+    assert made.others == (
+        "Of the 3 other variants, 1 (more) beats base, 1 (down) does worse than it and 1 (same) cannot be told apart "
+        "from it."
+    )
+    text = to_text(view(made))
+    assert text.index(made.sentence) < text.index("Of the 3 other variants")
+    assert report(nine()).others.startswith("Simulated trials: of the 7 other variants, ")
+    assert report(evidence({"a": mixed(3, 30), "b": mixed(20, 30)})).others == ""
+
+
+def test_a_variant_of_which_nothing_could_be_graded_has_a_row_too() -> None:
+    made = view(report(evidence({"a": mixed(3, 30), "b": many(30, "error")})))
+    chart = next(block for block in made.blocks if isinstance(block, Intervals))
+    assert [(row.label, row.text, row.estimate is None) for row in chart.rows] == [
+        ("a", "10 % (3 to 26)", False), ("b", "no graded trial", True),
+    ]  # fmt: skip
+    assert "30 missing" in chart.rows[1].detail
+
+
+def test_the_card_of_a_run_has_all_its_rows_from_the_first_update_on() -> None:
+    done = every_object("x")["summary"]
+    assert isinstance(done, RunSummary)
+    names = dict.fromkeys(done.variants, "scripted")
+    first = Progress(done=0, total=9, running=2, seconds=0.1, rate=0.0, eta=None, usd=0.0, tokens=0, calls=0,
+                     sources=names)  # fmt: skip
+    later = replace(first, done=8, eta=3.21, estimates=done.estimates)
+
+    def outline(shown: Progress) -> list[Any]:
+        return [
+            [row.label for row in block.rows] if isinstance(block, Intervals) else type(block)
+            for block in view(shown).blocks
+        ]
+
+    assert outline(first) == outline(later) and list(names) in outline(first)
+    assert "no graded trial" in to_text(view(first)) and "3 s left" in to_text(view(later))
+
+
+def test_failures_are_shown_with_what_was_asked_and_how_many_there_are() -> None:
+    made = view(report(evidence({"base": mixed(40, 40), "best": mixed(10, 40)})))
+    (section,) = (block for block in made.blocks if isinstance(block, Section) and "Failures" in block.title)
+    assert section.title == "Failures of best, beside base"
+    text = to_markdown(replace(made, blocks=(section,))).replace("\\", "")
+    assert text.count("asked: What do the notes say?") == FAILURES
+    assert (
+        f'{FAILURES} of 30 failed trials; all of them: study.trials.of("best").failed("first_call_is")'
+        in text
+    )
+
+
+def test_what_a_drawing_shows_stands_in_one_table_and_not_in_two() -> None:
+    for shown in (to_text(view(report(nine()))), to_markdown(view(report(nine())))):
+        costs = shown[shown.index("Cost against compliance") :]
+        assert costs.count("1,200") == 9, "the tokens of each variant, once"
+
+
+def test_provenance_is_in_words_and_hashes_are_short() -> None:
+    known = {"catalogs": {"standard": "d35f4c3610596e832dd80d402b7c4ed8fc678e0b07306f9f556caac09683185b"},
+             "budget": {"usd": None, "tokens": None}, "sources": {"a": "real", "b": "real"}}  # fmt: skip
+    text = to_markdown(view(report(evidence({"a": mixed(3, 9), "b": mixed(4, 9)}, provenance=known))))
+    assert "- catalogs: standard d35f4c361059\n" in text
+    assert (
+        "- budget: none\n" in text and "- sources: real\n" in text and "{" not in text.split("Provenance")[1]
+    )

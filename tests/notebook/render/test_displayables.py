@@ -1,0 +1,53 @@
+"""Whatever is declared displayable can be drawn, in every representation."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+import pytest
+
+import reyn_jupyter as reyn
+from reyn_jupyter.evaluation.run.progress import Progress
+from reyn_jupyter.notebook.render.displayables import DISPLAYABLES, Displayable, displayable, view
+from reyn_jupyter.notebook.render.mime import mime_type, mimebundle
+from reyn_jupyter.sessions.background_run import BackgroundRun
+from tests.notebook.render.samples import every_kind
+from tests.notebook.render.study_samples import every_object, suite_objects
+
+PROGRESS = Progress(3, 12, 1, 2.0, 1.5, 6.0, 0.0, 10, 4)
+SAMPLES = (
+    *every_kind("a").values(),
+    *every_object("a").values(),
+    *suite_objects("a").values(),
+    PROGRESS,
+)
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> BackgroundRun:
+    """A background run that has ended."""
+    run = reyn.Session(tmp_path_factory.mktemp("workspace")).start("hello", model="offline")
+    run.result()
+    return run
+
+
+@pytest.mark.parametrize("kind", DISPLAYABLES, ids=lambda kind: kind.name)
+def test_a_declared_type_and_the_function_that_draws_it_exist(kind: Displayable) -> None:
+    assert displayable(getattr(import_module(kind.module), kind.name)) is kind
+    module, _, function = kind.draw.rpartition(".")
+    assert callable(getattr(import_module(f"reyn_jupyter.notebook.render.{module}"), function))
+
+
+@pytest.mark.parametrize("kind", DISPLAYABLES, ids=lambda kind: kind.name)
+def test_a_declared_type_is_shown_as_data_html_and_text(kind: Displayable, run: BackgroundRun) -> None:
+    samples = [each for each in (*SAMPLES, run) if displayable(type(each)) is kind]
+    assert samples, f"there is no sample of {kind.name}"
+    for sample in samples:
+        bundle = mimebundle(sample)
+        assert set(bundle) == {mime_type(sample), "text/html", "text/plain"}
+        assert all(bundle.values())
+
+
+def test_a_type_that_nobody_declared_is_refused() -> None:
+    with pytest.raises(TypeError, match="there is no view of it"):
+        view(object())
