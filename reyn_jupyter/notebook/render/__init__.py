@@ -23,8 +23,8 @@ _HOMES = {
     "mimebundle": "mime",
     "register": "ipython_formatters",
     "to_html": "html",
-    "to_text": "text",
-    "view": "registry",
+    "to_text": "plain_text",
+    "view": "displayables",
 }
 
 

@@ -20,7 +20,16 @@ from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.sessions.session import Session
 
 # The files of this room that export `OPERATIONS`.
-FILES = ("approvals", "catalog", "blobs", "frames", "trees", "lines", "runs", "assets")
+FILES = (
+    "approval_operations",
+    "catalog_operations",
+    "blob_operations",
+    "frame_operations",
+    "tree_operations",
+    "line_operations",
+    "run_operations",
+    "assets",
+)
 
 
 class WireMessage(BaseModel):

@@ -1,4 +1,4 @@
-"""The JSON Schema of the protocol, from which the TypeScript types are made: ``python -m …serving.schema``."""
+"""The JSON Schema of the protocol, from which the TypeScript types are made: ``python -m …serving.protocol_schema``."""
 
 from __future__ import annotations
 
