@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from reyn_jupyter.catalog.action import Effect, EffectKind, Purity
+    from reyn_jupyter.config import Permissions
 
 __all__ = [
     "ActionPattern",
     "PatternError",
     "PermissionVerdict",
     "Policy",
+    "PolicyInForce",
     "describe_effects",
     "suggest_pattern",
 ]
@@ -139,6 +141,25 @@ class Policy:
                 "deny", "approve", f"{what} needs consent, and this run only reads", asked
             )
         return PermissionVerdict("ask", by, f"{what} needs consent", asked)
+
+
+class PolicyInForce:
+    """The policy of the settings and the approvals now; parsed again only when one of them moved.
+
+    Args:
+        approvals: gives the patterns in force whenever it is iterated, as `Approvals` does.
+    """
+
+    def __init__(self, approvals: Iterable[str]) -> None:
+        self._approvals = approvals
+        self._parsed: tuple[Permissions, tuple[str, ...], Policy] | None = None
+
+    def under(self, settings: Settings) -> Policy:
+        """Return the policy of these settings. Raises PatternError for a pattern that cannot be read."""
+        rules, approved = settings.permissions, tuple(self._approvals)
+        if self._parsed is None or self._parsed[0] is not rules or self._parsed[1] != approved:
+            self._parsed = (rules, approved, Policy.from_settings(settings, approved))
+        return self._parsed[2]
 
 
 def _named(action: str, target: str | None) -> str:

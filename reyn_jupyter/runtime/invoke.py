@@ -19,6 +19,7 @@ from typing import Any, cast
 from reyn_jupyter.catalog.action import Action, Tool
 from reyn_jupyter.catalog.arguments import invalid_arguments, prepare
 from reyn_jupyter.catalog.resolve import bind
+from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.permissions import PermissionVerdict, Policy
 from reyn_jupyter.models.base import canonical
 from reyn_jupyter.runtime.action_error import text_of
@@ -94,7 +95,7 @@ class Invoker:
     def __init__(
         self,
         services: Services,
-        policy: Callable[[], Policy],
+        policy: Callable[[Settings], Policy],
         ask: Callable[[Question], Awaitable[Answer]],
         remember: Callable[[str], None],
         enter: Enter | None = None,

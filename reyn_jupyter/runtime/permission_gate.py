@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from reyn_jupyter.catalog.action import Action, Effect, Tool
+from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.permissions import PermissionVerdict, Policy, describe_effects, suggest_pattern
 from reyn_jupyter.guard.state_folder import StateError
 from reyn_jupyter.runtime.consent import Answer, Question
@@ -24,14 +25,14 @@ class PermissionGate:
     """Decides whether calls may run.
 
     Args:
-        policy: the permission rules now.
+        policy: gives the permission rules now, under the settings of a run.
         ask: asks the person.
         remember: keeps an "always" pattern; raises StateError when it cannot.
     """
 
     def __init__(
         self,
-        policy: Callable[[], Policy],
+        policy: Callable[[Settings], Policy],
         ask: Callable[[Question], Awaitable[Answer]],
         remember: Callable[[str], None],
     ) -> None:
@@ -43,7 +44,7 @@ class PermissionGate:
         """Return the verdict of the rules alone, without asking the person."""
         # A person who is asked has not consented by calling.
         actor = "model" if run.ask is not None and run.actor == "person" else run.actor
-        return self._policy().decide(action.name.text, action.purity, effects, actor, run.approve)
+        return self._policy(run.settings).decide(action.name.text, action.purity, effects, actor, run.approve)
 
     async def settle(
         self,

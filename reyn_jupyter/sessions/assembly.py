@@ -19,7 +19,7 @@ from reyn_jupyter import categories as category_files
 from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.config import Effective, Settings, load
 from reyn_jupyter.guard.approvals import Approvals
-from reyn_jupyter.guard.permissions import Policy
+from reyn_jupyter.guard.permissions import Policy, PolicyInForce
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.guard.workspace import Workspace
@@ -60,6 +60,7 @@ class Parts:
     effective: Effective
     trust: Trust
     approvals: Approvals
+    rules: PolicyInForce
     functions: FunctionRegister
     invoker: Invoker
     catalog: CatalogCache
@@ -74,7 +75,6 @@ class Parts:
     ask_person: Callable[[Question], Answer] = ask_by_input
     config: str | Path | Mapping[str, Any] | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
-    _policy: tuple[Any, tuple[str, ...], Policy] | None = None
     _router_options: dict[Tier, tuple[Settings, RouterOptions]] = field(default_factory=dict)
 
     @property
@@ -95,11 +95,8 @@ class Parts:
 
     @property
     def policy(self) -> Policy:
-        """The permission rules now; parsed again only when the settings or the approvals moved."""
-        rules, approved = self.settings.permissions, self.approvals.list()
-        if self._policy is None or self._policy[0] is not rules or self._policy[1] != approved:
-            self._policy = (rules, approved, Policy.from_settings(self.settings, approved))
-        return self._policy[2]
+        """The permission rules now."""
+        return self.rules.under(self.settings)
 
 
 def assemble(
@@ -123,6 +120,7 @@ def assemble(
     blobs = _blobs(store, folder)
     register = FunctionRegister(parent=functions)
     approvals = Approvals(state)
+    rules = PolicyInForce(approvals)
     names = (lambda: namespace) if namespace is not None else _notebook_namespace
 
     def settings() -> Settings:
@@ -144,9 +142,6 @@ def assemble(
         search=search,
     )
 
-    def policy() -> Policy:
-        return parts.policy
-
     def ask(question: Question) -> Awaitable[Answer]:
         return ENGINE.main_thread(lambda: parts.ask_person(question))
 
@@ -161,8 +156,9 @@ def assemble(
         effective=effective,
         trust=trust,
         approvals=approvals,
+        rules=rules,
         functions=register,
-        invoker=Invoker(services, policy, ask, approvals.add),
+        invoker=Invoker(services, rules.under, ask, approvals.add),
         catalog=CatalogCache(installed),
         runs=RunStore(on_disk / "runs" if on_disk else None, blobs),
         usage=ActionUsage(on_disk / "state" / "uses.json" if on_disk else None),

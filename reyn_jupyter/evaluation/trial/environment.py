@@ -19,7 +19,7 @@ from reyn_jupyter.evaluation.plan.frozen_catalog import RECORDED, Catalog
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.trial.workspaces import NAME, Scratch, Template, remove
 from reyn_jupyter.guard.approvals import Approvals
-from reyn_jupyter.guard.permissions import Actor, Approve, PermissionVerdict, Policy
+from reyn_jupyter.guard.permissions import Actor, Approve, PermissionVerdict, Policy, PolicyInForce
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.guard.workspace import Workspace
@@ -177,8 +177,9 @@ class TrialEnvironment:
             effective=effective,
             trust=fixtures.trust,
             approvals=fixtures.approvals,
+            rules=PolicyInForce(fixtures.approvals),
             functions=FunctionRegister(),
-            invoker=Invoker(services, lambda: policy, _nobody, fixtures.approvals.add, self._enter),
+            invoker=Invoker(services, lambda _: policy, _nobody, fixtures.approvals.add, self._enter),
             catalog=readers.catalog(catalog, services, effective.settings)
             if readers
             else catalog.live(services),
