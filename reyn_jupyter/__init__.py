@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from reyn_jupyter.evaluation.run.budget import Budget
     from reyn_jupyter.evaluation.study import Study
     from reyn_jupyter.notebook.export import export
-    from reyn_jupyter.runtime.functions import action
-    from reyn_jupyter.runtime.trace import Trace
+    from reyn_jupyter.runtime.namespace.functions import action
+    from reyn_jupyter.runtime.record.trace import Trace
     from reyn_jupyter.sessions.current import session
     from reyn_jupyter.sessions.session import Session
 
@@ -57,8 +57,8 @@ _PUBLIC = {
     "Suite": "reyn_jupyter.evaluation.plan.suite",
     "Variant": "reyn_jupyter.evaluation.plan.variant",
     "Session": "reyn_jupyter.sessions.session",
-    "Trace": "reyn_jupyter.runtime.trace",
-    "action": "reyn_jupyter.runtime.functions",
+    "Trace": "reyn_jupyter.runtime.record.trace",
+    "action": "reyn_jupyter.runtime.namespace.functions",
     "export": "reyn_jupyter.notebook.export",
     "session": "reyn_jupyter.sessions.current",
 }

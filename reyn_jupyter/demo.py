@@ -20,7 +20,7 @@ from reyn_jupyter.support.text import shorten
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
-    from reyn_jupyter.runtime.trace import Call, Trace
+    from reyn_jupyter.runtime.record.trace import Call, Trace
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 NOTEBOOK = "01_quickstart.ipynb"
@@ -116,7 +116,7 @@ class _Turns:
         self._told: set[Path] = set()
 
     def tell_new(self, **_: Any) -> None:
-        from reyn_jupyter.runtime.trace import Trace
+        from reyn_jupyter.runtime.record.trace import Trace
 
         for path in sorted(set(self._folder.glob("*.jsonl")) - self._told):
             self._told.add(path)

@@ -16,7 +16,7 @@ from typing import Any
 
 from reyn_jupyter.catalog.action import Arguments, Category, Entry, Purity, Resources, Tool
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.functions import RegisteredFunction
+from reyn_jupyter.runtime.namespace.functions import RegisteredFunction
 from reyn_jupyter.runtime.services import Services, ToolContext
 
 

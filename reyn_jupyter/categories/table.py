@@ -19,9 +19,9 @@ from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError, canonical_id
 from reyn_jupyter.outputs.convert import type_name
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.namespace.variables import visible_variables
 from reyn_jupyter.runtime.reference_resolver import find_variable, open_blob_value
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
-from reyn_jupyter.runtime.variables import visible_variables
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -56,7 +56,7 @@ from reyn_jupyter.evaluation.trial.trial_model import Agent, replaying_model
 from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust
-from reyn_jupyter.runtime.events import Event
+from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.support.validation_messages import quote_value
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reyn_jupyter.runtime.variables import visible_now
+from reyn_jupyter.runtime.namespace.variables import visible_now
 from reyn_jupyter.sessions.session import Session
 
 RUNS = 50

@@ -12,8 +12,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.runtime.result_objects import Card
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record.trace import Trace
+from reyn_jupyter.sessions.result_objects import Card
 
 if TYPE_CHECKING:
     from reyn_jupyter.notebook.errors import ReynError

@@ -55,7 +55,7 @@ def interpolate(
 
 
 def _variable(name: str, namespace: Mapping[str, Any], redactor: Any, way_out: str) -> Any:
-    from reyn_jupyter.runtime.variables import is_secret
+    from reyn_jupyter.runtime.namespace.variables import is_secret
 
     if not name.isidentifier():
         raise ReynError(f"{name[:80]!r} is no variable name.", "For example: --vars orders,limit")

@@ -16,10 +16,10 @@ from reyn_jupyter.notebook.options import Options, parse, parse_leading
 from reyn_jupyter.notebook.shell_state import shell_state
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.pump import Interrupted
-from reyn_jupyter.runtime.result_objects import ActionCard, ActionTable, Inspection, Result
-from reyn_jupyter.runtime.run_store import RunNotFoundError
-from reyn_jupyter.runtime.runlog import RunLogError
-from reyn_jupyter.runtime.script import ScriptError
+from reyn_jupyter.runtime.record.run_store import RunNotFoundError
+from reyn_jupyter.runtime.record.runlog import RunLogError
+from reyn_jupyter.runtime.record.script import ScriptError
+from reyn_jupyter.sessions.result_objects import ActionCard, ActionTable, Inspection, Result
 from reyn_jupyter.sessions.undo import NothingToUndoError
 from reyn_jupyter.support.text import nearest
 

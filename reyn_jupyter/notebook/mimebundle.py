@@ -16,12 +16,12 @@ from reyn_jupyter.notebook.render.blocks import View
 from reyn_jupyter.notebook.render.mime import WIDGET_MIME, bundle, mime_type
 from reyn_jupyter.notebook.serving.protocol import Live, LiveBlob, LiveCatalog, LiveDiff, LiveTrace
 from reyn_jupyter.outputs.blob import Blob, open_blob
-from reyn_jupyter.runtime.compare import RunDiff
 from reyn_jupyter.runtime.consent import front_end_there
-from reyn_jupyter.runtime.result_objects import CatalogExplorer, Inspection, Result
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record.compare import RunDiff
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions import current
 from reyn_jupyter.sessions.background_run import BackgroundRun
+from reyn_jupyter.sessions.result_objects import CatalogExplorer, Inspection, Result
 from reyn_jupyter.sessions.session import Session
 
 _log = logging.getLogger(__name__)

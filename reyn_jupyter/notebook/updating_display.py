@@ -27,12 +27,12 @@ from reyn_jupyter.notebook.render.trace.card import STOP
 from reyn_jupyter.notebook.serving.protocol import LiveTrace
 from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.router.model_call import Delta
-from reyn_jupyter.runtime import result_objects
 from reyn_jupyter.runtime.consent import DESK, OpenQuestion
 from reyn_jupyter.runtime.engine import running_loop
-from reyn_jupyter.runtime.events import ModelReplied, RunEnded, RunStarted
 from reyn_jupyter.runtime.pump import Interrupted
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record.events import ModelReplied, RunEnded, RunStarted
+from reyn_jupyter.runtime.record.trace import Trace
+from reyn_jupyter.sessions import result_objects
 from reyn_jupyter.sessions.background_run import BackgroundRun
 from reyn_jupyter.sessions.session import Session
 from reyn_jupyter.support.secrets import environment_redaction

@@ -21,9 +21,9 @@ from reyn_jupyter.router.surface import Offer
 from reyn_jupyter.router.tool_calls import ToolCalls
 from reyn_jupyter.router.turn_budget import TurnBudget
 from reyn_jupyter.runtime.action_error import text_of
-from reyn_jupyter.runtime.action_usage import ActionUse
-from reyn_jupyter.runtime.events import ActionFinished, RunEnded
 from reyn_jupyter.runtime.invoke import Invoker
+from reyn_jupyter.runtime.record.action_usage import ActionUse
+from reyn_jupyter.runtime.record.events import ActionFinished, RunEnded
 from reyn_jupyter.runtime.run import LimitReachedError, Run
 from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.runtime.wrappers import Wrappers

@@ -21,8 +21,8 @@ from reyn_jupyter.router.normalize_reply import readable
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.surface import Offer, make_offer
 from reyn_jupyter.router.turn_budget import TurnBudget
-from reyn_jupyter.runtime.action_usage import ActionUse
-from reyn_jupyter.runtime.events import ModelReplied, ModelRequested, RunStatus
+from reyn_jupyter.runtime.record.action_usage import ActionUse
+from reyn_jupyter.runtime.record.events import ModelReplied, ModelRequested, RunStatus
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import Services
 

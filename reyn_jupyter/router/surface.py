@@ -17,7 +17,7 @@ from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
 from reyn_jupyter.models.base import ToolSet
 from reyn_jupyter.router.router_options import RouterOptions
-from reyn_jupyter.runtime.action_usage import ActionUse
+from reyn_jupyter.runtime.record.action_usage import ActionUse
 
 DAY = 86_400.0
 

@@ -17,8 +17,8 @@ from reyn_jupyter.models.base import Message, ToolCall
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.router.model_call import Reply, TurnState
 from reyn_jupyter.router.normalize_reply import distinct, sendable
-from reyn_jupyter.runtime.events import ActionFinished
 from reyn_jupyter.runtime.invoke import PlannedCall
+from reyn_jupyter.runtime.record.events import ActionFinished
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.wrappers import Wrappers
 

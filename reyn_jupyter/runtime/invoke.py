@@ -24,7 +24,9 @@ from reyn_jupyter.guard.permissions import PermissionVerdict, Policy
 from reyn_jupyter.models.base import canonical
 from reyn_jupyter.runtime.action_error import text_of
 from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.events import (
+from reyn_jupyter.runtime.outcomes import OutcomeBuilder, Reports, written
+from reyn_jupyter.runtime.permission_gate import PermissionGate
+from reyn_jupyter.runtime.record.events import (
     ActionFinished,
     ActionResolved,
     BlobStored,
@@ -32,8 +34,6 @@ from reyn_jupyter.runtime.events import (
     Flag,
     Problem,
 )
-from reyn_jupyter.runtime.outcomes import OutcomeBuilder, Reports, written
-from reyn_jupyter.runtime.permission_gate import PermissionGate
 from reyn_jupyter.runtime.reference_resolver import check, open_references
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.services import FileChange, Services, Source, ToolContext

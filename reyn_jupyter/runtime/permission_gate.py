@@ -14,7 +14,7 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.permissions import PermissionVerdict, Policy, describe_effects, suggest_pattern
 from reyn_jupyter.guard.state_folder import StateError
 from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.events import PermissionDecided
+from reyn_jupyter.runtime.record.events import PermissionDecided
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import ToolContext
 

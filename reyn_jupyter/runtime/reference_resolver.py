@@ -15,8 +15,8 @@ from reyn_jupyter.catalog.references import Reference, claims_reference, find_re
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError, canonical_id
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStore, BlobStoreError
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.namespace.variables import hidden, is_secret
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
-from reyn_jupyter.runtime.variables import hidden, is_secret
 from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 _SHOWN = 100  # characters of a name that are quoted back
@@ -229,7 +229,7 @@ def _key(reference: Reference) -> tuple[str, str, str | None]:
 
 
 def _nearest(name: str, context: ToolContext) -> str:
-    from reyn_jupyter.runtime.variables import visible_variables
+    from reyn_jupyter.runtime.namespace.variables import visible_variables
 
     names = list(visible_variables(context.services.namespace(), context.services.redactor))
     if near := nearest_names(name, names):

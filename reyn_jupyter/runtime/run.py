@@ -12,7 +12,7 @@ import uuid_utils.compat as uuid_utils
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
 from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.runlog import RunLog
+from reyn_jupyter.runtime.record.runlog import RunLog
 from reyn_jupyter.runtime.services import Actor, VariablesPolicy
 
 Approve = Literal["ask", "read", "all"]
@@ -46,7 +46,7 @@ class Discovery:
 
 
 class RecordedCalls(Protocol):
-    """The calls of an earlier run, for a replay (`runtime.replayed_calls`)."""
+    """The calls of an earlier run, for a replay (`sessions.replay`)."""
 
     def runs_again(self, step: int, repeatable: bool) -> bool: ...
     def take(self, name: str, arguments: Any) -> Outcome | None: ...

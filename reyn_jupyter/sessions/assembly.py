@@ -30,14 +30,14 @@ from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import SessionSpend
-from reyn_jupyter.runtime.action_usage import ActionUsage
 from reyn_jupyter.runtime.catalog_cache import CatalogCache
 from reyn_jupyter.runtime.consent import Answer, Question, ask_by_input
 from reyn_jupyter.runtime.engine import Engine
-from reyn_jupyter.runtime.functions import FunctionRegister, functions
 from reyn_jupyter.runtime.invoke import Invoker
+from reyn_jupyter.runtime.namespace.functions import FunctionRegister, functions
+from reyn_jupyter.runtime.record.action_usage import ActionUsage
+from reyn_jupyter.runtime.record.run_store import RunStore
 from reyn_jupyter.runtime.run import new_run_id
-from reyn_jupyter.runtime.run_store import RunStore
 from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.support.secrets import Redactor

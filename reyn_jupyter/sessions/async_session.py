@@ -22,12 +22,12 @@ from reyn_jupyter.catalog.text_normalization import fold
 from reyn_jupyter.outputs.blob import Blob, fetch_blob
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.result_objects import ActionCard, ActionTable, CatalogExplorer, Inspection, Result
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.wrappers import Wrappers
 from reyn_jupyter.sessions import replay, run_lifecycle
 from reyn_jupyter.sessions.action_rows import action_rows, invoke_line, permission_of
 from reyn_jupyter.sessions.assembly import ENGINE, Parts, keep_out_of_git
+from reyn_jupyter.sessions.result_objects import ActionCard, ActionTable, CatalogExplorer, Inspection, Result
 from reyn_jupyter.sessions.turn_options import TurnOptions, asked
 
 T = TypeVar("T")

@@ -10,10 +10,10 @@ from typing import Any
 
 from reyn_jupyter.runtime.consent import DESK, Answer, OpenQuestion, UnknownQuestionError
 from reyn_jupyter.runtime.engine import also_tell, running_loop
-from reyn_jupyter.runtime.events import Event
 from reyn_jupyter.runtime.pump import Job
+from reyn_jupyter.runtime.record.events import Event
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import new_run_id
-from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.sessions.run_lifecycle import turn
 from reyn_jupyter.sessions.turn_options import TurnOptions

@@ -11,8 +11,8 @@ from collections.abc import Collection, Iterable, Sequence
 
 from reyn_jupyter.outputs.blobs.manifest import BlobInfo, collectable
 from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore, is_local
-from reyn_jupyter.runtime.result_objects import Card
 from reyn_jupyter.sessions.assembly import Parts
+from reyn_jupyter.sessions.result_objects import Card
 
 _DAY = 86_400.0  # seconds
 _MOMENT = 0.001  # seconds, so that the youngest is old enough

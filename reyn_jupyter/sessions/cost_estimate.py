@@ -19,8 +19,8 @@ from reyn_jupyter.router import prompt as prompts
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.surface import Offer, make_offer
-from reyn_jupyter.runtime.result_objects import Card
 from reyn_jupyter.sessions.assembly import Parts
+from reyn_jupyter.sessions.result_objects import Card
 from reyn_jupyter.sessions.run_lifecycle import find_model
 from reyn_jupyter.sessions.turn_options import TurnOptions
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from reyn_jupyter.runtime.engine import publisher
-from reyn_jupyter.runtime.result_objects import Card
 from reyn_jupyter.search.index_state import BuildProgress, IndexState
 from reyn_jupyter.sessions.assembly import Parts, keep_out_of_git
+from reyn_jupyter.sessions.result_objects import Card
 
 BUILD = "%reyn embeddings build"
 TRY = '%reyn search "group and count rows"'

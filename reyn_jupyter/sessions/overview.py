@@ -14,9 +14,9 @@ from reyn_jupyter.router import prompt as prompts
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.surface import flat_tools, universal_tools
 from reyn_jupyter.runtime.consent import DESK
-from reyn_jupyter.runtime.result_objects import Card, Table
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.assembly import Parts
+from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.run_lifecycle import find_model
 from reyn_jupyter.support.text import shorten
 

@@ -6,16 +6,15 @@ arguments are equal; with a model or after a step, pure and read actions run aga
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier, ToolCall, Usage
+from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier, ToolCall, Usage, canonical
 from reyn_jupyter.router.conversation import Conversation
-from reyn_jupyter.runtime.events import ModelReplied
-from reyn_jupyter.runtime.replayed_calls import ReplayedCalls
-from reyn_jupyter.runtime.run import new_run_id
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record.events import ActionFinished, ActionResolved, Event, ModelReplied
+from reyn_jupyter.runtime.record.trace import Trace
+from reyn_jupyter.runtime.run import Outcome, new_run_id
 from reyn_jupyter.sessions import run_lifecycle
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.turn_options import TurnOptions
@@ -49,6 +48,52 @@ class ReplayedModel:
                 "Replay it with a model: %reyn replay RUN -m MODEL",
             )
         return _response(self._replies[self._step - 1], on_text)
+
+
+class ReplayedCalls:
+    """Outcomes of finished calls, by action and arguments; an equal call takes the first that is left.
+
+    Args:
+        events: the earlier run's events.
+        live_from: from this step on, pure and read actions run again; None takes every call from the record.
+    """
+
+    def __init__(self, events: Iterable[Event], live_from: int | None) -> None:
+        self._live_from = live_from
+        self._left: dict[bytes, list[ActionFinished]] = {}
+        resolved: dict[str, ActionResolved] = {}
+        for event in events:
+            if isinstance(event, ActionResolved):
+                resolved[event.call] = event
+            elif isinstance(event, ActionFinished) and event.name is not None and event.call in resolved:
+                arguments = resolved[event.call].inner
+                self._left.setdefault(_call_key(event.name, arguments), []).append(event)
+
+    def runs_again(self, step: int, repeatable: bool) -> bool:
+        return repeatable and self._live_from is not None and step >= self._live_from
+
+    def take(self, name: str, arguments: Any) -> Outcome | None:
+        """Return the outcome of an equal call, or None when there was none."""
+        left = self._left.get(_call_key(name, arguments))
+        if not left:
+            return None
+        event = left.pop(0) if len(left) > 1 else left[0]
+        payload: Any = {"error": event.error} if event.error else event.output
+        return Outcome(
+            event.output,
+            event.ok,
+            payload,
+            None,
+            event.blob,
+            event.content_kind or "text",
+            event.size,
+            name,
+            event.error,
+        )
+
+
+def _call_key(name: str, arguments: Any) -> bytes:
+    return canonical([name, arguments])
 
 
 async def replay(

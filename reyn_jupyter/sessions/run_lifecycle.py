@@ -17,10 +17,10 @@ from reyn_jupyter.router.loop import RouterLoop
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import TurnBudget
 from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.events import RunEnded, RunStarted, RunStatus
+from reyn_jupyter.runtime.record.events import RunEnded, RunStarted, RunStatus
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import Discovery, RecordedCalls, Run, new_run_id
 from reyn_jupyter.runtime.services import VariablesPolicy
-from reyn_jupyter.runtime.trace import Trace
 from reyn_jupyter.sessions.assembly import Parts, keep_out_of_git
 from reyn_jupyter.sessions.turn_options import TurnOptions
 from reyn_jupyter.support.versions import versions

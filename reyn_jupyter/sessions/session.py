@@ -12,9 +12,18 @@ from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.outputs.blob import Blob
 from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.router.conversation import Conversation
-from reyn_jupyter.runtime.compare import RunDiff, compare
-from reyn_jupyter.runtime.functions import RegisteredFunction
-from reyn_jupyter.runtime.result_objects import (
+from reyn_jupyter.runtime.namespace.functions import RegisteredFunction
+from reyn_jupyter.runtime.record.compare import RunDiff, compare
+from reyn_jupyter.runtime.record.script import Script, script_of
+from reyn_jupyter.runtime.record.trace import Trace
+from reyn_jupyter.runtime.run import new_run_id
+from reyn_jupyter.sessions import embeddings, overview
+from reyn_jupyter.sessions import undo as restoring
+from reyn_jupyter.sessions.assembly import ENGINE, assemble
+from reyn_jupyter.sessions.async_session import AsyncSession, Categories, OnEvent
+from reyn_jupyter.sessions.background_run import KEPT, BackgroundRun
+from reyn_jupyter.sessions.blob_lookup import blob_named
+from reyn_jupyter.sessions.result_objects import (
     ActionCard,
     ActionTable,
     Card,
@@ -23,15 +32,6 @@ from reyn_jupyter.runtime.result_objects import (
     Result,
     Table,
 )
-from reyn_jupyter.runtime.run import new_run_id
-from reyn_jupyter.runtime.script import Script, script_of
-from reyn_jupyter.runtime.trace import Trace
-from reyn_jupyter.sessions import embeddings, overview
-from reyn_jupyter.sessions import undo as restoring
-from reyn_jupyter.sessions.assembly import ENGINE, assemble
-from reyn_jupyter.sessions.async_session import AsyncSession, Categories, OnEvent
-from reyn_jupyter.sessions.background_run import KEPT, BackgroundRun
-from reyn_jupyter.sessions.blob_lookup import blob_named
 from reyn_jupyter.sessions.run_lifecycle import turn
 from reyn_jupyter.sessions.turn_options import TurnOptions, asked
 

@@ -6,11 +6,11 @@ from typing import Any
 
 from reyn_jupyter.guard.file_restore import RecordedChange, UndoRefusedError, apply, content, plan
 from reyn_jupyter.outputs.content import BlobStoreError
-from reyn_jupyter.runtime.events import FileChanging
-from reyn_jupyter.runtime.result_objects import Card
-from reyn_jupyter.runtime.trace import Call, Trace
+from reyn_jupyter.runtime.record.events import FileChanging
+from reyn_jupyter.runtime.record.trace import Call, Trace
 from reyn_jupyter.sessions import run_lifecycle
 from reyn_jupyter.sessions.assembly import Parts
+from reyn_jupyter.sessions.result_objects import Card
 from reyn_jupyter.support.text import count
 
 

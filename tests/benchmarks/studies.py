@@ -18,7 +18,7 @@ from reyn_jupyter.evaluation.store.store import Store
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.runtime.events import Event
+from reyn_jupyter.runtime.record.events import Event
 
 TRIALS = 10_000
 LIMIT = 5_000  # trials graded again a second and core

@@ -9,7 +9,7 @@ from reyn_jupyter import Session
 from reyn_jupyter.models.scripted import ScriptedModel, Step, call
 from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.serving.protocol import LiveDiff, LiveTrace, Snapshot
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.current import SESSION_ID
 
 

@@ -24,8 +24,8 @@ from reyn_jupyter.notebook.serving import assets
 from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.notebook.verbs.export import VERB, ExportOptions
 from reyn_jupyter.outputs.content import Structured
-from reyn_jupyter.runtime.result_objects import Card
 from reyn_jupyter.sessions import current
+from reyn_jupyter.sessions.result_objects import Card
 from tests.browser.browser_support import STATIC
 from tests.notebook.render.samples import HOSTILE, every_kind
 

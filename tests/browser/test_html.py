@@ -9,7 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from reyn_jupyter.notebook.render import to_html, view
-from reyn_jupyter.runtime.result_objects import ActionTable, Card, Result
+from reyn_jupyter.sessions.result_objects import ActionTable, Card, Result
 from tests.notebook.render.samples import (
     BLOB,
     HOSTILE,

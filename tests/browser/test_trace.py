@@ -21,7 +21,7 @@ from reyn_jupyter.notebook.serving.protocol import (
     LiveTrace,
     RunChanged,
 )
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.background_run import BackgroundRun
 from tests.browser.browser_support import Bare, bare
 from tests.browser.run_samples import invoke, scripted, snapshot, two_runs

@@ -12,7 +12,7 @@ from playwright.sync_api import Browser, expect
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import to_html, view
 from reyn_jupyter.notebook.render.blocks import Cell, Code, Column, Commands, Fold, Grid, Span, View
-from reyn_jupyter.runtime.result_objects import Result, Table
+from reyn_jupyter.sessions.result_objects import Result, Table
 from tests.browser.drawing import Drawing, drawing
 from tests.notebook.render.samples import call, every_kind, invoked, running, trace
 

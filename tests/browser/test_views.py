@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, expect
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import to_html, view
 from reyn_jupyter.notebook.render.blocks import View
-from reyn_jupyter.runtime.result_objects import Result
+from reyn_jupyter.sessions.result_objects import Result
 from reyn_jupyter.support.sanitize import visible
 from tests.browser.drawing import Drawing, drawing
 from tests.notebook.render.samples import HOSTILE, every_kind

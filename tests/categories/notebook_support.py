@@ -14,7 +14,7 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.convert import to_content
-from reyn_jupyter.runtime.functions import FunctionRegister
+from reyn_jupyter.runtime.namespace.functions import FunctionRegister
 from reyn_jupyter.runtime.reference_resolver import check, open_references
 from reyn_jupyter.runtime.services import Actor, Services, Source, ToolContext, VariablesPolicy
 from reyn_jupyter.support.secrets import Redactor

@@ -21,7 +21,7 @@ from reyn_jupyter.catalog.action import Purity
 from reyn_jupyter.categories.function import categories
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.engine import Engine
-from reyn_jupyter.runtime.functions import FunctionRegister, RegistrationError
+from reyn_jupyter.runtime.namespace.functions import FunctionRegister, RegistrationError
 from tests.categories.notebook_support import InvalidArgumentsError, Notebook
 
 

@@ -14,8 +14,8 @@ import pytest
 from reyn_jupyter.categories.variable import categories
 from reyn_jupyter.config import Settings
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.result_objects import Card
-from reyn_jupyter.runtime.variables import visible_now
+from reyn_jupyter.runtime.namespace.variables import visible_now
+from reyn_jupyter.sessions.result_objects import Card
 from tests.categories.notebook_support import SECRET, Hostile, InvalidArgumentsError, Notebook
 
 

@@ -10,8 +10,8 @@ import reyn_jupyter as reyn
 from reyn_jupyter.catalog.action import Category, Operation, Purity, Tool
 from reyn_jupyter.models.base import Message, ToolCall
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.runtime.events import ActionFinished, ActionResolved
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record.events import ActionFinished, ActionResolved
+from reyn_jupyter.runtime.record.trace import Trace
 
 OPEN = {"type": "object", "properties": {}, "additionalProperties": True}
 

@@ -22,7 +22,7 @@ DIES = """
     import os, signal, sys
     from tests.end_to_end.e2e_support import category, invoke, scripted
     from reyn_jupyter.catalog.action import Purity
-    from reyn_jupyter.runtime import runlog
+    from reyn_jupyter.runtime.record import runlog
 
     def die(*args, **kwargs):
         os.kill(os.getpid(), signal.SIGKILL)

@@ -12,7 +12,7 @@ from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.models.scripted import ScriptedModel, Step, call
-from reyn_jupyter.runtime.events import Event
+from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.sessions import assembly
 
 ENGINE = assembly.ENGINE

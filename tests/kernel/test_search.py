@@ -8,7 +8,7 @@ from tests.kernel.kernel_support import Kernel
 
 MANY = """
 import reyn_jupyter as reyn
-from reyn_jupyter.runtime.functions import functions
+from reyn_jupyter.runtime.namespace.functions import functions
 def made(number):
     def job(amount: int) -> int:
         return amount

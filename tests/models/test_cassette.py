@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from reyn_jupyter.models.base import Message, ModelError, Request, Response, ToolCall, ToolSet, Usage
 from reyn_jupyter.models.cassette import CassettePlayer, CassetteRecorder, export
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.runtime.events import EVENT_TYPES, ModelReplied, ModelRequested
+from reyn_jupyter.runtime.record.events import EVENT_TYPES, ModelReplied, ModelRequested
 
 TOOL = {"type": "function", "function": {"name": "list_actions", "parameters": {"type": "object"}}}
 REQUEST = Request("openai/gpt-4o-mini", (Message("user", "Which files?"),), ToolSet((TOOL,)))

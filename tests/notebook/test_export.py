@@ -12,8 +12,8 @@ import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.runtime.result_objects import Table
 from reyn_jupyter.sessions import current
+from reyn_jupyter.sessions.result_objects import Table
 
 TABLE = Table("rows", ({"a": 1}, {"a": 2}), "Rows")
 
@@ -82,7 +82,7 @@ def test_a_full_disk_leaves_what_was_there(here: Path) -> None:
     (here / "t.html").write_text("before")
     code = """
         import resource, reyn_jupyter as reyn
-        from reyn_jupyter.runtime.result_objects import Table
+        from reyn_jupyter.sessions.result_objects import Table
         reyn.session()
         resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
         try:

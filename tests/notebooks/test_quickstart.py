@@ -20,8 +20,8 @@ import pytest
 
 from reyn_jupyter import demo
 from reyn_jupyter.models.providers import key_status
-from reyn_jupyter.runtime.script import script_of
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record.script import script_of
+from reyn_jupyter.runtime.record.trace import Trace
 
 NOTEBOOKS = demo.REPOSITORY / "notebooks"
 EDITED = Path("data") / "opening-hours.md"

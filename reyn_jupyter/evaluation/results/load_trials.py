@@ -24,7 +24,7 @@ from reyn_jupyter.evaluation.store.study_file import StoreError
 from reyn_jupyter.evaluation.store.usage_totals import total_usage
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.models.base import canonical
-from reyn_jupyter.runtime.events import ModelRequested
+from reyn_jupyter.runtime.record.events import ModelRequested
 
 _ASKED_AGAIN = 20  # catalogs that are made once more at the end of a run
 _CATALOGS = 4  # catalogs that are shown one by one

@@ -15,8 +15,8 @@ from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError, TrialSet
 from reyn_jupyter.evaluation.trial.trial import Trial
-from reyn_jupyter.runtime.events import Event
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record.events import Event
+from reyn_jupyter.runtime.record.trace import Trace
 
 if TYPE_CHECKING:
     import pandas as pd

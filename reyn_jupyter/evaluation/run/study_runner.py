@@ -33,7 +33,7 @@ from reyn_jupyter.evaluation.trial.trial import Trial, TrialUsage
 from reyn_jupyter.evaluation.trial.trial_model import UsageMeter
 from reyn_jupyter.evaluation.trial.trial_runner import TrialPlan, TrialRunner
 from reyn_jupyter.models.base import LASTING
-from reyn_jupyter.runtime.events import Event, ModelReplied, ModelRequested, RunEnded
+from reyn_jupyter.runtime.record.events import Event, ModelReplied, ModelRequested, RunEnded
 from reyn_jupyter.runtime.run import new_run_id
 
 Result = tuple[TrialPlan, Trial, tuple[Event, ...]]

@@ -22,7 +22,7 @@ from reyn_jupyter.evaluation.store.store import Store
 from reyn_jupyter.evaluation.store.usage_totals import largest_usage, total_usage
 from reyn_jupyter.evaluation.trial.trial import Trial, TrialUsage
 from reyn_jupyter.evaluation.trial.trial_runner import TrialPlan
-from reyn_jupyter.runtime.events import Event
+from reyn_jupyter.runtime.record.events import Event
 
 T = TypeVar("T")
 

@@ -37,7 +37,7 @@ from reyn_jupyter.evaluation.run.planning import PlanError
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.evaluation.trial.trial_runner import TrialPlan, TrialRunner
 from reyn_jupyter.evaluation.trial.workspaces import Scratch
-from reyn_jupyter.runtime.events import Event
+from reyn_jupyter.runtime.record.events import Event
 
 _PATIENCE = 5.0  # seconds that a killed process may take to be gone
 _INTERRUPT = {signal.SIGINT}

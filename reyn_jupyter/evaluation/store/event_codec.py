@@ -18,8 +18,8 @@ from typing import Any
 import pydantic_core
 
 from reyn_jupyter.evaluation.trial.trial import Trial
-from reyn_jupyter.runtime import runlog
-from reyn_jupyter.runtime.events import EVENT_TYPES, ActionFinished, Event, ModelRequested
+from reyn_jupyter.runtime.record import runlog
+from reyn_jupyter.runtime.record.events import EVENT_TYPES, ActionFinished, Event, ModelRequested
 
 SHORT = 200  # characters of an output that are kept inside the event
 _BODY = "$body"

@@ -16,7 +16,7 @@ from reyn_jupyter.evaluation.checks.verdict import Verdict
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.trial.trial import Trial, TrialUsage
-from reyn_jupyter.runtime.events import Event
+from reyn_jupyter.runtime.record.events import Event
 
 Found = tuple[str, str, str]  # what a trial is found by: key, source, ground (see `plan.conditions`)
 

@@ -30,7 +30,7 @@ from reyn_jupyter.evaluation.store.rows import (
     verdict_row,
 )
 from reyn_jupyter.evaluation.store.study_file import StoreError, failure, open_database
-from reyn_jupyter.runtime.events import Event
+from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.support.sqlite import transaction
 
 _PAGE = 500  # rows that a reader takes at a time, so that a writer is never kept waiting long

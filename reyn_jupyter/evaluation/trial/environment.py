@@ -26,13 +26,13 @@ from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.action_usage import ActionUsage
 from reyn_jupyter.runtime.catalog_cache import CatalogCache
 from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.functions import FunctionRegister
 from reyn_jupyter.runtime.invoke import Invoker
+from reyn_jupyter.runtime.namespace.functions import FunctionRegister
+from reyn_jupyter.runtime.record.action_usage import ActionUsage
+from reyn_jupyter.runtime.record.run_store import RunStore
 from reyn_jupyter.runtime.run import Run, new_run_id
-from reyn_jupyter.runtime.run_store import RunStore
 from reyn_jupyter.runtime.services import Services, ToolContext
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.sessions.assembly import ENGINE, Parts

@@ -13,8 +13,8 @@ import pydantic_core
 
 from reyn_jupyter.catalog.names import WRAPPERS
 from reyn_jupyter.evaluation.trial.trial import CallFact, Outcome, Surface
-from reyn_jupyter.runtime.events import ActionResolved, ModelReplied
-from reyn_jupyter.runtime.trace import Call, Trace
+from reyn_jupyter.runtime.record.events import ActionResolved, ModelReplied
+from reyn_jupyter.runtime.record.trace import Call, Trace
 
 NOT_THE_VARIANT = (
     "not what the variant says: the provider cannot be told to list first (router.discovery: forced), so the model "

@@ -17,7 +17,7 @@ from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
 from reyn_jupyter.evaluation.plan.validation import FrozenModel
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.models.base import canonical
-from reyn_jupyter.runtime.events import Flag, Problem
+from reyn_jupyter.runtime.record.events import Flag, Problem
 from reyn_jupyter.support.text import count
 
 Outcome = Literal["ok", "error", "timeout", "limit"]

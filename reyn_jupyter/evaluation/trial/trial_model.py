@@ -19,8 +19,8 @@ from reyn_jupyter.evaluation.trial.trial import TrialUsage
 from reyn_jupyter.models import litellm_loader
 from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier
 from reyn_jupyter.models.stored_ids import replace_stored_ids, stored_ids_in, unique_ids
-from reyn_jupyter.runtime.events import Event
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record.events import Event
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.replay import ReplayedModel
 
 OnModelError = Callable[[str, ModelError], None]

@@ -27,8 +27,8 @@ from reyn_jupyter.evaluation.trial.trial import Trial, trial_key
 from reyn_jupyter.evaluation.trial.trial_model import Agent, OnModelError, UsageMeter
 from reyn_jupyter.evaluation.trial.workspaces import Scratch, Template, TemplateError
 from reyn_jupyter.models.base import Model
-from reyn_jupyter.runtime.events import Event
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record.events import Event
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.search.active_class import EmbeddingClassError
 from reyn_jupyter.sessions.run_lifecycle import turn
 from reyn_jupyter.sessions.turn_options import TurnOptions

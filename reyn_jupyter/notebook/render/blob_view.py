@@ -31,7 +31,7 @@ from reyn_jupyter.support.text import count
 if TYPE_CHECKING:
     from reyn_jupyter.outputs.blob import Blob
     from reyn_jupyter.outputs.blobs.manifest import BlobInfo
-    from reyn_jupyter.runtime.result_objects import Inspection, Result
+    from reyn_jupyter.sessions.result_objects import Inspection, Result
 
 
 KINDS = {

@@ -37,7 +37,7 @@ from reyn_jupyter.notebook.render.value_text import Look, integer
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
-    from reyn_jupyter.runtime.result_objects import ActionCard, ActionTable, CatalogExplorer
+    from reyn_jupyter.sessions.result_objects import ActionCard, ActionTable, CatalogExplorer
 
 
 ROWS = 60

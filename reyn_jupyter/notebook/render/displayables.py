@@ -51,14 +51,19 @@ class Displayable:
         return made
 
 
-_RESULTS = "reyn_jupyter.runtime.result_objects"
+_RESULTS = "reyn_jupyter.sessions.result_objects"
 _PLAN = "reyn_jupyter.evaluation.plan"
 _FINDINGS = "reyn_jupyter.evaluation.results"
 _RUN = "reyn_jupyter.evaluation.run"
 
 DISPLAYABLES: tuple[Displayable, ...] = (
     Displayable(
-        "reyn_jupyter.runtime.trace", "Trace", "trace.card.trace_view", "trace", updates=True, streams=True
+        "reyn_jupyter.runtime.record.trace",
+        "Trace",
+        "trace.card.trace_view",
+        "trace",
+        updates=True,
+        streams=True,
     ),
     Displayable(_RESULTS, "ActionTable", "catalog_view.action_table", "actions"),
     Displayable(_RESULTS, "CatalogExplorer", "catalog_view.explorer_view", "actions"),
@@ -66,10 +71,10 @@ DISPLAYABLES: tuple[Displayable, ...] = (
     Displayable(_RESULTS, "Result", "blob_view.result_view", "blob"),
     Displayable(_RESULTS, "Inspection", "blob_view.inspection_view", "blob"),
     Displayable("reyn_jupyter.outputs.blob", "Blob", "blob_view.blob_view", "blob"),
-    Displayable("reyn_jupyter.runtime.compare", "RunDiff", "trace.run_diff.diff_view", "trace"),
+    Displayable("reyn_jupyter.runtime.record.compare", "RunDiff", "trace.run_diff.diff_view", "trace"),
     Displayable(_RESULTS, "Table", "session_tables.table", "table"),
     Displayable(_RESULTS, "Card", "session_tables.card", updates=True),
-    Displayable("reyn_jupyter.runtime.script", "Script", "trace.card.script_view"),
+    Displayable("reyn_jupyter.runtime.record.script", "Script", "trace.card.script_view"),
     Displayable(
         "reyn_jupyter.sessions.background_run",
         "BackgroundRun",

@@ -16,7 +16,7 @@ from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError
 from reyn_jupyter.outputs.blobs.random_access import is_local
 from reyn_jupyter.outputs.content import BlobStoreError
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record.trace import Trace
 
 FILES = 5
 LINES = 60

@@ -33,7 +33,7 @@ def mimebundle(
     """Return an object in every representation; arguments and errors as of `displayables.view`.
 
     Example:
-        >>> from reyn_jupyter.runtime.result_objects import Card
+        >>> from reyn_jupyter.sessions.result_objects import Card
         >>> mimebundle(Card("status", "Ready"))["text/plain"]
         'Ready'
     """

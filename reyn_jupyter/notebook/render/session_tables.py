@@ -30,7 +30,7 @@ from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
-    from reyn_jupyter.runtime.result_objects import Card, Table
+    from reyn_jupyter.sessions.result_objects import Card, Table
 
 ROWS = 50
 _COLUMNS = 14

@@ -41,7 +41,7 @@ from reyn_jupyter.outputs.selectors import (
     SliceSelector,
     parse_selector,
 )
-from reyn_jupyter.runtime.events import ActionFinished
+from reyn_jupyter.runtime.record.events import ActionFinished
 from reyn_jupyter.support.text import count
 
 T = TypeVar("T")

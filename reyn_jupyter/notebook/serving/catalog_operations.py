@@ -33,8 +33,8 @@ from reyn_jupyter.notebook.serving.operation import (
 )
 from reyn_jupyter.notebook.serving.protocol import LiveBlob
 from reyn_jupyter.notebook.verbs.invoke import invoke_command
-from reyn_jupyter.runtime.result_objects import Result
 from reyn_jupyter.sessions.action_rows import action_row
+from reyn_jupyter.sessions.result_objects import Result
 from reyn_jupyter.support.encoding import clean
 
 PAGE = 2_000

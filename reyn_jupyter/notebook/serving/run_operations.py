@@ -35,10 +35,10 @@ from reyn_jupyter.notebook.serving.operation import (
     ServedOperation,
     WireMessage,
 )
-from reyn_jupyter.runtime.compare import RunDiff, compare
-from reyn_jupyter.runtime.run_store import RunNotFoundError
-from reyn_jupyter.runtime.runlog import RunLogError
-from reyn_jupyter.runtime.trace import Call, Trace
+from reyn_jupyter.runtime.record.compare import RunDiff, compare
+from reyn_jupyter.runtime.record.run_store import RunNotFoundError
+from reyn_jupyter.runtime.record.runlog import RunLogError
+from reyn_jupyter.runtime.record.trace import Call, Trace
 from reyn_jupyter.support.text import count
 
 Id = Annotated[str, Field(max_length=200)]

@@ -9,7 +9,7 @@ from pydantic import Field
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Option, Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.result_objects import Card, Table
+from reyn_jupyter.sessions.result_objects import Card, Table
 
 
 class BlobsOptions(Options):

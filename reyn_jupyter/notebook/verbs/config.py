@@ -7,7 +7,7 @@ from typing import Annotated
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Options, Positional, Rest
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.result_objects import Table
+from reyn_jupyter.sessions.result_objects import Table
 from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 

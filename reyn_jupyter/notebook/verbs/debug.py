@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 from reyn_jupyter.notebook.options import Options, Positional
 from reyn_jupyter.notebook.shell_state import shell_state
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.result_objects import Card
+from reyn_jupyter.sessions.result_objects import Card
 
 
 class DebugOptions(Options):

@@ -14,8 +14,8 @@ from reyn_jupyter.notebook.options import Options
 from reyn_jupyter.notebook.serving import assets
 from reyn_jupyter.notebook.serving.hub import DRAWING, kernel_hub
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.result_objects import Card
 from reyn_jupyter.sessions import embeddings
+from reyn_jupyter.sessions.result_objects import Card
 from reyn_jupyter.support.versions import version_of
 
 PACKAGES = (

@@ -9,8 +9,8 @@ from reyn_jupyter.notebook.options import Options, Positional
 from reyn_jupyter.notebook.updating_display import InPlace
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.pump import Interrupted
-from reyn_jupyter.runtime.result_objects import Card
 from reyn_jupyter.search.index_state import BuildProgress
+from reyn_jupyter.sessions.result_objects import Card
 
 KEPT = "What was built is kept; %reyn embeddings build goes on from there."
 _BAR = 30

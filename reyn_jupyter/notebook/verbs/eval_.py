@@ -14,7 +14,7 @@ from reyn_jupyter.notebook import completers
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Option, Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.result_objects import Table
+from reyn_jupyter.sessions.result_objects import Table
 from reyn_jupyter.sessions.session import Session
 from reyn_jupyter.support.text import did_you_mean, nearest_names
 

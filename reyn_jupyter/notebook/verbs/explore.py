@@ -6,7 +6,7 @@ from typing import Annotated
 
 from reyn_jupyter.notebook.options import Options, Rest
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.result_objects import CatalogExplorer
+from reyn_jupyter.sessions.result_objects import CatalogExplorer
 
 
 class ExploreOptions(Options):

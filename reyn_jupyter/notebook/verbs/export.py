@@ -13,8 +13,8 @@ from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Option, Options, Positional, Rest
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.outputs.content import BlobNotFoundError
-from reyn_jupyter.runtime.result_objects import Card
-from reyn_jupyter.runtime.run_store import RunNotFoundError
+from reyn_jupyter.runtime.record.run_store import RunNotFoundError
+from reyn_jupyter.sessions.result_objects import Card
 from reyn_jupyter.sessions.session import Session
 
 TABLES = ("list", "runs", "blobs")

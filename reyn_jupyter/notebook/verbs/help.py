@@ -8,7 +8,7 @@ from reyn_jupyter.notebook import verbs
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Options, Positional, choices, fields_by_word, usage
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.result_objects import Card
+from reyn_jupyter.sessions.result_objects import Card
 from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 

@@ -9,7 +9,7 @@ from reyn_jupyter.notebook import completers
 from reyn_jupyter.notebook.options import Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.outputs.content import BlobNotFoundError
-from reyn_jupyter.runtime.result_objects import Inspection
+from reyn_jupyter.sessions.result_objects import Inspection
 
 SELECTORS = ["lines:1-50", "slice:0..20", "key:", "path:/", "grep:", "bytes:0..8192"]
 

@@ -21,7 +21,7 @@ from reyn_jupyter.notebook import completers
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Option, Options, Positional, Rest, parse
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.result_objects import Result
+from reyn_jupyter.sessions.result_objects import Result
 from reyn_jupyter.sessions.session import Session
 
 # A word that needs no quotes; IPython reads a "?" at the end of a line as help.

@@ -9,7 +9,7 @@ from pydantic import Field
 from reyn_jupyter.notebook import completers
 from reyn_jupyter.notebook.options import Option, Options, Rest
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.result_objects import ActionTable
+from reyn_jupyter.sessions.result_objects import ActionTable
 
 
 class ListOptions(Options):

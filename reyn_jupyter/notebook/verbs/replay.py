@@ -9,7 +9,7 @@ from pydantic import Field
 from reyn_jupyter.notebook import completers, updating_display
 from reyn_jupyter.notebook.options import Option, Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record.trace import Trace
 
 
 class ReplayOptions(Options):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reyn_jupyter.notebook.options import Options
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.result_objects import Table
+from reyn_jupyter.sessions.result_objects import Table
 
 
 def run(context: Context, options: Options) -> Table:

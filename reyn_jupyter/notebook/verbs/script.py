@@ -9,7 +9,7 @@ from pydantic import Field
 from reyn_jupyter.notebook import completers
 from reyn_jupyter.notebook.options import Option, Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.script import Script
+from reyn_jupyter.runtime.record.script import Script
 
 
 class ScriptOptions(Options):

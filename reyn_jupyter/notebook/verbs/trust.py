@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from reyn_jupyter.notebook.options import Options
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.result_objects import Card
+from reyn_jupyter.sessions.result_objects import Card
 
 
 def run(context: Context, options: Options) -> Card:

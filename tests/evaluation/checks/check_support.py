@@ -10,7 +10,7 @@ from reyn_jupyter.evaluation.checks import find_check
 from reyn_jupyter.evaluation.checks.verdict import Verdict
 from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Expected, Gold, Scenario
 from reyn_jupyter.evaluation.trial.trial import CallFact, FileFact, Outcome, Trial
-from reyn_jupyter.runtime.events import Flag, Problem
+from reyn_jupyter.runtime.record.events import Flag, Problem
 
 READ = "file__read"
 

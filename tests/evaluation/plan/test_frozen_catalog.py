@@ -19,7 +19,7 @@ from reyn_jupyter.evaluation.plan.tool_records import ToolRecordError, normalise
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.models.scripted import call
-from reyn_jupyter.runtime.functions import functions
+from reyn_jupyter.runtime.namespace.functions import functions
 from tests.evaluation.trial_support import Scripts, bench, run, scenario, suite
 
 WEATHER = {

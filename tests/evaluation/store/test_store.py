@@ -19,7 +19,7 @@ from reyn_jupyter.evaluation.store.rows import TrialEntry
 from reyn_jupyter.evaluation.store.store import Store
 from reyn_jupyter.evaluation.store.study_file import DiskFullError, StoreError
 from reyn_jupyter.evaluation.trial.trial import Trial
-from reyn_jupyter.runtime.events import ActionFinished, Event, ModelRequested, RunEnded, RunStarted
+from reyn_jupyter.runtime.record.events import ActionFinished, Event, ModelRequested, RunEnded, RunStarted
 from tests.evaluation.study_support import BASE, study
 from tests.evaluation.trial_support import bench, run, scenario
 from tests.support.processes import child

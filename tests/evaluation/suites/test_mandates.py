@@ -18,7 +18,7 @@ from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.suites import load_suite
 from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.models.scripted import call
-from reyn_jupyter.runtime.events import ActionFinished
+from reyn_jupyter.runtime.record.events import ActionFinished
 from tests.evaluation.trial_support import Scripts, run
 
 # Answers that are counted or rounded from what the calls give, or stand there between other digits.

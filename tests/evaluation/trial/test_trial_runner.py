@@ -22,7 +22,7 @@ from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.models.base import ModelError, Request, Response, Usage
 from reyn_jupyter.models.offline import OfflineModel
 from reyn_jupyter.models.scripted import ScriptedModel, call, raw_call
-from reyn_jupyter.runtime.events import ActionFinished, ModelRequested, RunStarted
+from reyn_jupyter.runtime.record.events import ActionFinished, ModelRequested, RunStarted
 from tests.evaluation.trial_support import ENGINE, READ, WRITE, Scripts, bench, run, scenario, suite, writing
 from tests.support.waiting import LoopClock
 

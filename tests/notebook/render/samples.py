@@ -9,8 +9,8 @@ from typing import Any
 from reyn_jupyter.outputs.blob import Blob, open_blob
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import Content, Structured, Text
-from reyn_jupyter.runtime.compare import compare
-from reyn_jupyter.runtime.events import (
+from reyn_jupyter.runtime.record.compare import compare
+from reyn_jupyter.runtime.record.events import (
     ActionFinished,
     ActionResolved,
     Event,
@@ -20,7 +20,9 @@ from reyn_jupyter.runtime.events import (
     RunEnded,
     RunStarted,
 )
-from reyn_jupyter.runtime.result_objects import (
+from reyn_jupyter.runtime.record.script import Script
+from reyn_jupyter.runtime.record.trace import Trace
+from reyn_jupyter.sessions.result_objects import (
     ActionCard,
     ActionTable,
     Card,
@@ -29,8 +31,6 @@ from reyn_jupyter.runtime.result_objects import (
     Result,
     Table,
 )
-from reyn_jupyter.runtime.script import Script
-from reyn_jupyter.runtime.trace import Trace
 
 NOW = 1_790_000_000.0
 BLOB = "0198c0de-aaaa-7000-8000-000000000001"

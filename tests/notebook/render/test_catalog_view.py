@@ -7,7 +7,7 @@ from html import unescape
 from reyn_jupyter.catalog.search_results import Found, search_answer
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.notebook.render.formatting import money, seconds, size
-from reyn_jupyter.runtime.result_objects import ActionCard, ActionTable, Card, Table
+from reyn_jupyter.sessions.result_objects import ActionCard, ActionTable, Card, Table
 from tests.notebook.render.samples import NOW, Reader, card, row
 
 PAGE = {"items": [], "total": 26, "next_offset": 20, "categories": {"file": 7, "table": 1}}

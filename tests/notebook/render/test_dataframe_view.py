@@ -15,7 +15,7 @@ from reyn_jupyter.notebook.render.blocks import Grid
 from reyn_jupyter.notebook.render.dataframe_view import frame_grid
 from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.outputs.frames import records as stored_frames
-from reyn_jupyter.runtime.result_objects import Result
+from reyn_jupyter.sessions.result_objects import Result
 from tests.notebook.render.samples import Reader, blob
 
 

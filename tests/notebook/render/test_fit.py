@@ -15,8 +15,10 @@ from hypothesis import strategies as st
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.notebook.render.fit import byte_size, share_fairly
 from reyn_jupyter.outputs.content import Structured, Text
-from reyn_jupyter.runtime.compare import compare
-from reyn_jupyter.runtime.result_objects import (
+from reyn_jupyter.runtime.record.compare import compare
+from reyn_jupyter.runtime.record.script import Script
+from reyn_jupyter.runtime.record.trace import Trace
+from reyn_jupyter.sessions.result_objects import (
     ActionCard,
     ActionTable,
     Card,
@@ -25,8 +27,6 @@ from reyn_jupyter.runtime.result_objects import (
     Result,
     Table,
 )
-from reyn_jupyter.runtime.script import Script
-from reyn_jupyter.runtime.trace import Trace
 from tests.notebook.render.samples import Reader, blob, call, every_kind, invoked, row, running, trace
 
 LONG = "漢<&> " * 200_000

@@ -11,7 +11,7 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.render import register
-from reyn_jupyter.runtime.result_objects import ActionTable, Card
+from reyn_jupyter.sessions.result_objects import ActionTable, Card
 from tests.notebook.render.samples import row, trace
 
 

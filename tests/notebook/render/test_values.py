@@ -10,7 +10,7 @@ from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.outputs.blob import open_blob
 from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
 from reyn_jupyter.outputs.content import Structured, Text
-from reyn_jupyter.runtime.result_objects import Inspection, Result
+from reyn_jupyter.sessions.result_objects import Inspection, Result
 from tests.notebook.render.samples import Reader, blob
 
 

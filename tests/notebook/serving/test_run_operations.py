@@ -18,8 +18,8 @@ from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.models.scripted import ScriptedModel, Step
 from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
-from reyn_jupyter.runtime import runlog
-from reyn_jupyter.runtime.events import RunEnded
+from reyn_jupyter.runtime.record import runlog
+from reyn_jupyter.runtime.record.events import RunEnded
 from tests.notebook.render.samples import HOSTILE, NOW, asked, call, said, started
 
 Ask = Callable[..., dict[str, Any]]

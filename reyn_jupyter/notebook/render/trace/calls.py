@@ -12,8 +12,8 @@ from reyn_jupyter.notebook.render.file_changes_view import Previous, diffs
 from reyn_jupyter.notebook.render.value_text import Look
 
 if TYPE_CHECKING:
-    from reyn_jupyter.runtime.events import ActionFinished, PermissionDecided
-    from reyn_jupyter.runtime.trace import Call, Trace
+    from reyn_jupyter.runtime.record.events import ActionFinished, PermissionDecided
+    from reyn_jupyter.runtime.record.trace import Call, Trace
 
 _OUTPUT = 900
 _ARGUMENTS = 700

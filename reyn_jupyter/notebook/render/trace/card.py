@@ -32,8 +32,8 @@ from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
-    from reyn_jupyter.runtime.script import Script
-    from reyn_jupyter.runtime.trace import Step, Trace
+    from reyn_jupyter.runtime.record.script import Script
+    from reyn_jupyter.runtime.record.trace import Step, Trace
     from reyn_jupyter.sessions.background_run import BackgroundRun
 
 

@@ -24,7 +24,7 @@ from reyn_jupyter.notebook.render.blocks import (
 from reyn_jupyter.notebook.render.value_text import Look
 
 if TYPE_CHECKING:
-    from reyn_jupyter.runtime.trace import Trace
+    from reyn_jupyter.runtime.record.trace import Trace
 
 _STEPS = 12
 _ROWS = 16

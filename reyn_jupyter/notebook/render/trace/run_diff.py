@@ -35,11 +35,11 @@ from reyn_jupyter.notebook.render.markdown import markdown
 from reyn_jupyter.notebook.render.trace.calls import inner_arguments, pretty
 from reyn_jupyter.notebook.render.trace.card import run_badges, run_title, whole
 from reyn_jupyter.notebook.render.value_text import Look
-from reyn_jupyter.runtime.compare import CallPair, RunDiff, call_line, text_of
+from reyn_jupyter.runtime.record.compare import CallPair, RunDiff, call_line, text_of
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
-    from reyn_jupyter.runtime.trace import Call, Trace
+    from reyn_jupyter.runtime.record.trace import Call, Trace
 
 PAIRS = 60  # in the static card
 _FOLDS = 12

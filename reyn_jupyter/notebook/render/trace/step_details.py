@@ -32,8 +32,8 @@ from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
-    from reyn_jupyter.runtime.events import ActionFinished, ModelReplied, ModelRequested
-    from reyn_jupyter.runtime.trace import Call, Step, Trace
+    from reyn_jupyter.runtime.record.events import ActionFinished, ModelReplied, ModelRequested
+    from reyn_jupyter.runtime.record.trace import Call, Step, Trace
 
 
 PART = 24 * 1024  # bytes of one side of a line, about

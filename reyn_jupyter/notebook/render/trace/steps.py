@@ -15,8 +15,8 @@ from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
-    from reyn_jupyter.runtime.events import ModelReplied
-    from reyn_jupyter.runtime.trace import Call, Step, Trace
+    from reyn_jupyter.runtime.record.events import ModelReplied
+    from reyn_jupyter.runtime.record.trace import Call, Step, Trace
 
 ROWS = 2000
 

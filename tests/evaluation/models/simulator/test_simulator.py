@@ -16,7 +16,7 @@ from reyn_jupyter.evaluation.models.simulator import BehaviourTable, Simulator
 from reyn_jupyter.evaluation.models.simulator.features import features
 from reyn_jupyter.models.base import Message
 from reyn_jupyter.models.scripted import call
-from reyn_jupyter.runtime.events import ModelReplied
+from reyn_jupyter.runtime.record.events import ModelReplied
 from tests.evaluation.models.simulator.simulator_support import (
     BASE,
     CHANGE,

@@ -8,7 +8,7 @@ import pytest
 
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record.trace import Trace
 from tests.notebook.render.samples import (
     BLOB,
     NOW,

@@ -17,7 +17,7 @@ from reyn_jupyter.models.scripted import ScriptedModel, Step
 from reyn_jupyter.models.scripted import call as asks
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.notebook.render.trace.compliance_marks import mark_text
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record.trace import Trace
 from tests.notebook.render.samples import asked, call, invoked, said, started, trace
 
 LIST = asks("list_actions", category=["file"])

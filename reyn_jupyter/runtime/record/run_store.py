@@ -7,11 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from reyn_jupyter.runtime import runlog
 from reyn_jupyter.runtime.engine import publisher
-from reyn_jupyter.runtime.events import Event
-from reyn_jupyter.runtime.runlog import FileSink, RunLog, RunLogError
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record import runlog
+from reyn_jupyter.runtime.record.events import Event
+from reyn_jupyter.runtime.record.runlog import FileSink, RunLog, RunLogError
+from reyn_jupyter.runtime.record.trace import Trace
 
 
 class RunNotFoundError(LookupError):

@@ -8,8 +8,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reyn_jupyter.runtime.compare import RunDiff, compare
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record.compare import RunDiff, compare
+from reyn_jupyter.runtime.record.trace import Trace
 from tests.notebook.render.samples import call, invoked, trace
 
 OLD = "0198c0de-aaaa-7000-8000-000000000001"

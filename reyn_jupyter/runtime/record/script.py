@@ -9,7 +9,7 @@ import re
 from dataclasses import dataclass
 from typing import Any
 
-from reyn_jupyter.runtime.trace import Call, Trace
+from reyn_jupyter.runtime.record.trace import Call, Trace
 from reyn_jupyter.support.sanitize import printable
 
 WIDTH = 100

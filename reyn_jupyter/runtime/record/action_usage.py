@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from reyn_jupyter.runtime.events import ActionFinished, Event
+from reyn_jupyter.runtime.record.events import ActionFinished, Event
 
 INTERVAL = 5.0  # seconds between two writes: a turn must not wait for the disk each time
 

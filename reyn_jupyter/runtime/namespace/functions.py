@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, overload
 
 from reyn_jupyter.catalog.action import Purity
-from reyn_jupyter.runtime.signatures import Parameters
+from reyn_jupyter.runtime.namespace.signatures import Parameters
 from reyn_jupyter.support.encoding import clip
 
 LONGEST_NAME = 64  # characters

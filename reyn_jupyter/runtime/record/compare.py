@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 from reyn_jupyter.models.base import BLOB_ID, canonical
-from reyn_jupyter.runtime.trace import Call, Trace
+from reyn_jupyter.runtime.record.trace import Call, Trace
 
 if TYPE_CHECKING:
     import pandas as pd

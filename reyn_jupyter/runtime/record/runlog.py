@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import pydantic_core
 from pydantic import TypeAdapter, ValidationError
 
-from reyn_jupyter.runtime.events import EVENT_TYPES, Event, RunStarted
+from reyn_jupyter.runtime.record.events import EVENT_TYPES, Event, RunStarted
 
 
 class Sink(Protocol):

@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.runtime import runlog
-from reyn_jupyter.runtime.events import (
+from reyn_jupyter.runtime.record import runlog
+from reyn_jupyter.runtime.record.events import (
     ActionFinished,
     ActionResolved,
     Event,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.outputs.blob import Blob
-from reyn_jupyter.runtime.trace import Trace
+from reyn_jupyter.runtime.record.trace import Trace
 
 if TYPE_CHECKING:
     import pandas as pd
