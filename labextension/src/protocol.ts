@@ -13,7 +13,7 @@ export type Block =
   | Tree
   | Diff
   | Facts
-  | Message
+  | Notice
   | Section
   | Fold
   | Intervals
@@ -25,12 +25,12 @@ export interface Protocol {
   Snapshot: Snapshot;
   Hello: Hello;
   Welcome: Welcome;
-  Request: Request;
+  ViewRequest: ViewRequest;
   Cancel: Cancel;
-  Answered: Answered;
-  Failed: Failed;
-  Progressed: Progressed;
-  Happened: Happened;
+  ViewAnswer: ViewAnswer;
+  ViewFailure: ViewFailure;
+  ViewProgress: ViewProgress;
+  ViewEvent: ViewEvent;
 }
 export interface Operations {
   "approval.answer": ApprovalAnswerOperation;
@@ -66,7 +66,7 @@ export interface ApprovalAnswerOperation {
   answer: ApprovalAnswered;
 }
 /**
- * `answer` is "always" only where the question offers a pattern.
+ * Answer an open question; `answer` is "always" only where the question offers a pattern.
  */
 export interface AnswerApproval {
   id: string;
@@ -84,7 +84,7 @@ export interface OpenApprovals {
   questions: ApprovalAsked[];
 }
 /**
- * A background run or a call from a panel waits for consent. `text` holds targets and a bounded diff.
+ * Ask for consent: a background run or a call from a panel waits. `text` holds targets and a bounded diff.
  */
 export interface ApprovalAsked {
   name: "approval";
@@ -95,15 +95,15 @@ export interface ApprovalAsked {
   run: string | null;
 }
 export interface CatalogPageOperation {
-  args: CatalogAsked;
+  args: ListCatalog;
   answer: CatalogPage;
 }
-export interface CatalogAsked {
+export interface ListCatalog {
   offset: number;
   limit: number;
 }
 /**
- * `tones` is the colour of each effect; a page of another `revision` belongs to another catalog.
+ * Carry one page of rows. `tones` is the colour of each effect; another `revision` belongs to another catalog.
  */
 export interface CatalogPage {
   revision: string;
@@ -116,7 +116,7 @@ export interface CatalogPage {
   rows: (string | [string, number])[][];
 }
 /**
- * What the code calls a column (`key`), what people read above it, and whether it is sorted by number.
+ * Describe a column: its `key` in code, the title that people read, and the order it sorts by.
  */
 export interface CatalogColumn {
   key: string;
@@ -129,16 +129,16 @@ export interface CatalogCategory {
   sentence: string;
 }
 export interface CatalogActionOperation {
-  args: ActionNamed;
-  answer: ActionShown;
+  args: OpenAction;
+  answer: OpenedAction;
 }
-export interface ActionNamed {
+export interface OpenAction {
   name: string;
 }
 /**
- * One action: what it is (`view`), and the form that calls it.
+ * Show one action: its description (`view`), and the form that calls it.
  */
-export interface ActionShown {
+export interface OpenedAction {
   name: string;
   view: View;
   form: ActionForm;
@@ -299,11 +299,11 @@ export interface Facts {
 /**
  * A sentence that stands out: an error, a warning, a note. `hint` says what to do next.
  */
-export interface Message {
+export interface Notice {
   text: string;
   tone: "plain" | "good" | "bad" | "warn" | "info" | "muted";
   hint: string;
-  type: "message";
+  type: "notice";
 }
 export interface Section {
   title: string;
@@ -408,14 +408,14 @@ export interface Pair {
   type: "pair";
 }
 /**
- * All fields, the required ones first. `others` offers one more, for arguments without a field, as JSON.
+ * List all fields, the required ones first. `others` offers one more, for arguments without a field, as JSON.
  */
 export interface ActionForm {
   fields: FormField[];
   others: boolean;
 }
 /**
- * One argument.
+ * Describe the field of one argument.
  *
  * Attributes:
  *     name: its name, exactly as it is sent.
@@ -438,45 +438,45 @@ export interface FormField {
   most: string;
 }
 /**
- * One value of several: what is shown, and the JSON that is sent.
+ * Offer one value of several: the text on the screen, and the JSON that is sent.
  */
 export interface FormChoice {
   text: string;
   json_text: string;
 }
 export interface CatalogCommandOperation {
-  args: ActionCalled;
+  args: CallAction;
   answer: ActionCommand;
 }
 /**
- * A call: what was `typed` into each field; under "" the arguments without a field.
+ * Call an action with the text `typed` into each field; under "" stand the arguments without a field.
  */
-export interface ActionCalled {
+export interface CallAction {
   name: string;
   typed: {
     [k: string]: string;
   };
 }
 /**
- * The `%reyn invoke` line, "" where a field cannot be read.
+ * Carry the `%reyn invoke` line, "" where a field cannot be read.
  */
 export interface ActionCommand {
   command: string;
   errors: ArgumentFault[];
 }
 /**
- * What is wrong with one argument: where (a JSON Pointer, "" for all of them), and why.
+ * Name a fault of the arguments: its place (a JSON Pointer, "" for all of them), and its reason.
  */
 export interface ArgumentFault {
   path: string;
   message: string;
 }
 export interface CatalogInvokeOperation {
-  args: ActionCalled;
+  args: CallAction;
   answer: ActionAnswer;
 }
 /**
- * What a call gave. `row` is the action's row with this call counted; `live` opens what was stored.
+ * Show the result of a call. `row` is the action's row with this call counted; `live` opens the stored result.
  */
 export interface ActionAnswer {
   ok: boolean;
@@ -487,7 +487,7 @@ export interface ActionAnswer {
   row: (string | [string, number])[];
 }
 /**
- * The inspector of one blob, opened at a selector ("lines:20-50", "path:/a", "slice:0..20") or at its start.
+ * Open the inspector of a blob at a selector ("lines:20-50", "path:/a", "slice:0..20"), or at its start.
  */
 export interface LiveBlob {
   type: "blob";
@@ -496,17 +496,17 @@ export interface LiveBlob {
 }
 export interface BlobOpenOperation {
   args: OpenBlob;
-  answer: BlobOpened;
+  answer: OpenedBlob;
 }
 export interface OpenBlob {
   blob: string;
   selector: string | null;
 }
 /**
- * `facts` and `about` are texts; `commands` are ready lines with what they are for; `value` is the Python
- * expression that a path is appended to.
+ * Describe a stored result to its viewer. `facts` and `about` are texts; `commands` are ready lines, each with its
+ * purpose; `value` is the Python expression that a path is appended to.
  */
-export interface BlobOpened {
+export interface OpenedBlob {
   id: string;
   kind: string;
   title: string;
@@ -519,7 +519,7 @@ export interface BlobOpened {
   start: BlobStart;
 }
 /**
- * Where to begin: a row of the grid, a path in the tree, a line, a byte or a search in the text.
+ * Name the place to begin at: a row of the grid, a path in the tree, a line, a byte or a search in the text.
  */
 export interface BlobStart {
   row: number;
@@ -531,19 +531,21 @@ export interface BlobStart {
 }
 export interface FrameOpenOperation {
   args: OpenFrame;
-  answer: FrameOpened;
+  answer: OpenedFrame;
 }
 export interface OpenFrame {
   blob: string;
 }
 /**
+ * Describe a table and the columns that its viewer begins with.
+ *
  * Attributes:
- * columns: those that name the rows, and the first of the others.
- * width: how many columns there are; `revision` moves when rows were met that have further ones.
- * headers: how many of the columns name the rows.
- * inferred: no description of the columns is stored; they are those of the rows met so far.
+ *     columns: those that name the rows, and the first of the others.
+ *     width: how many columns there are; `revision` moves when rows were met that have further ones.
+ *     headers: how many of the columns name the rows.
+ *     inferred: no description of the columns is stored; they are those of the rows met so far.
  */
-export interface FrameOpened {
+export interface OpenedFrame {
   rows: number;
   width: number;
   headers: number;
@@ -552,7 +554,7 @@ export interface FrameOpened {
   columns: FrameColumn[];
 }
 /**
- * `position` counts all columns, those that name the rows first; these have `header` set.
+ * Describe a column. `position` counts all columns, those that name the rows first; these have `header` set.
  */
 export interface FrameColumn {
   position: number;
@@ -566,7 +568,7 @@ export interface FrameRowsOperation {
   answer: FrameRows;
 }
 /**
- * `first_column` and `column_count` choose among the columns that do not name the rows.
+ * Ask for a window; `first_column` and `column_count` choose among the columns that do not name the rows.
  */
 export interface AskRows {
   blob: string;
@@ -578,14 +580,14 @@ export interface AskRows {
   filter: FilterKey[];
 }
 /**
- * A column by its position.
+ * Sort by the column at a position.
  */
 export interface SortKey {
   column: number;
   descending: boolean;
 }
 /**
- * `most` and `least` are at most and at least; `value` is a text, read as the column's values are.
+ * Keep the rows that match. `most` and `least` are at most and at least; `value` is read as the column's values.
  */
 export interface FilterKey {
   column: number;
@@ -593,11 +595,13 @@ export interface FilterKey {
   value: string;
 }
 /**
+ * Carry the cells of a window of rows.
+ *
  * Attributes:
- * total: how many rows match.
- * labels: what names each row where no column does; else empty.
- * cells: for each row a text for each of `columns`.
- * muted: for each row the places of the cells that say that nothing is there.
+ *     total: how many rows match.
+ *     labels: what names each row where no column does; else empty.
+ *     cells: for each row a text for each of `columns`.
+ *     muted: for each row the places of the cells that say that nothing is there.
  */
 export interface FrameRows {
   start: number;
@@ -619,7 +623,7 @@ export interface AskColumn {
   filter: FilterKey[];
 }
 /**
- * The figures of a column over the rows that match.
+ * Summarise a column over the rows that match.
  *
  * Attributes:
  *     facts: (label, value) pairs.
@@ -640,7 +644,7 @@ export interface FrameCellOperation {
   answer: FrameCell;
 }
 /**
- * `row` counts the rows that match, in their order.
+ * Ask for a whole cell; `row` counts the rows that match, in their order.
  */
 export interface AskCell {
   blob: string;
@@ -650,7 +654,7 @@ export interface AskCell {
   filter: FilterKey[];
 }
 /**
- * A whole cell; `cut` when even this much is not all of it.
+ * Carry the text of a whole cell; `cut` is True where it is longer still.
  */
 export interface FrameCell {
   text: string;
@@ -669,13 +673,13 @@ export interface FrameCode {
   code: string;
 }
 export interface TreeChildrenOperation {
-  args: TreeAsked;
+  args: ReadTree;
   answer: TreePage;
 }
 /**
- * Children number `offset` to `offset + limit - 1` of the value at a path from the root, or at a place.
+ * Ask for children `offset` to `offset + limit - 1` of the value at a path from the root, or at a place.
  */
-export interface TreeAsked {
+export interface ReadTree {
   blob: string;
   path: (string | number)[];
   place: BytePlace | null;
@@ -683,14 +687,14 @@ export interface TreeAsked {
   limit: number;
 }
 /**
- * Where a value lies in the document, in bytes: an earlier answer said so, and it saves walking the path.
+ * Place a value in the document, in bytes, as an earlier answer gave it; this saves walking the path.
  */
 export interface BytePlace {
   start: number;
   end: number;
 }
 /**
- * `value` is the container itself, `total` how many children it has.
+ * List children. `value` is the container itself, `total` the number of its children.
  */
 export interface TreePage {
   value: TreeChild;
@@ -699,8 +703,8 @@ export interface TreePage {
   children: TreeChild[];
 }
 /**
- * One value. `position` is its number in its container, which a path may hold; `step` is what Python appends to
- * reach it, "" where its key is too long or secret; `count` is None for what has no children.
+ * Describe one value. `position` is its number in its container, which a path may hold; `step` is the Python
+ * that reaches it, "" where its key is too long or secret; `count` is None for what has no children.
  */
 export interface TreeChild {
   position: number;
@@ -713,10 +717,10 @@ export interface TreeChild {
 }
 export interface TreeFindOperation {
   args: FindInTree;
-  answer: TreeWay;
+  answer: TreePath;
 }
 /**
- * The next key or value after byte `after` that holds `text`, large and small letters alike.
+ * Search for the next key or value after byte `after` that holds `text`, large and small letters alike.
  */
 export interface FindInTree {
   blob: string;
@@ -724,23 +728,23 @@ export interface FindInTree {
   after: number;
 }
 /**
- * The positions on the way from the root; `next` is the byte to search on from. `found` is False where there is
- * nothing, and the positions are those of the part of the way that exists.
+ * List the positions on the way from the root; `next` is the byte to search on from. Where there is nothing,
+ * `found` is False and the positions are those of the part of the way that exists.
  */
-export interface TreeWay {
+export interface TreePath {
   found: boolean;
   way: number[];
   next: number;
   note: string;
 }
 export interface TreeWayOperation {
-  args: WayInTree;
-  answer: TreeWay;
+  args: FindPath;
+  answer: TreePath;
 }
 /**
- * The place of a value: a path of keys and numbers.
+ * Ask for the place of a value by a path of keys and numbers.
  */
-export interface WayInTree {
+export interface FindPath {
   blob: string;
   path: (string | number)[];
 }
@@ -756,13 +760,13 @@ export interface TreeValue {
   text: string;
 }
 export interface LinesWindowOperation {
-  args: LinesAsked;
+  args: ReadLines;
   answer: LineWindow;
 }
 /**
- * Lines `first` to `first + count - 1`, counted from 1.
+ * Ask for the lines `first` to `first + count - 1`, counted from 1.
  */
-export interface LinesAsked {
+export interface ReadLines {
   blob: string;
   first: number;
   count: number;
@@ -770,21 +774,21 @@ export interface LinesAsked {
 export interface LineWindow {
   first: number;
   total: number;
-  lines: LineShown[];
+  lines: TextLine[];
 }
 /**
- * `more` says how much of the line is left out, "" when nothing is.
+ * Carry one line; `more` says how much of it is left out, "" for nothing.
  */
-export interface LineShown {
+export interface TextLine {
   text: string;
   more: string;
 }
 export interface LinesFindOperation {
   args: FindLines;
-  answer: LinesFound;
+  answer: LineMatches;
 }
 /**
- * Matches from byte `start` on; `regex` takes the text as a regular expression (RE2).
+ * Search from byte `start` on; `regex` takes the text as a regular expression (RE2).
  */
 export interface FindLines {
   blob: string;
@@ -795,16 +799,16 @@ export interface FindLines {
   limit: number;
 }
 /**
- * `next` is the byte to search on from, None when the end is reached.
+ * List matches; `next` is the byte to search on from, None at the end.
  */
-export interface LinesFound {
-  matches: LineFound[];
+export interface LineMatches {
+  matches: LineMatch[];
   next: number | null;
 }
 /**
- * `offset` counts bytes in the line.
+ * Place one match; `offset` counts bytes in the line.
  */
-export interface LineFound {
+export interface LineMatch {
   line: number;
   offset: number;
 }
@@ -813,7 +817,7 @@ export interface LinesWholeOperation {
   answer: LinePiece;
 }
 /**
- * A piece of one line from byte `offset` of it.
+ * Ask for a piece of one line, from byte `offset` of it.
  */
 export interface WholeLine {
   blob: string;
@@ -821,7 +825,7 @@ export interface WholeLine {
   offset: number;
 }
 /**
- * `caption` says which part of the line it is; `previous` and `next` are offsets, None at either end.
+ * Carry a piece of a line. `caption` names the piece; `previous` and `next` are offsets, None at either end.
  */
 export interface LinePiece {
   line: number;
@@ -832,10 +836,10 @@ export interface LinePiece {
   next: number | null;
 }
 export interface LinesAtOperation {
-  args: AtByte;
+  args: LocateByte;
   answer: LinePlace;
 }
-export interface AtByte {
+export interface LocateByte {
   blob: string;
   byte: number;
 }
@@ -851,7 +855,7 @@ export interface OpenRun {
   run: string;
 }
 /**
- * A run as the viewer shows it.
+ * Describe a run to its viewer.
  *
  * Attributes:
  *     run: its whole id, by which the rest is asked for.
@@ -900,7 +904,7 @@ export interface OpenPart {
   id: string;
 }
 /**
- * What stands behind one line; `blob` is the id of what it stored, "" for none.
+ * Show the details of one step; `blob` is the id of its stored result, "" for none.
  */
 export interface OpenedPart {
   request: View;
@@ -908,17 +912,17 @@ export interface OpenedPart {
   blob: string;
 }
 export interface TraceDiffOperation {
-  args: Compare;
-  answer: Compared;
+  args: CompareRuns;
+  answer: OpenedComparison;
 }
-export interface Compare {
+export interface CompareRuns {
   a: string;
   b: string;
 }
 /**
- * Two runs side by side: the totals and prompts, the calls aligned, the answers and each side's own.
+ * Show two runs side by side: totals and prompts, the calls aligned, the answers and each side's own.
  */
-export interface Compared {
+export interface OpenedComparison {
   a: string;
   b: string;
   view: View;
@@ -939,18 +943,18 @@ export interface PairRow {
   tone: "plain" | "good" | "bad" | "warn" | "info" | "muted";
 }
 export interface TracePairOperation {
-  args: ComparePart;
-  answer: ComparedPart;
+  args: OpenPair;
+  answer: OpenedPair;
 }
-export interface ComparePart {
+export interface OpenPair {
   a: string;
   b: string;
   id: string;
 }
 /**
- * What differs between two calls, and each of them in its column; one that is not there has no blocks.
+ * Show the difference of two calls, and each of them in its column; a missing one has no blocks.
  */
-export interface ComparedPart {
+export interface OpenedPair {
   differing: Block[];
   sides: View[];
 }
@@ -966,7 +970,7 @@ export interface ListedRuns {
   more: string;
 }
 /**
- * One run to choose: `title` is its prompt or its call, `facts` model, steps and time, `when` how long ago.
+ * Offer one run: `title` is its prompt or its call, `facts` model, steps and time, `when` its age.
  */
 export interface RunRow {
   run: string;
@@ -977,39 +981,39 @@ export interface RunRow {
 }
 export interface RunStopOperation {
   args: StopRun;
-  answer: Stopped;
+  answer: RunStop;
 }
 export interface StopRun {
   run: string;
 }
 /**
- * `stopping` is False when the run had ended already.
+ * Confirm a stop; `stopping` is False when the run had ended already.
  */
-export interface Stopped {
+export interface RunStop {
   stopping: boolean;
 }
 export interface ModuleOpenOperation {
-  args: ModuleWanted;
-  answer: ModuleGiven;
+  args: ReadModule;
+  answer: PackagedModule;
 }
-export interface ModuleWanted {
+export interface ReadModule {
   name: "explorer" | "blob" | "grid" | "trace";
 }
 /**
- * An ES module and its style sheet, as this package carries them.
+ * Carry an ES module and its style sheet, as the package holds them.
  */
-export interface ModuleGiven {
+export interface PackagedModule {
   code: string;
   style: string;
 }
 /**
- * What a display holds: enough to show without a kernel, and what to ask for with one.
+ * Hold what a display keeps: a view that needs no kernel, and the request for a live one.
  *
  * Attributes:
  *     protocol: the version that wrote it.
  *     session: the kernel session that the live part belongs to.
- *     view: what is shown at once, and for good when the kernel is gone.
- *     live: what a view may go on with while that session lives; None for a small object.
+ *     view: drawn at once, and for good when the kernel is gone.
+ *     live: the live view that may follow while that session lives; None for a small object.
  */
 export interface Snapshot {
   protocol: number;
@@ -1018,14 +1022,14 @@ export interface Snapshot {
   live: (LiveCatalog | LiveBlob | LiveTrace | LiveDiff) | null;
 }
 /**
- * The catalog explorer, opened with the words of a search.
+ * Open the catalog explorer with the words of a search.
  */
 export interface LiveCatalog {
   type: "catalog";
   query: string;
 }
 /**
- * The viewer of one run; `running` while a background run goes on, which can then be stopped.
+ * Open the viewer of a run; `running` while a background run goes on, which can then be stopped.
  */
 export interface LiveTrace {
   type: "trace";
@@ -1033,7 +1037,7 @@ export interface LiveTrace {
   running: boolean;
 }
 /**
- * Two runs side by side.
+ * Open two runs side by side.
  */
 export interface LiveDiff {
   type: "diff";
@@ -1041,7 +1045,7 @@ export interface LiveDiff {
   b: string;
 }
 /**
- * The first request over a new connection.
+ * Open a connection: its first request.
  *
  * Attributes:
  *     host: "jupyterlab", "notebook", "widget".
@@ -1054,7 +1058,7 @@ export interface Hello {
   approves: boolean;
 }
 /**
- * Its answer: who speaks.
+ * Answer `Hello`: name the kernel's session and versions.
  */
 export interface Welcome {
   protocol: number;
@@ -1064,7 +1068,10 @@ export interface Welcome {
     [k: string]: string;
   };
 }
-export interface Request {
+/**
+ * Ask for one operation; `id` is a number of the view's own.
+ */
+export interface ViewRequest {
   type: "request";
   id: number;
   op: string;
@@ -1079,7 +1086,10 @@ export interface Cancel {
   type: "cancel";
   id: number;
 }
-export interface Answered {
+/**
+ * Answer the request `id`.
+ */
+export interface ViewAnswer {
   type: "answer";
   id: number;
   value: {
@@ -1087,42 +1097,49 @@ export interface Answered {
   };
 }
 /**
- * `code` is "unknown" (no such operation), "invalid" (arguments), "failed" or "protocol" (versions differ).
+ * Refuse a request. `code` is "unknown" (no such operation), "invalid" (arguments), "failed" or "protocol"
+ * (versions differ).
  */
-export interface Failed {
+export interface ViewFailure {
   type: "error";
   id: number;
   code: string;
   message: string;
   hint: string;
 }
-export interface Progressed {
+/**
+ * Report how far the request `id` is: `done` of `total`.
+ */
+export interface ViewProgress {
   type: "progress";
   id: number;
   done: number;
   total: number;
   note: string;
 }
-export interface Happened {
+/**
+ * Carry an event that no request asked for.
+ */
+export interface ViewEvent {
   type: "event";
   event: ApprovalAsked | ApprovalSettled | CatalogChanged | RunChanged;
 }
 /**
- * A question is answered, here or elsewhere, or its run has ended.
+ * Withdraw a question: it is answered, here or elsewhere, or its run has ended.
  */
 export interface ApprovalSettled {
   name: "settled";
   id: string;
 }
 /**
- * Actions came or went; what was fetched before `revision` is stale.
+ * Announce that actions came or went; pages from before `revision` are stale.
  */
 export interface CatalogChanged {
   name: "catalog";
   revision: string;
 }
 /**
- * A run has new events, or has ended.
+ * Announce that a run has new events, or has ended.
  */
 export interface RunChanged {
   name: "run";

@@ -76,7 +76,7 @@ def parse(content: bytes, source: str) -> SettingsDocument:
     root = _compose(text, source)
     if root is None:
         return SettingsDocument(source, content, {})
-    builder = _Builder(source)
+    builder = _ValueBuilder(source)
     values = builder.build(root, ())
     if values is None:
         return SettingsDocument(source, content, {})
@@ -97,7 +97,7 @@ def parse_scalar(text: str) -> Any:
     """
     try:
         root = _compose(text, "the value")
-        return None if root is None else _Builder("the value").build(root, ())
+        return None if root is None else _ValueBuilder("the value").build(root, ())
     except ConfigError:
         return text
 
@@ -135,7 +135,7 @@ def _plainly(problem: str) -> str:
     return f"is not valid YAML: {problem}"
 
 
-class _Builder:
+class _ValueBuilder:
     """Builds values from nodes; one reached again by an alias counts again, so a bomb runs out of budget."""
 
     def __init__(self, source: str) -> None:

@@ -255,7 +255,7 @@ def _shapes() -> dict[str, type[BaseModel]]:
         components: dict[str, str]
         model: str
 
-    class Call(Shape):
+    class CallShape(Shape):
         id: str
         name: str
         arguments: str
@@ -264,7 +264,7 @@ def _shapes() -> dict[str, type[BaseModel]]:
         model_config = ConfigDict(extra="allow")
         key: str
         text: str = ""
-        tool_calls: tuple[Call, ...] = Field(default=(), strict=False)
+        tool_calls: tuple[CallShape, ...] = Field(default=(), strict=False)
         finish_reason: str = "stop"
         prompt_tokens: int = 0
         completion_tokens: int = 0

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from reyn_jupyter.notebook.errors import ReynInterrupt
 from reyn_jupyter.notebook.mimebundle import display_bundle, live_of, update_widget, widget_view
-from reyn_jupyter.notebook.render.blocks import Message, View
+from reyn_jupyter.notebook.render.blocks import Notice, View
 from reyn_jupyter.notebook.render.displayables import view
 from reyn_jupyter.notebook.render.mime import MIME, bundle, mimebundle
 from reyn_jupyter.notebook.render.trace.card import STOP
@@ -231,7 +231,7 @@ def _begun(run: BackgroundRun) -> result_objects.Card:
 def _with_questions(made: View, run: BackgroundRun) -> View:
     """Return the view with what waits for the person's word on top; its text was redacted where it was made."""
     waiting = tuple(
-        Message(
+        Notice(
             each.question.text[:1200],
             "warn",
             "  or  ".join(

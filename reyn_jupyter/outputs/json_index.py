@@ -93,7 +93,7 @@ def _last_byte(source: ByteSource, start: int, end: int) -> int:
     return start
 
 
-class _Builder:
+class _IndexBuilder:
     """Collects one index while the chunks of its value pass by."""
 
     def __init__(self, tabulate: bool) -> None:
@@ -149,7 +149,7 @@ def index_json(source: ByteSource, start: int = 0, end: int | None = None) -> Js
         if start >= end:
             raise NotJsonError("the text is empty")
         return JsonIndex("json_value", start, end, 0)
-    builder, scanner = _Builder(tabulate=opener == b"{"), Scanner()
+    builder, scanner = _IndexBuilder(tabulate=opener == b"{"), Scanner()
     offset = start
     while offset < end and builder.close is None:
         data = source.read(offset, min(CHUNK, end - offset))
@@ -178,7 +178,7 @@ def index_json(source: ByteSource, start: int = 0, end: int | None = None) -> Js
     )
 
 
-def _tabulate(source: ByteSource, index: JsonIndex, builder: _Builder) -> tuple[Member, ...] | None:
+def _tabulate(source: ByteSource, index: JsonIndex, builder: _IndexBuilder) -> tuple[Member, ...] | None:
     """The table of keys; the last of equal keys wins, as everywhere in JSON."""
     edges = [index.start, *(builder.separators or []), index.end - 1]
     inner = [0, *builder.inner_commas, builder.inner_total]

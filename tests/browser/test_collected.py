@@ -10,7 +10,7 @@ from typing import Any
 from playwright.sync_api import Browser, Page, expect
 
 from reyn_jupyter import Session
-from reyn_jupyter.notebook.render.blocks import Message, View
+from reyn_jupyter.notebook.render.blocks import Notice, View
 from reyn_jupyter.notebook.render.view_json import to_snapshot
 from reyn_jupyter.notebook.serving.protocol import LiveBlob
 from reyn_jupyter.outputs.content import Structured, Text
@@ -24,7 +24,7 @@ def open_then_collected(browser: Browser, root: Path, value: Any, seen: str) -> 
     session = Session(root)
     store: Any = session.parts.services.blobs
     blob = store.put(Text(value) if isinstance(value, str) else Structured(value)).id
-    made = to_snapshot(View("blob", blob, blocks=(Message("saved"),)), SESSION_ID, LiveBlob(blob=blob))
+    made = to_snapshot(View("blob", blob, blocks=(Notice("saved"),)), SESSION_ID, LiveBlob(blob=blob))
     with bare(browser, session, made) as shown:
         expect(shown.page.locator("#host")).to_contain_text(seen)
         session.collect_blobs(max_age_days=0, keep=[])

@@ -15,9 +15,9 @@ from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Reso
 from reyn_jupyter.notebook.render.displayables import view
 from reyn_jupyter.notebook.serving.protocol import (
     CatalogChanged,
-    Happened,
     LiveCatalog,
     Snapshot,
+    ViewEvent,
 )
 from reyn_jupyter.runtime.consent import Question
 from reyn_jupyter.sessions.assembly import ENGINE
@@ -243,7 +243,7 @@ def test_new_actions_appear_and_what_was_typed_stays(browser: Browser, tmp_path:
         page.get_by_role("searchbox").fill("send")
         assert names(page) == ["payment__send"]
         entries.append(Entry("letter_send", "Send a letter.", {}))
-        shown.server.connection.send(Happened(event=CatalogChanged(revision="another")))
+        shown.server.connection.send(ViewEvent(event=CatalogChanged(revision="another")))
         expect(page.get_by_role("rowheader", name="skill__letter_send")).to_be_visible()
         expect(page.get_by_role("button", name="skill 4")).to_be_visible()
         expect(page.get_by_role("searchbox")).to_have_value("send")
@@ -353,7 +353,7 @@ def test_a_new_catalog_leaves_keys_clicks_and_the_place_where_they_were(
         page.mouse.down()
         page.get_by_role("button", name="payment 2").focus()
         entries.append(Entry("zebra", "Feed it.", {}))
-        shown.server.connection.send(Happened(event=CatalogChanged(revision="another")))
+        shown.server.connection.send(ViewEvent(event=CatalogChanged(revision="another")))
         expect(page.get_by_text("403 actions", exact=True)).to_be_visible()
         assert table.evaluate("(each) => each.scrollTop") == 6000
         page.mouse.up()

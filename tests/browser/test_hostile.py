@@ -15,7 +15,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import view
-from reyn_jupyter.notebook.render.blocks import Message, View
+from reyn_jupyter.notebook.render.blocks import Notice, View
 from reyn_jupyter.notebook.serving.protocol import (
     ApprovalAsked,
     Live,
@@ -145,7 +145,7 @@ def test_a_live_view_shows_whatever_a_kernel_says_as_text(
 ) -> None:
     session, lives = world
     snapshot = Snapshot(
-        session=SESSION_ID, view=View("blob", TEXT, blocks=(Message(TEXT),)), live=lives[kind]
+        session=SESSION_ID, view=View("blob", TEXT, blocks=(Notice(TEXT),)), live=lives[kind]
     ).model_dump(mode="json")
     with bare(browser, session, snapshot) as shown:
         page = shown.page

@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import view
-from reyn_jupyter.notebook.render.blocks import Message, View
+from reyn_jupyter.notebook.render.blocks import Notice, View
 from reyn_jupyter.notebook.render.view_json import to_snapshot
 from reyn_jupyter.notebook.serving.protocol import LiveBlob
 from reyn_jupyter.outputs.blob import open_blob
@@ -58,7 +58,7 @@ def inspected(
     browser: Browser, session: Session, blob: str, selector: str | None = None, theme: str = "light"
 ) -> Iterator[Bare]:
     """The inspector of one blob, opened; nothing may complain and nothing may be asked of another host."""
-    made = View("blob", blob, blocks=(Message("what the snapshot shows"),))
+    made = View("blob", blob, blocks=(Notice("what the snapshot shows"),))
     live = LiveBlob(blob=blob, selector=selector)
     with bare(browser, session, to_snapshot(made, SESSION_ID, live), theme) as shown:
         yield shown

@@ -11,7 +11,7 @@ from playwright.sync_api import Browser, expect
 
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import view
-from reyn_jupyter.notebook.render.blocks import Commands, Message, View
+from reyn_jupyter.notebook.render.blocks import Commands, Notice, View
 from reyn_jupyter.notebook.render.view_json import to_snapshot
 from reyn_jupyter.notebook.serving.prefetch import record_answers
 from reyn_jupyter.notebook.serving.protocol import LiveBlob, LiveTrace
@@ -44,7 +44,7 @@ def test_a_ready_line_is_copied_and_says_so_to_screen_readers(page: Drawing) -> 
 
 def live(title: str = "A blob") -> dict[str, Any]:
     return to_snapshot(
-        View("blob", title, blocks=(Message("what was saved"),)), SESSION_ID, LiveBlob(blob="b")
+        View("blob", title, blocks=(Notice("what was saved"),)), SESSION_ID, LiveBlob(blob="b")
     )
 
 

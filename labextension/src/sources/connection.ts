@@ -2,10 +2,10 @@
 //
 // Invariant: every request settles once; what arrives for a request that is settled already is dropped.
 import { type KernelEvent, RequestError, type RequestOptions } from "./source";
-import type { Answered, Failed, Happened, Progressed } from "../protocol";
+import type { ViewAnswer, ViewFailure, ViewEvent, ViewProgress } from "../protocol";
 
 /** What a kernel may send. */
-export type Message = Answered | Failed | Happened | Progressed;
+export type ServedMessage = ViewAnswer | ViewFailure | ViewEvent | ViewProgress;
 
 interface PendingRequest {
   resolve(value: unknown): void;
@@ -48,7 +48,7 @@ export class Connection {
   }
 
   /** Take a message from the channel. */
-  receive(message: Message): void {
+  receive(message: ServedMessage): void {
     if (message.type === "event") for (const listener of [...this.listeners]) listener(message.event);
     else if (message.type === "progress")
       this.pendingRequests.get(message.id)?.options.progress?.(message.done, message.total, message.note);

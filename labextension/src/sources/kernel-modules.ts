@@ -3,12 +3,12 @@
 // A widget's own code is copied into every display, so it draws snapshots and no more; what goes on from a snapshot needs
 // the kernel anyway. Invariant: a page fetches each module once, and only as this package's own code over
 // the widget's own channel, the way the widget itself came.
-import type { ModuleWanted } from "../protocol";
+import type { ReadModule } from "../protocol";
 import { fill, h } from "../views/dom/h";
 import { errorSentence, type Source, type ViewFunction } from "./source";
 
 declare const SOURCES: string; // the hash that build.mjs puts in
-type Name = ModuleWanted["name"];
+type Name = ReadModule["name"];
 type Views = Record<string, ViewFunction<never>>;
 interface KernelModule {
   views: Views;

@@ -5,7 +5,7 @@
 import type { ISessionContext } from "@jupyterlab/apputils";
 import type { Kernel, KernelMessage } from "@jupyterlab/services";
 import type { Hello, Operations, Welcome } from "../protocol";
-import type { Message } from "./connection";
+import type { ServedMessage } from "./connection";
 import { LiveSource } from "./live-source";
 import {
   errorSentence,
@@ -96,7 +96,7 @@ export class KernelSource extends LiveSource {
     try {
       comm = kernel.createComm(TARGET);
       comm.onMsg = (message) => {
-        if (this.comm === comm) this.receive(message.content.data as unknown as Message);
+        if (this.comm === comm) this.receive(message.content.data as unknown as ServedMessage);
       };
       comm.onClose = () => {
         if (this.comm === comm) this.disconnect("missing", NOT_LOADED);

@@ -3,7 +3,7 @@
 //
 // Invariant: a kernel that is merely busy fails nothing; whatever it says, however late, makes the source live again.
 import type { Operations, Welcome } from "../protocol";
-import { Connection, type Message } from "./connection";
+import { Connection, type ServedMessage } from "./connection";
 import { type KernelEvent, RequestError, type RequestOptions, type State } from "./source";
 
 const BUSY_AFTER = 300; // ms without an answer
@@ -58,7 +58,7 @@ export abstract class LiveSource {
   }
 
   /** Takes a message from the channel. */
-  protected receive(message: Message): void {
+  protected receive(message: ServedMessage): void {
     this.stopExpecting();
     if (this.state === "busy") this.become(this.welcome ? "live" : "connecting");
     this.connection.receive(message);

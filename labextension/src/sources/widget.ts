@@ -4,7 +4,7 @@
 // does, an answer that comes late makes the source live again.
 import type { AnyModel } from "@anywidget/types";
 import type { Welcome } from "../protocol";
-import type { Message } from "./connection";
+import type { ServedMessage } from "./connection";
 import { LiveSource } from "./live-source";
 import { errorSentence, type Host, PROTOCOL, RequestError, type Source } from "./source";
 
@@ -22,7 +22,7 @@ export class WidgetSource extends LiveSource implements Source {
   readonly host: Host = { name: "widget" };
   private greeting = 0;
   private disposed = false;
-  private onMessage = (message: Message): void => this.receive(message);
+  private onMessage = (message: ServedMessage): void => this.receive(message);
   private onCommEnd = (): void => {
     this.become("gone", CLOSED);
     this.connection.fail(CLOSED);

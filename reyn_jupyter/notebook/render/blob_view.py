@@ -17,7 +17,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Commands,
     Facts,
     Lines,
-    Message,
+    Notice,
     Tree,
     View,
 )
@@ -68,7 +68,7 @@ def result_view(result: Result, look: Look) -> View:
     if result.blob is not None:
         blocks = (*blocks, *_blob_facts(result.blob, look))
     if result.hint:
-        blocks = (*blocks, Message(look.text(result.hint, 400), "muted"))
+        blocks = (*blocks, Notice(look.text(result.hint, 400), "muted"))
     return View("result", name, (Badge("✓ ok", "good"),), _took(result), blocks, "result.value")
 
 
@@ -97,7 +97,7 @@ def inspection_view(inspection: Inspection, look: Look) -> View:
         facts = (*facts, look.line(head, 120))
     blocks = _part(shown, inspection, look)
     if trailer is not None:
-        blocks = (*blocks, Message(look.line(last, 300), "muted"))
+        blocks = (*blocks, Notice(look.line(last, 300), "muted"))
     if trailer is not None and trailer["next"]:
         blob = inspection.blob.id if inspection.blob is not None else "ID"
         blocks = (
@@ -155,7 +155,7 @@ def blob_view(blob: Blob, look: Look) -> View:
     try:
         blocks = _content(blob, look)
     except (BlobStoreError, OSError) as error:
-        said = Message(look.text(str(error), 300), "bad", "Run the action again." if blob.action else "")
+        said = Notice(look.text(str(error), 300), "bad", "Run the action again." if blob.action else "")
         return View("blob", title, (Badge("✗ not readable", "bad"),), tuple(facts), (said,))
     about = [
         (label, look.line(value, 80))
@@ -222,11 +222,11 @@ def preview(value: object, look: Look, knob: str) -> tuple[Block, ...]:
         return (tree(value, look, knob),)
     if is_a(value, bytes):
         return (
-            Message(f"{count(bytes.__len__(value), 'byte')} of binary content; all of it: {knob}", "muted"),
+            Notice(f"{count(bytes.__len__(value), 'byte')} of binary content; all of it: {knob}", "muted"),
         )
     if kind == "other":
         return (
-            Message(
+            Notice(
                 f"An object of type {look.line(type_name(value), 100)}; {knob} is the object itself.", "muted"
             ),
         )

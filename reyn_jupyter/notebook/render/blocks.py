@@ -352,13 +352,13 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Message:
+class Notice:
     """A sentence that stands out: an error, a warning, a note. `hint` says what to do next."""
 
     text: str
     tone: Tone = "info"
     hint: str = ""
-    type: Literal["message"] = "message"
+    type: Literal["notice"] = "notice"
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,7 +404,7 @@ Block = (
     | Tree
     | Diff
     | Facts
-    | Message
+    | Notice
     | Section
     | Fold
     | Intervals

@@ -23,7 +23,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Commands,
     Facts,
     Grid,
-    Message,
+    Notice,
     Paragraph,
     Section,
     Span,
@@ -69,11 +69,11 @@ def action_table(table: ActionTable, look: Look) -> View:
         near = names(payload.get("nearest_categories"), look)
         where = f" Nearest categories: {near}." if near else ""
         what = "Nothing here fits well; these are only the nearest." if table.rows else "Nothing here fits."
-        blocks.append(Message(what + where, "warn", "%reyn list CATEGORY shows all of one."))
+        blocks.append(Notice(what + where, "warn", "%reyn list CATEGORY shows all of one."))
     elif not table.rows:
         all_of_them = "%reyn list shows all of them."
         way = f"Use other words; {all_of_them}" if search else hint(payload, look) or all_of_them
-        blocks.append(Message("No action matches.", "info", way))
+        blocks.append(Notice("No action matches.", "info", way))
     if table.rows:
         blocks.append(_rows(table, look))
     next_line = _next(table, look)
@@ -151,18 +151,18 @@ def _next(table: ActionTable, look: Look) -> str:
     return " ".join(["%reyn list", *words, f"--offset {offset}"])
 
 
-def _note(payload: Mapping[str, Any], look: Look) -> Message | None:
+def _note(payload: Mapping[str, Any], look: Look) -> Notice | None:
     """Return how to switch search on, where the listing says that it is off."""
     search = payload.get("search") or payload.get("search_hint")
     if isinstance(search, Mapping):
         ways = " · ".join(look.line(search[key], 120) for key in ("install", "status") if search.get(key))
-        return Message(look.line(search.get("reason") or "Search has no index.", 300), "muted", ways)
+        return Notice(look.line(search.get("reason") or "Search has no index.", 300), "muted", ways)
     if payload.get("ranking") == "lexical":
-        return Message(
+        return Notice(
             "Ranked by words alone, without an index of meanings.", "muted", "%reyn embeddings status"
         )
     note = payload.get("note")
-    return Message(look.line(note, 300), "muted") if isinstance(note, str) and note else None
+    return Notice(look.line(note, 300), "muted") if isinstance(note, str) and note else None
 
 
 def action_card(card: ActionCard, look: Look) -> View:
@@ -220,7 +220,7 @@ def parameter_grid(schema: object, look: Look) -> Block:
             break
         rows.append(row)
     if not rows:
-        return Message("It takes no arguments.", "muted")
+        return Notice("It takes no arguments.", "muted")
     columns = (
         Column("parameter", header=True),
         Column("type"),

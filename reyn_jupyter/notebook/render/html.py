@@ -29,8 +29,8 @@ from reyn_jupyter.notebook.render.blocks import (
     Heading,
     Intervals,
     Lines,
-    Message,
     Node,
+    Notice,
     Pair,
     Paragraph,
     Quote,
@@ -69,7 +69,7 @@ def to_html(view: View) -> str:
     label = escape(visible(f"{view.kind}: {view.title}")[:120])
     css = style(has_charts(view.blocks))
     opening = f'<div class="reyn-view" role="group" aria-label="{label}"><style>{css}</style>'
-    page = _Page(view.knob)
+    page = _HtmlPage(view.knob)
     roomy = view.kind in ROOMY
     titles = titles_of(view.blocks) if roomy else []
     longest = byte_size(page.left_out([title for title in titles if title]))
@@ -83,7 +83,7 @@ def to_html(view: View) -> str:
     return f'{opening}{head}<div class="r-body">{body}</div></div>'
 
 
-class _Page:
+class _HtmlPage:
     """Draws the blocks of one view. Every method keeps to its limit, or returns ""."""
 
     def __init__(self, knob: str) -> None:
@@ -133,8 +133,8 @@ class _Page:
                     for name, value in block.pairs
                 ]
                 return self._rows('<dl class="r-list">', rows, "</dl>", limit, "facts")
-            case Message():
-                return self._message(block, limit)
+            case Notice():
+                return self._notice(block, limit)
             case Section():
                 title = (
                     f'<div class="r-sec"><p class="r-label"><strong>{escape_text(block.title)}</strong></p>'
@@ -277,7 +277,7 @@ class _Page:
         ]
         return self._rows(f"{opening}<pre>", rows, "</pre></div>", limit, "lines", diff.more)
 
-    def _message(self, block: Message, limit: int | None) -> str:
+    def _notice(self, block: Notice, limit: int | None) -> str:
         opening, closing = f'<div class="r-msg r-{block.tone}" role="note"><p>', "</p>"
         hint = f'<p class="r-hint">{escape_text(block.hint)}</p>' if block.hint else ""
         whole = f"{opening}{escape_text(block.text)}{closing}{hint}</div>"

@@ -30,8 +30,8 @@ from reyn_jupyter.notebook.render.blocks import (
     Intervals,
     Lines,
     Mark,
-    Message,
     Node,
+    Notice,
     Pair,
     Paragraph,
     Quote,
@@ -73,7 +73,7 @@ def markdown(text: str, knob: str) -> tuple[Block, ...]:
     blocks = _blocks(iter(tokens), "")
     if cut:
         left = len(text) - MARKDOWN_CHARACTERS
-        blocks = (*blocks, Message(f"… {left:,} more characters; all of it: {knob}", "muted"))
+        blocks = (*blocks, Notice(f"… {left:,} more characters; all of it: {knob}", "muted"))
     return blocks
 
 
@@ -302,7 +302,7 @@ def _write_block(block: Block, depth: int) -> list[str]:  # noqa: C901 - one lin
             return [_text(f"{block.path} {block.summary}"), _fence(lines, "diff"), _text(block.more)]
         case Facts():
             return ["\n".join(f"- {_text(name)}: {_text(value)}" for name, value in block.pairs)]
-        case Message():
+        case Notice():
             return [f"> {_text(block.text)}", _text(block.hint)]
         case Section():
             return [_title(_text(block.title), depth), *_write_blocks(block.blocks, depth + 1)]

@@ -26,8 +26,8 @@ from reyn_jupyter.notebook.render.blocks import (
     Interval,
     Intervals,
     Lines,
-    Message,
     Node,
+    Notice,
     Pair,
     Paragraph,
     Quote,
@@ -56,7 +56,7 @@ def to_text(view: View) -> str:
     if view.facts:
         head += "\n" + visible(" · ".join(view.facts))
     roomy = view.kind in ROOMY
-    page = _Page(view.knob, roomy=roomy)
+    page = _TextPage(view.knob, roomy=roomy)
     head = _clip(head, TEXT_BYTES // 4)
     blocks = [block for block in view.blocks if _shown(block)]
     titles = titles_of(blocks) if roomy else []
@@ -101,7 +101,7 @@ def _least(block: Block) -> int:
             return 0
 
 
-class _Page:
+class _TextPage:
     """Draws the blocks of one view; every block is lines that end with a newline."""
 
     def __init__(self, knob: str, *, roomy: bool = False) -> None:
@@ -189,7 +189,7 @@ class _Page:
                 ]
             case Facts():
                 return _facts(block)
-            case Message():
+            case Notice():
                 mark = {"bad": "✗ ", "warn": "! "}.get(block.tone, "")
                 return [
                     *f"{mark}{visible(block.text)}".split("\n"),

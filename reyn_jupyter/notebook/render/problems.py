@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from reyn_jupyter.notebook.render.blocks import Block, Cell, Column, Grid, Message, Section
+from reyn_jupyter.notebook.render.blocks import Block, Cell, Column, Grid, Notice, Section
 from reyn_jupyter.notebook.render.value_text import Look
 
 _SHOWN = 12
@@ -17,7 +17,7 @@ def problem(payload: Mapping[str, Any], look: Look) -> tuple[Block, ...]:
     reason = payload.get("reason")
     if isinstance(reason, str) and reason and reason not in text:
         text = f"{text} {look.text(reason, 300)}"
-    blocks: list[Block] = [Message(text, "bad", hint(payload, look))]
+    blocks: list[Block] = [Notice(text, "bad", hint(payload, look))]
     invalid = payload.get("invalid")
     if isinstance(invalid, list | tuple) and invalid:
         blocks.append(_invalid(invalid, look))

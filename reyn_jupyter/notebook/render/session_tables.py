@@ -19,7 +19,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Commands,
     Facts,
     Grid,
-    Message,
+    Notice,
     Section,
     Tone,
     View,
@@ -69,11 +69,11 @@ def table(given: Table, look: Look) -> View:
     names = list(given.rows[0]) if given.rows else []
     blocks: list[Block] = []
     if not given.rows:
-        blocks.append(Message("Nothing here yet.", "muted"))
+        blocks.append(Notice("Nothing here yet.", "muted"))
     else:
         blocks.append(_grid(given, names, look))
     if given.note:
-        blocks.append(Message(look.text(given.note, 600), "muted"))
+        blocks.append(Notice(look.text(given.note, 600), "muted"))
     facts = (count(len(given.rows), "row"),) if given.rows else ()
     return View(given.kind, title, (), facts, tuple(blocks), ".df")
 

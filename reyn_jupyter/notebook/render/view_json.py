@@ -145,7 +145,7 @@ class _Cutter:
         if kind == "code":
             cut = {**block, "more": f"… cut to keep this display small{self._end}"}
             return [{**cut, "text": _text_within(block["text"], limit - _bare(cut, "text", ""))}]
-        if kind == "message":
+        if kind == "notice":
             cut = {**block, "hint": ""}
             return [{**cut, "text": _text_within(block["text"], limit - _bare(cut, "text", ""))}]
         if kind == "tree":

@@ -14,7 +14,7 @@ from reyn_jupyter.runtime.consent import DESK, PersonAnswer, UnknownQuestionErro
 
 
 class AnswerApproval(WireMessage):
-    """`answer` is "always" only where the question offers a pattern."""
+    """Answer an open question; `answer` is "always" only where the question offers a pattern."""
 
     id: str
     answer: PersonAnswer

@@ -38,18 +38,18 @@ def missing_files() -> list[str]:
     return [name for name in names if not (STATIC / name).is_file()]
 
 
-class ModuleWanted(WireMessage):
+class ReadModule(WireMessage):
     name: Literal["explorer", "blob", "grid", "trace"]
 
 
-class ModuleGiven(WireMessage):
-    """An ES module and its style sheet, as this package carries them."""
+class PackagedModule(WireMessage):
+    """Carry an ES module and its style sheet, as the package holds them."""
 
     code: str
     style: str
 
 
-async def open_module(context: OperationContext, wanted: ModuleWanted) -> ModuleGiven:
+async def open_module(context: OperationContext, wanted: ReadModule) -> PackagedModule:
     try:
         code, style = await asyncio.to_thread(read_module, wanted.name)
     except OSError:
@@ -57,7 +57,7 @@ async def open_module(context: OperationContext, wanted: ModuleWanted) -> Module
             f"this installation lacks the view {wanted.name!r}",
             "Install reyn-jupyter again in the kernel's environment.",
         ) from None
-    return ModuleGiven(code=code, style=style)
+    return PackagedModule(code=code, style=style)
 
 
-OPERATIONS = (ServedOperation("module.open", ModuleWanted, ModuleGiven, open_module),)
+OPERATIONS = (ServedOperation("module.open", ReadModule, PackagedModule, open_module),)

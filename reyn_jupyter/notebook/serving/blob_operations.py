@@ -56,7 +56,7 @@ class OpenBlob(WireMessage):
 
 
 class BlobStart(WireMessage):
-    """Where to begin: a row of the grid, a path in the tree, a line, a byte or a search in the text."""
+    """Name the place to begin at: a row of the grid, a path in the tree, a line, a byte or a search in the text."""
 
     row: int = 0
     path: tuple[str, ...] = ()
@@ -66,9 +66,9 @@ class BlobStart(WireMessage):
     note: str = ""
 
 
-class BlobOpened(WireMessage):
-    """`facts` and `about` are texts; `commands` are ready lines with what they are for; `value` is the Python
-    expression that a path is appended to."""
+class OpenedBlob(WireMessage):
+    """Describe a stored result to its viewer. `facts` and `about` are texts; `commands` are ready lines, each with its
+    purpose; `value` is the Python expression that a path is appended to."""
 
     id: str
     kind: str
@@ -159,7 +159,7 @@ def _missing(blob_id: str) -> OperationError:
     )
 
 
-async def open_blob(context: OperationContext, arguments: OpenBlob) -> BlobOpened:
+async def open_blob(context: OperationContext, arguments: OpenBlob) -> OpenedBlob:
     opened = await reading(
         context, arguments.blob, lambda at: _describe_blob(context, at, arguments.selector), "opening"
     )
@@ -172,7 +172,7 @@ async def open_blob(context: OperationContext, arguments: OpenBlob) -> BlobOpene
     return opened.model_copy(update={"about": tuple(about)})
 
 
-def _describe_blob(context: OperationContext, at: Reading, selector: str | None) -> BlobOpened:
+def _describe_blob(context: OperationContext, at: Reading, selector: str | None) -> OpenedBlob:
     info, look = at.info, context.look
     facts = [KINDS.get(info.kind, info.kind)]
     if info.shape is not None:
@@ -202,7 +202,7 @@ def _describe_blob(context: OperationContext, at: Reading, selector: str | None)
         ("In a cell", f"%reyn inspect {info.id}"),
         ("In Python", f"{value}.{'df' if 'grid' in panes else content}"),
     )
-    return BlobOpened(
+    return OpenedBlob(
         id=info.id,
         kind=info.kind,
         title=blob_title(info, look),
@@ -256,7 +256,7 @@ def _start(at: Reading, selector: str | None, panes: tuple[Pane, ...], pane: Pan
     )
 
 
-def _step(context: OperationContext, opened: BlobOpened) -> str:
+def _step(context: OperationContext, opened: OpenedBlob) -> str:
     """Return the step of the run that gave a blob, as far as it is recorded."""
     run = dict(opened.about).get("run")
     with suppress(LookupError, ValueError, OSError):
@@ -267,4 +267,4 @@ def _step(context: OperationContext, opened: BlobOpened) -> str:
     return ""
 
 
-OPERATIONS = (ServedOperation("blob.open", OpenBlob, BlobOpened, open_blob),)
+OPERATIONS = (ServedOperation("blob.open", OpenBlob, OpenedBlob, open_blob),)

@@ -44,7 +44,7 @@ _TEXT = 2_000_000  # characters in a field
 Typed = Annotated[str, Field(max_length=_TEXT)]
 
 
-class CatalogAsked(WireMessage):
+class ListCatalog(WireMessage):
     offset: int = Field(0, ge=0)
     limit: int = Field(PAGE, ge=1, le=PAGE)
 
@@ -56,7 +56,7 @@ class CatalogCategory(WireMessage):
 
 
 class CatalogColumn(WireMessage):
-    """What the code calls a column (`key`), what people read above it, and whether it is sorted by number."""
+    """Describe a column: its `key` in code, the title that people read, and the order it sorts by."""
 
     key: str
     title: str
@@ -68,7 +68,7 @@ CatalogRow = tuple[SortedText, ...]
 
 
 class CatalogPage(WireMessage):
-    """`tones` is the colour of each effect; a page of another `revision` belongs to another catalog."""
+    """Carry one page of rows. `tones` is the colour of each effect; another `revision` belongs to another catalog."""
 
     revision: str
     total: int
@@ -78,41 +78,41 @@ class CatalogPage(WireMessage):
     rows: tuple[CatalogRow, ...]
 
 
-class ActionNamed(WireMessage):
+class OpenAction(WireMessage):
     name: str
 
 
-class ActionShown(WireMessage):
-    """One action: what it is (`view`), and the form that calls it."""
+class OpenedAction(WireMessage):
+    """Show one action: its description (`view`), and the form that calls it."""
 
     name: str
     view: View
     form: ActionForm
 
 
-class ActionCalled(WireMessage):
-    """A call: what was `typed` into each field; under "" the arguments without a field."""
+class CallAction(WireMessage):
+    """Call an action with the text `typed` into each field; under "" stand the arguments without a field."""
 
     name: str
     typed: dict[str, Typed] = Field(max_length=FIELDS + 1)
 
 
 class ArgumentFault(WireMessage):
-    """What is wrong with one argument: where (a JSON Pointer, "" for all of them), and why."""
+    """Name a fault of the arguments: its place (a JSON Pointer, "" for all of them), and its reason."""
 
     path: str
     message: str
 
 
 class ActionCommand(WireMessage):
-    """The `%reyn invoke` line, "" where a field cannot be read."""
+    """Carry the `%reyn invoke` line, "" where a field cannot be read."""
 
     command: str
     errors: tuple[ArgumentFault, ...] = ()
 
 
 class ActionAnswer(WireMessage):
-    """What a call gave. `row` is the action's row with this call counted; `live` opens what was stored."""
+    """Show the result of a call. `row` is the action's row with this call counted; `live` opens the stored result."""
 
     ok: bool
     view: View
@@ -122,12 +122,12 @@ class ActionAnswer(WireMessage):
     row: CatalogRow
 
 
-async def page(context: OperationContext, arguments: CatalogAsked) -> CatalogPage:
+async def page(context: OperationContext, arguments: ListCatalog) -> CatalogPage:
     snapshot = await context.session.parts.catalog.refresh()
     return await asyncio.to_thread(_page, context, snapshot, arguments)
 
 
-def _page(context: OperationContext, snapshot: CatalogSnapshot, arguments: CatalogAsked) -> CatalogPage:
+def _page(context: OperationContext, snapshot: CatalogSnapshot, arguments: ListCatalog) -> CatalogPage:
     look = context.look
     policy = context.session.parts.policy
     shown = snapshot.actions[arguments.offset : arguments.offset + arguments.limit]
@@ -162,7 +162,7 @@ def _sorted_text(cell: Cell) -> SortedText:
     return text if cell.value is None else (text, cell.value)
 
 
-async def action(context: OperationContext, arguments: ActionNamed) -> ActionShown:
+async def action(context: OperationContext, arguments: OpenAction) -> OpenedAction:
     found = await _find(context, arguments.name)
     card = await context.session.aio.describe_action(found.name.text)
     made = action_card(card, context.look)
@@ -170,14 +170,14 @@ async def action(context: OperationContext, arguments: ActionNamed) -> ActionSho
     # The form shows the parameters already, and its own line the call.
     rest = tuple(block for block in made.blocks if not isinstance(block, Paragraph | Commands))
     schema = Fold((Span("Schema and where it goes"),), blocks=rest)
-    return ActionShown(
+    return OpenedAction(
         name=found.name.text,
         view=replace(made, blocks=(*said, schema)),
         form=_form(context, found),
     )
 
 
-async def command(context: OperationContext, arguments: ActionCalled) -> ActionCommand:
+async def command(context: OperationContext, arguments: CallAction) -> ActionCommand:
     found = await _find(context, arguments.name)
     given, faults = _read(context, found, arguments)
     if faults:
@@ -185,7 +185,7 @@ async def command(context: OperationContext, arguments: ActionCalled) -> ActionC
     return ActionCommand(command=_command(context, found, given))
 
 
-async def invoke(context: OperationContext, arguments: ActionCalled) -> ActionAnswer:
+async def invoke(context: OperationContext, arguments: CallAction) -> ActionAnswer:
     found = await _find(context, arguments.name)
     given, faults = _read(context, found, arguments)
     if faults:
@@ -204,7 +204,7 @@ async def invoke(context: OperationContext, arguments: ActionCalled) -> ActionAn
 
 
 def _read(
-    context: OperationContext, found: Action, arguments: ActionCalled
+    context: OperationContext, found: Action, arguments: CallAction
 ) -> tuple[dict[str, Any], list[Invalid]]:
     return arguments_of(_form(context, found), arguments.typed)
 
@@ -236,8 +236,8 @@ def _faults(faults: list[Invalid], look: Look) -> tuple[ArgumentFault, ...]:
 
 
 OPERATIONS = (
-    ServedOperation("catalog.page", CatalogAsked, CatalogPage, page),
-    ServedOperation("catalog.action", ActionNamed, ActionShown, action),
-    ServedOperation("catalog.command", ActionCalled, ActionCommand, command),
-    ServedOperation("catalog.invoke", ActionCalled, ActionAnswer, invoke),
+    ServedOperation("catalog.page", ListCatalog, CatalogPage, page),
+    ServedOperation("catalog.action", OpenAction, OpenedAction, action),
+    ServedOperation("catalog.command", CallAction, ActionCommand, command),
+    ServedOperation("catalog.invoke", CallAction, ActionAnswer, invoke),
 )

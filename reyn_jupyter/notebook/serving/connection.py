@@ -24,12 +24,12 @@ from reyn_jupyter.notebook.serving.hub import Hub, kernel_hub
 from reyn_jupyter.notebook.serving.operation import OperationContext, OperationError, WireMessage, operations
 from reyn_jupyter.notebook.serving.protocol import (
     PROTOCOL,
-    Answered,
     Cancel,
-    Failed,
     Hello,
-    Progressed,
-    Request,
+    ViewAnswer,
+    ViewFailure,
+    ViewProgress,
+    ViewRequest,
     Welcome,
 )
 from reyn_jupyter.runtime.engine import running_loop
@@ -40,8 +40,8 @@ from reyn_jupyter.support.secrets import environment_redaction
 
 MOST = 64  # requests of one connection under way
 _SAID = 1000  # characters of what went wrong
-_INCOMING: TypeAdapter[Request | Cancel] = TypeAdapter(
-    Annotated[Request | Cancel, Field(discriminator="type")]
+_INCOMING: TypeAdapter[ViewRequest | Cancel] = TypeAdapter(
+    Annotated[ViewRequest | Cancel, Field(discriminator="type")]
 )
 _log = logging.getLogger(__name__)
 
@@ -88,7 +88,7 @@ class Connection:
             self._greet(message)
         elif message.id in self._jobs or len(self._jobs) >= MOST:
             why = "its number is in use" if message.id in self._jobs else f"{MOST} others are under way"
-            self.send(Failed(id=message.id, code="invalid", message=f"the request was not taken: {why}"))
+            self.send(ViewFailure(id=message.id, code="invalid", message=f"the request was not taken: {why}"))
         else:
             self._begin(message)
 
@@ -129,7 +129,9 @@ class Connection:
             _log.debug("a message to a view could not be sent", exc_info=True)
             if content.get("type") == "answer":
                 said = f"the answer could not be sent ({type(error).__name__})"
-                self._deliver(Failed(id=content["id"], code="failed", message=said).model_dump(mode="json"))
+                self._deliver(
+                    ViewFailure(id=content["id"], code="failed", message=said).model_dump(mode="json")
+                )
             else:
                 self.close()
 
@@ -137,17 +139,19 @@ class Connection:
         number = raw.get("id") if isinstance(raw, dict) else None
         if isinstance(number, int):
             said = _first(error) if isinstance(error, ValidationError) else "it is nested too deeply"
-            self.send(Failed(id=number, code="invalid", message=f"not a message of this protocol: {said}"))
+            self.send(
+                ViewFailure(id=number, code="invalid", message=f"not a message of this protocol: {said}")
+            )
 
-    def _greet(self, request: Request) -> None:
+    def _greet(self, request: ViewRequest) -> None:
         try:
             hello = Hello.model_validate(request.args)
         except ValidationError as error:
-            self.send(Failed(id=request.id, code="invalid", message=_first(error)))
+            self.send(ViewFailure(id=request.id, code="invalid", message=_first(error)))
             return
         if hello.protocol != PROTOCOL:
             self.send(
-                Failed(
+                ViewFailure(
                     id=request.id,
                     code="protocol",
                     message=f"the view speaks version {hello.protocol} of the protocol, the kernel {PROTOCOL}",
@@ -159,11 +163,11 @@ class Connection:
         answer = Welcome(
             protocol=PROTOCOL, session=SESSION_ID, version=package_version(), versions=kernel_versions()
         )
-        self.send(Answered(id=request.id, value=answer.model_dump(mode="json")))
+        self.send(ViewAnswer(id=request.id, value=answer.model_dump(mode="json")))
         if not self._closed:  # a channel that broke on the answer is no one to tell more
             self._hub.join(self)
 
-    def _begin(self, request: Request) -> None:
+    def _begin(self, request: ViewRequest) -> None:
         with self._starting:
             job = ENGINE.start(self._serve(request), home=self._hub.home or self._home)
             self._jobs[request.id] = job
@@ -173,41 +177,43 @@ class Connection:
         if self._jobs.get(number) is job:
             del self._jobs[number]
 
-    async def _serve(self, request: Request) -> None:
+    async def _serve(self, request: ViewRequest) -> None:
         answer = await self._answer(request)
         with self._starting:
             self._jobs.pop(request.id, None)  # its number is free again once the view can know of the answer
         self.send(answer)
 
-    async def _answer(self, request: Request) -> WireMessage:
+    async def _answer(self, request: ViewRequest) -> WireMessage:
         look = Look(redact=environment_redaction())
         operation = operations().get(request.op)
         if operation is None:
             named = look.line(request.op, 60)
-            return Failed(id=request.id, code="unknown", message=f"the kernel knows no operation {named!r}")
+            return ViewFailure(
+                id=request.id, code="unknown", message=f"the kernel knows no operation {named!r}"
+            )
         try:
             arguments = operation.arguments.model_validate(request.args)
         except ValidationError as error:
             said = look.text(f"{request.op}: {_first(error)}", _SAID)
-            return Failed(id=request.id, code="invalid", message=said)
+            return ViewFailure(id=request.id, code="invalid", message=said)
         except RecursionError:
-            return Failed(id=request.id, code="invalid", message=f"{request.op}: nested too deeply")
+            return ViewFailure(id=request.id, code="invalid", message=f"{request.op}: nested too deeply")
 
         def progress(done: float, total: float, note: str = "") -> None:
-            self.send(Progressed(id=request.id, done=done, total=total, note=note))
+            self.send(ViewProgress(id=request.id, done=done, total=total, note=note))
 
         try:
             operation_context = OperationContext(
                 self._hub.session(), look, progress, self._hub.ask, self._hub.caches
             )
             value: BaseModel = await operation.run(operation_context, arguments)
-            return Answered(id=request.id, value=value.model_dump(mode="json"))
+            return ViewAnswer(id=request.id, value=value.model_dump(mode="json"))
         except OperationError as error:
             said, hint = look.text(error.message, _SAID), look.text(error.hint, _SAID)
-            return Failed(id=request.id, code="failed", message=said, hint=hint)
+            return ViewFailure(id=request.id, code="failed", message=said, hint=hint)
         except Exception as error:  # noqa: BLE001 - a view must hear of it, whatever it is
             said = look.text(f"{type(error).__name__}: {error}", 400)
-            return Failed(id=request.id, code="failed", message=said)
+            return ViewFailure(id=request.id, code="failed", message=said)
 
 
 def _first(error: ValidationError) -> str:

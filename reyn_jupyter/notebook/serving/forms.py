@@ -38,14 +38,14 @@ _COMBINED = ("anyOf", "oneOf", "allOf", "not", "if", "$ref", "$dynamicRef")
 
 
 class FormChoice(WireMessage):
-    """One value of several: what is shown, and the JSON that is sent."""
+    """Offer one value of several: the text on the screen, and the JSON that is sent."""
 
     text: str
     json_text: str
 
 
 class FormField(WireMessage):
-    """One argument.
+    """Describe the field of one argument.
 
     Attributes:
         name: its name, exactly as it is sent.
@@ -69,7 +69,7 @@ class FormField(WireMessage):
 
 
 class ActionForm(WireMessage):
-    """All fields, the required ones first. `others` offers one more, for arguments without a field, as JSON."""
+    """List all fields, the required ones first. `others` offers one more, for arguments without a field, as JSON."""
 
     fields: tuple[FormField, ...] = ()
     others: bool = False

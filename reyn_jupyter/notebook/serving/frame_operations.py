@@ -36,14 +36,14 @@ COLUMNS = 40
 
 
 class SortKey(WireMessage):
-    """A column by its position."""
+    """Sort by the column at a position."""
 
     column: int = Field(ge=0)
     descending: bool = False
 
 
 class FilterKey(WireMessage):
-    """`most` and `least` are at most and at least; `value` is a text, read as the column's values are."""
+    """Keep the rows that match. `most` and `least` are at most and at least; `value` is read as the column's values."""
 
     column: int = Field(ge=0)
     op: Literal["contains", "equals", "differs", "less", "most", "greater", "least", "missing", "present"]
@@ -55,7 +55,7 @@ class OpenFrame(WireMessage):
 
 
 class FrameColumn(WireMessage):
-    """`position` counts all columns, those that name the rows first; these have `header` set."""
+    """Describe a column. `position` counts all columns, those that name the rows first; these have `header` set."""
 
     position: int
     name: str
@@ -64,12 +64,14 @@ class FrameColumn(WireMessage):
     header: bool
 
 
-class FrameOpened(WireMessage):
-    """Attributes:
-    columns: those that name the rows, and the first of the others.
-    width: how many columns there are; `revision` moves when rows were met that have further ones.
-    headers: how many of the columns name the rows.
-    inferred: no description of the columns is stored; they are those of the rows met so far.
+class OpenedFrame(WireMessage):
+    """Describe a table and the columns that its viewer begins with.
+
+    Attributes:
+        columns: those that name the rows, and the first of the others.
+        width: how many columns there are; `revision` moves when rows were met that have further ones.
+        headers: how many of the columns name the rows.
+        inferred: no description of the columns is stored; they are those of the rows met so far.
     """
 
     rows: int
@@ -81,7 +83,7 @@ class FrameOpened(WireMessage):
 
 
 class AskRows(WireMessage):
-    """`first_column` and `column_count` choose among the columns that do not name the rows."""
+    """Ask for a window; `first_column` and `column_count` choose among the columns that do not name the rows."""
 
     blob: str
     start: int = Field(default=0, ge=0)
@@ -93,11 +95,13 @@ class AskRows(WireMessage):
 
 
 class FrameRows(WireMessage):
-    """Attributes:
-    total: how many rows match.
-    labels: what names each row where no column does; else empty.
-    cells: for each row a text for each of `columns`.
-    muted: for each row the places of the cells that say that nothing is there.
+    """Carry the cells of a window of rows.
+
+    Attributes:
+        total: how many rows match.
+        labels: what names each row where no column does; else empty.
+        cells: for each row a text for each of `columns`.
+        muted: for each row the places of the cells that say that nothing is there.
     """
 
     start: int
@@ -117,7 +121,7 @@ class AskColumn(WireMessage):
 
 
 class FrameFigures(WireMessage):
-    """The figures of a column over the rows that match.
+    """Summarise a column over the rows that match.
 
     Attributes:
         facts: (label, value) pairs.
@@ -135,7 +139,7 @@ class FrameFigures(WireMessage):
 
 
 class AskCell(WireMessage):
-    """`row` counts the rows that match, in their order."""
+    """Ask for a whole cell; `row` counts the rows that match, in their order."""
 
     blob: str
     row: int = Field(ge=0)
@@ -145,7 +149,7 @@ class AskCell(WireMessage):
 
 
 class FrameCell(WireMessage):
-    """A whole cell; `cut` when even this much is not all of it."""
+    """Carry the text of a whole cell; `cut` is True where it is longer still."""
 
     text: str
     cut: bool
@@ -165,13 +169,13 @@ WHOLE = 64 * 1024  # characters of one cell shown whole
 _KEYS = 40  # sort keys and filters of one request
 
 
-async def open_frame(context: OperationContext, arguments: OpenFrame) -> FrameOpened:
+async def open_frame(context: OperationContext, arguments: OpenFrame) -> OpenedFrame:
     """Return rows and columns; the table itself is loaded afterwards, for what needs all of it."""
     frames = frames_of(context)
     opened = await frames.opened(context, arguments.blob)
     columns = _columns(frames, opened, _positions(opened, 0, COLUMNS), context.look)
     frames.prepare(opened)
-    return FrameOpened(
+    return OpenedFrame(
         rows=opened.rows,
         width=len(opened.columns) - opened.headers,
         headers=opened.headers,
@@ -393,7 +397,7 @@ async def frame_code(context: OperationContext, arguments: AskCode) -> FrameCode
 
 
 OPERATIONS: tuple[ServedOperation, ...] = (
-    ServedOperation("frame.open", OpenFrame, FrameOpened, open_frame),
+    ServedOperation("frame.open", OpenFrame, OpenedFrame, open_frame),
     ServedOperation("frame.rows", AskRows, FrameRows, frame_rows),
     ServedOperation("frame.column", AskColumn, FrameFigures, frame_column),
     ServedOperation("frame.cell", AskCell, FrameCell, frame_cell),

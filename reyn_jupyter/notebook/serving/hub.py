@@ -20,9 +20,9 @@ from reyn_jupyter.notebook.serving.protocol import (
     ApprovalSettled,
     CatalogChanged,
     Event,
-    Happened,
     Hello,
     RunChanged,
+    ViewEvent,
 )
 from reyn_jupyter.runtime.consent import DESK, Answer, OpenQuestion, Question
 from reyn_jupyter.sessions import background_run, current
@@ -72,7 +72,7 @@ class Hub:
 
     def tell(self, event: Event) -> None:
         """Send an event to everybody who looks; from any thread."""
-        message = Happened(event=event)
+        message = ViewEvent(event=event)
         for connection in list(self.connections):
             with suppress(Exception):  # its channel is broken; the others hear all the same
                 connection.send(message)
@@ -87,7 +87,7 @@ class Hub:
             background_run.WATCHERS.append(self._on_run_change)
         self.connections.add(connection)
         for waiting in DESK.pending():
-            connection.send(Happened(event=as_event(waiting)))
+            connection.send(ViewEvent(event=as_event(waiting)))
 
     def leave(self, connection: Subscriber) -> None:
         if connection not in self.connections:

@@ -35,16 +35,16 @@ FOUND = 1000
 _LOOKED = SHOWN * 4 + 4  # bytes that hold as many characters
 
 
-class LinesAsked(WireMessage):
-    """Lines `first` to `first + count - 1`, counted from 1."""
+class ReadLines(WireMessage):
+    """Ask for the lines `first` to `first + count - 1`, counted from 1."""
 
     blob: str
     first: int = Field(default=1, ge=1)
     count: int = Field(default=200, ge=1, le=WINDOW)
 
 
-class LineShown(WireMessage):
-    """`more` says how much of the line is left out, "" when nothing is."""
+class TextLine(WireMessage):
+    """Carry one line; `more` says how much of it is left out, "" for nothing."""
 
     text: str
     more: str
@@ -53,11 +53,11 @@ class LineShown(WireMessage):
 class LineWindow(WireMessage):
     first: int
     total: int
-    lines: tuple[LineShown, ...]
+    lines: tuple[TextLine, ...]
 
 
 class FindLines(WireMessage):
-    """Matches from byte `start` on; `regex` takes the text as a regular expression (RE2)."""
+    """Search from byte `start` on; `regex` takes the text as a regular expression (RE2)."""
 
     blob: str
     text: str = Field(min_length=1, max_length=1000)
@@ -67,22 +67,22 @@ class FindLines(WireMessage):
     limit: int = Field(default=FOUND, ge=1, le=FOUND)
 
 
-class LineFound(WireMessage):
-    """`offset` counts bytes in the line."""
+class LineMatch(WireMessage):
+    """Place one match; `offset` counts bytes in the line."""
 
     line: int
     offset: int
 
 
-class LinesFound(WireMessage):
-    """`next` is the byte to search on from, None when the end is reached."""
+class LineMatches(WireMessage):
+    """List matches; `next` is the byte to search on from, None at the end."""
 
-    matches: tuple[LineFound, ...]
+    matches: tuple[LineMatch, ...]
     next: int | None
 
 
 class WholeLine(WireMessage):
-    """A piece of one line from byte `offset` of it."""
+    """Ask for a piece of one line, from byte `offset` of it."""
 
     blob: str
     line: int = Field(ge=1)
@@ -90,7 +90,7 @@ class WholeLine(WireMessage):
 
 
 class LinePiece(WireMessage):
-    """`caption` says which part of the line it is; `previous` and `next` are offsets, None at either end."""
+    """Carry a piece of a line. `caption` names the piece; `previous` and `next` are offsets, None at either end."""
 
     line: int
     offset: int
@@ -100,7 +100,7 @@ class LinePiece(WireMessage):
     next: int | None
 
 
-class AtByte(WireMessage):
+class LocateByte(WireMessage):
     blob: str
     byte: int = Field(ge=0)
 
@@ -122,7 +122,7 @@ class _Text:
     def start(self, line: int) -> int:
         return self.index.offset(self.plain, line - 1)
 
-    def window(self, first: int, count: int) -> tuple[LineShown, ...]:
+    def window(self, first: int, count: int) -> tuple[TextLine, ...]:
         """Return every line cut to size, however long: of a long one only its beginning is read."""
         stop = min(first + count, self.index.count + 1)
         texts: list[str] = []
@@ -141,7 +141,7 @@ class _Text:
         if len(shown) != len(texts):  # what is secret spans lines: one by one keeps the numbers true
             shown = tuple(self.look.text(text, SHOWN) for text in texts)
         return tuple(
-            LineShown(text=text, more=self._more(text, size)) for text, size in zip(shown, sizes, strict=True)
+            TextLine(text=text, more=self._more(text, size)) for text, size in zip(shown, sizes, strict=True)
         )
 
     def _size(self, start: int, line: int) -> int:
@@ -216,7 +216,7 @@ def _compiled(text: str, ignore_case: bool) -> Any:
     return re2.compile(f"{'(?i)' if ignore_case else ''}{literal}".encode(), options)
 
 
-async def window(context: OperationContext, arguments: LinesAsked) -> LineWindow:
+async def window(context: OperationContext, arguments: ReadLines) -> LineWindow:
     def work(at: Reading) -> LineWindow:
         text = _Text(context, at)
         return LineWindow(
@@ -228,13 +228,13 @@ async def window(context: OperationContext, arguments: LinesAsked) -> LineWindow
     return await reading(context, arguments.blob, work, "counting lines")
 
 
-async def find(context: OperationContext, arguments: FindLines) -> LinesFound:
-    def work(at: Reading) -> LinesFound:
+async def find(context: OperationContext, arguments: FindLines) -> LineMatches:
+    def work(at: Reading) -> LineMatches:
         text = _Text(context, at)
         found = list(islice(text.matches(arguments), arguments.limit + 1))
         shown = found[: arguments.limit]
-        matches = tuple(LineFound(line=line, offset=byte - text.start(line)) for line, byte in shown)
-        return LinesFound(matches=matches, next=found[-1][1] if len(found) > len(shown) else None)
+        matches = tuple(LineMatch(line=line, offset=byte - text.start(line)) for line, byte in shown)
+        return LineMatches(matches=matches, next=found[-1][1] if len(found) > len(shown) else None)
 
     try:
         return await reading(context, arguments.blob, work, "searching")
@@ -249,7 +249,7 @@ async def whole(context: OperationContext, arguments: WholeLine) -> LinePiece:
     return await reading(context, arguments.blob, work, "reading the line")
 
 
-async def at_byte(context: OperationContext, arguments: AtByte) -> LinePlace:
+async def at_byte(context: OperationContext, arguments: LocateByte) -> LinePlace:
     """Return the line that holds a byte; past the end, the last one."""
 
     def work(at: Reading) -> LinePlace:
@@ -262,8 +262,8 @@ async def at_byte(context: OperationContext, arguments: AtByte) -> LinePlace:
 
 
 OPERATIONS = (
-    ServedOperation("lines.window", LinesAsked, LineWindow, window),
-    ServedOperation("lines.find", FindLines, LinesFound, find),
+    ServedOperation("lines.window", ReadLines, LineWindow, window),
+    ServedOperation("lines.find", FindLines, LineMatches, find),
     ServedOperation("lines.whole", WholeLine, LinePiece, whole),
-    ServedOperation("lines.at", AtByte, LinePlace, at_byte),
+    ServedOperation("lines.at", LocateByte, LinePlace, at_byte),
 )

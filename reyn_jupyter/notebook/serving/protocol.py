@@ -18,14 +18,14 @@ PROTOCOL = 1
 
 
 class LiveCatalog(WireMessage):
-    """The catalog explorer, opened with the words of a search."""
+    """Open the catalog explorer with the words of a search."""
 
     type: Literal["catalog"] = "catalog"
     query: str = ""
 
 
 class LiveBlob(WireMessage):
-    """The inspector of one blob, opened at a selector ("lines:20-50", "path:/a", "slice:0..20") or at its start."""
+    """Open the inspector of a blob at a selector ("lines:20-50", "path:/a", "slice:0..20"), or at its start."""
 
     type: Literal["blob"] = "blob"
     blob: str
@@ -33,7 +33,7 @@ class LiveBlob(WireMessage):
 
 
 class LiveTrace(WireMessage):
-    """The viewer of one run; `running` while a background run goes on, which can then be stopped."""
+    """Open the viewer of a run; `running` while a background run goes on, which can then be stopped."""
 
     type: Literal["trace"] = "trace"
     run: str
@@ -41,7 +41,7 @@ class LiveTrace(WireMessage):
 
 
 class LiveDiff(WireMessage):
-    """Two runs side by side."""
+    """Open two runs side by side."""
 
     type: Literal["diff"] = "diff"
     a: str
@@ -52,13 +52,13 @@ Live = Annotated[LiveCatalog | LiveBlob | LiveTrace | LiveDiff, Field(discrimina
 
 
 class Snapshot(WireMessage):
-    """What a display holds: enough to show without a kernel, and what to ask for with one.
+    """Hold what a display keeps: a view that needs no kernel, and the request for a live one.
 
     Attributes:
         protocol: the version that wrote it.
         session: the kernel session that the live part belongs to.
-        view: what is shown at once, and for good when the kernel is gone.
-        live: what a view may go on with while that session lives; None for a small object.
+        view: drawn at once, and for good when the kernel is gone.
+        live: the live view that may follow while that session lives; None for a small object.
     """
 
     protocol: int = PROTOCOL
@@ -68,7 +68,7 @@ class Snapshot(WireMessage):
 
 
 class Hello(WireMessage):
-    """The first request over a new connection.
+    """Open a connection: its first request.
 
     Attributes:
         host: "jupyterlab", "notebook", "widget".
@@ -82,7 +82,7 @@ class Hello(WireMessage):
 
 
 class Welcome(WireMessage):
-    """Its answer: who speaks."""
+    """Answer `Hello`: name the kernel's session and versions."""
 
     protocol: int
     session: str
@@ -90,7 +90,9 @@ class Welcome(WireMessage):
     versions: dict[str, str] = Field(default_factory=dict)
 
 
-class Request(WireMessage):
+class ViewRequest(WireMessage):
+    """Ask for one operation; `id` is a number of the view's own."""
+
     type: Literal["request"] = "request"
     id: int
     op: str
@@ -104,14 +106,17 @@ class Cancel(WireMessage):
     id: int
 
 
-class Answered(WireMessage):
+class ViewAnswer(WireMessage):
+    """Answer the request `id`."""
+
     type: Literal["answer"] = "answer"
     id: int
     value: dict[str, Any]
 
 
-class Failed(WireMessage):
-    """`code` is "unknown" (no such operation), "invalid" (arguments), "failed" or "protocol" (versions differ)."""
+class ViewFailure(WireMessage):
+    """Refuse a request. `code` is "unknown" (no such operation), "invalid" (arguments), "failed" or "protocol"
+    (versions differ)."""
 
     type: Literal["error"] = "error"
     id: int
@@ -120,7 +125,9 @@ class Failed(WireMessage):
     hint: str = ""
 
 
-class Progressed(WireMessage):
+class ViewProgress(WireMessage):
+    """Report how far the request `id` is: `done` of `total`."""
+
     type: Literal["progress"] = "progress"
     id: int
     done: float
@@ -129,7 +136,7 @@ class Progressed(WireMessage):
 
 
 class ApprovalAsked(WireMessage):
-    """A background run or a call from a panel waits for consent. `text` holds targets and a bounded diff."""
+    """Ask for consent: a background run or a call from a panel waits. `text` holds targets and a bounded diff."""
 
     name: Literal["approval"] = "approval"
     id: str
@@ -140,21 +147,21 @@ class ApprovalAsked(WireMessage):
 
 
 class ApprovalSettled(WireMessage):
-    """A question is answered, here or elsewhere, or its run has ended."""
+    """Withdraw a question: it is answered, here or elsewhere, or its run has ended."""
 
     name: Literal["settled"] = "settled"
     id: str
 
 
 class CatalogChanged(WireMessage):
-    """Actions came or went; what was fetched before `revision` is stale."""
+    """Announce that actions came or went; pages from before `revision` are stale."""
 
     name: Literal["catalog"] = "catalog"
     revision: str
 
 
 class RunChanged(WireMessage):
-    """A run has new events, or has ended."""
+    """Announce that a run has new events, or has ended."""
 
     name: Literal["run"] = "run"
     run: str
@@ -164,6 +171,8 @@ class RunChanged(WireMessage):
 Event = Annotated[ApprovalAsked | ApprovalSettled | CatalogChanged | RunChanged, Field(discriminator="name")]
 
 
-class Happened(WireMessage):
+class ViewEvent(WireMessage):
+    """Carry an event that no request asked for."""
+
     type: Literal["event"] = "event"
     event: Event

@@ -17,12 +17,12 @@ _MESSAGES = (
     "Snapshot",
     "Hello",
     "Welcome",
-    "Request",
+    "ViewRequest",
     "Cancel",
-    "Answered",
-    "Failed",
-    "Progressed",
-    "Happened",
+    "ViewAnswer",
+    "ViewFailure",
+    "ViewProgress",
+    "ViewEvent",
 )
 
 

@@ -49,7 +49,7 @@ class OpenRun(WireMessage):
 
 
 class OpenedRun(WireMessage):
-    """A run as the viewer shows it.
+    """Describe a run to its viewer.
 
     Attributes:
         run: its whole id, by which the rest is asked for.
@@ -72,7 +72,7 @@ class OpenPart(WireMessage):
 
 
 class OpenedPart(WireMessage):
-    """What stands behind one line; `blob` is the id of what it stored, "" for none."""
+    """Show the details of one step; `blob` is the id of its stored result, "" for none."""
 
     request: View
     response: View
@@ -84,7 +84,7 @@ class ListRuns(WireMessage):
 
 
 class RunRow(WireMessage):
-    """One run to choose: `title` is its prompt or its call, `facts` model, steps and time, `when` how long ago."""
+    """Offer one run: `title` is its prompt or its call, `facts` model, steps and time, `when` its age."""
 
     run: str
     title: str
@@ -98,13 +98,13 @@ class ListedRuns(WireMessage):
     more: str = ""
 
 
-class Compare(WireMessage):
+class CompareRuns(WireMessage):
     a: Id
     b: Id
 
 
-class Compared(WireMessage):
-    """Two runs side by side: the totals and prompts, the calls aligned, the answers and each side's own."""
+class OpenedComparison(WireMessage):
+    """Show two runs side by side: totals and prompts, the calls aligned, the answers and each side's own."""
 
     a: str
     b: str
@@ -115,14 +115,14 @@ class Compared(WireMessage):
     more: str = ""
 
 
-class ComparePart(WireMessage):
+class OpenPair(WireMessage):
     a: Id
     b: Id
     id: Id
 
 
-class ComparedPart(WireMessage):
-    """What differs between two calls, and each of them in its column; one that is not there has no blocks."""
+class OpenedPair(WireMessage):
+    """Show the difference of two calls, and each of them in its column; a missing one has no blocks."""
 
     differing: tuple[Block, ...]
     sides: tuple[View, ...]
@@ -132,8 +132,8 @@ class StopRun(WireMessage):
     run: Id
 
 
-class Stopped(WireMessage):
-    """`stopping` is False when the run had ended already."""
+class RunStop(WireMessage):
+    """Confirm a stop; `stopping` is False when the run had ended already."""
 
     stopping: bool
 
@@ -204,16 +204,16 @@ def _run_row(trace: Trace, context: OperationContext) -> RunRow:
     )
 
 
-async def compare_runs(context: OperationContext, arguments: Compare) -> Compared:
+async def compare_runs(context: OperationContext, arguments: CompareRuns) -> OpenedComparison:
     a, b = await _load(context, arguments.a), await _load(context, arguments.b)
 
-    def compute() -> Compared:
+    def compute() -> OpenedComparison:
         diff = _difference(context, a, b)
         rows = pair_rows(diff, context.look)
         more = (
             f"… {len(rows) - ROWS:,} more pairs; all of them: session.diff(…).df" if len(rows) > ROWS else ""
         )
-        return Compared(
+        return OpenedComparison(
             a=a.run,
             b=b.run,
             view=diff_head(diff, context.look),
@@ -226,10 +226,10 @@ async def compare_runs(context: OperationContext, arguments: Compare) -> Compare
     return await asyncio.to_thread(compute)
 
 
-async def compare_part(context: OperationContext, arguments: ComparePart) -> ComparedPart:
+async def compare_part(context: OperationContext, arguments: OpenPair) -> OpenedPair:
     a, b = await _load(context, arguments.a), await _load(context, arguments.b)
 
-    def compute() -> ComparedPart:
+    def compute() -> OpenedPair:
         pairs = _difference(context, a, b).pairs
         place = int(arguments.id[1:]) if arguments.id[1:].isdecimal() else -1
         if arguments.id[:1] != "p" or not 0 <= place < len(pairs):
@@ -239,7 +239,7 @@ async def compare_part(context: OperationContext, arguments: ComparePart) -> Com
         pair = pairs[place]
         differing = tuple(pair_blocks(pair, context.look)) if pair.a and pair.b else ()
         sides = (_side(a, pair.a, "a", context), _side(b, pair.b, "b", context))
-        return ComparedPart(differing=differing, sides=sides)
+        return OpenedPair(differing=differing, sides=sides)
 
     return await asyncio.to_thread(compute)
 
@@ -262,7 +262,7 @@ def _side(trace: Trace, call: Call | None, name: str, context: OperationContext)
     return View("part", title, badges, response.facts, (*request.blocks, *response.blocks), request.knob)
 
 
-async def stop_run(context: OperationContext, arguments: StopRun) -> Stopped:
+async def stop_run(context: OperationContext, arguments: StopRun) -> RunStop:
     found = _background(context, arguments.run)
     if found is None:
         raise OperationError(
@@ -270,9 +270,9 @@ async def stop_run(context: OperationContext, arguments: StopRun) -> Stopped:
             "A run in a cell is stopped by interrupting the cell.",
         )
     if found.done:
-        return Stopped(stopping=False)
+        return RunStop(stopping=False)
     found.cancel()
-    return Stopped(stopping=True)
+    return RunStop(stopping=True)
 
 
 def _background(context: OperationContext, run: str) -> Any:
@@ -311,8 +311,8 @@ def _forget(kept: dict[str, Trace]) -> None:
 OPERATIONS: tuple[ServedOperation, ...] = (
     ServedOperation("trace.open", OpenRun, OpenedRun, open_run),
     ServedOperation("trace.part", OpenPart, OpenedPart, open_part),
-    ServedOperation("trace.diff", Compare, Compared, compare_runs),
-    ServedOperation("trace.pair", ComparePart, ComparedPart, compare_part),
+    ServedOperation("trace.diff", CompareRuns, OpenedComparison, compare_runs),
+    ServedOperation("trace.pair", OpenPair, OpenedPair, compare_part),
     ServedOperation("runs.list", ListRuns, ListedRuns, list_runs),
-    ServedOperation("run.stop", StopRun, Stopped, stop_run),
+    ServedOperation("run.stop", StopRun, RunStop, stop_run),
 )

@@ -37,14 +37,14 @@ _TEXT_HEAD = 1 << 13
 
 
 class BytePlace(WireMessage):
-    """Where a value lies in the document, in bytes: an earlier answer said so, and it saves walking the path."""
+    """Place a value in the document, in bytes, as an earlier answer gave it; this saves walking the path."""
 
     start: int = Field(ge=0)
     end: int = Field(ge=0)
 
 
-class TreeAsked(WireMessage):
-    """Children number `offset` to `offset + limit - 1` of the value at a path from the root, or at a place."""
+class ReadTree(WireMessage):
+    """Ask for children `offset` to `offset + limit - 1` of the value at a path from the root, or at a place."""
 
     blob: str
     path: tuple[str | int, ...] = ()
@@ -54,8 +54,8 @@ class TreeAsked(WireMessage):
 
 
 class TreeChild(WireMessage):
-    """One value. `position` is its number in its container, which a path may hold; `step` is what Python appends to
-    reach it, "" where its key is too long or secret; `count` is None for what has no children."""
+    """Describe one value. `position` is its number in its container, which a path may hold; `step` is the Python
+    that reaches it, "" where its key is too long or secret; `count` is None for what has no children."""
 
     position: int
     key: str | None
@@ -67,7 +67,7 @@ class TreeChild(WireMessage):
 
 
 class TreePage(WireMessage):
-    """`value` is the container itself, `total` how many children it has."""
+    """List children. `value` is the container itself, `total` the number of its children."""
 
     value: TreeChild
     total: int
@@ -76,23 +76,23 @@ class TreePage(WireMessage):
 
 
 class FindInTree(WireMessage):
-    """The next key or value after byte `after` that holds `text`, large and small letters alike."""
+    """Search for the next key or value after byte `after` that holds `text`, large and small letters alike."""
 
     blob: str
     text: str = Field(min_length=1, max_length=400)
     after: int = 0
 
 
-class WayInTree(WireMessage):
-    """The place of a value: a path of keys and numbers."""
+class FindPath(WireMessage):
+    """Ask for the place of a value by a path of keys and numbers."""
 
     blob: str
     path: tuple[str | int, ...] = ()
 
 
-class TreeWay(WireMessage):
-    """The positions on the way from the root; `next` is the byte to search on from. `found` is False where there is
-    nothing, and the positions are those of the part of the way that exists."""
+class TreePath(WireMessage):
+    """List the positions on the way from the root; `next` is the byte to search on from. Where there is nothing,
+    `found` is False and the positions are those of the part of the way that exists."""
 
     found: bool
     way: tuple[int, ...] = ()
@@ -109,7 +109,7 @@ class TreeValue(WireMessage):
     text: str
 
 
-async def children(context: OperationContext, arguments: TreeAsked) -> TreePage:
+async def children(context: OperationContext, arguments: ReadTree) -> TreePage:
     def work(at: Reading) -> TreePage:
         tree = _tree(at)
         value = _value(tree, arguments)
@@ -139,7 +139,7 @@ def _tree(at: Reading) -> JsonTree:
     return JsonTree(at.view.source, at.info.id, lambda: at.view.json, at.kept)
 
 
-def _value(tree: JsonTree, arguments: TreeAsked) -> Child:
+def _value(tree: JsonTree, arguments: ReadTree) -> Child:
     place = arguments.place
     if place is None:
         return tree.walk(arguments.path)[-1]
@@ -240,8 +240,8 @@ def _text_head(raw: bytes) -> str:
     return raw[1:].decode(errors="replace")
 
 
-async def find(context: OperationContext, arguments: FindInTree) -> TreeWay:
-    def work(at: Reading) -> TreeWay:
+async def find(context: OperationContext, arguments: FindInTree) -> TreePath:
+    def work(at: Reading) -> TreePath:
         tree = _tree(at)
         for offset, length in _occurrences(tree, arguments.text, arguments.after):
             way = tree.way_to(offset)
@@ -250,8 +250,8 @@ async def find(context: OperationContext, arguments: FindInTree) -> TreeWay:
             if not in_key and tree.source.read(last.start, 1) in _OPENERS:
                 continue  # punctuation between values
             following = last.start if in_key else max(last.end, offset + length)
-            return TreeWay(found=True, way=tuple(child.position for child in way[1:]), next=following)
-        return TreeWay(found=False)
+            return TreePath(found=True, way=tuple(child.position for child in way[1:]), next=following)
+        return TreePath(found=False)
 
     return await reading(context, arguments.blob, work, "searching")
 
@@ -276,16 +276,16 @@ def _occurrences(tree: JsonTree, text: str, after: int) -> Iterator[tuple[int, i
         offset += max(BLOCK, place)
 
 
-async def way(context: OperationContext, arguments: WayInTree) -> TreeWay:
-    def work(at: Reading) -> TreeWay:
+async def way(context: OperationContext, arguments: FindPath) -> TreePath:
+    def work(at: Reading) -> TreePath:
         tree = _tree(at)
         try:
             found = tree.walk(arguments.path)
         except PathError as error:
             found = tree.walk(arguments.path[: error.walked])
             note = context.look.line(f"{error}; opened as far as it goes", 300)
-            return TreeWay(found=False, way=tuple(child.position for child in found[1:]), note=note)
-        return TreeWay(found=True, way=tuple(child.position for child in found[1:]), next=found[-1].start)
+            return TreePath(found=False, way=tuple(child.position for child in found[1:]), note=note)
+        return TreePath(found=True, way=tuple(child.position for child in found[1:]), next=found[-1].start)
 
     return await reading(context, arguments.blob, work, "looking for the place")
 
@@ -307,8 +307,8 @@ async def value(context: OperationContext, arguments: ReadValue) -> TreeValue:
 
 
 OPERATIONS = (
-    ServedOperation("tree.children", TreeAsked, TreePage, children),
-    ServedOperation("tree.find", FindInTree, TreeWay, find),
-    ServedOperation("tree.way", WayInTree, TreeWay, way),
+    ServedOperation("tree.children", ReadTree, TreePage, children),
+    ServedOperation("tree.find", FindInTree, TreePath, find),
+    ServedOperation("tree.way", FindPath, TreePath, way),
     ServedOperation("tree.value", ReadValue, TreeValue, value),
 )

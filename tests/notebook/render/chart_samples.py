@@ -12,7 +12,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Fold,
     Interval,
     Intervals,
-    Message,
+    Notice,
     Pair,
     Paragraph,
     Point,
@@ -71,8 +71,8 @@ COSTS = Scatter(
 PAIR = Pair(
     "base",
     "explicit-3x",
-    (Message("passed", "good"), Paragraph((Span("listed, then read"),))),
-    (Message("failed", "bad"), RATES),
+    (Notice("passed", "good"), Paragraph((Span("listed, then read"),))),
+    (Notice("failed", "bad"), RATES),
 )
 
 

@@ -10,7 +10,7 @@ from html.parser import HTMLParser
 import pytest
 from hypothesis import given, settings
 
-from reyn_jupyter.notebook.render.blocks import Block, Interval, Intervals, Message, Point, Scatter, View
+from reyn_jupyter.notebook.render.blocks import Block, Interval, Intervals, Notice, Point, Scatter, View
 from reyn_jupyter.notebook.render.charts import place_points, share
 from reyn_jupyter.notebook.render.html import HTML_BYTES, to_html
 from reyn_jupyter.notebook.render.markdown import to_markdown
@@ -130,7 +130,7 @@ def test_the_labels_of_points_lie_neither_over_each_other_nor_over_points() -> N
 
 
 def test_the_style_of_charts_travels_with_charts_alone() -> None:
-    assert ".r-track" not in to_html(shown(Message("no chart")))
+    assert ".r-track" not in to_html(shown(Notice("no chart")))
     for name in SAMPLES:
         assert ".r-track" in to_html(sample(name))
 

@@ -23,8 +23,8 @@ from reyn_jupyter.notebook.render.blocks import (  # fmt: skip
     Fold,
     Grid,
     Lines,
-    Message,
     Node,
+    Notice,
     Paragraph,
     Quote,
     Section,
@@ -118,7 +118,7 @@ BIG: dict[str, tuple[Any, str]] = {
 @pytest.mark.parametrize("what", BIG)
 def test_what_was_left_out_is_counted_in_its_place_and_names_the_knob(what: str) -> None:
     block, said = BIG[what]
-    blocks = (Message("before"), block, Message("after"))
+    blocks = (Notice("before"), block, Notice("after"))
     made = snapshot(View("x", "x", blocks=blocks, knob=".all"))
     assert SNAPSHOT_BYTES * 0.9 < json_size(made) <= SNAPSHOT_BYTES or what == "columns"
     found = texts(made["view"]["blocks"])
@@ -134,7 +134,7 @@ def test_one_huge_block_does_not_swallow_its_neighbours() -> None:
 
 
 def test_very_many_blocks_lose_the_last_ones_and_say_so() -> None:
-    made = snapshot(View("x", "x", blocks=(Message("word"),) * 3000, knob=".all"))
+    made = snapshot(View("x", "x", blocks=(Notice("word"),) * 3000, knob=".all"))
     assert "… parts were left out to keep this display small; all of it: .all" in texts(
         made["view"]["blocks"][-1]
     )
@@ -143,7 +143,7 @@ def test_very_many_blocks_lose_the_last_ones_and_say_so() -> None:
 TEXT = st.text(st.characters(codec=None), max_size=60)
 LEAVES = st.one_of(
     st.builds(Code, TEXT, TEXT),
-    st.builds(Message, TEXT, st.just("bad"), TEXT),
+    st.builds(Notice, TEXT, st.just("bad"), TEXT),
     st.builds(lambda spans: Paragraph(tuple(map(Span, spans))), st.lists(TEXT, max_size=4)),
     st.builds(lambda lines: Lines(1, tuple(lines)), st.lists(TEXT, max_size=20)),
     st.builds(lambda rows: Grid("", (Column("a"),), tuple((Cell(row),) for row in rows)), st.lists(TEXT, max_size=60)),

@@ -1,7 +1,7 @@
 // One blob: what it is and where it came from, and its content as a grid, a tree and text, whichever fit.
 //
 // Invariant: what the snapshot shows stays until the same is there from the kernel, and for good when it cannot be had.
-import type { BlobOpened, BlobStart, Grid, LiveBlob, View } from "../../protocol";
+import type { OpenedBlob, BlobStart, Grid, LiveBlob, View } from "../../protocol";
 import type { Source, ViewFunction } from "../../sources/source";
 import { copyButton, insertButton } from "../dom/copy";
 import { fill, h, visible } from "../dom/h";
@@ -11,7 +11,7 @@ import { requestProgress, ignore } from "../request-progress";
 import { jsonTree } from "./json-tree";
 import { textPager } from "./text-pager";
 
-type Pane = BlobOpened["pane"];
+type Pane = OpenedBlob["pane"];
 const NAMES: Record<Pane, string> = { grid: "Table", tree: "Tree", text: "Text" };
 
 /** @param grid shows the table; it is given, so that a host may fetch it only when there is one */
@@ -53,7 +53,7 @@ const note = ({ note }: BlobStart, host: string): HTMLElement | null =>
       )
     : null;
 
-function head(opened: BlobOpened, { host }: Source): HTMLElement {
+function head(opened: OpenedBlob, { host }: Source): HTMLElement {
   return h(
     "div.r-head",
     {},
@@ -92,7 +92,7 @@ function head(opened: BlobOpened, { host }: Source): HTMLElement {
 
 /** The panes of an opened blob; what the snapshot shows stands below the first until that has content of its own. */
 function panes(
-  opened: BlobOpened,
+  opened: OpenedBlob,
   source: Source,
   grid: ViewFunction<DataGridModel>,
   before: HTMLElement | null,

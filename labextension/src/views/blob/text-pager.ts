@@ -2,7 +2,7 @@
 //
 // Invariant: the page holds only the lines in sight; numbers are never part of what is selected. A line that is longer
 // than a row shows says so, and opens below.
-import type { LineFound, LinePiece, LineWindow } from "../../protocol";
+import type { LineMatch, LinePiece, LineWindow } from "../../protocol";
 import type { ViewFunction } from "../../sources/source";
 import { type Child, fill, formatCount, h, visible } from "../dom/h";
 import { virtualRows } from "../dom/virtual-rows";
@@ -45,7 +45,7 @@ export const textPager: ViewFunction<TextPagerModel> = (element, model, source) 
   const windows = new Map<number, LineWindow["lines"] | null>();
   let total = 0;
   let fetching = new AbortController();
-  let matches: LineFound[] = [];
+  let matches: LineMatch[] = [];
   let more: number | null = 0;
   let matchPlace = -1;
   let pattern: RegExp | null = null;

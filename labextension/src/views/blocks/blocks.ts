@@ -92,7 +92,7 @@ function draw(block: Block, host?: Host): HTMLElement[] | undefined {
           ),
         ),
       ];
-    case "message":
+    case "notice":
       return [
         h(
           `div.r-msg.r-${block.tone}`,

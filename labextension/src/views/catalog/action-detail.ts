@@ -3,7 +3,7 @@
 // Invariant: a call under way is stopped by its own button or when the view ends, by nothing else; a call that fails
 // leaves the form as it was.
 import { errorCard } from "../requests";
-import type { ActionAnswer, ActionShown, LiveBlob } from "../../protocol";
+import type { ActionAnswer, OpenedAction, LiveBlob } from "../../protocol";
 import { type Source, type ViewFunction } from "../../sources/source";
 import { type BlobButton, blobButton } from "../blob/blob-button";
 import { drawView } from "../blocks/view";
@@ -55,7 +55,7 @@ export function actionDetail(name: string, source: Source, around: DetailHost): 
     element.removeAttribute("aria-busy");
   }
 
-  function caller(shown: ActionShown): HTMLElement[] {
+  function caller(shown: OpenedAction): HTMLElement[] {
     const form = drawForm(shown.form);
     const invoke = h(
       "button.r-button",

@@ -15,7 +15,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Grid,
     Interval,
     Intervals,
-    Message,
+    Notice,
     Paragraph,
     Section,
     Span,
@@ -64,7 +64,7 @@ def comparison_view(found: Comparison, look: Look) -> View:
         notes.append(
             f"Whatever the missing trials would have shown, the difference is {points(low)} to {points(high)} points."
         )
-    blocks += [Message(look.text(note, 500), "warn") for note in notes]
+    blocks += [Notice(look.text(note, 500), "warn") for note in notes]
     if found.changed:
         pairs = tuple(
             (name, f"{look.line(a, 60)} → {look.line(b, 60)}") for name, (a, b) in found.changed.items()
@@ -114,7 +114,7 @@ def recommendation_view(found: Recommendation, look: Look) -> View:
     said = legend(found.chosen.rate.level)
     blocks.append(Intervals(found.check, rows, (0.0, 1.0), PERCENT, bars=True, legend=said))
     blocks += differences(found.evidence, look)
-    blocks += [Message(look.text(warning, 500), "warn") for warning in found.warnings]
+    blocks += [Notice(look.text(warning, 500), "warn") for warning in found.warnings]
     blocks.append(Code(found.yaml, "for reyn.yaml"))
     blocks.append(Paragraph((Span(look.text(found.measured_with, 300), ("muted",)),)))
     if found.source == "real":

@@ -16,7 +16,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Bullets,
     Code,
     Fold,
-    Message,
+    Notice,
     Pair,
     Paragraph,
     Section,
@@ -57,11 +57,11 @@ def failures(
         )
         asked = Paragraph((Span("asked: ", ("muted",)), Span(look.text(each.asked, 600))))
         right = tuple(what_is_right(scenarios[each.scenario], look))
-        mine = (Message(look.text(each.reason, 300), "bad"), *transcript(each.trial, look))
+        mine = (Notice(look.text(each.reason, 300), "bad"), *transcript(each.trial, look))
         inner: tuple[Block, ...] = (asked, *right, *mine)
         if each.beside is not None:
             other = (
-                Message(look.text(each.beside_reason or "not graded", 300), "muted"),
+                Notice(look.text(each.beside_reason or "not graded", 300), "muted"),
                 *transcript(each.beside, look),
             )
             inner = (
@@ -80,7 +80,7 @@ def failures(
     whose += f", beside {look.line(first.beside.variant, 60)}" if first.beside is not None else ""
     if failed > len(shown):
         knob = f'study.trials.of("{look.line(first.trial.variant, 60)}").failed("{check}")'
-        folds.append(Message(f"{len(shown)} of {failed:,} failed trials; all of them: {knob}", "muted"))
+        folds.append(Notice(f"{len(shown)} of {failed:,} failed trials; all of them: {knob}", "muted"))
     return [Section(whose, tuple(folds))]
 
 
@@ -94,7 +94,7 @@ def transcript(trial: Trial, look: Look) -> tuple[Block, ...]:
     said = trial.answer.strip() if trial.answer else ""
     answer = (Code(look.text(said, 500), "answer"),) if said else ()
     items = tuple((Paragraph(line),) for line in lines)
-    return (Bullets(items, start=1) if items else Message("no call", "muted"), *answer)
+    return (Bullets(items, start=1) if items else Notice("no call", "muted"), *answer)
 
 
 def _call(fact: CallFact, look: Look) -> tuple[Span, ...]:

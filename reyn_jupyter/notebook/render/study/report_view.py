@@ -25,7 +25,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Facts,
     Fold,
     Grid,
-    Message,
+    Notice,
     Paragraph,
     Point,
     Scatter,
@@ -262,7 +262,7 @@ def report_view(report: Report, look: Look) -> View:
     ]
     blocks: list[Block] = [Paragraph((Span(look.text(report.sentence, 600), ("strong",)),))]
     blocks += [Paragraph((Span(look.text(report.others, 600)),))] if report.others else []
-    blocks += [Message(look.text(warning, 500), "warn") for warning in report.warnings[:1]]
+    blocks += [Notice(look.text(warning, 500), "warn") for warning in report.warnings[:1]]
     blocks += rates(report, look)
     blocks += differences(report.comparisons, look)
     blocks.append(_matrix(report, look))

@@ -22,7 +22,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Grid,
     Interval,
     Intervals,
-    Message,
+    Notice,
     Paragraph,
     Section,
     Span,
@@ -83,20 +83,20 @@ def progress_view(progress: Progress, look: Look) -> View:
         "So far, on the check that decides", progress.estimates, progress.sources, progress.missing, look
     )
     blocks += [
-        Message(f"{look.line(provider, 80)} asked to be left alone for another {_left(wait)}.", "warn")
+        Notice(f"{look.line(provider, 80)} asked to be left alone for another {_left(wait)}.", "warn")
         for provider, wait in progress.waits.items()
         if wait >= 1
     ]
     if progress.log_e is not None:
         blocks.append(Facts((("evidence (log e-value)", f"{progress.log_e:.2f}"),)))
     blocks.append(
-        Message(
+        Notice(
             "Interrupt the cell to stop; what is done is kept, and the next run goes on from there.", "muted"
         )
     )
     lacking = sum(progress.missing.values())
     if lacking:
-        blocks.append(Message(f"{count(lacking, 'trial')} ended in an error or a timeout so far.", "warn"))
+        blocks.append(Notice(f"{count(lacking, 'trial')} ended in an error or a timeout so far.", "warn"))
     badges = (Badge("… running", "info"), *_source_badges(progress.sources))
     return View("study", "Study", badges, tuple(facts), tuple(blocks))
 
@@ -113,11 +113,11 @@ def summary_view(summary: RunSummary, look: Look) -> View:
     blocks += _estimates(
         find_check(summary.check).title, summary.estimates, summary.sources, summary.missing, look
     )
-    blocks += [Message(look.text(warning, 500), "warn") for warning in summary.warnings]
+    blocks += [Notice(look.text(warning, 500), "warn") for warning in summary.warnings]
     lacking = sum(summary.missing.values())
     if lacking:
         said = "study.run(…, retry=True) tries them again."
-        blocks.append(Message(f"{count(lacking, 'trial')} missing.", "warn", said))
+        blocks.append(Notice(f"{count(lacking, 'trial')} missing.", "warn", said))
     if summary.done:
         blocks.append(
             Commands(("study.report()", f'study.trials.failed("{summary.check}")', "study.recommend()"))
@@ -134,7 +134,7 @@ def plan_view(plan: StudyPlan, look: Look) -> View:
     if not plan.enough:
         hint = "Add scenarios, look for a larger difference (detect=…), or accept less power."
         blocks.append(
-            Message(f"The suite has {plan.available:,} of the {need.scenarios:,} scenarios.", "warn", hint)
+            Notice(f"The suite has {plan.available:,} of the {need.scenarios:,} scenarios.", "warn", hint)
         )
     blocks.append(Section("Assumed", (Bullets(items),)))
     facts = (count(need.pairs, "pair"), count(need.trials, "trial"))
@@ -155,7 +155,7 @@ def study_view(study: Study, look: Look) -> View:
         pairs.append(("variants", look.line(", ".join(evidence.tried), 200)))
     blocks: list[Block] = [
         Facts(tuple(pairs)),
-        *(Message(look.text(each, 300), "warn") for each in study.moved),
+        *(Notice(look.text(each, 300), "warn") for each in study.moved),
     ]
     next_ = ("study.report()", "study.trials") if evidence.tried else ('study.run(reyn.Variant("base"), …)',)
     badges = _source_badges({name: evidence.sources[name] for name in evidence.tried})
@@ -182,7 +182,7 @@ def trials_view(trials: TrialTable, look: Look) -> View:
         ))  # fmt: skip
     more = f"The first {ROWS} of {len(trials):,}; all of them: .df" if len(trials) > ROWS else ""
     grid = Grid("", columns, tuple(rows), more)
-    blocks: tuple[Block, ...] = (grid,) if rows else (Message("No trial.", "muted"),)
+    blocks: tuple[Block, ...] = (grid,) if rows else (Notice("No trial.", "muted"),)
     return View("trials", "Trials", (), (count(len(trials), "trial"),), blocks, ".df")
 
 

@@ -20,7 +20,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Facts,
     Fold,
     Grid,
-    Message,
+    Notice,
     Paragraph,
     Section,
     Span,
@@ -97,7 +97,7 @@ def scenario_view(scenario: Scenario, look: Look) -> View:
     blocks += [_file(path, text, look) for path, text in list(scenario.workspace.items())[:_MOST]]
     left = len(scenario.workspace) - _MOST
     if left > 0:
-        blocks.append(Message(f"{left:,} more files; .workspace holds all of them.", "muted"))
+        blocks.append(Notice(f"{left:,} more files; .workspace holds all of them.", "muted"))
     facts = (look.line(scenario.family, 60), look.line(f"on the catalog {scenario.catalog}", 80))
     return View("scenario", look.line(f"Scenario {scenario.id}", 200), (), facts, tuple(blocks), ".gold")
 
@@ -127,7 +127,7 @@ def what_is_right(scenario: Scenario, look: Look) -> Iterable[Block]:
     if scenario.forecast is not None:
         pairs.append(("foretold", f"{100 * scenario.forecast:.0f} % get it right"))
     if not pairs:
-        yield Message("Nothing is expected of it; give gold, says or expected.", "warn")
+        yield Notice("Nothing is expected of it; give gold, says or expected.", "warn")
         return
     yield Facts(tuple((look.line(name, 120), look.text(said, 600)) for name, said in pairs[: 2 * _MOST]))
 

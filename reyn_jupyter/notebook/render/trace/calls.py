@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.notebook.render import formatting
-from reyn_jupyter.notebook.render.blocks import Badge, Block, Code, Commands, Diff, Fold, Message, Span
+from reyn_jupyter.notebook.render.blocks import Badge, Block, Code, Commands, Diff, Fold, Notice, Span
 from reyn_jupyter.notebook.render.file_changes_view import Previous, diffs
 from reyn_jupyter.notebook.render.value_text import Look
 
@@ -37,7 +37,7 @@ def call_fold(call: Call, trace: Trace, look: Look, previous: Previous) -> Fold:
     if arguments not in (None, {}, "") and not any(diff.lines for diff in changed):
         blocks.append(Code(pretty(arguments, look), "arguments"))
     if call.decision is not None and (said := describe_decision(call.decision, look)):
-        blocks.append(Message(said, "muted"))
+        blocks.append(Notice(said, "muted"))
     if finished is not None:
         blocks += _came_back(finished, look)
     seconds = formatting.seconds(finished.seconds) if finished else ""

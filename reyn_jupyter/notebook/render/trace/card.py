@@ -17,7 +17,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Code,
     Facts,
     Fold,
-    Message,
+    Notice,
     Paragraph,
     Section,
     Span,
@@ -147,8 +147,8 @@ def _state(trace: Trace, status: str, look: Look) -> list[Block]:
     blocks: list[Block] = []
     if said or error:
         text = f"{said} {error}".strip()
-        blocks.append(Message(text, _STATUS[status][1] if status != "ok" else "bad", hint))
-    blocks += [Message(look.text(note, 400), "warn") for note in (ended.notes if ended else ())[:8]]
+        blocks.append(Notice(text, _STATUS[status][1] if status != "ok" else "bad", hint))
+    blocks += [Notice(look.text(note, 400), "warn") for note in (ended.notes if ended else ())[:8]]
     return blocks
 
 
@@ -162,7 +162,7 @@ def _now(trace: Trace, tail: str, look: Look, stop: str) -> list[Block]:
         doing = f"Step {step}: waiting for {look.line(trace.model or 'the model', 80)} …"
     else:
         doing = f"Step {step}: working …"
-    blocks: list[Block] = [Message(doing, "info", stop)]
+    blocks: list[Block] = [Notice(doing, "info", stop)]
     if tail.strip():
         blocks.append(Code(look.text(tail[-_TAIL:], _TAIL), "the answer so far"))
     return blocks
@@ -181,7 +181,7 @@ def _steps(trace: Trace, look: Look, previous: Previous) -> list[Block]:
                 folds.append(call_fold(call, trace, look, previous))
             elif place == hidden.start:
                 left = count(len(hidden), "more call")
-                folds.append(Message(f"… {left} not shown here; all of them: trace.df", "muted"))
+                folds.append(Notice(f"… {left} not shown here; all of them: trace.df", "muted"))
             place += 1
         said = step.replied.text if step.replied and step.calls else ""
         if folds and said.strip():
@@ -190,7 +190,7 @@ def _steps(trace: Trace, look: Look, previous: Previous) -> list[Block]:
             blocks.append(Section(_step_title(step, trace, look), tuple(folds)))
     if len(blocks) > FIRST_CALLS + LAST_CALLS:
         steps = count(len(blocks) - FIRST_CALLS - LAST_CALLS, "more step")
-        note = Message(f"… {steps} not shown here; all of them: trace.df", "muted")
+        note = Notice(f"… {steps} not shown here; all of them: trace.df", "muted")
         blocks = [*blocks[:FIRST_CALLS], note, *blocks[-LAST_CALLS:]]
     return blocks
 

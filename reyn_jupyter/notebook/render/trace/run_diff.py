@@ -24,7 +24,7 @@ from reyn_jupyter.notebook.render.blocks import (
     DiffLine,
     Fold,
     Grid,
-    Message,
+    Notice,
     Paragraph,
     Section,
     Span,
@@ -87,7 +87,7 @@ def diff_view(diff: RunDiff, look: Look) -> View:
             blocks.append(Fold(title, (Badge(row.same, row.tone),), "", inner))
     if len(differing) > _FOLDS:
         left = count(len(differing) - _FOLDS, "more difference")
-        blocks.append(Message(f"… {left} not opened here; all of them: .pairs", "muted"))
+        blocks.append(Notice(f"… {left} not opened here; all of them: .pairs", "muted"))
     blocks += [answers(diff, look)] if diff.a.answer or diff.b.answer else []
     return View("diff", head.title, head.badges, head.facts, tuple(blocks), ".df")
 
@@ -204,7 +204,7 @@ def pair_blocks(pair: CallPair, look: Look) -> list[Block]:
             if pair.same != "same"
             else "Arguments and results are the same."
         )
-        blocks.append(Message(what, "muted"))
+        blocks.append(Notice(what, "muted"))
     return blocks
 
 
@@ -242,9 +242,9 @@ def side_view(trace: Trace, name: str, look: Look) -> View:
     badges = run_badges(trace, trace.status if trace.ended else "lost")
     blocks: tuple[Block, ...] = markdown(whole(trace.answer, look), f".{name}.answer") if trace.answer else ()
     if trace.error:
-        blocks = (Message(look.text(trace.error, 800), "bad"), *blocks)
+        blocks = (Notice(look.text(trace.error, 800), "bad"), *blocks)
     title = f"{name}: {run_title(trace, look)}"
-    return View("side", title, badges, (), blocks or (Message("No answer.", "muted"),), f".{name}.answer")
+    return View("side", title, badges, (), blocks or (Notice("No answer.", "muted"),), f".{name}.answer")
 
 
 def differing_texts(a: str, b: str, what: str, look: Look) -> list[Block]:
@@ -252,10 +252,10 @@ def differing_texts(a: str, b: str, what: str, look: Look) -> list[Block]:
     words = [_WORD.findall(text[:_COMPARED]) for text in (a, b)]
     if "\n" not in a.strip() and "\n" not in b.strip() and len(words[0]) + len(words[1]) <= _WORDS:
         shown = [_WORD.findall(look.text(text, _COMPARED)) for text in (a, b)]
-        legend = Message(f"{what}: bold is what the other does not have", "muted")
+        legend = Notice(f"{what}: bold is what the other does not have", "muted")
         return [legend, *_words(shown[0], shown[1])]
     if max(len(a), len(b)) > _COMPARED:
-        return [Message(f"{what}: too long to compare here ({len(a):,} and {len(b):,} characters).", "muted")]
+        return [Notice(f"{what}: too long to compare here ({len(a):,} and {len(b):,} characters).", "muted")]
     return [_line_diff(a, b, what, look)]
 
 

@@ -19,7 +19,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Commands,
     Facts,
     Fold,
-    Message,
+    Notice,
     Section,
     Span,
     View,
@@ -125,7 +125,7 @@ def call_views(
         )
     request = View("part", "Call", tuple(flags), (), tuple(blocks), knob)
     if finished is None:
-        note = Message("It has not come back." if trace.ended else "It has not come back yet.", state.tone)
+        note = Notice("It has not come back." if trace.ended else "It has not come back yet.", state.tone)
         return request, View("part", "Result", (state,), (), (note,))
     facts = [formatting.seconds(finished.seconds)]
     if finished.size:
@@ -160,7 +160,7 @@ def _result_blocks(
 ) -> list[Block]:
     blocks: list[Block] = []
     if finished.error:
-        blocks.append(Message(look.text(finished.error, 2000), "bad"))
+        blocks.append(Notice(look.text(finished.error, 2000), "bad"))
     if finished.changes:
         changed = diffs(finished.changes, arguments, previous, look)
         blocks.append(Section("Files", changed))
@@ -169,7 +169,7 @@ def _result_blocks(
             Texts([finished.output], room).code(0, finished.output, look, "what the model got", knob)
         )
     elif not finished.error:
-        blocks.append(Message("Nothing came back.", "muted"))
+        blocks.append(Notice("Nothing came back.", "muted"))
     if finished.blob is not None:
         line = f"%reyn inspect {look.line(finished.blob, 60)}"
         blocks.append(Commands((line,), "stored"))
@@ -190,7 +190,7 @@ _MESSAGES = 60  # drawn of one request; a long history comes with the first requ
 def request_view(trace: Trace, step: Step, place: int, look: Look) -> View:
     requested = step.requested
     if requested is None:
-        note = Message("The record does not hold this request.", "muted")
+        note = Notice("The record does not hold this request.", "muted")
         return View("part", "Request", (), (), (note,))
     messages = [each for each in requested.messages if isinstance(each, Mapping)]
     facts = [
@@ -230,9 +230,9 @@ def _messages(messages: Sequence[Mapping[str, Any]], trace: Trace, look: Look, k
         )
     if len(messages) > len(shown):
         left = count(len(messages) - len(shown), "more message")
-        blocks.append(Message(f"… {left} not shown here; all of them: {knob}", "muted"))
+        blocks.append(Notice(f"… {left} not shown here; all of them: {knob}", "muted"))
     if not messages:
-        blocks.append(Message("No message is new in this request.", "muted"))
+        blocks.append(Notice("No message is new in this request.", "muted"))
     return blocks
 
 
@@ -269,7 +269,7 @@ def _asked_calls(calls: object, look: Look, room: int = PART // 2) -> list[Block
         found.append(Code(text, f"asks for {look.line(said.get('name') or '?', 100)}"))
     if left := len(listed) - len(found):
         note = f"… {count(left, 'more call')}; each stands in the list of steps"
-        found.append(Message(note, "muted"))
+        found.append(Notice(note, "muted"))
     return found
 
 
@@ -296,7 +296,7 @@ def reply_view(trace: Trace, step: Step, place: int, look: Look, running: bool) 
     badge = Badge(*reply_state(replied, running))
     if replied is None:
         said = "The model has not answered yet." if running else "The record stops before the model answered."
-        return View("part", "Reply", (badge,), (), (Message(said, "info" if running else "warn"),))
+        return View("part", "Reply", (badge,), (), (Notice(said, "info" if running else "warn"),))
     facts = [formatting.seconds(replied.seconds)]
     about = "≈ " if replied.estimated else ""
     if not replied.error:
@@ -312,14 +312,14 @@ def reply_view(trace: Trace, step: Step, place: int, look: Look, running: bool) 
     blocks: list[Block] = []
     if replied.error:
         kind = f" ({look.line(replied.error_kind, 40)})" if replied.error_kind else ""
-        blocks.append(Message(f"{look.text(replied.error, 2000)}{kind}", "bad"))
+        blocks.append(Notice(f"{look.text(replied.error, 2000)}{kind}", "bad"))
     if replied.text:
         knob = f"{run_expression(trace)}.steps[{place}].replied.text"
         blocks.append(Texts([replied.text], PART // 2).code(0, replied.text, look, "text", knob))
     blocks += _asked_calls(replied.tool_calls, look)
     badges = [badge] if replied.finish_reason in ("stop", "tool_calls") else [badge, _reason(replied, look)]
     if not blocks:
-        blocks.append(Message("The model said nothing and asked for nothing.", "muted"))
+        blocks.append(Notice("The model said nothing and asked for nothing.", "muted"))
     return View("part", "Reply", tuple(badges), tuple(facts), tuple(blocks))
 
 
