@@ -231,7 +231,7 @@ def test_converting_imports_no_pandas() -> None:
         "from reyn_jupyter.outputs.delivery import deliver\n"
         "from reyn_jupyter.outputs.blobs.file_store import FsBlobStore\n"
         "from reyn_jupyter.outputs import error_payloads, inspect\n"
-        "from reyn_jupyter.outputs import blob\nfrom reyn_jupyter.outputs.blobs import memory_store\n"
+        "from reyn_jupyter.outputs import blob\nfrom reyn_jupyter.outputs.blobs import in_memory_store\n"
         "asyncio.run(deliver({'a': [1, 2.5, 'x'], 'b': object()}, store=FsBlobStore('/nowhere')))\n"
         "print([name for name in ('pandas', 'numpy', 'duckdb', 're2', 'jsonschema') if name in sys.modules])"
     )
