@@ -12,6 +12,10 @@ import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from reyn_jupyter.support.import_path import protect_imports
+
+protect_imports()  # before anything else is imported: see there
+
 if TYPE_CHECKING:
     from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
     from reyn_jupyter.evaluation.plan.scenario import AcceptedCall, Expected, Gold, Scenario

@@ -40,6 +40,7 @@ from reyn_jupyter.runtime.record.run_store import RunStore
 from reyn_jupyter.runtime.run import new_run_id
 from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
+from reyn_jupyter.support.import_path import keep_off
 from reyn_jupyter.support.secrets import Redactor
 
 ENGINE = Engine()  # one thread and loop a process
@@ -112,6 +113,7 @@ def assemble(
     folder = Path(root).expanduser().resolve()
     if not folder.is_dir():
         raise ValueError(f'the workspace {str(root)!r} is no folder. Give an existing one: Session(root="…")')
+    keep_off(folder)
     state = StateFolder(folder)
     trust = Trust(state)
     effective = load(folder, override=config, trusted=trust.is_trusted)

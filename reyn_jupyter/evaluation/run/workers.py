@@ -21,8 +21,8 @@ import threading
 import time
 import weakref
 from collections import deque
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
@@ -38,6 +38,7 @@ from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.evaluation.trial.trial_runner import TrialPlan, TrialRunner
 from reyn_jupyter.evaluation.trial.workspaces import Scratch
 from reyn_jupyter.runtime.record.events import Event
+from reyn_jupyter.support.import_path import persons_imports
 
 _PATIENCE = 5.0  # seconds that a killed process may take to be gone
 _INTERRUPT = {signal.SIGINT}
@@ -102,7 +103,8 @@ class WorkerProcess:
 
     def _start(self) -> None:
         """Start the process, with interrupts held back until it can ignore them."""
-        resource_tracker.ensure_running()  # its own start would let interrupts through again
+        with _safe_path():
+            resource_tracker.ensure_running()  # its own start would let interrupts through again
         held = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPT)
         try:
             # Forking a process that has threads, as a kernel has, may copy a lock that nobody opens again.
@@ -114,7 +116,8 @@ class WorkerProcess:
                 name="reyn-trials",
                 daemon=True,
             )
-            process.start()
+            with _safe_path():
+                process.start()
             there.close()
             self._process, self._pipe = process, here
         finally:
@@ -189,6 +192,23 @@ class WorkerProcess:
             process.join(_PATIENCE)
 
 
+@contextmanager
+def _safe_path() -> Iterator[None]:
+    """Let a Python that is started in the block not look for its own modules in the working folder.
+
+    It is started with `-c`, for which the working folder comes first, before its path is set to that of this process.
+    """
+    before = os.environ.get("PYTHONSAFEPATH")
+    os.environ["PYTHONSAFEPATH"] = "1"
+    try:
+        yield
+    finally:
+        if before is None:
+            os.environ.pop("PYTHONSAFEPATH", None)
+        else:
+            os.environ["PYTHONSAFEPATH"] = before
+
+
 # In the worker
 
 
@@ -198,7 +218,9 @@ def _serve(pipe: Connection, spec: bytes, scratch: Path, parent: int) -> None:
     signal.pthread_sigmask(signal.SIG_UNBLOCK, _INTERRUPT)
     threading.Thread(target=_end_with, args=(parent, scratch), daemon=True).start()
     try:
-        trial_runner: TrialRunner = pickle.loads(spec).trial_runner(scratch)  # noqa: S301 - from the parent, through its own pipe
+        with persons_imports():  # a model of the person's may be of a module in the working folder
+            given = pickle.loads(spec)  # noqa: S301 - from the parent, through its own pipe
+        trial_runner: TrialRunner = given.trial_runner(scratch)
     except BaseException as error:  # noqa: BLE001 - the parent raises it
         while _next(pipe) is not None:
             pipe.send((_portable(error), None))

@@ -9,6 +9,7 @@ import sys
 from importlib.util import find_spec
 from pathlib import Path
 
+from reyn_jupyter import categories
 from reyn_jupyter.models.providers import key_status
 from reyn_jupyter.notebook.options import Options
 from reyn_jupyter.notebook.serving import assets
@@ -16,6 +17,7 @@ from reyn_jupyter.notebook.serving.hub import DRAWING, kernel_hub
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.sessions import embeddings
 from reyn_jupyter.sessions.result_objects import Card
+from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.versions import version_of
 
 PACKAGES = (
@@ -62,10 +64,19 @@ def run(context: Context, options: Options) -> Card:
     sections = [("Versions", versions), ("Keys in the environment", _keys())]
     if missing:
         sections.append(("Not installed", missing))
+    sections.append(("Packages that add categories", _category_packages()))
     problems = tuple(session.parts.catalog.problems.values())
     if problems:
         sections.append(("Problems", problems))
     return Card("doctor", "What is here", facts, tuple(sections), ("%reyn models", "%reyn config"))
+
+
+def _category_packages() -> tuple[str, ...]:
+    """Return one line a package with its version and place: their code runs in this kernel."""
+    return tuple(
+        printable(f"{package.name:<14} {package.version} at {package.place}")
+        for package in categories.packages()
+    ) or ("none; only installed packages can, nothing of the workspace or the working folder",)
 
 
 def _keys() -> tuple[str, ...]:
