@@ -82,7 +82,7 @@ def _show_richly() -> None:
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     if shell is not None:
-        import_module("reyn_jupyter.notebook.render.ipython_formatters").register(shell)
+        import_module("reyn_jupyter.notebook.ipython_formatters").register(shell)
 
 
 def __dir__() -> list[str]:

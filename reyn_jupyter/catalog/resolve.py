@@ -69,7 +69,7 @@ def resolve(snapshot: CatalogSnapshot, name: ActionName | str, args: Mapping[str
 
     Args:
         name: a qualified name.
-        args: the caller's arguments, validated with the action's schema (`arguments.prepare`).
+        args: the caller's arguments, validated with the action's schema (`arguments.preparation.prepare`).
 
     Raises:
         UnknownActionError: the name leads to no action on offer.
@@ -89,7 +89,7 @@ def bind(snapshot: CatalogSnapshot, action: Action, args: Mapping[str, object]) 
 
     Args:
         snapshot: the one that the action is of.
-        args: the caller's arguments, validated with the action's schema (`arguments.prepare`).
+        args: the caller's arguments, validated with the action's schema (`arguments.preparation.prepare`).
 
     Raises:
         CatalogError: the category's own transform failed.

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.catalog.listing import LARGEST_LIMIT, LIMIT
-from reyn_jupyter.catalog.search_results import SEARCH_LIMIT
+from reyn_jupyter.catalog.discovery.listing import LARGEST_LIMIT, LIMIT
+from reyn_jupyter.catalog.discovery.search_results import SEARCH_LIMIT
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -17,7 +17,7 @@ from reyn_jupyter.sessions.result_objects import Card
 
 if TYPE_CHECKING:
     from reyn_jupyter.notebook.errors import ReynError
-    from reyn_jupyter.notebook.render.page import PageEntry
+    from reyn_jupyter.notebook.render.hosts.page import PageEntry
 
 ENDINGS = (".html", ".htm", ".md", ".parquet")
 
@@ -48,7 +48,7 @@ def export(path: str | Path, *objects: object, title: str | None = None) -> Card
         reyn.export("orders.html", trace, reyn.session().blobs, title="Orders")
     """
     from reyn_jupyter.notebook.errors import ReynError
-    from reyn_jupyter.notebook.render.page import to_page
+    from reyn_jupyter.notebook.render.hosts.page import to_page
     from reyn_jupyter.notebook.serving.connection import package_version
 
     if not objects:
@@ -84,7 +84,7 @@ def export(path: str | Path, *objects: object, title: str | None = None) -> Card
 
 def _markdown(file: Path, objects: tuple[object, ...]) -> Card:
     from reyn_jupyter.notebook.render.displayables import view
-    from reyn_jupyter.notebook.render.markdown import to_markdown
+    from reyn_jupyter.notebook.render.hosts.markdown import to_markdown
     from reyn_jupyter.support.secrets import environment_redaction
 
     views = [view(each, redact=environment_redaction()) for each in objects]
@@ -145,10 +145,10 @@ def _entries(objects: tuple[object, ...]) -> tuple[list[PageEntry], list[str]]:
     """Return the objects as a page holds them, and what each is called."""
     from reyn_jupyter.notebook.mimebundle import live_of
     from reyn_jupyter.notebook.render.displayables import view
-    from reyn_jupyter.notebook.render.html import to_html
-    from reyn_jupyter.notebook.render.page import PageEntry
-    from reyn_jupyter.notebook.render.view_json import SNAPSHOT_BYTES, to_snapshot
+    from reyn_jupyter.notebook.render.hosts.html import to_html
+    from reyn_jupyter.notebook.render.hosts.page import PageEntry
     from reyn_jupyter.notebook.serving.prefetch import MOST_BYTES, record_answers
+    from reyn_jupyter.notebook.serving.view_json import SNAPSHOT_BYTES, to_snapshot
     from reyn_jupyter.sessions import current
     from reyn_jupyter.sessions.assembly import ENGINE
     from reyn_jupyter.support.secrets import environment_redaction

@@ -120,8 +120,8 @@ def _comm_opened(comm: Any, message: Any) -> None:
 
 
 def _displays(shell: Any) -> None:
+    from reyn_jupyter.notebook.ipython_formatters import display_by_name, register
     from reyn_jupyter.notebook.render.displayables import DISPLAYABLES
-    from reyn_jupyter.notebook.render.ipython_formatters import display_by_name, register
 
     register(shell)
     for kind in DISPLAYABLES:

@@ -12,8 +12,8 @@ import logging
 from contextlib import suppress
 from typing import Any
 
+from reyn_jupyter.notebook.mime import WIDGET_MIME, bundle, mime_type
 from reyn_jupyter.notebook.render.blocks import View
-from reyn_jupyter.notebook.render.mime import WIDGET_MIME, bundle, mime_type
 from reyn_jupyter.notebook.serving.protocol import Live, LiveBlob, LiveCatalog, LiveDiff, LiveTrace
 from reyn_jupyter.outputs.blob import Blob, open_blob
 from reyn_jupyter.runtime.consent import front_end_there

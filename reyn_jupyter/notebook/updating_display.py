@@ -19,10 +19,10 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reyn_jupyter.notebook.errors import ReynInterrupt
+from reyn_jupyter.notebook.mime import MIME, bundle, mimebundle
 from reyn_jupyter.notebook.mimebundle import display_bundle, live_of, update_widget, widget_view
 from reyn_jupyter.notebook.render.blocks import Notice, View
 from reyn_jupyter.notebook.render.displayables import view
-from reyn_jupyter.notebook.render.mime import MIME, bundle, mimebundle
 from reyn_jupyter.notebook.render.trace.card import STOP
 from reyn_jupyter.notebook.serving.protocol import LiveTrace
 from reyn_jupyter.notebook.verb import Context

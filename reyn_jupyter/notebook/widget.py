@@ -21,7 +21,7 @@ from weakref import WeakValueDictionary
 import anywidget
 import traitlets
 
-from reyn_jupyter.notebook.serving import assets
+from reyn_jupyter.notebook import assets
 from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import kernel_hub
 from reyn_jupyter.runtime.engine import running_loop

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Any, cast
 
 from reyn_jupyter.catalog.action import Action, Tool
-from reyn_jupyter.catalog.arguments import invalid_arguments, prepare
+from reyn_jupyter.catalog.arguments.preparation import invalid_arguments, prepare
 from reyn_jupyter.catalog.resolve import bind
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.permissions import PermissionVerdict, Policy

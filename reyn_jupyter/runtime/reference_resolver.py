@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from reyn_jupyter.catalog.references import Reference, claims_reference, find_references
+from reyn_jupyter.catalog.arguments.references import Reference, claims_reference, find_references
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError, canonical_id
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStore, BlobStoreError
 from reyn_jupyter.runtime.action_error import ActionError

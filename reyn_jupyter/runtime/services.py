@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
+from reyn_jupyter.catalog.discovery.search_results import SEARCH_LIMIT, Found
 from reyn_jupyter.catalog.names import ActionName
-from reyn_jupyter.catalog.search_results import SEARCH_LIMIT, Found
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import Workspace

@@ -13,14 +13,14 @@ from functools import cache
 from typing import Any, cast
 
 from reyn_jupyter.catalog.action import Action
-from reyn_jupyter.catalog.arguments import lift, misplaced, prepare
-from reyn_jupyter.catalog.listing import LARGEST_LIMIT, describe_action, list_actions
-from reyn_jupyter.catalog.listing_filter import InvalidListingError, select_categories
+from reyn_jupyter.catalog.arguments.preparation import lift, misplaced, prepare
+from reyn_jupyter.catalog.discovery.listing import LARGEST_LIMIT, describe_action, list_actions
+from reyn_jupyter.catalog.discovery.listing_filter import InvalidListingError, select_categories
+from reyn_jupyter.catalog.discovery.search_results import SEARCH_LIMIT, as_query, search_answer
+from reyn_jupyter.catalog.discovery.visibility import nearest_category, search_hint
 from reyn_jupyter.catalog.names import NameEncoder
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
-from reyn_jupyter.catalog.search_results import SEARCH_LIMIT, as_query, search_answer
 from reyn_jupyter.catalog.suggest import unambiguous
-from reyn_jupyter.catalog.visibility import nearest_category, search_hint
 from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStoreError

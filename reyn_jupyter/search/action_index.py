@@ -16,10 +16,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from reyn_jupyter.catalog.discovery.search_results import Found
+from reyn_jupyter.catalog.discovery.visibility import is_search_available, search_hint
 from reyn_jupyter.catalog.names import ActionName
-from reyn_jupyter.catalog.search_results import Found
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
-from reyn_jupyter.catalog.visibility import is_search_available, search_hint
 from reyn_jupyter.config import Settings
 from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.search.active_class import ActiveClass, EmbeddingClassError

@@ -13,10 +13,10 @@ from contextlib import suppress
 from typing import Any, TypeVar
 
 from reyn_jupyter.catalog.action import Action
-from reyn_jupyter.catalog.listing import describe_action, list_actions
-from reyn_jupyter.catalog.listing_filter import InvalidListingError, as_count, select_categories
+from reyn_jupyter.catalog.discovery.listing import describe_action, list_actions
+from reyn_jupyter.catalog.discovery.listing_filter import InvalidListingError, as_count, select_categories
+from reyn_jupyter.catalog.discovery.search_results import as_query, search_answer
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
-from reyn_jupyter.catalog.search_results import as_query, search_answer
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.catalog.text_normalization import fold
 from reyn_jupyter.outputs.blob import Blob, fetch_blob

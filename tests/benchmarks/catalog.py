@@ -14,8 +14,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
-from reyn_jupyter.catalog.arguments import prepare
-from reyn_jupyter.catalog.listing import describe_action, list_actions
+from reyn_jupyter.catalog.arguments.preparation import prepare
+from reyn_jupyter.catalog.discovery.listing import describe_action, list_actions
 from reyn_jupyter.catalog.resolve import resolve
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings

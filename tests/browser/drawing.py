@@ -10,7 +10,7 @@ from playwright.sync_api import Browser
 
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render.blocks import View
-from reyn_jupyter.notebook.render.view_json import to_snapshot
+from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from tests.browser.browser_support import Bare, bare
 
 # A model as anywidget gives it, whose messages are kept. Its kernel gives the code of views, and answers what a test

@@ -16,7 +16,7 @@ from reyn_jupyter import Session, Variant
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.notebook.render import to_html, view
 from reyn_jupyter.notebook.render.blocks import Intervals, Scatter, View
-from reyn_jupyter.notebook.render.view_json import to_snapshot
+from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from tests.browser.drawing import Drawing, drawing
 from tests.notebook.render.chart_samples import SAMPLES, intervals, sample, scatters
 

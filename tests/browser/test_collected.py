@@ -11,8 +11,8 @@ from playwright.sync_api import Browser, Page, expect
 
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render.blocks import Notice, View
-from reyn_jupyter.notebook.render.view_json import to_snapshot
 from reyn_jupyter.notebook.serving.protocol import LiveBlob
+from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from reyn_jupyter.outputs.content import Structured, Text
 from reyn_jupyter.sessions.current import SESSION_ID
 from tests.browser.browser_support import bare

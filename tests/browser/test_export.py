@@ -15,12 +15,12 @@ from playwright.sync_api import Browser, Page, expect
 import reyn_jupyter
 from reyn_jupyter import Session
 from reyn_jupyter.models.scripted import ScriptedModel, call
+from reyn_jupyter.notebook import assets
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import parse
 from reyn_jupyter.notebook.render import to_html, view
-from reyn_jupyter.notebook.render.page import PageEntry, to_page
-from reyn_jupyter.notebook.render.view_json import to_snapshot
-from reyn_jupyter.notebook.serving import assets
+from reyn_jupyter.notebook.render.hosts.page import PageEntry, to_page
+from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.notebook.verbs.export import VERB, ExportOptions
 from reyn_jupyter.outputs.content import Structured

@@ -14,8 +14,8 @@ from playwright.sync_api import Browser, Page, expect
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.render.blocks import Notice, View
-from reyn_jupyter.notebook.render.view_json import to_snapshot
 from reyn_jupyter.notebook.serving.protocol import LiveBlob
+from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from reyn_jupyter.outputs.blob import open_blob
 from reyn_jupyter.outputs.content import FileContent, Structured, Text
 from reyn_jupyter.sessions.current import SESSION_ID

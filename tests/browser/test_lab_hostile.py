@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from reyn_jupyter.notebook.mime import mime_type
 from reyn_jupyter.notebook.render import view
-from reyn_jupyter.notebook.render.mime import mime_type
-from reyn_jupyter.notebook.render.view_json import to_snapshot
+from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from tests.browser.lab_support import LabPage
 from tests.notebook.render.samples import HOSTILE, every_kind
 

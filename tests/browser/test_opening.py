@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, expect
 
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import view
-from reyn_jupyter.notebook.render.view_json import to_snapshot
 from reyn_jupyter.notebook.serving.protocol import Live, LiveBlob, LiveCatalog, LiveDiff, LiveTrace
+from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from reyn_jupyter.outputs.content import Structured, Text
 from reyn_jupyter.outputs.frames.records import to_structured
 from reyn_jupyter.sessions.current import SESSION_ID

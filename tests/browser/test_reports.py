@@ -16,10 +16,10 @@ from reyn_jupyter.evaluation.results.report import Report
 from reyn_jupyter.evaluation.results.report import report as report_of
 from reyn_jupyter.evaluation.run.progress import Progress
 from reyn_jupyter.evaluation.statistics.rates import rate
+from reyn_jupyter.notebook import assets
 from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.render.blocks import Fold, Section
-from reyn_jupyter.notebook.render.view_json import to_snapshot
-from reyn_jupyter.notebook.serving import assets
+from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from tests.browser.browser_support import STATIC
 from tests.browser.drawing import Drawing, drawing
 from tests.browser.test_export import opened

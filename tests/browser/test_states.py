@@ -12,9 +12,9 @@ from playwright.sync_api import Browser, expect
 from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.render.blocks import Commands, Notice, View
-from reyn_jupyter.notebook.render.view_json import to_snapshot
 from reyn_jupyter.notebook.serving.prefetch import record_answers
 from reyn_jupyter.notebook.serving.protocol import LiveBlob, LiveTrace
+from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.current import SESSION_ID
 from tests.browser.drawing import Drawing, drawing

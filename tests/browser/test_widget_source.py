@@ -12,8 +12,8 @@ from playwright.sync_api import Browser, Locator, Page, expect
 
 import reyn_jupyter as reyn
 from reyn_jupyter.notebook.render.displayables import view
-from reyn_jupyter.notebook.render.view_json import to_snapshot
 from reyn_jupyter.notebook.serving.protocol import LiveCatalog
+from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from tests.browser.browser_support import STATIC
 
 PAGE = """<!doctype html><html lang="en"><body><div id="one"></div><div id="two"></div></body></html>"""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
+from reyn_jupyter.catalog.discovery.visibility import is_exec_available
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
-from reyn_jupyter.catalog.visibility import is_exec_available
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

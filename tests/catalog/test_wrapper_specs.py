@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from reyn_jupyter.catalog.discovery.visibility import is_exec_available, is_search_available, search_hint
 from reyn_jupyter.catalog.names import WRAPPERS
-from reyn_jupyter.catalog.visibility import is_exec_available, is_search_available, search_hint
 from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
 from tests.catalog.samples import of_size, published
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from reyn_jupyter.catalog.action import Category, Entry, Tool
-from reyn_jupyter.catalog.arguments import prepare
+from reyn_jupyter.catalog.arguments.preparation import prepare
 from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import Workspace

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from reyn_jupyter.catalog.arguments import prepare
+from reyn_jupyter.catalog.arguments.preparation import prepare
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.scenario import MAY_BE_LEFT_OUT
 from reyn_jupyter.evaluation.plan.tool_records import read_records

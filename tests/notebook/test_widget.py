@@ -13,15 +13,14 @@ import pytest
 from nbclient import NotebookClient
 
 import reyn_jupyter as reyn
-from reyn_jupyter.notebook import mimebundle
+from reyn_jupyter.notebook import assets, mimebundle
+from reyn_jupyter.notebook.mime import WIDGET_MIME, bundle
 from reyn_jupyter.notebook.mimebundle import live_of
 from reyn_jupyter.notebook.options import Options
 from reyn_jupyter.notebook.render.displayables import DISPLAYABLES, view
-from reyn_jupyter.notebook.render.mime import WIDGET_MIME, bundle
-from reyn_jupyter.notebook.render.view_json import to_snapshot
-from reyn_jupyter.notebook.serving import assets
 from reyn_jupyter.notebook.serving.hub import kernel_hub
 from reyn_jupyter.notebook.serving.protocol import LiveCatalog
+from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.notebook.verbs import doctor
 from reyn_jupyter.notebook.widget import AWAKE, LiveWidget

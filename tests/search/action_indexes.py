@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.catalog.action import Entry
-from reyn_jupyter.catalog.search_results import Found
+from reyn_jupyter.catalog.discovery.search_results import Found
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
 from reyn_jupyter.runtime.engine import Engine

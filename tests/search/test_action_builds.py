@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from reyn_jupyter.catalog.action import Entry
-from reyn_jupyter.catalog.search_results import Found
+from reyn_jupyter.catalog.discovery.search_results import Found
 from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.search.active_class import EmbeddingClassError

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reyn_jupyter.catalog.action import Entry
-from reyn_jupyter.catalog.search_results import Found, search_answer
+from reyn_jupyter.catalog.discovery.search_results import Found, search_answer
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from tests.catalog.samples import schema, skill_category

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reyn_jupyter.catalog.arguments import prepare
+from reyn_jupyter.catalog.arguments.preparation import prepare
 from reyn_jupyter.evaluation.plan.scenario import MAY_BE_LEFT_OUT, AcceptedCall, Expected, Scenario
 
 _DEEPEST = 8  # levels of a schema that are filled; required parts of a schema can be endless

@@ -18,8 +18,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from reyn_jupyter.catalog.arguments.schema_validation import (
+    SchemaError,
+    SchemaValidator,
+    UnresolvedReferenceError,
+)
 from reyn_jupyter.catalog.face_checks import schema_fault
-from reyn_jupyter.catalog.schema_validation import SchemaError, SchemaValidator, UnresolvedReferenceError
 from reyn_jupyter.support.encoding import clip_line
 from reyn_jupyter.support.user_errors import UserError
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from reyn_jupyter.catalog.action import Action
-from reyn_jupyter.catalog.arguments import prepare
+from reyn_jupyter.catalog.arguments.preparation import prepare
 from reyn_jupyter.catalog.names import ActionName, MalformedNameError
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.evaluation.checks import UnknownCheckError, find_check

@@ -11,19 +11,15 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from reyn_jupyter.notebook.render.blocks import View
     from reyn_jupyter.notebook.render.displayables import view
-    from reyn_jupyter.notebook.render.html import to_html
-    from reyn_jupyter.notebook.render.ipython_formatters import register
-    from reyn_jupyter.notebook.render.mime import mimebundle
-    from reyn_jupyter.notebook.render.plain_text import to_text
+    from reyn_jupyter.notebook.render.hosts.html import to_html
+    from reyn_jupyter.notebook.render.hosts.plain_text import to_text
 
-__all__ = ["View", "mimebundle", "register", "to_html", "to_text", "view"]
+__all__ = ["View", "to_html", "to_text", "view"]
 
 _HOMES = {
     "View": "blocks",
-    "mimebundle": "mime",
-    "register": "ipython_formatters",
-    "to_html": "html",
-    "to_text": "plain_text",
+    "to_html": "hosts.html",
+    "to_text": "hosts.plain_text",
     "view": "displayables",
 }
 

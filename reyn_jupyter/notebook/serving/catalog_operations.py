@@ -14,11 +14,12 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from reyn_jupyter.catalog.action import Action
-from reyn_jupyter.catalog.arguments import invalid_arguments
+from reyn_jupyter.catalog.arguments.preparation import invalid_arguments
+from reyn_jupyter.catalog.arguments.schema_validation import Invalid
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
-from reyn_jupyter.catalog.schema_validation import Invalid
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.guard.permissions import Policy
+from reyn_jupyter.notebook.invoke_line import invoke_command
 from reyn_jupyter.notebook.render.blob_view import result_view
 from reyn_jupyter.notebook.render.blocks import Cell, Commands, Fold, Paragraph, SortedText, Span, Tone, View
 from reyn_jupyter.notebook.render.catalog_view import COLUMNS, EFFECTS, action_card, action_cells
@@ -32,7 +33,6 @@ from reyn_jupyter.notebook.serving.operation import (
     WireMessage,
 )
 from reyn_jupyter.notebook.serving.protocol import LiveBlob
-from reyn_jupyter.notebook.verbs.invoke import invoke_command
 from reyn_jupyter.sessions.action_rows import action_row
 from reyn_jupyter.sessions.result_objects import Result
 from reyn_jupyter.support.encoding import clean

@@ -16,12 +16,12 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
-from reyn_jupyter.catalog.argument_repair import NOTHING, read_json
-from reyn_jupyter.catalog.schema_validation import Invalid
+from reyn_jupyter.catalog.arguments.argument_repair import NOTHING, read_json
+from reyn_jupyter.catalog.arguments.schema_validation import Invalid
+from reyn_jupyter.notebook.invoke_line import reference
 from reyn_jupyter.notebook.render.catalog_view import follow_reference, type_label
 from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.notebook.serving.operation import WireMessage
-from reyn_jupyter.notebook.verbs.invoke import reference
 
 Kind = Literal["text", "lines", "integer", "number", "boolean", "choice", "list", "reference", "json"]
 

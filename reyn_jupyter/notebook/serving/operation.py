@@ -28,7 +28,7 @@ FILES = (
     "tree_operations",
     "line_operations",
     "run_operations",
-    "assets",
+    "asset_operations",
 )
 
 

@@ -14,7 +14,7 @@ from collections.abc import AsyncGenerator
 from contextlib import suppress
 from typing import Any
 
-from reyn_jupyter.notebook.render.page import request_key
+from reyn_jupyter.notebook.render.hosts.page import request_key
 from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.notebook.serving.frame_operations import COLUMNS, ROWS
 from reyn_jupyter.notebook.serving.operation import OperationContext, OperationError, operations

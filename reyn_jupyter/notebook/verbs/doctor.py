@@ -11,8 +11,8 @@ from pathlib import Path
 
 from reyn_jupyter import categories
 from reyn_jupyter.models.providers import key_status
+from reyn_jupyter.notebook import assets
 from reyn_jupyter.notebook.options import Options
-from reyn_jupyter.notebook.serving import assets
 from reyn_jupyter.notebook.serving.hub import DRAWING, kernel_hub
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.sessions import embeddings

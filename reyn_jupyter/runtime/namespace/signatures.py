@@ -16,7 +16,7 @@ from functools import cache, cached_property, partial
 from types import SimpleNamespace
 from typing import Any
 
-from reyn_jupyter.catalog.references import HOW_TO_REFER
+from reyn_jupyter.catalog.arguments.references import HOW_TO_REFER
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.support.encoding import clip_line
 

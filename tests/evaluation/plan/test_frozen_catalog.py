@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import reyn_jupyter as reyn
-from reyn_jupyter.catalog.arguments import prepare
+from reyn_jupyter.catalog.arguments.preparation import prepare
+from reyn_jupyter.catalog.arguments.schema_validation import SchemaValidator
 from reyn_jupyter.catalog.names import ActionName, NameEncoder
-from reyn_jupyter.catalog.schema_validation import SchemaValidator
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.tool_records import ToolRecordError, normalise_schema
 from reyn_jupyter.evaluation.plan.variant import Variant

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from html import unescape
 
-from reyn_jupyter.catalog.search_results import Found, search_answer
+from reyn_jupyter.catalog.discovery.search_results import Found, search_answer
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.notebook.render.formatting import money, seconds, size
 from reyn_jupyter.sessions.result_objects import ActionCard, ActionTable, Card, Table

@@ -174,7 +174,7 @@ def test_a_stored_frame_shows_its_first_rows_dtypes_and_shape_without_being_load
 
 
 def test_wide_letters_keep_the_columns_of_the_text_in_line() -> None:
-    from reyn_jupyter.notebook.render.plain_text import text_width
+    from reyn_jupyter.notebook.render.hosts.plain_text import text_width
 
     text = to_text(
         view(Result("f", "x", pd.DataFrame({"name": ["漢字", "abc", "e\u0301"], "n": [1, 22, 333]})))

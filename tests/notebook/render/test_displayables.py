@@ -8,8 +8,8 @@ import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.evaluation.run.progress import Progress
+from reyn_jupyter.notebook.mime import mime_type, mimebundle
 from reyn_jupyter.notebook.render.displayables import DISPLAYABLES, Displayable, displayable, view
-from reyn_jupyter.notebook.render.mime import mime_type, mimebundle
 from reyn_jupyter.sessions.background_run import BackgroundRun
 from tests.notebook.render.samples import every_kind
 from tests.notebook.render.study_samples import every_object, suite_objects

@@ -544,7 +544,7 @@ def anything(tmp_path_factory: pytest.TempPathFactory) -> Session:
 def test_the_line_gives_back_the_very_arguments(
     anything: Session, given_arguments: dict[str, Any], forgive: bool
 ) -> None:
-    from reyn_jupyter.notebook.verbs.invoke import invoke_command
+    from reyn_jupyter.notebook.invoke_line import invoke_command
 
     anything.configure("router.forgive", forgive)
     (action,) = anything.catalog.actions
@@ -585,7 +585,7 @@ def test_the_explorer_object_holds_the_actions_that_fit(explorer: Explorer) -> N
 
 
 def test_without_a_front_end_the_explorer_is_the_action_table(explorer: Explorer) -> None:
-    from reyn_jupyter.notebook.render.mime import mimebundle
+    from reyn_jupyter.notebook.mime import mimebundle
 
     bundle = mimebundle(explorer.session.explore("read"))
     assert "file__read" in bundle["text/plain"] and "“read”" in bundle["text/plain"]

@@ -25,7 +25,7 @@ from reyn_jupyter.notebook.render.blocks import (
     View,
 )
 from reyn_jupyter.notebook.render.file_changes_view import Previous, previous_bytes
-from reyn_jupyter.notebook.render.markdown import markdown
+from reyn_jupyter.notebook.render.hosts.markdown import markdown
 from reyn_jupyter.notebook.render.trace.calls import call_fold
 from reyn_jupyter.notebook.render.trace.compliance_marks import compliance_blocks
 from reyn_jupyter.notebook.render.value_text import Look

@@ -25,7 +25,7 @@ from reyn_jupyter.notebook.render.blocks import (
     View,
 )
 from reyn_jupyter.notebook.render.file_changes_view import Previous, diffs
-from reyn_jupyter.notebook.render.fit import byte_size, share_fairly
+from reyn_jupyter.notebook.render.hosts.fit import byte_size, share_fairly
 from reyn_jupyter.notebook.render.trace.calls import call_badges, describe_decision, inner_arguments, pretty
 from reyn_jupyter.notebook.render.trace.steps import reply_state
 from reyn_jupyter.notebook.render.value_text import Look

@@ -14,8 +14,8 @@ from reyn_jupyter.evaluation.results.report import report
 from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.notebook.render.blocks import Intervals, Section, View
-from reyn_jupyter.notebook.render.markdown import to_markdown
-from reyn_jupyter.notebook.render.view_json import to_snapshot
+from reyn_jupyter.notebook.render.hosts.markdown import to_markdown
+from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from tests.evaluation.trial_set_support import evidence, many, mixed
 from tests.notebook.render.study_samples import crowd, every_object, found, nine
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from reyn_jupyter.notebook.render import to_html, to_text, view
-from reyn_jupyter.notebook.render.html import HTML_BYTES
+from reyn_jupyter.notebook.render.hosts.html import HTML_BYTES
 from reyn_jupyter.runtime.record.compare import compare
 from reyn_jupyter.runtime.record.trace import Trace
 from tests.notebook.render.samples import ALLOWED, HOSTILE, Reader, call, every_kind, invoked, trace

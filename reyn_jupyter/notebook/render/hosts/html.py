@@ -52,11 +52,12 @@ from reyn_jupyter.notebook.render.charts import (
     scatter_table,
     titles_of,
 )
-from reyn_jupyter.notebook.render.fit import ROOMY, byte_size, count_leading, fit, left_out_sentence
+from reyn_jupyter.notebook.render.hosts.fit import ROOMY, byte_size, count_leading, fit, left_out_sentence
 from reyn_jupyter.support.sanitize import visible
 
 HTML_BYTES = 32 * 1024
 REPORT_BYTES = 96 * 1024
+_STYLES = Path(__file__).parents[1]  # the style sheets that the front end shares
 _TAGS = {"strong": "strong", "emphasis": "em", "strike": "s", "code": "code"}
 
 
@@ -381,7 +382,7 @@ def head_of(view: View) -> str:
 def style(charts: bool = False) -> str:
     """Return the style sheet on one line: `view.css`, with `chart.css` after it for a view that holds charts."""
     names = ("view.css", "chart.css") if charts else ("view.css",)
-    return "".join(_small(Path(__file__).with_name(name).read_text(encoding="utf-8")) for name in names)
+    return "".join(_small((_STYLES / name).read_text(encoding="utf-8")) for name in names)
 
 
 def _small(sheet: str) -> str:

@@ -11,7 +11,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.catalog.listing_filter import InvalidListingError, as_count, as_filter, select_categories
+from reyn_jupyter.catalog.discovery.listing_filter import (
+    InvalidListingError,
+    as_count,
+    as_filter,
+    select_categories,
+)
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.catalog.size_budget import ANSWER_BYTES, encoded_size, shortened
 from reyn_jupyter.catalog.suggest import suggest

@@ -14,9 +14,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from reyn_jupyter.notebook import assets
 from reyn_jupyter.notebook.render.charts import escape_text
-from reyn_jupyter.notebook.render.html import style
-from reyn_jupyter.notebook.serving import assets
+from reyn_jupyter.notebook.render.hosts.html import style
 
 _PAGE_STYLE = (
     ":root{color-scheme:light dark}"

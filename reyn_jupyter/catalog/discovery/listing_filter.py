@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.catalog.argument_repair import read_json
+from reyn_jupyter.catalog.arguments.argument_repair import read_json
 from reyn_jupyter.catalog.taxonomy import REDIRECTS, TAXONOMY
 from reyn_jupyter.catalog.text_normalization import quoted
 from reyn_jupyter.support.encoding import clip_line

@@ -14,7 +14,13 @@ from typing import Any
 
 from reyn_jupyter.notebook.render.blocks import Cell, View, pack_cell
 from reyn_jupyter.notebook.render.charts import titles_of
-from reyn_jupyter.notebook.render.fit import LEAST, ROOMY, left_out_sentence, share_fairly, share_in_order
+from reyn_jupyter.notebook.render.hosts.fit import (
+    LEAST,
+    ROOMY,
+    left_out_sentence,
+    share_fairly,
+    share_in_order,
+)
 from reyn_jupyter.notebook.serving.protocol import PROTOCOL, Live
 from reyn_jupyter.support.sanitize import visible
 

@@ -14,14 +14,14 @@ from typing import TYPE_CHECKING, Any
 
 from cachetools import LRUCache, cached
 
-from reyn_jupyter.catalog.argument_repair import coerce, put_aliases_right, read_json, whole_numbers
-from reyn_jupyter.catalog.references import (
+from reyn_jupyter.catalog.arguments.argument_repair import coerce, put_aliases_right, read_json, whole_numbers
+from reyn_jupyter.catalog.arguments.references import (
     TooMuchError,
     claims_reference,
     reference_fault,
     walk,
 )
-from reyn_jupyter.catalog.schema_validation import (
+from reyn_jupyter.catalog.arguments.schema_validation import (
     MOST_MESSAGES,
     Invalid,
     SchemaError,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from reyn_jupyter.notebook.render.blocks import Cell, Column, Grid
-from reyn_jupyter.notebook.render.plain_text import text_table, text_width
+from reyn_jupyter.notebook.render.hosts.plain_text import text_table, text_width
 
 SENTENCE = "a sentence that is longer than a column of a table can be and so goes on in the lines below it"
 

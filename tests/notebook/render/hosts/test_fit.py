@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reyn_jupyter.notebook.render import to_html, to_text, view
-from reyn_jupyter.notebook.render.fit import byte_size, share_fairly
+from reyn_jupyter.notebook.render.hosts.fit import byte_size, share_fairly
 from reyn_jupyter.outputs.content import Structured, Text
 from reyn_jupyter.runtime.record.compare import compare
 from reyn_jupyter.runtime.record.script import Script

@@ -7,10 +7,10 @@ from typing import Any
 
 from reyn_jupyter.notebook.render.blocks import View
 from reyn_jupyter.notebook.render.displayables import Kind, displayable, view
-from reyn_jupyter.notebook.render.html import to_html
-from reyn_jupyter.notebook.render.plain_text import to_text
-from reyn_jupyter.notebook.render.view_json import to_snapshot
+from reyn_jupyter.notebook.render.hosts.html import to_html
+from reyn_jupyter.notebook.render.hosts.plain_text import to_text
 from reyn_jupyter.notebook.serving.protocol import Live
+from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from reyn_jupyter.sessions.current import SESSION_ID
 
 MIME = "application/vnd.reyn.{}+json"

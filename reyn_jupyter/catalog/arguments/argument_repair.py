@@ -11,7 +11,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.catalog.references import is_reference
+from reyn_jupyter.catalog.arguments.references import is_reference
 
 if TYPE_CHECKING:
     from reyn_jupyter.catalog.action import Schema

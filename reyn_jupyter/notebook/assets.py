@@ -7,18 +7,9 @@ only what draws its snapshot, since its code is copied into every display; a liv
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
-from typing import Literal
 
-from reyn_jupyter.notebook.serving.operation import (
-    OperationContext,
-    OperationError,
-    ServedOperation,
-    WireMessage,
-)
-
-STATIC = Path(__file__).parents[2] / "static"
+STATIC = Path(__file__).parents[1] / "static"
 MODULES = ("widget", "explorer", "blob", "grid", "trace", "page")
 
 
@@ -36,28 +27,3 @@ def missing_files() -> list[str]:
     """Return the names of the files that this installation lacks; without them the HTML alone is shown."""
     names = [f"{name}.{suffix}" for name in MODULES for suffix in ("js", "css")]
     return [name for name in names if not (STATIC / name).is_file()]
-
-
-class ReadModule(WireMessage):
-    name: Literal["explorer", "blob", "grid", "trace"]
-
-
-class PackagedModule(WireMessage):
-    """Carry an ES module and its style sheet, as the package holds them."""
-
-    code: str
-    style: str
-
-
-async def open_module(context: OperationContext, wanted: ReadModule) -> PackagedModule:
-    try:
-        code, style = await asyncio.to_thread(read_module, wanted.name)
-    except OSError:
-        raise OperationError(
-            f"this installation lacks the view {wanted.name!r}",
-            "Install reyn-jupyter again in the kernel's environment.",
-        ) from None
-    return PackagedModule(code=code, style=style)
-
-
-OPERATIONS = (ServedOperation("module.open", ReadModule, PackagedModule, open_module),)

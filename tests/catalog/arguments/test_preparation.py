@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reyn_jupyter.catalog.arguments import Prepared, invalid_arguments, lift, misplaced, prepare
+from reyn_jupyter.catalog.arguments.preparation import Prepared, invalid_arguments, lift, misplaced, prepare
+from reyn_jupyter.catalog.arguments.references import Reference, find_references
 from reyn_jupyter.catalog.names import ActionName
-from reyn_jupyter.catalog.references import Reference, find_references
 from reyn_jupyter.catalog.size_budget import encoded_size
 from tests.catalog.samples import TEXT, WHOLE, published, schema
 

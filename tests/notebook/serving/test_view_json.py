@@ -34,11 +34,11 @@ from reyn_jupyter.notebook.render.blocks import (  # fmt: skip
     missing_cell,
     number_cell,
 )
-from reyn_jupyter.notebook.render.view_json import SNAPSHOT_BYTES, json_size, plain, to_snapshot
 from reyn_jupyter.notebook.serving.protocol import PROTOCOL, LiveBlob, Snapshot
+from reyn_jupyter.notebook.serving.view_json import SNAPSHOT_BYTES, json_size, plain, to_snapshot
 from reyn_jupyter.sessions.result_objects import Result
+from tests.notebook.render.hosts.test_fit import HUGE
 from tests.notebook.render.samples import HOSTILE, every_kind, trace
-from tests.notebook.render.test_fit import HUGE
 
 LONG = "漢<&> " * 20_000
 

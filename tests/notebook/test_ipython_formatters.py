@@ -10,7 +10,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.render import register
+from reyn_jupyter.notebook.ipython_formatters import register
 from reyn_jupyter.sessions.result_objects import ActionTable, Card
 from tests.notebook.render.samples import row, trace
 

@@ -24,7 +24,7 @@ def register(ip: InteractiveShell, redact: Callable[[str], str] | None = None) -
     """
 
     def everything(shown: Any, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        from reyn_jupyter.notebook.render.plain_text import to_text
+        from reyn_jupyter.notebook.render.hosts.plain_text import to_text
         from reyn_jupyter.support.secrets import environment_redaction
 
         made = view(shown, redact=redact or environment_redaction())
@@ -35,7 +35,7 @@ def register(ip: InteractiveShell, redact: Callable[[str], str] | None = None) -
         return display_bundle(ip, shown, made)
 
     def text(shown: Any, printer: Any, cycle: bool) -> None:
-        from reyn_jupyter.notebook.render.plain_text import to_text
+        from reyn_jupyter.notebook.render.hosts.plain_text import to_text
         from reyn_jupyter.support.secrets import environment_redaction
 
         printer.text(to_text(view(shown, redact=redact or environment_redaction())))

@@ -11,8 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
-from reyn_jupyter.catalog.arguments import Prepared, prepare
-from reyn_jupyter.catalog.schema_validation import SchemaError, SchemaValidator, UnresolvedReferenceError
+from reyn_jupyter.catalog.arguments.preparation import Prepared, prepare
+from reyn_jupyter.catalog.arguments.schema_validation import (
+    SchemaError,
+    SchemaValidator,
+    UnresolvedReferenceError,
+)
 from tests.catalog.samples import schema as schema_of
 
 REMARKS = {"description": "A parameter.", "default": 5, "format": "date"}
@@ -184,12 +188,14 @@ def test_a_fault_of_the_schema_is_told_with_its_place() -> None:
 def test_checking_loads_nothing_else_that_is_heavy() -> None:
     code = """
 import sys
-from reyn_jupyter.catalog import arguments, listing, resolve, search_results, snapshot, suggest, wrapper_specs
+from reyn_jupyter.catalog import resolve, snapshot, suggest, wrapper_specs
+from reyn_jupyter.catalog.arguments import preparation
+from reyn_jupyter.catalog.discovery import listing, search_results
 texts = {"type": "array", "items": {"type": "string"}}
 schema = {"type": "object", "properties": {"a": {"type": "integer"}, "b": texts}}
 assert "jsonschema_rs" not in sys.modules
-assert not arguments.prepare(schema, {"a": "5", "b": '["x"]'}).invalid
-assert arguments.prepare(schema, {"a": "five", "c": 1}).invalid
+assert not preparation.prepare(schema, {"a": "5", "b": '["x"]'}).invalid
+assert preparation.prepare(schema, {"a": "five", "c": 1}).invalid
 heavy = {"jsonschema", "referencing", "re2", "yaml", "numpy", "pandas", "pydantic", "asyncio"}
 assert not heavy & set(sys.modules), heavy & set(sys.modules)
 """

@@ -10,8 +10,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
-from reyn_jupyter.catalog.listing import fitting, triple
-from reyn_jupyter.catalog.listing_filter import InvalidListingError
+from reyn_jupyter.catalog.discovery.listing import fitting, triple
+from reyn_jupyter.catalog.discovery.listing_filter import InvalidListingError
 from reyn_jupyter.catalog.size_budget import ANSWER_BYTES, encoded_size
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reyn_jupyter.catalog.action import Entry
-from reyn_jupyter.catalog.listing import describe_action, list_actions
+from reyn_jupyter.catalog.discovery.listing import describe_action, list_actions
 from reyn_jupyter.catalog.size_budget import encoded_size
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.catalog.taxonomy import REDIRECTS

@@ -39,7 +39,7 @@ from reyn_jupyter.notebook.render.blocks import (
     View,
 )
 from reyn_jupyter.notebook.render.charts import Axis, beyond, interval_words, scatter_table, share, titles_of
-from reyn_jupyter.notebook.render.fit import ROOMY, byte_size, count_leading, fit, left_out_sentence
+from reyn_jupyter.notebook.render.hosts.fit import ROOMY, byte_size, count_leading, fit, left_out_sentence
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import count
 

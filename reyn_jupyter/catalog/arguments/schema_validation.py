@@ -16,7 +16,7 @@ from functools import cache, cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.catalog.references import HOW_TO_REFER, TooMuchError, child, walk
+from reyn_jupyter.catalog.arguments.references import HOW_TO_REFER, TooMuchError, child, walk
 from reyn_jupyter.catalog.text_normalization import quoted
 from reyn_jupyter.support.encoding import clip_line
 from reyn_jupyter.support.text import nearest

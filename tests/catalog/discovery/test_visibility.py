@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reyn_jupyter.catalog.visibility import nearest_category
+from reyn_jupyter.catalog.discovery.visibility import nearest_category
 from tests.catalog.samples import published
 
 SNAPSHOT = published()
