@@ -16,7 +16,7 @@ from reyn_jupyter.backends.sql import FILE_KINDS, MEMORY, SqlError, SqlQuery, ch
 from reyn_jupyter.backends.sql_frames import NotATableError, holdable
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, Operation, Purity, Tool
 from reyn_jupyter.guard.workspace import WorkspaceError
-from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError, canonical_id
+from reyn_jupyter.outputs.blobs.ids import canonical_id, is_blob_id
 from reyn_jupyter.outputs.convert import type_name
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.namespace.variables import visible_variables
@@ -198,11 +198,9 @@ async def _sources(given: Mapping[str, Any], context: ToolContext) -> tuple[dict
 
 def _kind(source: str) -> str:
     """Return the kind of a source. A variable is an identifier, and no file that can be read is named like one."""
-    try:
-        canonical_id(source)
-    except InvalidBlobIdError:
-        return "variable" if source.removeprefix("@").isidentifier() else "file"
-    return "blob"
+    if is_blob_id(source):
+        return "blob"
+    return "variable" if source.removeprefix("@").isidentifier() else "file"
 
 
 def _check_aliases(given: Mapping[str, Any]) -> None:
@@ -264,4 +262,4 @@ def _available(context: ToolContext) -> str:
 
 
 def _variables(context: ToolContext) -> dict[str, Any]:
-    return visible_variables(context.services.namespace(), context.services.redactor)
+    return visible_variables(context.services)

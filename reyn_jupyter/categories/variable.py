@@ -60,16 +60,14 @@ def _target(entry: str, args: Arguments) -> Arguments:
 
 
 def _entries(services: Services) -> list[Entry]:
-    found = visible_variables(services.namespace(), services.redactor)
+    found = visible_variables(services)
     return [Entry(name, title(value), _SCHEMA) for name, value in found.items()]
 
 
 def _revision(services: Services) -> Hashable:
     """Moves when a name, type, identity or shape does. It is read on the engine's thread, with the notebook's
     thread waiting (or busy, in a background run); nothing but types, lengths and labels is looked at."""
-    return tuple(
-        (name, id(type(value)), id(value), shape(value)) for name, value in visible_now(services.namespace())
-    )
+    return tuple((name, id(type(value)), id(value), shape(value)) for name, value in visible_now(services))
 
 
 async def _describe(args: Arguments, context: ToolContext) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def models(session: Session, word: str) -> list[str]:
 
 def variables(session: Session) -> list[str]:
     """Return the notebook's own variables: no private names, no code."""
-    return [name for name, _ in visible_now(session.parts.services.namespace())][:VARIABLES]
+    return [name for name, _ in visible_now(session.parts.services)][:VARIABLES]
 
 
 def arguments(session: Session, before: list[str], word: str) -> list[str]:

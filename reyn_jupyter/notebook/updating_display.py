@@ -78,19 +78,27 @@ def cell_id(shell: Any) -> str | None:
     return str(found) if found else None
 
 
-def watch_run(context: Context, run: Callable[[LiveCard], Trace]) -> Trace:
-    """Run a turn under a live card. An interrupt ends it with the partial run on the card.
+def watch_run(context: Context, run: Callable[[LiveCard | None], Trace]) -> Trace:
+    """Run a turn under a live card, where a kernel shows one. An interrupt ends it with the partial run.
 
     Raises:
         ReynInterrupt: interrupted before there was a run to show.
     """
-    card = LiveCard(context.shell, context.session)
+    card = live_card(context)
     try:
-        return card.finish(run(card))
+        trace = run(card)
     except Interrupted as interrupted:
         if interrupted.result is None:
             raise ReynInterrupt(interrupted.why or "Interrupted before anything was sent.") from None
-        return card.finish(interrupted.result)
+        trace = interrupted.result
+    return card.finish(trace) if card is not None else trace
+
+
+def live_card(context: Context, *, background: bool = False) -> LiveCard | None:
+    """Return a card where a kernel shows the cell, else None: a terminal has no card that could be updated."""
+    if getattr(context.shell, "kernel", None) is None:
+        return None
+    return LiveCard(context.shell, context.session, background=background)
 
 
 class LiveCard:
@@ -108,7 +116,6 @@ class LiveCard:
         self._drawn: deque[float] = deque([float("-inf")] * MOST, maxlen=MOST)
         self._timer: Any = None
         self._handle: Any = None
-        self._live = getattr(shell, "kernel", None) is not None
         self._id = uuid.uuid4().hex
         self._cell: contextvars.Context | None = contextvars.copy_context() if background else None
         self._shell = shell
@@ -124,7 +131,7 @@ class LiveCard:
                 self._tail.clear()
         elif not self._due:
             return
-        if not self._live or not self._events or not isinstance(self._events[0], RunStarted):
+        if not self._events or not isinstance(self._events[0], RunStarted):
             return
         if isinstance(event, RunEnded) and self._cell is None:
             return  # `finish` shows the end
@@ -140,18 +147,16 @@ class LiveCard:
 
     def finish(self, trace: Trace) -> Trace:
         """Show the run as it ended, and give it back."""
-        if self._live:
-            self._draw(trace, None)
-            silence(trace)
+        self._draw(trace, None)
+        silence(trace)
         return trace
 
     def follow(self, run: BackgroundRun) -> BackgroundRun:
         """Show a background run, now and until it ends, and give it back."""
-        if self._live:
-            self._run = run
-            self._show(self._bundle(_begun(run), None))
-            silence(run)
-            self._listen()
+        self._run = run
+        self._show(self._bundle(_begun(run), None))
+        silence(run)
+        self._listen()
         return run
 
     def _draw(self, trace: Trace, tail: str | None) -> None:

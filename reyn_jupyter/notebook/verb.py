@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from reyn_jupyter.notebook.options import Options
@@ -27,7 +28,7 @@ class Context:
     body: str | None = None
     line: str = ""
 
-    @property
+    @cached_property
     def session(self) -> Session:
         """Return the kernel's session, made when a verb first needs it: help works in a workspace that is broken."""
         return session()

@@ -21,7 +21,6 @@ from reyn_jupyter.router.surface import Offer
 from reyn_jupyter.router.tool_calls import ToolCalls
 from reyn_jupyter.router.turn_budget import TurnBudget
 from reyn_jupyter.runtime.action_error import text_of
-from reyn_jupyter.runtime.invoke import Invoker
 from reyn_jupyter.runtime.record.action_usage import ActionUse
 from reyn_jupyter.runtime.record.events import ActionFinished, RunEnded
 from reyn_jupyter.runtime.run import LimitReachedError, Run
@@ -45,7 +44,7 @@ class RouterLoop:
 
     Args:
         services: settings, workspace, redactor, blob store.
-        invoker: the one way to a handler.
+        wrappers: plan the model's tool calls.
         model: what stands behind the seam.
         conversation: the turns so far; a finished turn is added to it.
         options: the router's effective keys.
@@ -58,7 +57,7 @@ class RouterLoop:
     def __init__(
         self,
         services: Services,
-        invoker: Invoker,
+        wrappers: Wrappers,
         model: Model,
         conversation: Conversation,
         options: RouterOptions,
@@ -78,7 +77,7 @@ class RouterLoop:
         self._caller = ModelCaller(
             services, model, conversation, options, limits, uses=uses, parameters=parameters, repeat=repeat
         )
-        self._calls = ToolCalls(Wrappers(services, invoker), conversation, refresh)
+        self._calls = ToolCalls(wrappers, conversation, refresh)
 
     async def turn(
         self,

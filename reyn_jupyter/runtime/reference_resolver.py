@@ -231,7 +231,7 @@ def _key(reference: Reference) -> tuple[str, str, str | None]:
 def _nearest(name: str, context: ToolContext) -> str:
     from reyn_jupyter.runtime.namespace.variables import visible_variables
 
-    names = list(visible_variables(context.services.namespace(), context.services.redactor))
+    names = list(visible_variables(context.services))
     if near := nearest_names(name, names):
         return did_you_mean(near)
     return f"There are: {', '.join(names[:20])}." if names else "The notebook has no variables yet."

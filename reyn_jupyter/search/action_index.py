@@ -216,12 +216,14 @@ class ActionEmbeddingIndex:
     def begin(self, snapshot: CatalogSnapshot) -> None:
         """Bring the vectors of a local class up to date in the background. Called on the engine's loop."""
         self._in_force.renew()
-        now = self._covering.now
-        current = now is not None and now.snapshot is snapshot and now.vectors == len(now.records)
         embedder = self._in_force.embedder
         if embedder is None or embedder.is_remote:
             return
-        if current and now is not None and now.key == self._in_force.key:
+        from reyn_jupyter.search.index_builder import store_key
+
+        now = self._covering.now
+        current = now is not None and now.snapshot is snapshot and now.vectors == len(now.records)
+        if current and now is not None and now.key == store_key(embedder):
             return
         self._wanted = (self._wanted[0] + 1, snapshot)
         if self._work is None or not self._work.going_on:

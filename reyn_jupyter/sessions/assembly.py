@@ -7,7 +7,6 @@ made on first use, so that a session costs little before it does something.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from contextvars import ContextVar
@@ -35,10 +34,12 @@ from reyn_jupyter.runtime.consent import Answer, Question, ask_by_input
 from reyn_jupyter.runtime.engine import Engine
 from reyn_jupyter.runtime.invoke import Invoker
 from reyn_jupyter.runtime.namespace.functions import FunctionRegister, functions
+from reyn_jupyter.runtime.namespace.variables import notebook_namespace
 from reyn_jupyter.runtime.record.action_usage import ActionUsage
 from reyn_jupyter.runtime.record.run_store import RunStore
 from reyn_jupyter.runtime.run import new_run_id
 from reyn_jupyter.runtime.services import Services
+from reyn_jupyter.runtime.wrappers import Wrappers
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.support.import_path import keep_off
 from reyn_jupyter.support.secrets import Redactor
@@ -63,7 +64,7 @@ class Parts:
     approvals: Approvals
     rules: PolicyInForce
     functions: FunctionRegister
-    invoker: Invoker
+    wrappers: Wrappers
     catalog: CatalogCache
     runs: RunStore
     usage: ActionUsage
@@ -123,7 +124,7 @@ def assemble(
     register = FunctionRegister(parent=functions)
     approvals = Approvals(state)
     rules = PolicyInForce(approvals)
-    names = (lambda: namespace) if namespace is not None else _notebook_namespace
+    names = (lambda: namespace) if namespace is not None else notebook_namespace
 
     def settings() -> Settings:
         return parts.settings
@@ -160,7 +161,7 @@ def assemble(
         approvals=approvals,
         rules=rules,
         functions=register,
-        invoker=Invoker(services, rules.under, ask, approvals.add),
+        wrappers=Wrappers(services, Invoker(services, rules.under, ask, approvals.add)),
         catalog=CatalogCache(installed),
         runs=RunStore(on_disk / "runs" if on_disk else None, blobs),
         usage=ActionUsage(on_disk / "state" / "uses.json" if on_disk else None),
@@ -192,12 +193,3 @@ def keep_out_of_git(folder: Path) -> None:
     if not os.path.exists(ignore):  # noqa: PTH110
         with suppress(OSError):
             Path(ignore).write_text("*\n", "utf-8")
-
-
-def _notebook_namespace() -> Mapping[str, Any]:
-    shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
-    if shell is not None:
-        names: Mapping[str, Any] = shell.user_ns
-        return names
-    main = sys.modules.get("__main__")
-    return vars(main) if main is not None else {}

@@ -23,7 +23,6 @@ from reyn_jupyter.outputs.blob import Blob, fetch_blob
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.record.trace import Trace
-from reyn_jupyter.runtime.wrappers import Wrappers
 from reyn_jupyter.sessions import replay, run_lifecycle
 from reyn_jupyter.sessions.action_rows import action_rows, invoke_line, permission_of
 from reyn_jupyter.sessions.assembly import ENGINE, Parts, keep_out_of_git
@@ -117,7 +116,7 @@ class AsyncSession:
             parts = self._parts
             run = await run_lifecycle.by_hand(parts, f"invoke {name}", ask)
             given = {"action_name": name, "args": dict(args) if isinstance(args, Mapping) else args}
-            planned = Wrappers(parts.services, parts.invoker).call("invoke_action", given, run)
+            planned = parts.wrappers.call("invoke_action", given, run)
             try:
                 outcome = await planned.run()
             except asyncio.CancelledError:
@@ -139,9 +138,7 @@ class AsyncSession:
         async def work() -> Inspection:
             parts = self._parts
             given = {"blob_id": str(blob_id), **({} if selector is None else {"selector": selector})}
-            payload = await Wrappers(parts.services, parts.invoker).look(
-                given, parts.settings.outputs.answer_bytes
-            )
+            payload = await parts.wrappers.look(given, parts.settings.outputs.answer_bytes)
             blob = await self._blob(str(blob_id)) if isinstance(payload, str) else None
             return Inspection(payload, blob, selector)
 

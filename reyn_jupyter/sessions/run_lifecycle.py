@@ -139,7 +139,7 @@ async def turn(
     router_options = parts.router_options(settings, model.tier)
     loop = RouterLoop(
         parts.services,
-        parts.invoker,
+        parts.wrappers,
         model,
         conversation,
         router_options,

@@ -312,9 +312,9 @@ def test_without_pandas_in_the_process_nothing_imports_it(tmp_path: Path) -> Non
     subprocess.run([sys.executable, "-c", code], check=True, cwd=tmp_path)
 
 
-def test_the_sessions_own_objects_are_no_variables_of_the_person() -> None:
-    names = {"kept": Card("status", "a card"), "orders": [1, 2]}
-    assert [name for name, _ in visible_now(names)] == ["orders"]
+def test_the_sessions_own_objects_are_no_variables_of_the_person(notebook: Notebook) -> None:
+    notebook.names |= {"kept": Card("status", "a card"), "orders": [1, 2]}
+    assert [name for name, _ in visible_now(notebook.services)] == ["orders"]
 
 
 async def test_what_is_no_number_in_a_frame_is_null(notebook: Notebook) -> None:

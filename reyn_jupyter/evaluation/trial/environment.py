@@ -34,6 +34,7 @@ from reyn_jupyter.runtime.record.action_usage import ActionUsage
 from reyn_jupyter.runtime.record.run_store import RunStore
 from reyn_jupyter.runtime.run import Run, new_run_id
 from reyn_jupyter.runtime.services import Services, ToolContext
+from reyn_jupyter.runtime.wrappers import Wrappers
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.support.secrets import Redactor
@@ -169,6 +170,7 @@ class TrialEnvironment:
         offered = search if effective.settings.action_retrieval.embedding_class is not None else None
         services = services_in(workspace, lambda: self.parts.settings, fixtures.redactor, blobs, offered)
         policy = confine_policy(effective.settings, catalog.outside)
+        invoker = Invoker(services, lambda _: policy, _nobody, fixtures.approvals.add, self._enter)
         self.parts = Parts(
             root=workspace.root,
             services=services,
@@ -179,7 +181,7 @@ class TrialEnvironment:
             approvals=fixtures.approvals,
             rules=PolicyInForce(fixtures.approvals),
             functions=FunctionRegister(),
-            invoker=Invoker(services, lambda _: policy, _nobody, fixtures.approvals.add, self._enter),
+            wrappers=Wrappers(services, invoker),
             catalog=readers.catalog(catalog, services, effective.settings)
             if readers
             else catalog.live(services),

@@ -61,8 +61,9 @@ def run(context: Context, options: AskOptions) -> Any:
     if options.dry:
         return session.dry(prompt, **chosen)
     if options.bg:
-        card = updating_display.LiveCard(context.shell, session, background=True)
-        return card.follow(session.start(prompt, on_event=card, **chosen))
+        card = updating_display.live_card(context, background=True)
+        begun = session.start(prompt, on_event=card, **chosen)
+        return card.follow(begun) if card is not None else begun
     return updating_display.watch_run(context, lambda card: session.ask(prompt, on_event=card, **chosen))
 
 

@@ -45,10 +45,24 @@ def canonical_id(text: object) -> str:
     >>> canonical_id("[blob:0197F9A2-7C1B-7E3C-8A55-3B0F8E1D2C4A]")
     '0197f9a2-7c1b-7e3c-8a55-3b0f8e1d2c4a'
     """
-    written = _WRITTEN.fullmatch(text) if isinstance(text, str) else None
-    if written is None:
+    blob_id = _parse(text)
+    if blob_id is None:
         raise InvalidBlobIdError(text)
+    return blob_id
+
+
+def is_blob_id(text: object) -> bool:
+    """Return whether `canonical_id` takes the text, whatever the store holds.
+
+    >>> is_blob_id("orders.csv"), is_blob_id("[blob:0197F9A2-7C1B-7E3C-8A55-3B0F8E1D2C4A]")
+    (False, True)
+    """
+    return _parse(text) is not None
+
+
+def _parse(text: object) -> str | None:
+    written = _WRITTEN.fullmatch(text) if isinstance(text, str) else None
     try:
-        return str(uuid.UUID(written[1]))
+        return str(uuid.UUID(written[1])) if written is not None else None
     except ValueError:
-        raise InvalidBlobIdError(text) from None
+        return None

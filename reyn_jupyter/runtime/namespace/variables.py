@@ -8,10 +8,13 @@ IPython's own, code (modules, functions, classes, callables) and what looks like
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Mapping
 from itertools import pairwise
 from types import ModuleType
 from typing import Any, Protocol
+
+from reyn_jupyter.runtime.services import Services
 
 _IPYTHONS = frozenset({"In", "Out", "exit", "quit", "get_ipython"})
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
@@ -86,15 +89,27 @@ def hidden(name: object, value: object) -> str | None:
     return None
 
 
-def visible_variables(namespace: Mapping[str, Any], redactor: RedactsText) -> dict[str, Any]:
+def notebook_namespace() -> Mapping[str, Any]:
+    """Return the notebook's variables, the live mapping; those of the program where there is no IPython."""
+    shell = sys.modules.get("IPython") and sys.modules["IPython"].get_ipython()
+    if shell is not None:
+        names: Mapping[str, Any] = shell.user_ns
+        return names
+    main = sys.modules.get("__main__")
+    return vars(main) if main is not None else {}
+
+
+def visible_variables(services: Services) -> dict[str, Any]:
     """Return the variables that may be shown, sorted by name."""
-    found = {name: value for name, value in _items(namespace) if hidden(name, value) is None}
-    return {name: found[name] for name in sorted(found) if not is_secret(name, found[name], redactor)}
+    found = dict(visible_now(services))
+    return {
+        name: found[name] for name in sorted(found) if not is_secret(name, found[name], services.redactor)
+    }
 
 
-def visible_now(namespace: Mapping[str, Any]) -> list[tuple[str, Any]]:
+def visible_now(services: Services) -> list[tuple[str, Any]]:
     """Return the variables that may be shown by name and type alone, in the namespace's order."""
-    return [(name, value) for name, value in _items(namespace) if hidden(name, value) is None]
+    return [(name, value) for name, value in _items(services.namespace()) if hidden(name, value) is None]
 
 
 def _items(namespace: Mapping[str, Any]) -> list[tuple[Any, Any]]:
