@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import chain
 from typing import Any, Literal
 
 from reyn_jupyter.models.base import Message, Prefix, ToolSet
@@ -171,7 +172,7 @@ class Conversation:
         return self._facts.call_ids
 
     def messages(self) -> list[Message]:
-        return [message for turn in self.turns for message in turn.messages]
+        return list(chain.from_iterable(turn.messages for turn in self.turns))
 
     def prefix(self, system: Message) -> Prefix:
         """Return what every request of the next turn begins with: the system message and the history."""
