@@ -123,7 +123,7 @@ class ActionRetrieval(SettingsSection):
         default="local-mini", description="class used to search actions; null opts out"
     )
     hot_list_n: Whole = Field(
-        default=0, ge=0, le=100, description="recently used actions offered as direct tools"
+        default=0, ge=0, le=100, description="recently used actions, then reads, offered as direct tools"
     )
 
 
@@ -165,6 +165,9 @@ class Router(SettingsSection):
     )
     reinforcement: Whole | None = Field(
         default=None, ge=0, le=10, description="how many times the mandate is placed"
+    )
+    reinforce_with: Literal["mandate", "reminder"] = Field(
+        default="mandate", description="what is placed again: the mandate itself, or a shorter reminder of it"
     )
     edit_rule: Literal["none", "reasoned", "must"] | None = Field(
         default=None, description="wording of the edit mandate"

@@ -87,6 +87,7 @@ _TASTE = (
     "discovery",
     "mandate",
     "reinforcement",
+    "reinforce_with",
     "edit_rule",
     "list_schemas",
     "names",

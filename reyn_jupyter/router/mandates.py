@@ -16,7 +16,7 @@ LIST_FIRST = {
     ),
     "generic": "MANDATORY: your first tool call MUST be list_actions, before any other tool.",
 }
-LIST_FIRST_AGAIN = {
+LIST_FIRST_REMINDER = {
     "explicit": (
         "Remember: list_actions comes first. Reading, writing, editing, querying: none of it before list_actions."
     ),
@@ -43,15 +43,16 @@ def sentences(options: RouterOptions, place: str) -> list[str]:
     """Return the mandate sentences for one place of the system prompt.
 
     The first placement is in Behaviour, the second under Identity, the third closes the categories; more than three
-    repeat in Behaviour. The edit rule stands once, in Behaviour.
+    repeat in Behaviour. Each says the same sentence; with `reinforce_with: reminder` all but the first of Behaviour
+    say a shorter one, without MUST. The edit rule stands once, in Behaviour.
     """
     lines: list[str] = []
     if options.mandate != "none" and options.surface != "flat" and options.reinforcement > 0:
         times = max(0, (options.reinforcement - PLACES.index(place) + 2) // 3)
-        first = place == "behaviour"
-        texts = [LIST_FIRST[options.mandate]] if first else []
-        texts += [LIST_FIRST_AGAIN[options.mandate]] * (times - len(texts))
-        lines += texts[:times]
+        again = LIST_FIRST if options.reinforce_with == "mandate" else LIST_FIRST_REMINDER
+        lines += [again[options.mandate]] * times
+        if place == "behaviour":
+            lines[0] = LIST_FIRST[options.mandate]
     if place == "behaviour" and options.edit_rule != "none":
         lines.append(EDIT[options.edit_rule, options.names])
     return lines

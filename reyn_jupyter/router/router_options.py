@@ -16,6 +16,7 @@ from reyn_jupyter.models.base import Tier
 Surface = Literal["universal", "flat", "auto"]
 Discovery = Literal["prompt", "gate", "forced"]
 Mandate = Literal["none", "generic", "explicit"]
+ReinforceWith = Literal["mandate", "reminder"]
 EditRule = Literal["none", "reasoned", "must"]
 Names = Literal["hidden", "shown"]
 
@@ -33,6 +34,7 @@ class RouterOptions:
     discovery: Discovery = "prompt"
     mandate: Mandate = "none"
     reinforcement: int = 1
+    reinforce_with: ReinforceWith = "mandate"
     edit_rule: EditRule = "none"
     list_schemas: bool = True
     names: Names = "hidden"
@@ -53,6 +55,7 @@ class RouterOptions:
             discovery=router.discovery or ("gate" if weak else "prompt"),
             mandate=router.mandate or ("explicit" if weak else "none"),
             reinforcement=router.reinforcement if router.reinforcement is not None else (3 if weak else 1),
+            reinforce_with=router.reinforce_with,
             edit_rule=router.edit_rule or ("must" if weak else "none"),
             list_schemas=router.list_schemas,
             names=router.names,
@@ -67,7 +70,8 @@ class RouterOptions:
         """The mandates in force, as a trace shows them."""
         listed = []
         if self.mandate != "none" and self.surface != "flat":
-            listed.append(f"list-first: {self.mandate} ×{self.reinforcement}")
+            reminder = " (reminders)" if self.reinforce_with == "reminder" and self.reinforcement > 1 else ""
+            listed.append(f"list-first: {self.mandate} ×{self.reinforcement}{reminder}")
         if self.edit_rule != "none":
             listed.append(f"edit rule: {self.edit_rule}")
         if self.discovery != "prompt" and self.surface != "flat":

@@ -111,7 +111,9 @@ def make_offer(
 def hot_list(
     snapshot: CatalogSnapshot, uses: Mapping[str, ActionUse], count: int, now: float | None = None
 ) -> list[Action]:
-    """Return the `count` actions of the highest score, uses × (1 + 1 / (1 + age in days)); at ties fixed reads first.
+    """Return up to `count` actions of the highest score, uses × (1 + 1 / (1 + age in days)); at ties fixed reads first.
+
+    Places that no use has filled go to actions that only read: nobody chose the others.
 
     Source of the score: Universal Action Catalog, hot list.
     """
@@ -124,7 +126,6 @@ def hot_list(
         heat = use.count * (1 + 1 / (1 + max(0.0, moment - use.last) / DAY)) if use else 0.0
         return heat, action.canonical_default is None and action.purity.repeatable
 
-    ranked = sorted(
-        snapshot.actions, key=lambda action: (*(-value for value in score(action)), str(action.name))
-    )
+    offered = [action for action in snapshot.actions if str(action.name) in uses or action.purity.repeatable]
+    ranked = sorted(offered, key=lambda action: (*(-value for value in score(action)), str(action.name)))
     return ranked[:count]

@@ -87,7 +87,17 @@ def test_the_list_first_mandate_stands_as_often_as_it_is_reinforced(
 ) -> None:
     s = session(workspace, "hi", tier="light", config={"router": config})
     s.ask("hello")
-    assert system(s).count("list_actions comes first") + system(s).count("MUST be list_actions") == count
+    mandates = [line for line in system(s).splitlines() if "list_actions" in line and "first" in line]
+    assert len(mandates) == count and len({line.lstrip("- ") for line in mandates}) <= 1
+    assert all("MUST be list_actions" in line for line in mandates)
+
+
+def test_a_reminder_says_the_mandate_once_and_the_rest_in_fewer_words(workspace: Path) -> None:
+    s = session(workspace, "hi", tier="light", config={"router": {"reinforce_with": "reminder"}})
+    trace = s.ask("hello")
+    assert system(s).count("MUST be list_actions") == 1
+    assert system(s).count("list_actions comes first") == 2
+    assert "list-first: explicit ×3 (reminders)" in trace.started.mandates
 
 
 ENUMERATES, GENERIC = "before reading, writing, or editing anything", "before any other tool"
@@ -301,6 +311,17 @@ def test_the_hot_list_offers_the_most_used_actions_directly_and_leaves_listings_
     names = s.model.requests[0].tools.names
     assert "file__grep" in names and len(names) == len(WRAPPERS) + 3
     assert before == sorted(before)
+
+
+def test_places_of_the_hot_list_that_no_use_has_filled_go_to_reads_alone(workspace: Path) -> None:
+    s = session(workspace, "hi", "done", config={"action_retrieval": {"hot_list_n": 50}})
+    s.ask("hello")
+    direct = set(s.model.requests[0].tools.names) - set(WRAPPERS)
+    reads = {action.name.text for action in s.catalog.actions if action.purity.repeatable}
+    assert direct == reads and "file__delete" not in direct
+    s.invoke_action("file__write", {"path": "new.txt", "content": "x"})
+    s.ask("again", new=True)
+    assert set(s.model.requests[1].tools.names) - set(WRAPPERS) == reads | {"file__write"}
 
 
 def test_the_hot_list_encodes_names_and_leaves_out_what_is_hidden(workspace: Path) -> None:

@@ -25,6 +25,7 @@ class Variant(Stated):
         model: a tier, "offline", "simulator", a LiteLLM model string, or the name of a model given to the study.
         parameters: sent with every request (temperature, seed, max_tokens).
         reinforcement: how often the list-first mandate is placed.
+        reinforce_with: "mandate" says the same sentence each time, "reminder" a shorter one after the first.
 
     Raises:
         FieldError: a field that there is not, or a value that does not fit; names the nearest.
@@ -42,6 +43,7 @@ class Variant(Stated):
     discovery: Literal["prompt", "gate", "forced"] = "prompt"
     mandate: Literal["none", "generic", "explicit"] = "none"
     reinforcement: int = Field(default=1, ge=0, le=10)
+    reinforce_with: Literal["mandate", "reminder"] = "mandate"
     edit_rule: Literal["none", "reasoned", "must"] = "none"
     list_schemas: bool = True
     names: Literal["hidden", "shown"] = "hidden"
@@ -80,8 +82,8 @@ class Variant(Stated):
     @property
     def config(self) -> dict[str, Any]:
         """The settings that a session of this variant gets."""
-        router = ("surface", "discovery", "mandate", "reinforcement", "edit_rule", "list_schemas", "names",
-                  "constrain_names", "repair", "forgive")  # fmt: skip
+        router = ("surface", "discovery", "mandate", "reinforcement", "reinforce_with", "edit_rule", "list_schemas",
+                  "names", "constrain_names", "repair", "forgive")  # fmt: skip
         retrieval: dict[str, Any] = {"hot_list_n": self.hot_list_n}
         if not self.search:
             retrieval["embedding_class"] = None

@@ -27,8 +27,8 @@ FEW = 20  # scenarios below which nothing is called clear
 # What people want of a model, where the suite can tell; keeping to a rule of the catalog is only a means to it.
 GOALS = ("task_done", "chain")
 Confidence = Literal["clear", "leaning", "too little evidence"]
-_ROUTER = ("surface", "discovery", "mandate", "reinforcement", "edit_rule", "list_schemas", "constrain_names", "repair",
-           "forgive", "names")  # fmt: skip
+_ROUTER = ("surface", "discovery", "mandate", "reinforcement", "reinforce_with", "edit_rule", "list_schemas",
+           "constrain_names", "repair", "forgive", "names")  # fmt: skip
 
 
 @dataclass(frozen=True)
