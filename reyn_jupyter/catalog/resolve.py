@@ -20,10 +20,9 @@ from reyn_jupyter.catalog.dispatch import (
 )
 from reyn_jupyter.catalog.names import LONGEST_NAME, ActionName, MalformedNameError
 from reyn_jupyter.catalog.suggest import suggest
-from reyn_jupyter.catalog.taxonomy import REDIRECTS, TAXONOMY
+from reyn_jupyter.catalog.taxonomy import REDIRECTS, TAXONOMY, nearest_category_name
 from reyn_jupyter.catalog.text_normalization import quoted
 from reyn_jupyter.support.encoding import clip_line
-from reyn_jupyter.support.text import nearest
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -129,10 +128,15 @@ def _missing(snapshot: CatalogSnapshot, name: ActionName) -> UnknownActionError:
         reason = f"The category {quoted(category)} ({TAXONOMY[category]}) is known but not installed in this session."
         return unknown_action(name.text, "not_installed", reason, suggest(snapshot, name.text))
     reason = f"There is no category {quoted(category)}."
-    near = nearest(category, snapshot.category_names)
-    if near is not None:
-        reason += f" The nearest is {quoted(near)}."
-    return unknown_action(name.text, "unknown", reason, suggest(snapshot, name.text), near)
+    near = nearest_category_name(category, snapshot.category_names)
+    if near is None:
+        return unknown_action(name.text, "unknown", reason, suggest(snapshot, name.text))
+    on_offer = near in snapshot.counts
+    reason += f" The nearest is {quoted(near)}"
+    reason += "." if on_offer else f" ({TAXONOMY[near]}), which is not available in this session."
+    return unknown_action(
+        name.text, "unknown", reason, suggest(snapshot, name.text), near if on_offer else None
+    )
 
 
 def _stale(snapshot: CatalogSnapshot, name: ActionName, live: str) -> UnknownActionError:

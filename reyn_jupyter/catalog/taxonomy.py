@@ -10,6 +10,8 @@ from __future__ import annotations
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from reyn_jupyter.support.text import nearest
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
@@ -44,6 +46,16 @@ REDIRECTS: Mapping[str, str] = MappingProxyType(
         **{name.replace("_", "."): name for name in TAXONOMY if "_" in name},
     }
 )
+
+
+def nearest_category_name(name: str, on_offer: Iterable[str]) -> str | None:
+    """Return the category that a wrong name is nearest to, on offer or known to the taxonomy; None where none is near.
+
+    >>> nearest_category_name("skil", ["file"]), nearest_category_name("fil", ["file"])
+    ('skill', 'file')
+    """
+    return nearest(name, (*on_offer, *TAXONOMY))
+
 
 _ORDER = {name: position for position, name in enumerate(TAXONOMY)}
 

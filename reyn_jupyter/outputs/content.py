@@ -74,7 +74,10 @@ class BlobNotFoundError(BlobStoreError):
 
 
 class BlobStore(Protocol):
-    """A store of results. Implementations: `FsBlobStore`, `MemoryBlobStore` in `outputs.blobs`."""
+    """A store of results. Implementations: `FsBlobStore`, `MemoryBlobStore` in `outputs.blobs`.
+
+    One that has `store`, `load` and `exists` alone, without `action` and `run`, is adapted when a session is given it.
+    """
 
     async def store(self, content: Content, *, action: str | None = None, run: str | None = None) -> BlobId:
         """Keep content; `action` and `run` go into the blob's manifest. Raises BlobStoreError."""

@@ -108,15 +108,20 @@ class ActionEmbeddingIndex:
         if self.offered:
             return None
         (resolved, embedder), now = self._in_force.both, self._covering.now
-        reason = resolved.reason
+        if resolved.kind == "absent":
+            return search_hint(resolved.reason, install=resolved.hint)
+        reason, hint = resolved.reason, resolved.hint
         if embedder is not None and not embedder.is_remote:
-            reason = f"{resolved.model} is not on this machine"
+            reason, hint = (
+                f"{resolved.model} is not on this machine",
+                "%reyn embeddings build says how to get it.",
+            )
         elif embedder is not None:
             of = f"none of {len(now.records):,} actions" if now is not None else "no action"
             reason = f"{of} has a vector of class '{resolved.in_force}' yet"
             building = f" ({self._building})" if self._building is not None else ""
             reason += building or "; %reyn embeddings build asks the provider for them"
-        return search_hint(reason)
+        return search_hint(reason, hint=hint)
 
     def state(self) -> IndexState:
         """Return where the index stands. Looks at the disk, never at the network."""

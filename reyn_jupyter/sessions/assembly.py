@@ -23,6 +23,7 @@ from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.models.base import Tier
+from reyn_jupyter.outputs.blobs.adapted_store import adapt_store
 from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStore
@@ -184,7 +185,7 @@ def _blobs(store: str | BlobStore | None, folder: Path) -> BlobStore | None:
         raise ValueError(
             f'store={store!r} is not known: use "files", "memory", a BlobStore, or None for no blobs'
         )
-    return store
+    return adapt_store(store)
 
 
 def keep_out_of_git(folder: Path) -> None:

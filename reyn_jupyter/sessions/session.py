@@ -46,12 +46,13 @@ class Session:
         config: a path to a YAML file or a dict, laid over ``reyn.yaml``.
         model: a tier ("light", "standard", "strong"), "offline", a LiteLLM model string, or an object behind the
             model seam. None takes what is configured, else the offline model.
-        store: "files", "memory", a `BlobStore`, or None for a session that keeps no blobs.
+        store: "files", "memory", an object with `store`, `load` and `exists` (see `BlobStore`), or None for a session
+            that keeps no blobs.
         categories: replaces the installed categories.
         namespace: the variables that actions may see; the notebook's own when None.
 
     Raises:
-        ValueError: the folder does not exist, or `store` is not known.
+        ValueError: the folder does not exist, or `store` is not known or lacks a method.
 
     Example:
         >>> session = Session(root=".")                                            # doctest: +SKIP

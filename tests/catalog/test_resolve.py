@@ -97,6 +97,14 @@ def test_an_unknown_name_is_answered_with_what_was_meant() -> None:
     assert list(payload) == ["error", "reason", "suggestions", "hint"]
 
 
+def test_a_misspelt_category_that_is_known_but_not_installed_is_named() -> None:
+    small = CatalogSnapshot.build([file_category()], {})
+    problem, payload = answer("skil__foo", small)
+    assert problem == "unknown" and "not available in this session" in payload["reason"]
+    assert "'skill' (workflows" in payload["reason"] and "category=[...]" in payload["hint"]
+    assert all(name.startswith("file__") for name in payload["suggestions"])
+
+
 def test_an_unknown_entry_names_its_category() -> None:
     problem, payload = answer("file__raed")
     assert (problem, payload["suggestions"][0]) == ("unknown", "file__read")

@@ -104,10 +104,14 @@ def test_search_needs_a_class_and_a_vector_or_a_machine_that_makes_it(
 
 
 def test_the_hint_says_why_and_what_to_do() -> None:
-    hint = search_hint()
-    assert list(hint) == ["reason", "install", "status"]
-    assert hint["install"] == "pip install 'reyn-jupyter[local-embed]'"
-    assert hint["status"] == "%reyn embeddings status"
+    assert list(search_hint()) == ["reason", "status"]
+    absent = search_hint("nothing runs it", install="pip install x")
+    assert absent == {
+        "reason": "Search by meaning is off: nothing runs it.",
+        "install": "pip install x",
+        "status": "%reyn embeddings status",
+    }
+    assert search_hint("it is null", hint="set it")["hint"] == "set it"
 
 
 @pytest.mark.parametrize(

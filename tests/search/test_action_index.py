@@ -98,13 +98,28 @@ def test_meaning_finds_what_no_word_does() -> None:
     assert answer.ranking == "hybrid" and names(answer)[0] == "skill__post_letter"
 
 
+@pytest.mark.parametrize(
+    ("settings", "reason", "remedy"),
+    [
+        (configured("local-mimi"), "no embedding class 'local-mimi'", "Did you mean 'local-mini'?"),
+        (configured("light", light="openai/text-embedding-3-small"), "needs a key", "OPENAI_API_KEY"),
+    ],
+)
+def test_the_hint_says_what_is_really_wrong_and_installs_nothing_for_it(
+    settings: Callable[[], Settings], reason: str, remedy: str
+) -> None:
+    hint = ActionEmbeddingIndex(settings, None, environ={}).hint
+    assert hint is not None and "install" not in hint
+    assert reason in hint["reason"] and remedy in hint["hint"]
+
+
 def test_opting_out_and_in_again_is_a_matter_of_the_settings() -> None:
     chosen = {"now": LOCAL}
     index = ActionEmbeddingIndex(lambda: chosen["now"](), None)
     run(index.build(LITTLE))
     chosen["now"] = WORDS
     assert not index.offered and found(index, LITTLE, "mail").ranking == "lexical"
-    assert index.hint is not None and "null" in index.hint["reason"]
+    assert index.hint is not None and "null" in index.hint["reason"] and "install" not in index.hint
     chosen["now"] = LOCAL
     assert found(index, LITTLE, "mail").ranking == "hybrid" and index.offered
 

@@ -10,10 +10,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.catalog.arguments.argument_repair import read_json
-from reyn_jupyter.catalog.taxonomy import REDIRECTS, TAXONOMY
+from reyn_jupyter.catalog.taxonomy import REDIRECTS, TAXONOMY, nearest_category_name
 from reyn_jupyter.catalog.text_normalization import quoted
 from reyn_jupyter.support.encoding import clip_line
-from reyn_jupyter.support.text import nearest
 
 if TYPE_CHECKING:
     from reyn_jupyter.catalog.snapshot import CatalogSnapshot, CategorySlice
@@ -64,8 +63,11 @@ def _fault(snapshot: CatalogSnapshot, name: str) -> str:
         return f"Category {quoted(name)} is out of date; it is now {quoted(live)}{state}"
     if name in TAXONOMY:
         return f"Category {quoted(name)} is known but not installed in this session"
-    near = nearest(name, snapshot.category_names)
-    return f"Unknown category {quoted(name)}" + (f"; the nearest is {quoted(near)}" if near else "")
+    told, near = f"Unknown category {quoted(name)}", nearest_category_name(name, snapshot.category_names)
+    if near is None:
+        return told
+    known = "" if near in snapshot.counts else ", which is not available in this session"
+    return f"{told}; the nearest is {quoted(near)}{known}"
 
 
 def _category_error(snapshot: CatalogSnapshot, error: str, redirects: dict[str, str]) -> InvalidListingError:

@@ -41,11 +41,20 @@ def is_exec_available(resolved_backend: str | None) -> bool:
     return resolved_backend is not None and resolved_backend.strip().lower() not in NO_SANDBOX
 
 
-def search_hint(reason: str = "no embedding class is in force") -> dict[str, str]:
-    """Return why search by meaning is hidden and how to get it, for one listing a conversation."""
+def search_hint(
+    reason: str = "no embedding class is in force", *, install: str = "", hint: str = ""
+) -> dict[str, str]:
+    """Return why search by meaning is hidden and how to get it, for one listing a conversation.
+
+    Args:
+        reason: the cause, as the end of a sentence.
+        install: the line that installs what is missing; "" where nothing is.
+        hint: what else to do about it.
+    """
+    remedies = {"install": install, "hint": hint}
     return {
         "reason": f"Search by meaning is off: {reason}.",
-        "install": "pip install 'reyn-jupyter[local-embed]'",
+        **{key: remedy for key, remedy in remedies.items() if remedy},
         "status": "%reyn embeddings status",
     }
 

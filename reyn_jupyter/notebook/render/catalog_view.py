@@ -155,7 +155,9 @@ def _note(payload: Mapping[str, Any], look: Look) -> Notice | None:
     """Return how to switch search on, where the listing says that it is off."""
     search = payload.get("search") or payload.get("search_hint")
     if isinstance(search, Mapping):
-        ways = " · ".join(look.line(search[key], 120) for key in ("install", "status") if search.get(key))
+        ways = " · ".join(
+            look.line(search[key], 120) for key in ("install", "hint", "status") if search.get(key)
+        )
         return Notice(look.line(search.get("reason") or "Search has no index.", 300), "muted", ways)
     if payload.get("ranking") == "lexical":
         return Notice(
