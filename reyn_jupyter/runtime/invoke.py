@@ -129,6 +129,7 @@ class Invoker:
             wrapper=call.wrapper,
             arguments=given,
             inner=inner,
+            redactions=() if inner is prepared.args else redactor.redactions(prepared.args),
             name=action.name.text,
             target=action.target_tool_name,
             purity=action.purity.value,

@@ -34,6 +34,7 @@ _SECRET_NAME = re.compile(
     r"TOKEN(?!IZ)|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIAL|PRIVATE|KEYS?(?![A-Z])|_(?:PWD|PAT|PASS|DSN|AUTH)$",
     re.IGNORECASE,
 )
+_NESTED = "[redacted:nested]"
 _STRUCTURE = re.compile(r"""(\\u[0-9a-fA-F]{4}|\\.|[\s"{}\[\],:])""", re.DOTALL)  # of JSON and of lines
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -143,6 +144,24 @@ class SecretSpan:
     name: str
 
 
+@dataclass(frozen=True, slots=True)
+class Redaction:
+    """A mark that stands where a secret was taken out of a JSON value; text that reads like a mark has none.
+
+    Attributes:
+        path: the keys and positions that lead to the string, in the redacted value.
+        start, length: the mark, text[start:start + length].
+        variable: the environment variable whose value stood there to the letter; None for any other secret.
+        in_key: whether the string is the last key of the path, not the value under it.
+    """
+
+    path: tuple[str | int, ...]
+    start: int
+    length: int
+    variable: str | None = None
+    in_key: bool = False
+
+
 class Redactor:
     """Knows the secrets of one environment and takes them out of text. Safe to use from several threads.
 
@@ -184,16 +203,7 @@ class Redactor:
         """Return the text with every secret replaced by ``[redacted:NAME]`` or ``[redacted:key]``."""
         if text in self._secrets.clean:
             return text
-        # A mark ends the word before it, and what stands there may only now be seen to be a key: look again.
-        while spans := self.spans(text):
-            pieces: list[str] = []
-            position = 0
-            for span in spans:
-                pieces += (text[position : span.start], f"[redacted:{span.name}]")
-                position = span.end
-            pieces.append(text[position:])
-            text = "".join(pieces)
-        return text
+        return self._redacted(text)[0]
 
     def masked(self, text: str) -> str:
         """Return the text with every secret covered by as many bytes of UTF-8, so that offsets and lines stay true.
@@ -238,6 +248,55 @@ class Redactor:
             found = [span for span in found if not any(a <= span.start and span.end <= b for a, b in marks)]
         return _joined(found)
 
+    def redactions(self, value: Any) -> tuple[Redaction, ...]:
+        """Return the marks that `value(value)` puts into a JSON value, in order; none for what looked like one before.
+
+        >>> Redactor({"DEMO_API_KEY": "correct-horse"}).redactions(["[redacted:PATH]", "is correct-horse"])
+        (Redaction(path=(1,), start=3, length=23, variable='DEMO_API_KEY', in_key=False),)
+        """
+        return tuple(self._redactions(value, ()))
+
+    def _redactions(self, value: Any, path: tuple[str | int, ...]) -> Iterator[Redaction]:
+        if isinstance(value, str):
+            yield from self._in_text(value, path)
+        elif isinstance(value, dict | list | tuple) and len(path) >= DEEPEST:
+            yield Redaction(path, 0, len(_NESTED))
+        elif isinstance(value, dict):
+            for key, item in value.items():
+                below = (*path, self.text(key) if isinstance(key, str) else key)
+                if isinstance(key, str):
+                    yield from self._in_text(key, below, in_key=True)
+                yield from self._redactions(item, below)
+        elif isinstance(value, list | tuple):
+            for place, item in enumerate(value):
+                yield from self._redactions(item, (*path, place))
+
+    def _in_text(
+        self, text: str, path: tuple[str | int, ...], *, in_key: bool = False
+    ) -> Iterator[Redaction]:
+        for span, taken in self._redacted(text)[1]:
+            variable = span.name if taken and self._environ.get(span.name) == taken else None
+            yield Redaction(path, span.start, span.end - span.start, variable, in_key)
+
+    def _redacted(self, text: str) -> tuple[str, list[tuple[SecretSpan, str]]]:
+        """Return the text with marks, and for each mark where it stands and what stood there."""
+        marks: list[tuple[SecretSpan, str]] = []
+        # A mark ends the word before it, and what stands there may only now be seen to be a key: look again.
+        while spans := self.spans(text):
+            pieces: list[str] = []
+            position = length = 0
+            moved: list[tuple[SecretSpan, str]] = []
+            for span in spans:
+                pieces += (text[position : span.start], f"[redacted:{span.name}]")
+                start = length + len(pieces[-2])
+                moved += _shifted(marks, position, span.start, length - position)
+                length = start + len(pieces[-1])
+                moved.append((SecretSpan(start, length, span.name), text[span.start : span.end]))
+                position = span.end
+            moved += _shifted(marks, position, len(text), length - position)
+            text, marks = "".join([*pieces, text[position:]]), moved
+        return text, marks
+
     def _value(self, value: Any, depth: int) -> Any:
         if isinstance(value, str):
             return self.text(value)
@@ -246,7 +305,7 @@ class Redactor:
         if not isinstance(value, list | tuple):
             return value
         if depth >= DEEPEST:
-            return "[redacted:nested]"
+            return _NESTED
         changed: list[Any] | None = None
         for place, item in enumerate(value):
             made = self._value(item, depth + 1)
@@ -259,7 +318,7 @@ class Redactor:
 
     def _mapping(self, value: dict[Any, Any], depth: int) -> Any:
         if depth >= DEEPEST:
-            return "[redacted:nested]"
+            return _NESTED
         clean = self._secrets.clean
         made: dict[Any, Any] | None = None
         for place, (key, item) in enumerate(value.items()):
@@ -331,6 +390,17 @@ class _Secrets:
         options.max_mem = 64 << 20
         literals = [re2.escape(needle[:HINT]) for needle in self.needles]
         return re2.compile("|".join([*literals, *(shape.hint for shape in SHAPES)]), options)
+
+
+def _shifted(
+    marks: list[tuple[SecretSpan, str]], start: int, end: int, by: int
+) -> list[tuple[SecretSpan, str]]:
+    """Return the marks that lie in text[start:end], moved by some characters."""
+    return [
+        (SecretSpan(mark.start + by, mark.end + by, mark.name), taken)
+        for mark, taken in marks
+        if start <= mark.start and mark.end <= end
+    ]
 
 
 def _covered(secret: str, name: str) -> str:

@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
+from reyn_jupyter.support.secrets import Redaction
+
 RunKind = Literal["turn", "manual", "replay"]
 RunStatus = Literal["ok", "error", "interrupted", "limit", "cancelled", "running", "lost"]
 Problem = Literal["malformed", "unknown", "hidden", "stale", "not_installed", "gated", "invalid"]
@@ -92,7 +94,8 @@ class ModelReplied:
 class ActionResolved:
     """A call was resolved: the wrapper and arguments as given, and the action that they mean or the problem.
 
-    `inner` are the action's own arguments after forgiveness, None where no action was resolved.
+    `inner` are the action's own arguments after forgiveness, None where no action was resolved. `redactions` are the
+    marks in it that stand where a secret was taken out; anything else that reads like a mark is the caller's text.
     """
 
     call: str
@@ -102,6 +105,7 @@ class ActionResolved:
     wrapper: str
     arguments: Any
     inner: Any = None
+    redactions: tuple[Redaction, ...] = ()
     name: str | None = None
     target: str | None = None
     purity: str | None = None

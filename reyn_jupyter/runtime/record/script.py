@@ -1,19 +1,24 @@
 """A run as ordinary code: one call a step, data flowing through variables; it needs no model.
 
-Invariant: the code holds only literals and names that it defined, so a string of a tool or a model stays a string.
+Invariant: the code holds only literals and names that it defined, so a string of a tool or a model stays a string. It
+reads the environment only where the record says that a secret was taken out, never because a text reads like a mark.
 """
 
 from __future__ import annotations
 
-import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from reyn_jupyter.runtime.record.trace import Call, Trace
 from reyn_jupyter.support.sanitize import printable
+from reyn_jupyter.support.secrets import Redaction
 
 WIDTH = 100
-_MARK = re.compile(r"\[redacted:([A-Za-z0-9_.-]+)\]")
+_Redactions = Mapping[
+    tuple[tuple[str | int, ...], bool], Sequence[Redaction]
+]  # by path, and whether in its key
+_NO_REDACTIONS: _Redactions = {}
 
 
 class ScriptError(ValueError):
@@ -55,7 +60,7 @@ def script_of(trace: Trace) -> Script:
             lines.append(f"{last} = session.inspect({_inspect(call, names)})")
         elif call.resolved.inner is not None and call.resolved.name:
             last = f"step_{len(lines) + 1}"
-            arguments = _literal(call.resolved.inner, names)
+            arguments = _literal(call.resolved.inner, names, _by_place(call.resolved.redactions))
             lines.append(f"{last} = session.invoke_action({call.resolved.name!r}, {arguments})")
             if call.finished.blob:
                 names[call.finished.blob] = f"{last}.blob.id"
@@ -98,38 +103,48 @@ class _Name(str):
         return str(self)
 
 
-def _literal(value: Any, names: dict[str, str]) -> str:
+def _by_place(redactions: Sequence[Redaction]) -> _Redactions:
+    found: dict[tuple[tuple[str | int, ...], bool], list[Redaction]] = {}
+    for redaction in redactions:
+        found.setdefault((redaction.path, redaction.in_key), []).append(redaction)
+    return found
+
+
+def _literal(value: Any, names: dict[str, str], redactions: _Redactions = _NO_REDACTIONS) -> str:
     """Return the code of a value: on one line, or a dict with an entry a line where that is too long."""
-    named = _named(value, names)
+    named = _named(value, names, redactions, ())
     if isinstance(named, dict) and len(repr(named)) > WIDTH:
         entries = "".join(f"    {key!r}: {item!r},\n" for key, item in named.items())
         return f"{{\n{entries}}}"
     return repr(named)
 
 
-def _named(value: Any, names: dict[str, str]) -> Any:
+def _named(value: Any, names: dict[str, str], redactions: _Redactions, path: tuple[str | int, ...]) -> Any:
     if isinstance(value, dict):
-        return {key: _named(item, names) for key, item in value.items()}
+        return {
+            _text(key, redactions.get(((*path, key), True))): _named(item, names, redactions, (*path, key))
+            for key, item in value.items()
+        }
     if isinstance(value, list):
-        return [_named(item, names) for item in value]
+        return [_named(item, names, redactions, (*path, place)) for place, item in enumerate(value)]
     if isinstance(value, str) and value in names:
         return _Name(names[value])
-    if isinstance(value, str) and _MARK.search(value):
-        return _Name(_from_environment(value))
-    return value
+    return _text(value, redactions.get((path, False)))
 
 
-def _from_environment(text: str) -> str:
-    """Return a redacted text as an expression that reads its secrets from the environment again."""
-    parts = []
-    for place, part in enumerate(_MARK.split(text)):
-        if place % 2 == 0:
-            parts += [repr(part)] if part else []
-        elif part == "key":
+def _text(text: Any, redactions: Sequence[Redaction] | None) -> Any:
+    """Return a text, or the expression that reads what was taken out of it from the environment again."""
+    if not redactions or not isinstance(text, str):
+        return text
+    parts, position = [], 0
+    for redaction in redactions:
+        if redaction.variable is None:
             raise ScriptError(
-                "a call of this run was given a key that stands in no environment variable, and the record does "
-                "not keep keys, so the run cannot be repeated from it"
+                "a call of this run was given a secret that is the value of no environment variable, and the record "
+                "does not keep secrets, so the run cannot be repeated from it"
             )
-        else:
-            parts.append(f"os.environ[{part!r}]")
-    return " + ".join(parts)
+        parts += [repr(text[position : redaction.start])] if redaction.start > position else []
+        parts.append(f"os.environ[{redaction.variable!r}]")
+        position = redaction.start + redaction.length
+    parts += [repr(text[position:])] if position < len(text) else []
+    return _Name(" + ".join(parts))
