@@ -22,7 +22,7 @@ from reyn_jupyter.router.tool_calls import ToolCalls
 from reyn_jupyter.router.turn_budget import TurnBudget
 from reyn_jupyter.runtime.action_error import text_of
 from reyn_jupyter.runtime.record.action_usage import ActionUse
-from reyn_jupyter.runtime.record.events import ActionFinished, RunEnded
+from reyn_jupyter.runtime.record.events import NOT_FORCED, ActionFinished, RunEnded
 from reyn_jupyter.runtime.run import LimitReachedError, Run
 from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.runtime.wrappers import Wrappers
@@ -30,9 +30,6 @@ from reyn_jupyter.support.encoding import clean
 
 EMPTY_NUDGE = "(Your last reply was empty. Answer the question now, or call a tool.)"
 CUT_OFF = "the model's answer was cut off at its output limit (max_tokens, under the model's parameters)"
-NOT_FORCED = (
-    "the provider cannot be told to list first (router.discovery: forced), so the model was asked alone"
-)
 CLOSING_NUDGE = (
     "(The limit of {limit} model calls for this turn is reached. Do not call tools. Sum up for the person what was "
     "done, what was found, and what is still open.)"

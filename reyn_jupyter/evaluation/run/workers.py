@@ -159,7 +159,7 @@ class WorkerProcess:
             answer.set_result(found)
 
     def _lost(self) -> LostError:
-        """Return the process is gone: tell whoever waits."""
+        """Tell whoever waits for an answer that the process is gone."""
         process = self._process
         waiting = self._stop()
         code = process.exitcode if process is not None else None
@@ -174,7 +174,7 @@ class WorkerProcess:
         return LostError(how)
 
     def _stop(self) -> list[asyncio.Future[Any]]:
-        """End the process, on the loop that asks it; who waits for it."""
+        """End the process, on the loop that asks it, and return the requests that wait for it."""
         waiting = list(self._waiting)
         if waiting and self._pipe is not None:
             asyncio.get_running_loop().remove_reader(self._pipe.fileno())

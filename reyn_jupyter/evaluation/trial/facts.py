@@ -13,13 +13,10 @@ import pydantic_core
 
 from reyn_jupyter.catalog.names import WRAPPERS
 from reyn_jupyter.evaluation.trial.trial import CallFact, Outcome, Surface
-from reyn_jupyter.runtime.record.events import ActionResolved, ModelReplied
+from reyn_jupyter.runtime.record.events import NOT_FORCED, ActionResolved, ModelReplied
 from reyn_jupyter.runtime.record.trace import Call, Trace
 
-NOT_THE_VARIANT = (
-    "not what the variant says: the provider cannot be told to list first (router.discovery: forced), so the model "
-    "was asked alone"
-)
+NOT_THE_VARIANT = f"not what the variant says: {NOT_FORCED}"
 LONGEST_WRAPPER = 200  # characters
 LONGEST_ERROR = 500  # characters
 _LISTING = frozenset({"list_actions", "search_actions"})

@@ -11,6 +11,10 @@ from typing import Any, Literal, get_args
 
 from reyn_jupyter.support.secrets import Redaction
 
+# What a person reads of a model call whose event says `not_forced`.
+NOT_FORCED = (
+    "the provider cannot be told to list first (router.discovery: forced), so the model was asked alone"
+)
 RunKind = Literal["turn", "manual", "replay"]
 RunStatus = Literal["ok", "error", "interrupted", "limit", "cancelled", "running", "lost"]
 Problem = Literal["malformed", "unknown", "hidden", "stale", "not_installed", "gated", "invalid"]

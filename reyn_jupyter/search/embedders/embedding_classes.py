@@ -117,7 +117,8 @@ def resolve(
         near = nearest(name, classes)
         meant = f"Did you mean {near!r}? " if near else ""
         known = ", ".join(sorted(classes))
-        hint = f"{meant}embedding.classes has {known}; another needs a line embedding.classes.{name}.model."
+        hint = f"{meant}embedding.classes has {known}; "
+        hint += f"to add it: %reyn config embedding.classes.{name} PROVIDER/MODEL"
         return ResolvedClass("wrong", name, None, f"there is no embedding class {name!r}", hint)
     model = classes[name].model
     if model.startswith(LOCAL):

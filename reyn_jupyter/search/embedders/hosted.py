@@ -104,7 +104,7 @@ class HostedEmbedder(Embedder):
     def problem(cls, name: str, model: str, environ: Mapping[str, str]) -> tuple[str, str] | None:
         """Return what is wrong with the model string or lacks in the environment, and what to do."""
         if provider_name(model) is None and not model.startswith("text-embedding-"):
-            hint = f"Write it as provider/model: embedding.classes.{name}.model openai/text-embedding-3-small"
+            hint = f"Write it as provider/model: %reyn config embedding.classes.{name} openai/text-embedding-3-small"
             return f"has the model {model!r}, which names no provider", hint
         variable = missing_key(model, environ)
         if variable is not None:

@@ -61,7 +61,7 @@ COSTS = Scatter(
         Point("変種", "9 %", 300.0, 0.09),
         Point("beyond", "4,000 tokens", 4000.0, 1.4),
     ),
-    "tokens a trial",
+    "tokens per trial",
     "lists first",
     (0.0, 2000.0),
     (0.0, 1.0),

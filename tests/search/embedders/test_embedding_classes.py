@@ -59,7 +59,7 @@ def test_null_opts_out() -> None:
     ("name", "machine", "classes", "said"),
     [
         ("local_mini", HERE, {}, "Did you mean 'local-mini'"),
-        ("strong", NOTHING, {}, "embedding.classes.strong.model"),
+        ("strong", NOTHING, {}, "%reyn config embedding.classes.strong PROVIDER/MODEL"),
         ("big", LIGHT, {"big": "sentence-transformers/all-mpnet-base-v2"}, "local-embed"),
         ("light", HERE, {"light": "openai/text-embedding-3-small"}, "OPENAI_API_KEY"),
         ("light", HERE, {"light": "voyage-large"}, "provider/model"),

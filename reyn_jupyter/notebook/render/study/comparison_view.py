@@ -106,7 +106,7 @@ def recommendation_view(found: Recommendation, look: Look) -> View:
             each.rate.estimate,
             each.rate.low,
             each.rate.high,
-            beside(f"≈ {each.tokens:,.0f} tokens a trial", found.source),
+            beside(f"≈ {each.tokens:,.0f} tokens per trial", found.source),
             tone="good" if each is found.chosen else tone_of(found.source),
         )
         for each in found.candidates

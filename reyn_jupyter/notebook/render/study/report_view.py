@@ -363,7 +363,7 @@ def _costs(report: Report, look: Look) -> list[Block]:
     rows, points = [], []
     for variant in evidence.tried:
         effort = report.efforts[variant]
-        tokens, cost = effort.tokens, effort.cost
+        tokens = effort.tokens
         found = report.figures[variant][evidence.primary]
         source = evidence.sources[variant]
         outcome = Cell(format_figure(found), missing=True)
@@ -371,7 +371,8 @@ def _costs(report: Report, look: Look) -> list[Block]:
             outcome = number_cell(format_figure(found), found.found.estimate)
         rows.append((
             Cell(look.line(variant, 60)), *sources(source), outcome, number_cell(f"{tokens:,.0f}", tokens),
-            number_cell(formatting.money(cost), cost) if cost is not None else Cell("not known", missing=True),
+            _money_cell(effort.cost, "not known"),
+            _money_cell(found.cost_per_success, "not known" if effort.cost is None else "–"),
             number_cell(f"{effort.model_calls:.1f}", effort.model_calls),
             number_cell(formatting.seconds(effort.seconds), effort.seconds),
         ))  # fmt: skip
@@ -388,7 +389,7 @@ def _costs(report: Report, look: Look) -> list[Block]:
                 )
             )
     title = report.figures[evidence.tried[0]][evidence.primary].check.title
-    names = (title, "tokens a trial", "cost a trial", "model calls", "time")
+    names = (title, "tokens per trial", "cost per trial", "cost per success", "model calls", "time")
     columns = (Column("variant", header=True), *marked, *(Column(name, right=True) for name in names))
     blocks: list[Block] = []
     if len(points) > 1:
@@ -398,7 +399,7 @@ def _costs(report: Report, look: Look) -> list[Block]:
             Scatter(
                 "",
                 tuple(points),
-                "tokens a trial",
+                "tokens per trial",
                 title,
                 (0.0, most),
                 (0.0, 1.0),
@@ -408,6 +409,11 @@ def _costs(report: Report, look: Look) -> list[Block]:
             )
         )
     return [Section("Cost against compliance", (*blocks, Grid("", columns, tuple(rows))))]
+
+
+def _money_cell(dollars: float | None, absent: str) -> Cell:
+    """Return a cell of US dollars, or what stands where there is no figure."""
+    return Cell(absent, missing=True) if dollars is None else number_cell(formatting.money(dollars), dollars)
 
 
 def _rounded_up(value: float) -> float:

@@ -131,7 +131,7 @@ def test_a_report_has_everything_that_a_reader_asks_for() -> None:
     positions = [text.index(part) for part in parts]
     assert positions == sorted(positions), "the sentence first, provenance last"
     markdown = to_markdown(view(report(found())))
-    for told in ("Brier", "passes again", "tokens a trial", "missing", "fingerprint", "design effect"):
+    for told in ("Brier", "passes again", "tokens per trial", "missing", "fingerprint", "design effect"):
         assert told in markdown
 
 

@@ -13,10 +13,10 @@ from reyn_jupyter.evaluation.results.failure_examples import FAILURES
 from reyn_jupyter.evaluation.results.report import report
 from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
 from reyn_jupyter.notebook.render import to_html, to_text, view
-from reyn_jupyter.notebook.render.blocks import Intervals, Section, View
+from reyn_jupyter.notebook.render.blocks import Grid, Intervals, Section, View
 from reyn_jupyter.notebook.render.hosts.markdown import to_markdown
 from reyn_jupyter.notebook.serving.view_json import to_snapshot
-from tests.evaluation.trial_set_support import evidence, many, mixed
+from tests.evaluation.trial_set_support import evidence, many, mixed, trial
 from tests.notebook.render.study_samples import crowd, every_object, found, nine
 
 REPORTS = {"two": lambda: found(), "nine": nine}
@@ -135,3 +135,24 @@ def test_provenance_is_in_words_and_hashes_are_short() -> None:
     assert (
         "- budget: none\n" in text and "- sources: real\n" in text and "{" not in text.split("Provenance")[1]
     )
+
+
+def test_the_cost_part_draws_the_cost_of_a_trial_and_of_a_success() -> None:
+    unpriced = [trial("free", f"s{n:03}", 1, True, cost=None) for n in range(8)]
+    made = report(evidence({"a": mixed(2, 8), "none": many(8, False), "free": {}}, more=unpriced))
+    row = made.df.set_index(["variant", "check"]).loc[("a", "first_call_is")]
+    assert row["cost_per_success"] == pytest.approx(4 * row["cost_per_trial"])
+    section = next(
+        block for block in view(made).blocks if isinstance(block, Section) and "Cost" in block.title
+    )
+    table = next(block for block in section.blocks if isinstance(block, Grid))
+    names = [column.name for column in table.columns]
+    costs = [names.index("cost per trial"), names.index("cost per success")]
+    by_variant = {cells[0].text: [cells[place].text for place in costs] for cells in table.rows}
+    assert by_variant == {
+        "a": ["$0.0010", "$0.0040"],
+        "none": ["$0.0010", "–"],
+        "free": ["not known", "not known"],
+    }
+    for form, shown in drawn(view(made)).items():
+        assert "cost per trial" in shown and "cost per success" in shown and "$0.0040" in shown, form
