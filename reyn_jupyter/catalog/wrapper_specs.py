@@ -49,9 +49,9 @@ _SELECTOR = (
 )
 _ACTION_NAME = "The action's qualified name, copied exactly from an answer."
 _ARGS = (
-    "The action's arguments: a JSON object (not a string) that matches its input_schema. Any value may be a "
-    'reference instead of data: {"$blob": "<id>", "path": "/rows"} for a stored result, {"$var": "<name>"} for a '
-    "notebook variable."
+    "The action's arguments: a JSON object (not a string) that matches its input_schema. Where that has "
+    'x-reference, a reference may stand instead of data: {"$blob": "<id>", "path": "/rows"} for a stored result, '
+    '{"$var": "<name>"} for a notebook variable.'
 )
 
 

@@ -5,7 +5,6 @@ Invariant: what is read is the file's exact text, since an edit needs it; what i
 
 from __future__ import annotations
 
-import json
 import posixpath
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -137,7 +136,11 @@ def _changing(tree: FileTree) -> tuple[Operation, ...]:
             parameters(
                 ["path", "content"],
                 path=_PATH,
-                content={"type": "string", "description": "The whole new content, exactly as it shall be."},
+                content={
+                    "type": "string",
+                    "x-reference": ["string", "array", "object"],
+                    "description": "The whole new content, exactly as it shall be.",
+                },
             ),
             _changer(tree, "write", make_written, write_result),
         ),
@@ -232,8 +235,6 @@ def _changer(tree: FileTree, verb: str, maker: Maker, answer: _Answer) -> Tool:
 
     def preview(args: Arguments, context: ToolContext) -> str:
         path = tree.locate(args["path"], for_write=True)
-        if any(isinstance(value, dict) for value in args.values()):  # a reference is opened after consent
-            return f"{path}: {verb} with {json.dumps(args)[:500]}"
         before = content(tree, path)
         return unified(before, maker(tree, args, context)(before), path)
 

@@ -17,7 +17,6 @@ from reyn_jupyter.backends.sql_frames import NotATableError, holdable
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, Operation, Purity, Tool
 from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.outputs.blobs.ids import canonical_id, is_blob_id
-from reyn_jupyter.outputs.convert import type_name
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.namespace.variables import visible_variables
 from reyn_jupyter.runtime.reference_resolver import find_variable, open_blob_value
@@ -42,7 +41,7 @@ _SCHEMA = {
         },
         "sources": {
             "type": "object",
-            "additionalProperties": {"type": "string"},
+            "additionalProperties": {"type": "string", "x-reference": ["array", "object", "python"]},
             "description": "Table name in the SQL → a notebook variable, a workspace file "
             f"({FILE_KINDS}) or a blob id. Only these can be queried.",
         },
@@ -106,7 +105,7 @@ def _effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
 
 
 async def _query(args: Arguments, context: ToolContext, seconds: float, memory: str) -> pd.DataFrame:
-    tables, files = await _sources(_named(args.get("sources")), context)
+    tables, files = await _sources(args.get("sources") or {}, context)
     limit = int(args.get("limit", LIMIT))
     query = SqlQuery(memory)
 
@@ -154,18 +153,6 @@ async def _interruptible(work: Callable[[], T], query: SqlQuery) -> T:
         if not task.cancelled():
             task.exception()
         raise
-
-
-def _named(sources: object) -> Mapping[str, Any]:
-    """The sources as given; a reference in the place of the whole mapping brought an object."""
-    if sources is None:
-        return {}
-    if type(sources) is not dict:
-        raise ActionError(
-            f"sources maps table names to sources; it got a {type_name(sources)}",
-            'Use {"orders": "orders"}.',
-        )
-    return sources
 
 
 async def _sources(given: Mapping[str, Any], context: ToolContext) -> tuple[dict[str, Any], dict[str, str]]:

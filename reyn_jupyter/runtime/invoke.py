@@ -1,8 +1,8 @@
 """The one way to a handler.
 
 Invariant: the model, a person, a peer, a workflow and a direct tool all come through `Invoker`, and each call goes
-through the same gates in the same order: parse → resolve → visible → decode and validate arguments → effects →
-permission → budget → references → handler → outputs → run log. `plan` does what needs no waiting and changes nothing;
+through the same gates in the same order: parse → resolve → visible → decode and validate arguments → open references →
+effects → permission → budget → handler → outputs → run log. `plan` does what needs no waiting and changes nothing;
 `PlannedCall.run` does the rest. Every call leaves one `ActionResolved` and one `ActionFinished`, whatever happens:
 nothing but a cancellation of the call's own task is ever raised from here.
 """
@@ -34,7 +34,7 @@ from reyn_jupyter.runtime.record.events import (
     Flag,
     Problem,
 )
-from reyn_jupyter.runtime.reference_resolver import check, open_references
+from reyn_jupyter.runtime.reference_resolver import open_references
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.services import FileChange, Services, Source, ToolContext
 
@@ -250,7 +250,6 @@ class Invoker:
         self, call: ActionCall, action: Action, recorded_args: Any, run: Run, reports: Reports
     ) -> Outcome:
         name, repeatable = action.name.text, action.purity.repeatable
-        tool, target_args = bind(run.snapshot, action, call.args)
         context = ToolContext(
             self._services,
             action.name,
@@ -261,7 +260,8 @@ class Invoker:
             reports.sources.append,
             lambda change: self._changing(call, change, run),
         )
-        references = check(target_args, context)
+        opened = await open_references(action.input_schema, call.args, context)
+        tool, target_args = bind(run.snapshot, action, opened)
         effects = tuple(tool.effects(target_args, context))
         verdict = self._gate.judge(action, effects, run)
         if run.recorded is not None and not run.recorded.runs_again(call.step, repeatable):
@@ -277,8 +277,7 @@ class Invoker:
         run.within_budget()
         if self._enter is not None:
             tool, context = await self._enter(action, tool, context, run)
-        opened = await open_references(target_args, context, references)
-        value = await tool.handler(opened, context)
+        value = await tool.handler(target_args, context)
         return self._kept(call, run, await self._outcomes.value(name, tool, value, run, reports))
 
     def _changing(self, call: ActionCall, change: FileChange, run: Run) -> None:

@@ -1,83 +1,184 @@
-"""References in arguments, checked before the permission gate and opened after it.
+"""References in arguments, opened before the permission gate, so that it judges what they bring.
 
-Invariant: what a reference names goes from one action to the next as the very object, never through the model, and
-nothing is opened for a call that the gate refuses. A variable that is hidden from the model cannot be named by it.
+Invariant: what a reference names goes from one action to the next without passing through the model. Data of a JSON
+type is checked with the action's schema, and of a variable it is a copy, so that what was judged is what is used; any
+other object goes on as that very object, and none of its code runs here. No error quotes what was opened. A variable
+that is hidden from the model cannot be named by it.
 Example: ``{"frame": {"$var": "orders"}, "rates": {"$blob": "0197…", "path": "/rates"}}``.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from reyn_jupyter.catalog.arguments.references import Reference, claims_reference, find_references
+from reyn_jupyter.catalog.action import Arguments, Schema
+from reyn_jupyter.catalog.arguments.preparation import faults
+from reyn_jupyter.catalog.arguments.reference_places import ReferencePlace, place_at
+from reyn_jupyter.catalog.arguments.references import (
+    DEEPEST,
+    Reference,
+    child,
+    claims_reference,
+    find_references,
+)
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError, canonical_id
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStore, BlobStoreError
+from reyn_jupyter.outputs.convert import type_name
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.namespace.variables import hidden, is_secret
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 _SHOWN = 100  # characters of a name that are quoted back
+_SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
-def check(args: Mapping[str, Any], context: ToolContext) -> list[Reference]:
-    """Refuse references to what is not there or may not be named; opens and changes nothing.
-
-    Args:
-        args: the target tool's arguments, validated.
-        context: the call's surroundings; `variables` "off" refuses every variable.
-
-    Returns:
-        The references, for `open_references`.
-
-    Raises:
-        ActionError: naming the reference, and what can be named instead.
-    """
-    references = find_references(args)
-    for reference in references:
-        if reference.kind == "var":
-            find_variable(reference.name, context)
-        else:
-            _check_blob(reference.name, context.services)
-    return references
-
-
-async def open_references(
-    args: dict[str, Any], context: ToolContext, references: Sequence[Reference] | None = None
-) -> dict[str, Any]:
+async def open_references(schema: Schema, args: Arguments, context: ToolContext) -> Arguments:
     """Return the arguments with every reference replaced by what it names; the same object when there is none.
 
-    A variable is the notebook's own object. A stored frame is a DataFrame (Series, array), other stored JSON its
-    value, a stored text a `str`, stored bytes `bytes`; with a path, the JSON value there. Each one is reported
-    as used. `references` are those that `check` found; they are looked for when None.
+    A variable is the notebook's own object, or a copy of it where the schema takes data of a JSON type. A stored frame
+    is a DataFrame (Series, array), other stored JSON its value, a stored text a `str`, stored bytes `bytes`; with a
+    path, the JSON value there. Each one is reported as used.
+
+    Args:
+        schema: the action's input schema, whose ``x-reference`` says where a reference may stand (see
+            `reference_places`).
+        args: the action's arguments, validated.
+        context: the call's surroundings; `variables` "off" refuses every variable.
 
     Raises:
-        ActionError: something is no longer there, may not be named, or the path leads nowhere.
+        ActionError: a reference where none may stand, to what is not there, may not be named or does not fit the
+            schema.
     """
-    if references is None:
-        references = find_references(args)
+    if not any(type(value) in (dict, list, tuple) for value in args.values()):
+        return args
+    references = find_references(args)
     if not references:
         return args
-    names = {reference.name for reference in references if reference.kind == "var"}
-    opened: dict[tuple[str, str, str | None], Any] = {}
-    if names:
-        found = await context.services.main_thread(
-            lambda: {name: find_variable(name, context) for name in names}
-        )
-        opened = {("var", name, None): value for name, value in found.items()}
+    places = {reference.path: place_at(schema, reference.path) for reference in references}
     for reference in references:
-        if reference.kind == "blob" and _key(reference) not in opened:
-            opened[_key(reference)] = await open_blob_value(
-                reference.name, reference.pointer, context.services
+        _check(reference, places[reference.path], context)
+    variables = [reference for reference in references if reference.kind == "var"]
+    opened: dict[str, Any] = {}
+    if variables:
+        # On the notebook's thread, where nobody changes a list while it is copied.
+        opened = await context.services.main_thread(lambda: _variables(variables, places, context))
+    for reference in references:
+        if reference.kind == "blob":
+            value = await open_blob_value(reference.name, reference.pointer, context.services)
+            opened[reference.path] = await asyncio.to_thread(
+                _fitting, value, reference, places[reference.path], False
             )
+    await _validate(schema, args, references, places, opened)
     for kind, name in dict.fromkeys(
         ("variable" if reference.kind == "var" else "blob", reference.name) for reference in references
     ):
         context.used(Source(kind, name))
-    replaced: dict[str, Any] = _replace(args, lambda reference: opened[_key(reference)])
+    replaced: Arguments = _replace(args, "", opened)
     return replaced
+
+
+def check_references(schema: Schema, args: Arguments, context: ToolContext) -> None:
+    """Refuse references to what is not there or may not be named; opens and changes nothing. Raises ActionError."""
+    for reference in find_references(args):
+        _check(reference, place_at(schema, reference.path), context)
+
+
+def _check(reference: Reference, place: ReferencePlace, context: ToolContext) -> None:
+    if not place.kinds:
+        raise ActionError(f"{_named(reference)} takes the value itself, not a reference to it.")
+    if reference.kind == "var":
+        find_variable(reference.name, context)
+    else:
+        _check_blob(reference.name, context.services)
+
+
+def _variables(
+    references: Sequence[Reference], places: Mapping[str, ReferencePlace], context: ToolContext
+) -> dict[str, Any]:
+    return {
+        reference.path: _fitting(
+            find_variable(reference.name, context), reference, places[reference.path], True
+        )
+        for reference in references
+    }
+
+
+def _fitting(value: Any, reference: Reference, place: ReferencePlace, shared: bool) -> Any:
+    """Return an opened value as the action gets it; `shared`: the notebook may change it meanwhile.
+
+    Raises:
+        ActionError: it is of a kind that may not stand there.
+    """
+    if not place.admits(value):
+        wanted = ", ".join(sorted(place.kinds))
+        raise ActionError(
+            f"{_named(reference)} refers to a {type_name(value)}; it takes a reference to: {wanted}.",
+            "Refer to another value or to a part of it, or give the data itself.",
+        )
+    if type(value) not in (list, dict) or ("any" in place.kinds and not place.checks(value)):
+        return value
+    return _plain(value, reference, DEEPEST) if shared or place.checks(value) else value
+
+
+def _plain(value: Any, reference: Reference, depth: int) -> Any:
+    """Return a copy of JSON data. Raises ActionError for other objects in it, told by their exact types."""
+    kind = type(value)
+    if kind in _SCALARS:
+        return value
+    if depth and kind is list:
+        return [_plain(item, reference, depth - 1) for item in value]
+    if depth and kind is dict and all(type(key) is str for key in value) and not claims_reference(value):
+        return {key: _plain(item, reference, depth - 1) for key, item in value.items()}
+    what = f"a {type_name(value)}, which is no JSON value" if depth else f"more than {DEEPEST} levels"
+    raise ActionError(
+        f"{_named(reference)} refers to a value that holds {what}.",
+        "Refer to plain data: lists, dicts with text keys, texts and numbers.",
+    )
+
+
+async def _validate(
+    schema: Schema,
+    args: Arguments,
+    references: Sequence[Reference],
+    places: Mapping[str, ReferencePlace],
+    opened: Mapping[str, Any],
+) -> None:
+    """Check opened data with the schema, where it says how data have to be. Raises ActionError."""
+    data = {path: value for path, value in opened.items() if places[path].checks(value)}
+    if not data:
+        return
+    found = await asyncio.to_thread(faults, schema, _replace(args, "", data))
+    if found:  # a number that is none is no JSON, and fits all the same
+        found = await asyncio.to_thread(faults, schema, _finite(_replace(args, "", data)))
+    if not found:
+        return
+    wrong = [
+        reference
+        for reference in references
+        if reference.path in data
+        and any(path == reference.path or path.startswith(f"{reference.path}/") for path in found)
+    ]
+    named = "; ".join(map(_named, wrong or references))
+    raise ActionError(
+        f"{named} refers to a value that does not fit the action's input_schema.",
+        "Refer to another value or to a part of it, or give the data itself.",
+    )
+
+
+def _finite(value: Any) -> Any:
+    if type(value) is dict:
+        return {key: _finite(item) for key, item in value.items()}
+    if type(value) is list:
+        return [_finite(item) for item in value]
+    return 0.0 if type(value) is float and not math.isfinite(value) else value
+
+
+def _named(reference: Reference) -> str:
+    return f"The argument {reference.path[: 2 * _SHOWN]}"
 
 
 def find_variable(name: str, context: ToolContext) -> Any:
@@ -214,18 +315,17 @@ def _choices(value: Any, walked: str) -> str:
     return f"At {place} there is a single value."
 
 
-def _replace(value: Any, open_one: Callable[[Reference], Any]) -> Any:
+def _replace(value: Any, path: str, opened: Mapping[str, Any]) -> Any:
+    """Return a copy of arguments with opened values in their places; references that were not opened stay."""
+    if path in opened:
+        return opened[path]
     if claims_reference(value):
-        return open_one(find_references(value)[0])
+        return value
     if isinstance(value, dict):
-        return {key: _replace(item, open_one) for key, item in value.items()}
+        return {key: _replace(item, child(path, key), opened) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_replace(item, open_one) for item in value]
+        return [_replace(item, f"{path}/{at}", opened) for at, item in enumerate(value)]
     return value
-
-
-def _key(reference: Reference) -> tuple[str, str, str | None]:
-    return (reference.kind, reference.name, reference.pointer)
 
 
 def _nearest(name: str, context: ToolContext) -> str:

@@ -77,7 +77,7 @@ def invoke_line(action: Action) -> str:
 
 
 def _example(schema: dict[str, Any]) -> str:
-    if schema.get("x-reference"):
+    if schema.get("x-reference") is True:
         return "@variable"
     for key in ("default", "const"):
         if key in schema:

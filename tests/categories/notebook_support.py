@@ -15,7 +15,7 @@ from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.convert import to_content
 from reyn_jupyter.runtime.namespace.functions import FunctionRegister
-from reyn_jupyter.runtime.reference_resolver import check, open_references
+from reyn_jupyter.runtime.reference_resolver import open_references
 from reyn_jupyter.runtime.services import Actor, Services, Source, ToolContext, VariablesPolicy
 from reyn_jupyter.support.secrets import Redactor
 
@@ -72,7 +72,7 @@ class Notebook:
 
 @dataclass
 class Caller:
-    """Calls actions of one category: arguments validated, references checked and opened, then the handler."""
+    """Calls actions of one category: arguments validated, references opened, then the handler."""
 
     services: Services
     category: Category
@@ -90,10 +90,9 @@ class Caller:
         if prepared.invalid:
             raise InvalidArgumentsError(prepared.invalid)
         context = self.context(entry)
-        target_args = target(prepared.args)
-        check(target_args, context)
+        target_args = target(await open_references(schema, prepared.args, context))
         tool.effects(target_args, context)
-        return await tool.handler(await open_references(target_args, context), context)
+        return await tool.handler(target_args, context)
 
     def context(self, entry: str) -> ToolContext:
         return ToolContext(

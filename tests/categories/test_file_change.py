@@ -358,7 +358,7 @@ def test_the_preview_shows_what_would_change(actions: Actions, tmp_path: Path) -
     assert "-b\n+c" in edit
     assert "+new" in (actions.preview("file__write", path="new.txt", content="new\n") or "")
     assert "-a\n-b" in (actions.preview("file__delete", path="a.txt") or "")
-    assert "$blob" in (actions.preview("file__write", path="a.txt", content={"$blob": "0"}) or "")
+    assert '+  "opened"' in (actions.preview("file__write", path="new.json", content=["opened"]) or "")
     with pytest.raises(ActionError, match="0 matches"):
         actions.preview("file__edit", path="a.txt", old_string="nope", new_string="c")
     assert (tmp_path / "a.txt").read_text() == "a\nb\n"

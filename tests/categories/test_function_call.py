@@ -240,14 +240,17 @@ def test_a_docstring_in_no_known_form_is_a_description(docstring: str) -> None:
     ("annotation", "expected"),
     [
         (int, {"type": "integer"}),
-        (str, {"type": "string"}),
+        (str, {"type": "string", "x-reference": ["string"]}),
         (bool, {"type": "boolean"}),
-        (list[int], {"type": "array", "items": {"type": "integer"}}),
-        (dict[str, float], {"type": "object", "additionalProperties": {"type": "number"}}),
+        (list[int], {"type": "array", "items": {"type": "integer"}, "x-reference": ["array"]}),
+        (
+            dict[str, float],
+            {"type": "object", "additionalProperties": {"type": "number"}, "x-reference": ["object"]},
+        ),
         (int | None, {"anyOf": [{"type": "integer"}, {"type": "null"}]}),
         (datetime, {"type": "string", "format": "date-time"}),
         (Annotated[int, Field(gt=0)], {"type": "integer", "exclusiveMinimum": 0}),
-        (Any, {}),
+        (Any, {"x-reference": ["any"]}),
     ],
 )
 def test_json_types_become_their_json_schema(annotation: Any, expected: Any) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from cachetools import LRUCache, cached
 
 from reyn_jupyter.catalog.arguments.argument_repair import coerce, put_aliases_right, read_json, whole_numbers
+from reyn_jupyter.catalog.arguments.reference_places import misplaced_references
 from reyn_jupyter.catalog.arguments.references import (
     TooMuchError,
     claims_reference,
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from reyn_jupyter.catalog.action import Action, Schema
 
 _REMEMBERED = 512  # schemas whose validators are kept
+_TAKES_NONE = "takes the value itself, not a reference to it"
 
 
 @dataclass(frozen=True)
@@ -86,6 +88,19 @@ def _prepare(schema: Schema, validator: SchemaValidator, raw_args: object, *, fo
         flags += coerce(schema, args, validator.fits)
     whole_numbers(schema, args)
     return Prepared(args, tuple(flags), _unreadable(args) or _invalid(schema, validator, args))
+
+
+def faults(action_schema: Schema, args: dict[str, Any]) -> list[str]:
+    """Return the places in arguments that do not fit a schema, as JSON Pointers; never their contents.
+
+    Args:
+        action_schema: the action's input schema.
+        args: plain JSON data and references, which fit everywhere.
+    """
+    try:
+        return [fault["path"] for fault in _validator(action_schema).faults(args)]
+    except Exception:  # noqa: BLE001 - another's schema can break a validator in any way
+        return [""]
 
 
 def lift(wrapper_args: object, *, forgive: bool = True) -> tuple[str, object, tuple[str, ...]]:
@@ -195,7 +210,10 @@ def _invalid(schema: Schema, validator: SchemaValidator, args: dict[str, Any]) -
     unknown = unknown_arguments(schema, args)
     names = {entry["path"] for entry in unknown}
     known = {name: value for name, value in args.items() if f"/{name}" not in names} if unknown else args
-    return (unknown + validator.faults(known))[: MOST_MESSAGES + 1]
+    misplaced = [
+        {"path": clip_line(path), "message": _TAKES_NONE} for path in misplaced_references(schema, known)
+    ]
+    return (unknown + misplaced + validator.faults(known))[: MOST_MESSAGES + 1]
 
 
 def _reason(error: Exception) -> str:

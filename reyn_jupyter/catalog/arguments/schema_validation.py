@@ -2,9 +2,9 @@
 
 Invariants: whatever the schema and the arguments, validation ends with a bounded list of plain messages; it opens no
 network connection (`$ref` reaches inside the schema only), runs no pattern that could run away (the engine's patterns
-take linear time; one that it does not know is left to the handler), and takes a reference in place of any value. It
-is only given what `references.walk` has bounded: the engine recurses over arguments, and has no limit of its own.
-jsonschema-rs is imported on the first call.
+take linear time; one that it does not know is left to the handler), and takes a reference in place of any value: where
+one may stand is the business of `reference_places`. It is only given what `references.walk` has bounded: the engine
+recurses over arguments, and has no limit of its own. jsonschema-rs is imported on the first call.
 """
 
 from __future__ import annotations
@@ -16,7 +16,13 @@ from functools import cache, cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.catalog.arguments.references import HOW_TO_REFER, TooMuchError, child, walk
+from reyn_jupyter.catalog.arguments.references import (
+    HOW_TO_REFER,
+    TooMuchError,
+    child,
+    claims_reference,
+    walk,
+)
 from reyn_jupyter.catalog.text_normalization import quoted
 from reyn_jupyter.support.encoding import clip_line
 from reyn_jupyter.support.text import nearest
@@ -104,7 +110,7 @@ class SchemaValidator:
 
     def accepts(self, args: Mapping[str, Any]) -> bool:
         """Return whether arguments are valid beyond doubt; False only means that a closer look is needed."""
-        if not all(map(_is_simple, args.values())):
+        if not all(map(_is_simple, args.values())) or claims_reference(args):
             return False
         if is_closed(self._schema) and not args.keys() <= self._schema.get("properties", {}).keys():
             return False

@@ -55,6 +55,8 @@ class Parameters:
         schema.pop("title", None)
         schema = _references_in_place(schema)
         properties = schema.setdefault("properties", {})
+        for name, part in properties.items():
+            properties[name] = _with_references(part)
         for name, note in self._notes.items():
             if name in properties:
                 known = properties[name].get("description", "")
@@ -178,6 +180,30 @@ def _references_in_place(schema: dict[str, Any]) -> dict[str, Any]:
     made: dict[str, Any] = placed({key: value for key, value in schema.items() if key != "$defs"})
     left = {name: placed(each) for name, each in defined.items() if f"#/$defs/{name}" not in known}
     return {**made, "$defs": left} if left else made
+
+
+_EXACT_TEXTS = frozenset({"enum", "const", "format", "pattern"})
+_REFERENCES: Mapping[str, tuple[str, ...]] = {
+    "string": ("string",),
+    "array": ("array",),
+    "object": ("object",),
+}
+
+
+def _with_references(part: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a parameter with the word that its data may come by reference, where they may be large."""
+    if "x-reference" in part:
+        return part
+    options = part.get("anyOf")
+    if isinstance(options, list):
+        return {**part, "anyOf": [_with_references(each) for each in options]}
+    if "$ref" in part:
+        return {**part, "x-reference": ["object", "python"]}
+    kind = part.get("type")
+    if kind is None and not part.keys() & _EXACT_TEXTS:
+        return {**part, "x-reference": ["any"]}
+    kinds = () if part.keys() & _EXACT_TEXTS else _REFERENCES.get(str(kind), ())
+    return {**part, "x-reference": list(kinds)} if kinds else part
 
 
 def _type_text(annotation: Any) -> str:

@@ -212,12 +212,30 @@ def test_what_is_wrong_is_told_in_plain_words(args: dict[str, Any], path: str, m
     assert message in fault["message"]
 
 
-@pytest.mark.parametrize("name", ["text_", "whole", "items", "mapping", "kind", "untyped", "nested", "frame"])
-@pytest.mark.parametrize(
-    "reference", [{"$var": "orders"}, {"$blob": "0198-id"}, {"$blob": "0198-id", "path": "/rows"}]
-)
-def test_a_reference_stands_for_any_value(name: str, reference: dict[str, str]) -> None:
-    assert valid(prepare(EVERY, {"text_": "x", name: reference}))[name] == reference
+REFERENCES = [{"$var": "orders"}, {"$blob": "0198-id"}, {"$blob": "0198-id", "path": "/rows"}]
+PLACES = ["text_", "whole", "items", "mapping", "kind", "untyped", "nested", "either", "maybe"]
+
+
+@pytest.mark.parametrize("name", PLACES)
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_a_reference_stands_only_where_the_schema_asks_for_one(name: str, reference: dict[str, str]) -> None:
+    (fault,) = prepare(EVERY, {"text_": "x", name: reference}).invalid
+    assert fault == {"path": f"/{name}", "message": "takes the value itself, not a reference to it"}
+    asking = {**EVERY["properties"], name: {**EVERY["properties"][name], "x-reference": ["any"]}}
+    assert valid(prepare({**EVERY, "properties": asking}, {"text_": "x", name: reference}))[name] == reference
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_what_takes_only_references_takes_every_one(reference: dict[str, str]) -> None:
+    assert valid(prepare(EVERY, {"text_": "x", "frame": reference}))["frame"] == reference
+
+
+@pytest.mark.parametrize("reference", REFERENCES)
+def test_no_reference_hides_where_a_schema_says_nothing(reference: dict[str, str]) -> None:
+    open_schema = {"type": "object", "properties": {"options": {"type": "object"}}}
+    for args in (reference, {"options": {"deep": [reference]}}, {"text_": reference}):
+        for each in (open_schema, {**open_schema, "additionalProperties": True}):
+            assert prepare(each, args).invalid
 
 
 def test_references_are_found_wherever_they_stand() -> None:
