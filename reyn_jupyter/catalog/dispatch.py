@@ -10,14 +10,13 @@ and error response.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
 from reyn_jupyter.catalog.action import Arguments, Category, Tool
-from reyn_jupyter.catalog.names import ActionName, MalformedNameError
-from reyn_jupyter.catalog.ranking import rank
+from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.catalog.text_normalization import quoted
 from reyn_jupyter.support.encoding import clip_line
 
@@ -178,32 +177,6 @@ class DispatchTables:
     def rule(self, name: ActionName) -> DispatchRule | None:
         """Return the rule for a name, whether or not a resource of this name lives."""
         return self.operations.get(name.text) or self.resources.get(name.category)
-
-    def resolve(
-        self, name: ActionName | str, args: Mapping[str, object], resources: Collection[str] | None
-    ) -> ResolvedAction:
-        """Resolve by the tables alone.
-
-        Args:
-            name: a qualified name.
-            args: the caller's arguments, validated.
-            resources: the live entry names of the name's category; None when the category cannot list them, and
-                its handler checks instead.
-
-        Raises:
-            UnknownActionError: no rule, or a resource that is not alive; with suggestions.
-        """
-        try:
-            parsed = name if isinstance(name, ActionName) else ActionName.parse(name)
-        except MalformedNameError:
-            raise unknown_action(name, "malformed", NO_SEPARATOR, rank(str(name), self.operations)) from None
-        rule = self.rule(parsed)
-        is_operation = parsed.text in self.operations
-        if rule is None or not (is_operation or resources is None or parsed.entry in resources):
-            live = (f"{parsed.category}__{entry}" for entry in (resources or ()))
-            near = rank(parsed.text, [*self.operations, *(live if parsed.category in self.resources else ())])
-            raise unknown_action(parsed.text, "unknown", "No rule and no live resource has this name.", near)
-        return rule.apply(parsed, args)
 
 
 def _without_entry(transform: Callable[[Arguments], Arguments]) -> Callable[[str, Arguments], Arguments]:

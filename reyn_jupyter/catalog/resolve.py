@@ -1,6 +1,6 @@
 """Finds the action of a name and the tool that runs for it, or answers why there is none.
 
-Invariant: over a snapshot, `find` and `resolve` are total: a name in any shape gives a result or an
+Invariant: over a snapshot, `find` is total: a name in any shape gives a result or an
 `UnknownActionError` whose payload can be answered as it is. Visibility is enforced here, so that listing,
 describing and invoking agree.
 """
@@ -13,7 +13,6 @@ from reyn_jupyter.catalog.dispatch import (
     NO_SEPARATOR,
     CatalogError,
     DispatchTables,
-    ResolvedAction,
     ToolRegistry,
     UnknownActionError,
     unknown_action,
@@ -33,12 +32,10 @@ if TYPE_CHECKING:
 __all__ = [
     "CatalogError",
     "DispatchTables",
-    "ResolvedAction",
     "ToolRegistry",
     "UnknownActionError",
     "bind",
     "find",
-    "resolve",
 ]
 
 
@@ -61,26 +58,6 @@ def find(snapshot: CatalogSnapshot, name: ActionName | str) -> Action:
     if action is None:
         raise _missing(snapshot, parsed)
     return action
-
-
-def resolve(snapshot: CatalogSnapshot, name: ActionName | str, args: Mapping[str, object]) -> ResolvedAction:
-    """Resolve a call: the target tool and the arguments it gets.
-
-    Args:
-        name: a qualified name.
-        args: the caller's arguments, validated with the action's schema (`arguments.preparation.prepare`).
-
-    Raises:
-        UnknownActionError: the name leads to no action on offer.
-        CatalogError: the category's own transform failed.
-
-    Example:
-        ``resolve(snapshot, "rag_corpus__meetings", {"query": "roadmap"})`` gives the target ``recall`` with
-        ``{"sources": ["meetings"], "query": "roadmap"}``.
-    """
-    action = find(snapshot, name)
-    entries = snapshot.slices[action.name.category].by_entry
-    return snapshot.tables.resolve(action.name, args, entries.keys())
 
 
 def bind(snapshot: CatalogSnapshot, action: Action, args: Mapping[str, object]) -> tuple[Tool, Arguments]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
 from reyn_jupyter.catalog.arguments.preparation import prepare
 from reyn_jupyter.catalog.discovery.listing import describe_action, list_actions
-from reyn_jupyter.catalog.resolve import resolve
+from reyn_jupyter.catalog.resolve import bind, find
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
@@ -88,7 +88,7 @@ def calls(snapshot: CatalogSnapshot, count: int) -> dict[str, tuple[Callable[[],
         "list_actions, narrowed": (lambda: list_actions(snapshot, ["skill"], offset=count // 2), None),
         "list_actions, all": (lambda: list_actions(snapshot, offset=count // 2), None),
         "describe_action": (lambda: describe_action(snapshot, middle), None),
-        "resolve": (lambda: resolve(snapshot, middle, {"topic": "x"}), None),
+        "resolve": (lambda: bind(snapshot, find(snapshot, middle), {"topic": "x"}), None),
         "list_actions, filtered": (lambda: list_actions(snapshot, filter="churn in region 9"), LIMIT),
         "list_actions, no hit": (lambda: list_actions(snapshot, filter="no such thing anywhere"), LIMIT),
         "unknown name, mistyped": (lambda: describe_action(snapshot, mistyped), LIMIT),

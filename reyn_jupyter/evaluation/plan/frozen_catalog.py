@@ -93,9 +93,14 @@ class Catalog:
 
     @classmethod
     def from_session(cls, session: Session) -> Catalog:
-        """Return what a session offers now: the installed categories, and everything that is the person's own
-        (functions, variables, memories, categories given to the session) with recording handlers, so that no trial
-        touches it."""
+        """Return the catalog that a session offers now, for a suite of one's own.
+
+        The installed categories run in each trial's workspace. Everything that is the person's own (functions,
+        variables, memories, categories given to the session) gets handlers that record the call and do nothing, so
+        that no trial touches it. What the session hides stays hidden.
+
+        Example: ``catalogs={"mine": reyn.Catalog.from_session(reyn.session())}`` of a suite.
+        """
         found, _ = installed.factories()
         standard = cls(factories=found).snapshot
         recorded = []

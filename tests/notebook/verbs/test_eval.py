@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import atexit
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from IPython.core.interactiveshell import InteractiveShell
 
 from reyn_jupyter.evaluation.study import Study
-from reyn_jupyter.notebook import completion, extension
-from reyn_jupyter.sessions import current
+from reyn_jupyter.notebook import completion
 
 Run = Callable[[str], str]
 OWN = """
@@ -23,30 +19,6 @@ primary: chain
 scenarios:
 - {id: a, family: f, natural: Read it., workspace: {notes.md: hello}, gold: [{file__read: {path: notes.md}}]}
 """
-
-
-@pytest.fixture
-def run(
-    workspace: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> Iterator[Run]:
-    """Runs a cell in a shell of this process and gives what it printed."""
-    monkeypatch.chdir(workspace)
-    monkeypatch.setattr(current, "_current", [])
-    hooks = (sys.excepthook, sys.displayhook)
-    shell = InteractiveShell(colors="nocolor")
-    shell.history_manager.enabled = False
-    extension.load(shell)
-
-    def run(code: str) -> str:
-        capsys.readouterr()
-        shell.run_cell(code, store_history=False)
-        return capsys.readouterr().out.strip()
-
-    yield run
-    extension.unload(shell)
-    atexit.unregister(shell.atexit_operations)
-    shell.atexit_operations()
-    sys.excepthook, sys.displayhook = hooks
 
 
 @pytest.mark.parametrize(
