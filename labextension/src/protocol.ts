@@ -34,6 +34,7 @@ export interface Protocol {
 }
 export interface Operations {
   "approval.answer": ApprovalAnswerOperation;
+  "approval.page": ApprovalPageOperation;
   "approval.pending": ApprovalPendingOperation;
   "catalog.page": CatalogPageOperation;
   "catalog.action": CatalogActionOperation;
@@ -66,14 +67,62 @@ export interface ApprovalAnswerOperation {
   answer: ApprovalAnswered;
 }
 /**
- * Answer an open question; `answer` is "always" only where the question offers a pattern.
+ * Answer the question of a whole id, with the secret that the connection was sent for this answer.
  */
 export interface AnswerApproval {
   id: string;
   answer: "once" | "always" | "deny";
+  secret: string;
 }
 export interface ApprovalAnswered {
   id: string;
+}
+export interface ApprovalPageOperation {
+  args: ReadApproval;
+  answer: ApprovalPage;
+}
+/**
+ * Ask for the lines of a question from `start` on; 0 is the first.
+ */
+export interface ReadApproval {
+  id: string;
+  start: number;
+}
+/**
+ * Give further lines, and the choices as they are now: the last line brings the secrets that were missing.
+ */
+export interface ApprovalPage {
+  lines: QuestionLine[];
+  choices: AnswerChoice[];
+}
+/**
+ * A line of a question: a target ("effect"), a sentence of ours ("note"), or content behind a bar.
+ *
+ * Attributes:
+ *     continued: it goes on with the line above.
+ */
+export interface QuestionLine {
+  kind: "effect" | "note" | "text" | "added" | "removed" | "place";
+  text: string;
+  continued: boolean;
+}
+/**
+ * An answer that a question offers, with its words.
+ *
+ * Attributes:
+ *     label: on a button.
+ *     hint: what the answer means.
+ *     outcome: what is said once it was given.
+ *     allows: whether the call may run; where several do not, the first of them is the safe one.
+ *     secret: what an answer over this connection must carry; None until the question was shown whole.
+ */
+export interface AnswerChoice {
+  answer: "once" | "always" | "deny";
+  label: string;
+  hint: string;
+  outcome: string;
+  allows: boolean;
+  secret: string | null;
 }
 export interface ApprovalPendingOperation {
   args: ListApprovals;
@@ -84,14 +133,25 @@ export interface OpenApprovals {
   questions: ApprovalAsked[];
 }
 /**
- * Ask for consent: a background run or a call from a panel waits. `text` holds targets and a bounded diff.
+ * Ask for consent: a background run or a call from a panel waits. Its words are shown as they are.
+ *
+ * Attributes:
+ *     heading: the question in a few words.
+ *     title: the line above the detail.
+ *     region: the detail's name, for who hears the page.
+ *     lines: the first lines of the detail.
+ *     total: how many there are; the operation approval.page gives the rest.
  */
 export interface ApprovalAsked {
   name: "approval";
   id: string;
   action: string;
-  text: string;
-  pattern: string | null;
+  heading: string;
+  title: string;
+  region: string;
+  lines: QuestionLine[];
+  total: number;
+  choices: AnswerChoice[];
   run: string | null;
 }
 export interface CatalogPageOperation {

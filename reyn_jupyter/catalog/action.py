@@ -61,8 +61,24 @@ class Effect:
 Handler = Callable[[Arguments, Any], Awaitable[object]]
 # Effects are asked before the handler runs, with the same two arguments; they must not change anything.
 EffectsRule = Callable[[Arguments, Any], Sequence[Effect]]
-# A preview of what a call would change (a unified diff for a file), shown with the question of consent.
-Preview = Callable[[Arguments, Any], str | None]
+
+
+@dataclass(frozen=True)
+class PartialPreview:
+    """A preview that cannot show the whole change.
+
+    Attributes:
+        text: what it shows.
+        missing: what it does not show and why, in a sentence for the question of consent.
+    """
+
+    text: str
+    missing: str
+
+
+# A preview of what a call would change (a unified diff for a file), shown whole with the question of consent. Where it
+# is None, the question shows the arguments.
+Preview = Callable[[Arguments, Any], str | PartialPreview | None]
 
 
 def no_effects(arguments: Arguments, context: object) -> Sequence[Effect]:
@@ -78,7 +94,7 @@ class Tool:
         handler: the coroutine function that does the work.
         purity: for scheduling.
         effects: what a call would do, for permissions; none for pure tools and reads inside the workspace.
-        preview: what a call would change, as text; None when there is nothing to show.
+        preview: what a call would change, as text; without one a question of consent shows the arguments.
         guides: its results help the model find its way (a listing of tools), so they are bounded, never stored.
     """
 

@@ -30,10 +30,11 @@ from reyn_jupyter.catalog.action import (
     EffectsRule,
     Handler,
     Operation,
+    PartialPreview,
     Purity,
     Tool,
 )
-from reyn_jupyter.guard.diff import unified
+from reyn_jupyter.guard.diff import whole_diff
 from reyn_jupyter.outputs.content import FileContent, Text
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 
@@ -233,10 +234,10 @@ def _changer(tree: FileTree, verb: str, maker: Maker, answer: _Answer) -> Tool:
             told["note"] = "The previous content was not kept (this session stores nothing): no undo."
         return told
 
-    def preview(args: Arguments, context: ToolContext) -> str:
+    def preview(args: Arguments, context: ToolContext) -> str | PartialPreview | None:
         path = tree.locate(args["path"], for_write=True)
         before = content(tree, path)
-        return unified(before, maker(tree, args, context)(before), path)
+        return whole_diff(before, maker(tree, args, context)(before), path)
 
     effect: EffectKind = "delete" if verb == "delete" else "write"
     return Tool(f"{verb}_file", handler, Purity.WRITE, _effects(tree, effect), preview)

@@ -178,7 +178,7 @@ def _remember_tool(store: MemoryStore, layer: Layer) -> Tool:
         return (Effect("write", f"memory/{layer}/{args['slug']}"),)
 
     def preview(args: Arguments, context: ToolContext) -> str:
-        return f"{args['name']} ({args['type']}): {args['description']}\n\n{args['body']}"[:4000]
+        return f"{args['name']} ({args['type']}): {args['description']}\n\n{args['body']}"
 
     return Tool(f"remember_{layer}_memory_operation", _remember(store, layer), Purity.WRITE, effects, preview)
 

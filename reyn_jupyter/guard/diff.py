@@ -1,11 +1,13 @@
-"""A change of a file as a bounded unified diff.
+"""A change of a file as a unified diff: bounded for a message, whole for a question of consent.
 
-Invariant: the work and the text are bounded whatever the two sides are; what is left out is counted and said.
+Invariant: the work is bounded whatever the two sides are; what is left out is counted and said.
 """
 
 from __future__ import annotations
 
 import difflib
+
+from reyn_jupyter.catalog.action import PartialPreview
 
 MOST_LINES = 60
 MOST_CHARACTERS = 8000
@@ -39,6 +41,30 @@ def unified(before: bytes | None, after: bytes | None, path: str, *, most_lines:
     old, new = _text(before), _text(after)
     if old is None or new is None:
         return f"Binary file {path}: {_size(before)} → {_size(after)}"
+    return _bounded(_diff_lines(before, after, old, new, path, most_lines // 2), most_lines)
+
+
+def whole_diff(before: bytes | None, after: bytes | None, path: str) -> str | PartialPreview:
+    """Return a unified diff with every line that changes, none of them cut; None is a file that is not there.
+
+    Returns:
+        The diff; where a side is no text, the other side's lines and what is missing.
+    """
+    if before == after:
+        return f"{path} stays as it is"
+    old, new = _decoded(before), _decoded(after)
+    diff = "\n".join(_diff_lines(before, after, old or "", new or "", path, None))
+    if old is None:
+        return PartialPreview(diff, f"What {path} holds is no text ({_size(before)}) and is not shown.")
+    if new is None:
+        return PartialPreview(diff, f"What {path} would hold is no text ({_size(after)}) and is not shown.")
+    return diff
+
+
+def _diff_lines(
+    before: bytes | None, after: bytes | None, old: str, new: str, path: str, most_kept: int | None
+) -> list[str]:
+    """Return the lines of a diff; of each side of a change too long to compare at most `most_kept`."""
     start = "/dev/null" if before is None else f"a/{path}"
     end = "/dev/null" if after is None else f"b/{path}"
     old_lines, new_lines = _lines(old), _lines(new)
@@ -48,8 +74,8 @@ def unified(before: bytes | None, after: bytes | None, path: str, *, most_lines:
     if changed_old > COMPARED or changed_new > COMPARED:
         shown = f"@@ from line {head + 1}: {changed_old} lines become {changed_new} @@"
         lines = [f"--- {start}", f"+++ {end}", shown]
-        kept = [f"-{line}" for line in old_lines[head : head + most_lines // 2]]
-        lines += kept + [f"+{line}" for line in new_lines[head : head + most_lines // 2]]
+        lines += [f"-{line}" for line in old_lines[head : head + changed_old][:most_kept]]
+        lines += [f"+{line}" for line in new_lines[head : head + changed_new][:most_kept]]
     else:
         skip = max(0, head - CONTEXT)
         keep = max(0, tail - CONTEXT)
@@ -63,7 +89,7 @@ def unified(before: bytes | None, after: bytes | None, path: str, *, most_lines:
                 n=CONTEXT,
             )
         )
-    return _bounded(lines, most_lines)
+    return lines
 
 
 def _bounded(lines: list[str], most_lines: int) -> str:
@@ -88,6 +114,14 @@ def _text(content: bytes | None) -> str | None:
         return None
     try:
         return content.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+
+
+def _decoded(content: bytes | None) -> str | None:
+    """Return the text of a content of any size, control characters included; None where it is no UTF-8."""
+    try:
+        return "" if content is None else content.decode()
     except UnicodeDecodeError:
         return None
 

@@ -29,16 +29,13 @@ __all__ = [
     "PermissionVerdict",
     "Policy",
     "PolicyInForce",
-    "describe_effects",
+    "normalize_target",
     "suggest_pattern",
 ]
 
 Approve = Literal["ask", "read", "all"]
 Actor = Literal["model", "person", "peer", "workflow"]
 PATH_EFFECTS: frozenset[EffectKind] = frozenset({"read", "write", "edit", "create", "delete"})
-MOST_EFFECTS = 20  # shown in a question
-MOST_PREVIEW = 70  # lines of a preview shown in a question
-LONGEST_SHOWN = 200  # characters of a target or of a preview's line
 _WORST = {"allow": 0, "ask": 1, "deny": 2}
 
 
@@ -115,7 +112,7 @@ class Policy:
     def _decide_one(
         self, action: str, purity: Purity, effect: Effect | None, actor: Actor, approve: Approve
     ) -> PermissionVerdict:
-        target = None if effect is None else _target(effect)
+        target = None if effect is None else normalize_target(effect)
         denied = _first(self.deny, action, target, folded=True)
         if denied:
             return PermissionVerdict(
@@ -178,33 +175,11 @@ def suggest_pattern(action: str, effects: Sequence[Effect]) -> str | None:
     >>> suggest_pattern("file__write", [Effect("write", "./data/out.csv")])
     'file__write(data/out.csv)'
     """
-    targets = {_target(effect) for effect in effects}
+    targets = {normalize_target(effect) for effect in effects}
     if len(targets) > 1:
         return None
     pattern = ActionPattern.exact(action, next(iter(targets), None))
     return pattern.text if pattern else None
-
-
-def describe_effects(effects: Sequence[Effect], preview: str | None = None) -> str:
-    """Return what a call would do, as the indented lines of a question of consent: its targets and what would change.
-
-    Every line of the preview stands behind a bar and every control or bidirectional character is
-    marked, so that no content can pass for the question.
-    """
-    lines = []
-    for effect in effects[:MOST_EFFECTS]:
-        kind = printable(effect.kind)
-        lines.append(f"  {kind} {clip_middle(printable(_target(effect)), LONGEST_SHOWN)}")
-    if len(effects) > MOST_EFFECTS:
-        lines.append(f"  … and {len(effects) - MOST_EFFECTS} more")
-    if not effects:
-        lines.append("  run (its effects are not known in advance)")
-    if preview:
-        shown = preview.split("\n")
-        lines += [f"  │ {clip_middle(printable(line), LONGEST_SHOWN)}" for line in shown[:MOST_PREVIEW]]
-        if len(shown) > MOST_PREVIEW:
-            lines.append(f"  │ … {len(shown) - MOST_PREVIEW} more lines")
-    return "\n".join(lines)
 
 
 def _parsed(patterns: Iterable[str]) -> tuple[ActionPattern, ...]:
@@ -227,7 +202,8 @@ def _first(
     return None
 
 
-def _target(effect: Effect) -> str:
+def normalize_target(effect: Effect) -> str:
+    """Return the target that rules are matched against: of a path its shortest form, with forward slashes."""
     if effect.kind not in PATH_EFFECTS:
         return effect.target
     return posixpath.normpath(effect.target.replace("\\", "/"))

@@ -27,7 +27,7 @@ from reyn_jupyter.notebook.render.trace.card import STOP
 from reyn_jupyter.notebook.serving.protocol import LiveTrace
 from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.router.model_call import Delta
-from reyn_jupyter.runtime.consent import DESK, OpenQuestion
+from reyn_jupyter.runtime.consent import DESK, EXCERPT, OpenQuestion
 from reyn_jupyter.runtime.engine import running_loop
 from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.runtime.record.events import ModelReplied, RunEnded, RunStarted
@@ -237,12 +237,14 @@ def _with_questions(made: View, run: BackgroundRun) -> View:
     """Return the view with what waits for the person's word on top; its text was redacted where it was made."""
     waiting = tuple(
         Notice(
-            each.question.text[:1200],
+            each.question.excerpt(EXCERPT),
             "warn",
             "  or  ".join(
-                f"%reyn approvals {choice.verb} {each.id}"
-                for choice in each.question.choices
-                if not choice.keeps
+                f"%reyn approvals {verb} {each.id}"
+                for verb in (
+                    *(choice.verb for choice in each.question.choices if not choice.keeps),
+                    *(["show"] if len(each.question.detail.lines) > EXCERPT else []),
+                )
             ),
         )
         for each in run.pending[:3]

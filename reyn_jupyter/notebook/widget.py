@@ -50,7 +50,7 @@ class LiveWidget(anywidget.AnyWidget):
         module, style = assets.read_module("widget")
         # One text in memory for all of them.
         super().__init__(_esm=sys.intern(module), _css=sys.intern(style), snapshot=snapshot)
-        self._connection = self._connect()
+        self._connection = self._connect(None)
         self.on_msg(self._receive)
         self._key = str(self.model_id)  # a closed widget has none
         _open[self._key] = self
@@ -62,16 +62,18 @@ class LiveWidget(anywidget.AnyWidget):
         self._use()
         self._connection.receive(content)
 
-    def _connect(self) -> Connection:
+    def _connect(self, before: Connection | None) -> Connection:
+        """Return a new connection, by which what was asked over the one before can still be answered."""
         hub = kernel_hub()
-        return Connection(hub, self.send, running_loop() or hub.home)
+        key = None if before is None else before.answer_key
+        return Connection(hub, self.send, running_loop() or hub.home, key)
 
     def _use(self) -> None:
         """Wake this widget, and let the one that was used longest ago rest."""
         if self._resting:
             self._resting = False
             hello = self._connection.hello
-            self._connection = self._connect()
+            self._connection = self._connect(self._connection)
             if hello is not None:
                 self._connection.hello = hello
                 kernel_hub().join(self._connection)

@@ -1,8 +1,9 @@
 """Questions of consent: asked with `input()` in a cell, or queued where no cell waits (background runs, panels).
 
 Invariants: nobody there to answer is an answer of its own, and it means no. A queued question is settled once, by the
-first answer, and ends with the call that asks; it may be asked on the engine and answered from any thread. Its
-answers, and their words outside the front end, stand in `CHOICES`; the prompt, the gate and the verb read them there.
+first answer, and ends with the call that asks; it may be asked on the engine and answered from any thread. What is
+kept from an answer is offered only after everything was shown. All words of a question and of its answers stand in
+`Question` and `CHOICES`; the prompt, the gate, the verb and every front end read them there.
 """
 
 from __future__ import annotations
@@ -18,41 +19,56 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
+from reyn_jupyter.runtime.question_detail import DetailLine, QuestionDetail
 from reyn_jupyter.support.sanitize import printable
+from reyn_jupyter.support.text import count
 
 PersonAnswer = Literal["once", "always", "deny"]
 Answer = Literal[PersonAnswer, "nobody", "unanswered"]
 
+PAGE = 100  # lines of a question that are shown at once where it is answered
+EXCERPT = 12  # lines of one on a card or in a list
+
 
 @dataclass(frozen=True)
 class Choice:
-    """An answer that a person may give, with its words at the prompt and after the verb.
+    """An answer that a person may give, with all of its words.
 
     Attributes:
         answer: what `ApprovalQueue.answer` takes.
         keys: what is typed for it at the prompt, which shows the first one.
-        prompt: its words at the prompt; `{pattern}` stands for the question's pattern.
+        prompt: its words at the prompt; in these and the next two `{pattern}` stands for the question's pattern.
+        label: its words on a button.
+        hint: what it means, as the button's tooltip.
+        outcome: what is said once it was given.
         verb: its word after `%reyn approvals`.
         reason: what the record says of the call.
         allows: whether the call may run.
-        keeps: whether the pattern is allowed from now on; offered only where the question has a pattern.
+        keeps: whether the pattern is allowed from now on; offered only where the question has a pattern and hides
+            nothing.
     """
 
     answer: PersonAnswer
     keys: tuple[str, ...]
     prompt: str
+    label: str
+    hint: str
+    outcome: str
     verb: str
     reason: str
     allows: bool
     keeps: bool = False
 
 
-# Three lines that are no answer mean the last one, so it must not allow.
+# Three lines that are no answer mean the last one, and so does Escape on a page: it must not allow.
 CHOICES = (
     Choice(
         "once",
         ("y", "yes"),
         prompt="once",
+        label="Allow once",
+        hint="This call runs; the next one asks again.",
+        outcome="Allowed once.",
         verb="allow",
         reason="allowed once by the person",
         allows=True,
@@ -61,6 +77,9 @@ CHOICES = (
         "always",
         ("a", "always"),
         prompt="always for {pattern}",
+        label="Always for {pattern}",
+        hint="Every call of {pattern} runs from now on, whatever its content; %reyn approvals takes it back.",
+        outcome="Allowed, always.",
         verb="always",
         reason="always allowed by the person",
         allows=True,
@@ -70,11 +89,15 @@ CHOICES = (
         "deny",
         ("n", "no", ""),
         prompt="no",
+        label="Deny",
+        hint="This call does not run.",
+        outcome="Denied.",
         verb="deny",
         reason="the person said no",
         allows=False,
     ),
 )
+MORE = ("m", "more")  # what is typed at the prompt for the next lines
 
 
 @dataclass(frozen=True)
@@ -83,20 +106,20 @@ class Question:
 
     Attributes:
         action: the action's name.
-        detail: lines that name the targets and show a bounded diff.
+        detail: the targets and the change or the arguments, whole.
         pattern: what "always" would stand for; None where it cannot be offered.
         run: the run that waits for the answer.
     """
 
     action: str
-    detail: str
+    detail: QuestionDetail
     pattern: str | None
     run: str | None = None
 
     @property
     def heading(self) -> str:
-        """Return the question in a few words, for the prompt."""
-        return f"Allow {self.action}?"
+        """Return the question in a few words, for the prompt and the title of a dialog."""
+        return f"Allow {printable(self.action)}?"
 
     @property
     def title(self) -> str:
@@ -104,17 +127,42 @@ class Question:
         return f"{printable(self.action)} asks for consent to:"
 
     @property
+    def region(self) -> str:
+        """Return the name of the detail, for who hears a page."""
+        return f"What {printable(self.action)} would do"
+
+    @property
     def text(self) -> str:
-        """Return title and detail, for places that show text alone."""
-        return f"{self.title}\n{self.detail}"
+        """Return title and detail, whole."""
+        return "\n".join([self.title, *map(str, self.detail.lines)])
+
+    def excerpt(self, most: int) -> str:
+        """Return title and detail up to `most` lines, with a line that counts the rest."""
+        rest = len(self.detail.lines) - most
+        more = [f"  … {count(rest, 'more line')}"] if rest > 0 else []
+        return "\n".join([self.title, *map(str, self.detail.lines[:most]), *more])
+
+    def page(self, start: int, most: int = PAGE) -> tuple[DetailLine, ...]:
+        """Return the lines of the detail from `start` (0 is the first) on."""
+        return self.detail.lines[max(0, start) : max(0, start) + most]
 
     @property
     def choices(self) -> tuple[Choice, ...]:
-        """Return the answers that this question offers, its pattern in their words."""
-        return tuple(
-            replace(each, prompt=each.prompt.format(pattern=self.pattern))
-            for each in CHOICES
-            if self.pattern is not None or not each.keeps
+        """Return the answers that are offered once everything was shown, the pattern in their words."""
+        kept = self.pattern is not None and not self.detail.withheld
+        return tuple(self._worded(each) for each in CHOICES if kept or not each.keeps)
+
+    def choices_after(self, shown: int) -> tuple[Choice, ...]:
+        """Return the answers that are offered when the first `shown` lines were shown."""
+        whole = shown >= len(self.detail.lines)
+        return tuple(each for each in self.choices if whole or not each.keeps)
+
+    def _worded(self, choice: Choice) -> Choice:
+        def worded(words: str) -> str:
+            return words.replace("{pattern}", printable(self.pattern or ""))
+
+        return replace(
+            choice, prompt=worded(choice.prompt), label=worded(choice.label), hint=worded(choice.hint)
         )
 
 
@@ -125,23 +173,45 @@ def ask_by_input(question: Question) -> Answer:
     """
     if not _somebody_there():
         return "nobody"
-    sys.stdout.write(question.text.rstrip() + "\n")
-    sys.stdout.flush()
-    choices = question.choices
-    offer = "  ".join(f"[{each.keys[0]}] {each.prompt}" for each in choices)
-    for _ in range(3):
-        try:
-            typed = input(f"{question.heading} {offer}: ").strip().lower()
-        except EOFError:
+    sys.stdout.write(question.title + "\n")
+    shown = _print_page(question, 0)
+    unclear = 0
+    while unclear < 3:
+        choices, rest = question.choices_after(shown), len(question.detail.lines) - shown
+        offers = [f"[{each.keys[0]}] {each.prompt}" for each in choices]
+        if rest:
+            offers.insert(0, f"[{MORE[0]}] {count(rest, 'more line')}")
+        typed = _typed(f"{question.heading} {'  '.join(offers)}: ")
+        if typed is None:
             return "nobody"
-        except RuntimeError as error:  # ipykernel: the front end does not support input
-            if type(error).__name__ != "StdinNotImplementedError":
-                raise
-            return "nobody"
+        if rest and typed in MORE:
+            shown += _print_page(question, shown)
+            continue
         for each in choices:
             if typed in each.keys:
                 return each.answer
-    return choices[-1].answer
+        unclear += 1
+    return CHOICES[-1].answer
+
+
+def _print_page(question: Question, start: int) -> int:
+    """Print the next lines, and return how many they are."""
+    lines = question.page(start)
+    sys.stdout.write("".join(f"{line}\n" for line in lines))
+    sys.stdout.flush()
+    return len(lines)
+
+
+def _typed(prompt: str) -> str | None:
+    """Return what the person typed, in lower case; None where nobody can."""
+    try:
+        return input(prompt).strip().lower()
+    except EOFError:
+        return None
+    except RuntimeError as error:  # ipykernel: the front end does not support input
+        if type(error).__name__ != "StdinNotImplementedError":
+            raise
+        return None
 
 
 def front_end_there() -> bool:
@@ -171,11 +241,20 @@ class UnknownQuestionError(LookupError):
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """A question that waits for its answer, asked at `at` (seconds since the epoch)."""
+    """A question that waits for its answer.
+
+    Attributes:
+        id: 12 hexadecimal digits.
+        question: what is asked.
+        at: when, in seconds since the epoch.
+        read: set once all of it was printed to the person, who may then say "always" by a verb.
+        settled: gets the answer.
+    """
 
     id: str
     question: Question
     at: float
+    read: threading.Event = field(default_factory=threading.Event, repr=False, compare=False)
     settled: Future[Answer] = field(default_factory=Future, repr=False, compare=False)
 
 
@@ -234,31 +313,36 @@ class ApprovalQueue:
             self._tell(asked, True)
 
     def answer(self, wanted: str, answer: Answer) -> OpenQuestion:
-        """Settle a question, named by any unique beginning of its id.
+        """Settle the question of a whole id.
 
         Raises:
-            UnknownQuestionError: it is not open, or more than one is meant.
+            UnknownQuestionError: it is not open.
             ValueError: the answer is none, or is not among the question's choices.
         """
         answers: list[str] = [each.answer for each in CHOICES]
         if answer not in answers:
             raise ValueError(f"{answer!r} is no answer: say {', '.join(answers)}")
         with self._lock:
-            found = [each for each in self._open.values() if wanted and each.id.startswith(wanted)]
-            if len(found) != 1:
-                raise UnknownQuestionError(_unknown(wanted, len(found), len(self._open)))
-            question = found[0].question
-            offered: list[str] = [each.answer for each in question.choices]
+            found = self._open.get(wanted)
+            if found is None:
+                raise UnknownQuestionError(_unknown(wanted, len(self._open)))
+            offered: list[str] = [each.answer for each in found.question.choices]
             if answer not in offered:
-                raise ValueError(
-                    f"no one pattern stands for what {question.action} would do: say {' or '.join(offered)}"
-                )
-            del self._open[found[0].id]
+                raise ValueError(_not_offered(found.question, offered))
+            del self._open[wanted]
         try:
-            found[0].settled.set_result(answer)
+            found.settled.set_result(answer)
         except InvalidStateError:  # its run has ended just now
-            raise UnknownQuestionError(_unknown(wanted, 0, len(self._open))) from None
-        return found[0]
+            raise UnknownQuestionError(_unknown(wanted, len(self._open))) from None
+        return found
+
+    def find(self, wanted: str) -> OpenQuestion:
+        """Return the open question of a whole id. Raises UnknownQuestionError."""
+        with self._lock:
+            found = self._open.get(wanted)
+            if found is None:
+                raise UnknownQuestionError(_unknown(wanted, len(self._open)))
+        return found
 
     async def _answered(self, asked: OpenQuestion, arriving: float, waits: bool) -> Answer:
         waiting = asyncio.wrap_future(asked.settled)
@@ -284,12 +368,17 @@ class ApprovalQueue:
                 listener(asked, settled)
 
 
-def _unknown(wanted: str, found: int, there: int) -> str:
-    if found:
-        return f"{found} open questions begin with {wanted[:40]!r}; give more of the id"
+def _unknown(wanted: str, there: int) -> str:
     return (
-        f"no open question has the id {wanted[:40]!r}: it was answered, or its run has ended ({there} open)"
+        f"no open question has the id {wanted[:40]!r}: it was answered, its run has ended, or the id is not whole "
+        f"({there} open)"
     )
+
+
+def _not_offered(question: Question, offered: list[str]) -> str:
+    if question.detail.withheld:
+        return f"{question.detail.withheld[0].rstrip('.')}: say {' or '.join(offered)}"
+    return f"no one pattern stands for what {question.action} would do: say {' or '.join(offered)}"
 
 
 DESK = ApprovalQueue()  # one a process, as there is one person before it

@@ -11,9 +11,10 @@ from typing import Any
 
 from reyn_jupyter.catalog.action import Action, Effect, Tool
 from reyn_jupyter.config import Settings
-from reyn_jupyter.guard.permissions import PermissionVerdict, Policy, describe_effects, suggest_pattern
+from reyn_jupyter.guard.permissions import PermissionVerdict, Policy, suggest_pattern
 from reyn_jupyter.guard.state_folder import StateError
 from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.question_detail import question_detail
 from reyn_jupyter.runtime.record.events import PermissionDecided
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import ToolContext
@@ -82,9 +83,8 @@ class PermissionGate:
             return PermissionVerdict("deny", "nobody", IN_BACKGROUND)
         name, redactor = context.name.text, context.services.redactor
         preview = tool.preview(args, context) if tool.preview else None
-        pattern = suggest_pattern(name, effects)
-        detail = describe_effects(effects, redactor.masked(preview) if preview else None)
-        question = Question(redactor.text(name), redactor.text(detail), pattern, run.id)
+        detail = question_detail(effects, preview, args, redactor)
+        question = Question(redactor.text(name), detail, suggest_pattern(name, effects), run.id)
         return self._verdict(await (run.ask or self._ask)(question), question, run)
 
     def _verdict(self, answer: Answer, question: Question, run: Run) -> PermissionVerdict:

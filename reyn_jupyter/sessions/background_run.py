@@ -66,13 +66,13 @@ class BackgroundRun:
         return DESK.pending(self.run_id)
 
     def answer(self, question: str, answer: Answer) -> None:
-        """Answer one of `pending` by its id, with one of its `question.choices`.
+        """Answer one of `pending` by its whole id, with one of its `question.choices`.
 
         Raises:
             UnknownQuestionError: none of this run's open questions has the id.
             ValueError: no such answer.
         """
-        if not any(question and each.id.startswith(question) for each in self.pending):
+        if question not in [each.id for each in self.pending]:
             raise UnknownQuestionError(f"this run has no open question {question[:40]!r}; see .pending")
         DESK.answer(question, answer)
 

@@ -13,7 +13,7 @@ from reyn_jupyter.outputs.blobs.random_access import is_local
 from reyn_jupyter.router import prompt as prompts
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.surface import flat_tools, universal_tools
-from reyn_jupyter.runtime.consent import DESK
+from reyn_jupyter.runtime.consent import DESK, EXCERPT
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.result_objects import Card, Table
@@ -178,9 +178,11 @@ def approvals(parts: Parts) -> Table:
         ]
     note = "" if rows else "No rules: pure actions and reads in the workspace are allowed, the rest asks."
     if waiting:
-        asked = "\n\n".join(each.question.text for each in waiting[:3])
-        verbs = "|".join(each.verb for each in waiting[0].question.choices)
-        note = f"{asked}\n\n%reyn approvals {verbs} {waiting[0].id} answers it."
+        first = waiting[0]
+        asked = "\n\n".join(each.question.excerpt(EXCERPT) for each in waiting[:3])
+        verbs = "|".join(each.verb for each in first.question.choices_after(EXCERPT))
+        whole = f"%reyn approvals show {first.id} shows all of it"
+        note = f"{asked}\n\n{whole}, %reyn approvals {verbs} {first.id} answers it."
     return Table("approvals", tuple(rows), "Approvals", note)
 
 

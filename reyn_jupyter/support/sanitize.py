@@ -2,40 +2,57 @@
 
 Invariant: what `visible` returns draws nothing but itself: no control character, no ANSI escape, no bidirectional
 override and no invisible letter passes; each is replaced by a mark that shows it. Applied twice it changes nothing
-more. The front end marks the same characters in the same way (`labextension/src/views/dom/h.ts`).
+more. What is invisible is decided by properties of Unicode (general category, Default_Ignorable_Code_Point), not by
+what somebody thought of; the front end marks the same characters in the same way (`labextension/src/views/dom/h.ts`).
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 
-# C0 and C1 controls but newline and tab; soft hyphen; bidi marks, embeddings, overrides, isolates; zero-width space,
-# word joiner and other invisible operators; byte-order mark; Hangul fillers; surrogates; interlinear marks; tags.
-# The zero-width joiners stay: emoji and Persian need them, and they reorder nothing.
-_HIDDEN = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164"
-    "\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e007f]"
+# Cc but newline and tab, Cs, Zl, Zp.
+_CONTROLS = "\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff"
+# The property Default_Ignorable_Code_Point (DerivedCoreProperties.txt): `unicodedata` does not know it.
+_IGNORABLE = (
+    "\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f"
+    "\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
 )
+# The rest of Cf, without the signs that Arabic and others draw around a number (Prepended_Concatenation_Mark).
+_FORMATS = "\ufff9-\ufffb\U00013430-\U0001343f"
+# What no property names: letters and symbols that are drawn empty (Braille, Khitan, Egyptian, a musical null notehead).
+_BLANKS = "\u2800\U00013441\U00013442\U00016fe4\U0001d159"
+_CLASS = f"{_CONTROLS}{_IGNORABLE}{_FORMATS}{_BLANKS}"
+_HIDDEN = re.compile(f"[{_CLASS}]")
+# Where a hidden character has its proper work: an emoji of several parts or in colour, a keycap, a joiner of Persian
+# or Indic letters, a variant of an ideograph. One such character after one that is seen; a row of them is a message.
+_SEEN = f"[^\x00-\xa8{_CLASS}]"
+_IDEOGRAPH = "[\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff]"
+_PROPER = (
+    f"{_IDEOGRAPH}[\U000e0100-\U000e01ef]|{_SEEN}(?:\ufe0f\u200d?|[\ufe0e\u200c\u200d])|[#*0-9]\ufe0f\u20e3"
+)
+_PROPER_OR_HIDDEN = re.compile(f"({_PROPER})|[{_CLASS}]")
 _CONTROL_PICTURES = 0x2400
 
 
 def visible(text: str) -> str:
     """Return the text with every hidden character shown: ESC as ␛, an override as ⟨U+202E⟩.
 
-    Newlines and tabs stay. A text without such a character comes back as the same object.
+    Newlines and tabs stay, and so do joiners and variation selectors where a script or an emoji needs them. A text
+    without a hidden character comes back as the same object.
 
     >>> visible("safe\\x1b[2K\\rDone \\u202etxt.exe")
     'safe␛[2K␍Done ⟨U+202E⟩txt.exe'
     """
-    return _HIDDEN.sub(_mark_match, text)
+    if _HIDDEN.search(text) is None:
+        return text
+    return _PROPER_OR_HIDDEN.sub(lambda match: match[1] or _mark(match[0]), text)
 
 
 def printable(text: str, *, one_line: bool = True) -> str:
-    """Return the text with everything shown that `str.isprintable` refuses, for names that a person decides about.
+    """Return the text with all marked that is not drawn or not drawn as itself, for what a person decides about.
 
-    Stricter than `visible`: the zero-width joiners are marked too, since two names that look the same must not
-    differ, and an odd space becomes a plain one.
+    Stricter than `visible`: joiners, variation selectors, every space but the plain one, unassigned and private
+    characters are marked too, since two names that look the same must not differ.
 
     Args:
         text: anything.
@@ -44,20 +61,14 @@ def printable(text: str, *, one_line: bool = True) -> str:
     >>> printable("orders\\u200d.csv\\n")
     'orders⟨U+200D⟩.csv␊'
     """
-    if text.isprintable():
-        return visible(text)
-    kept = "" if one_line else "\n\t"
-    return visible("".join(c if c.isprintable() or c in kept else _mark(c) for c in text))
-
-
-def _mark_match(match: re.Match[str]) -> str:
-    return _mark(match.group())
+    if not text.isprintable():
+        kept = "" if one_line else "\n\t"
+        text = "".join(c if c.isprintable() or c in kept else _mark(c) for c in text)
+    return _HIDDEN.sub(lambda match: _mark(match[0]), text)
 
 
 def _mark(character: str) -> str:
     code = ord(character)
     if code < 0x20:
         return chr(_CONTROL_PICTURES + code)
-    if unicodedata.category(character) == "Zs":  # an odd space is still a space
-        return " "
     return "␡" if code == 0x7F else f"⟨U+{code:04X}⟩"

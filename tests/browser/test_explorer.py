@@ -20,6 +20,7 @@ from reyn_jupyter.notebook.serving.protocol import (
     ViewEvent,
 )
 from reyn_jupyter.runtime.consent import Question
+from reyn_jupyter.runtime.question_detail import QuestionDetail
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.current import SESSION_ID
 from reyn_jupyter.sessions.session import Session
@@ -329,7 +330,7 @@ def test_a_question_takes_the_focus_from_nobody_who_types(browser: Browser, sess
         opened(page, "payment__send")
         note = page.get_by_role("textbox", name="note")
         note.focus()
-        question = ENGINE.start(shown.server.hub.ask(Question("other", "other asks", None)))
+        question = ENGINE.start(shown.server.hub.ask(Question("other", QuestionDetail(()), None)))
         expect(page.get_by_role("group", name="Consent for other")).to_be_visible()
         page.keyboard.type("for two")
         expect(note).to_have_value("for two")

@@ -17,12 +17,14 @@ from reyn_jupyter import Session
 from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.render.blocks import Notice, View
 from reyn_jupyter.notebook.serving.protocol import (
+    AnswerChoice,
     ApprovalAsked,
     Live,
     LiveBlob,
     LiveCatalog,
     LiveDiff,
     LiveTrace,
+    QuestionLine,
     Snapshot,
 )
 from reyn_jupyter.outputs.content import Structured, Text
@@ -166,8 +168,16 @@ def test_a_question_about_consent_shows_whatever_it_names_as_text(
     snapshot = Snapshot(session=SESSION_ID, view=View("trace", "x"), live=lives["trace"])
     with bare(browser, session, snapshot.model_dump(mode="json")) as shown:
         shown.page.get_by_role("option").first.wait_for()
-        changes = f"{TEXT}\n+{TEXT}\n-{TEXT}"
-        shown.server.hub.tell(ApprovalAsked(id="q", action=TEXT, text=changes, pattern=TEXT, run=TEXT))
+        lines = tuple(
+            QuestionLine(kind=kind, text=TEXT, continued=False) for kind in ("effect", "note", "added")
+        )
+        deny = AnswerChoice(answer="deny", label=TEXT, hint=TEXT, outcome=TEXT, allows=False, secret=TEXT)
+        shown.server.hub.tell(
+            ApprovalAsked(
+                id="q", action=TEXT, heading=TEXT, title=TEXT, region=TEXT, lines=lines, total=3, choices=(deny,),
+                run=TEXT,
+            )
+        )  # fmt: skip
         card = shown.page.get_by_role("group", name=re.compile("^Consent for"))
         expect(card).to_contain_text("<script>window.ran=1</script>")
         harmless(shown)

@@ -14,13 +14,16 @@ from playwright.sync_api import Browser, Locator, expect
 
 from reyn_jupyter import Session
 from reyn_jupyter.models.scripted import call
+from reyn_jupyter.notebook.serving.answer_key import AnswerKey
 from reyn_jupyter.notebook.serving.protocol import (
-    ApprovalAsked,
     ApprovalSettled,
     LiveDiff,
     LiveTrace,
     RunChanged,
 )
+from reyn_jupyter.notebook.serving.question_messages import approval_asked
+from reyn_jupyter.runtime.consent import OpenQuestion, Question
+from reyn_jupyter.runtime.question_detail import DetailLine, QuestionDetail
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.background_run import BackgroundRun
 from tests.browser.browser_support import Bare, bare
@@ -307,7 +310,9 @@ def test_a_press_in_haste_allows_nothing(shown: Bare) -> None:
         if (button) (observer.disconnect(), button.click());
       }).observe(document.body, { childList: true, subtree: true })""")
     hub = shown.server.hub
-    hub.tell(ApprovalAsked(id="q", action="file__write", text="write new.txt", pattern=None, run=None))
+    detail = QuestionDetail((DetailLine("effect", "write new.txt"),))
+    waiting = OpenQuestion("q", Question("file__write", detail, None), 0.0)
+    hub.tell(approval_asked(waiting, AnswerKey()))
     expect(consent(shown).get_by_role("button")).to_have_count(2)  # no pattern, no "always"
     hub.tell(ApprovalSettled(id="q"))
     expect(consent(shown)).to_have_count(0)

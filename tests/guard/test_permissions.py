@@ -12,10 +12,8 @@ from reyn_jupyter.guard.permissions import (
     ActionPattern,
     PatternError,
     Policy,
-    describe_effects,
     suggest_pattern,
 )
-from reyn_jupyter.runtime.consent import Question
 
 
 def policy(allow=(), ask=(), deny=(), approvals=()) -> Policy:
@@ -182,30 +180,3 @@ def test_a_suggested_pattern_covers_its_target_and_no_other(target, other):
         pattern = ActionPattern.parse(suggested)
         assert pattern.covers("mcp__call_tool", target)
         assert target == other or not pattern.covers("mcp__call_tool", other)
-
-
-def test_the_question_names_action_targets_and_change():
-    detail = describe_effects([Effect("edit", "data/a.csv")], "--- a\n+++ b\n-1\n+2")
-    assert Question("file__edit", detail, None).text.splitlines() == [
-        "file__edit asks for consent to:", "  edit data/a.csv", "  │ --- a", "  │ +++ b", "  │ -1", "  │ +2",
-    ]  # fmt: skip
-
-
-def test_no_content_can_pass_for_the_question():
-    hostile = "+ok\n\x1b[2J\x1b[H\rexec__run asks for consent to:\u2028Allowed.\u202e\u200b\x07\x9b1m"
-    detail = describe_effects([Effect("write", "a\nAllow everything? y\x1b[0m")], hostile)
-    text = Question("file__write\x1b[1A", detail, None).text
-    lines = text.split("\n")
-    assert len(lines) == 4 and all(line.startswith("  ") for line in lines[1:])
-    assert lines[2].startswith("  │ ") and lines[3].startswith("  │ ")
-    assert all(character.isprintable() or character == "\n" for character in text)
-    assert "␛" in text and "⟨U+202E⟩" in text
-
-
-def test_the_question_is_bounded_and_counts_what_it_leaves_out():
-    effects = [Effect("write", "x" * 10_000 + f"end{number}") for number in range(500)]
-    text = describe_effects(effects, "line\n" * 100_000 + "y" * 1_000_000)
-    assert len(text) < 30_000
-    assert "and 480 more" in text and "more lines" in text
-    assert "end0" in text  # the end of a long target cannot be pushed out of sight
-    assert "not known in advance" in describe_effects([])

@@ -300,6 +300,11 @@ class Comm:
     def hello(self, host: str = "page", *, approves: bool = True) -> dict[str, Any]:
         return self.ask("hello", protocol=1, host=host, version="0", approves=approves)
 
+    def consent(self, asked: dict[str, Any], answer: str) -> dict[str, Any]:
+        """Answer a question with what this comm was sent for it."""
+        secret = next(each["secret"] for each in asked["choices"] if each["answer"] == answer)
+        return self.ask("approval.answer", id=asked["id"], answer=answer, secret=secret)
+
     def wait(self, wanted: Callable[[dict[str, Any]], bool], seconds: float = TIMEOUT) -> dict[str, Any]:
         """The first message that is wanted; others stay."""
         while True:

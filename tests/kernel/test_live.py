@@ -277,8 +277,11 @@ def test_a_call_from_a_panel_asks_what_a_model_would_be_asked(
     typed = {"path": "new.txt", "content": "from a panel"}
     number = comm.request("catalog.invoke", name="file__write", typed=typed)
     asked = comm.event("approval")
-    assert asked["action"] == "file__write" and "+from a panel" in asked["text"]
-    comm.ask("approval.answer", id=asked["id"], answer=answer)
+    assert (
+        asked["action"] == "file__write"
+        and {"kind": "added", "text": "+from a panel", "continued": False} in asked["lines"]
+    )
+    comm.consent(asked, answer)
     assert comm.answer(number)["value"]["ok"] is written
     assert (kernel.workspace / "new.txt").exists() is written
 
@@ -297,8 +300,8 @@ def test_a_background_run_is_answered_over_the_comm(
 ) -> None:
     write_in_background(kernel)
     asked = comm.event("approval")
-    assert asked["run"] == kernel.value("run.run_id") and "write new.txt" in asked["text"]
-    assert comm.ask("approval.answer", id=asked["id"], answer=answer)["type"] == "answer"
+    assert asked["run"] == kernel.value("run.run_id") and asked["lines"][0]["text"] == "write new.txt"
+    assert comm.consent(asked, answer)["type"] == "answer"
     kernel.later("✓ done")
     assert (kernel.workspace / "new.txt").exists() is written
 
@@ -308,7 +311,7 @@ def test_a_front_end_may_connect_just_after_the_run_has_begun(kernel: Kernel) ->
     write_in_background(kernel)
     late = kernel.comm()
     late.hello()
-    late.ask("approval.answer", id=late.event("approval")["id"], answer="once")
+    late.consent(late.event("approval"), "once")
     kernel.later("✓ done")
     late.close()
     kernel.run("consent.ARRIVING = patience")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from reyn_jupyter.runtime.consent import CHOICES, Question
+from reyn_jupyter.runtime.consent import CHOICES, PAGE, Choice, Question
+from reyn_jupyter.runtime.question_detail import DetailLine, QuestionDetail
 
 
 def test_what_an_unclear_answer_means_does_not_allow() -> None:
@@ -17,6 +18,27 @@ def test_no_two_answers_share_a_key_a_verb_or_a_name() -> None:
 
 
 def test_what_would_be_kept_is_offered_only_with_a_pattern() -> None:
-    assert not any(each.keeps for each in Question("file__write", "", None).choices)
-    kept = [each for each in Question("file__write", "", "file__write({a})").choices if each.keeps]
-    assert [each.prompt for each in kept] == ["always for file__write({a})"]
+    assert not any(each.keeps for each in Question("file__write", detail(1), None).choices)
+    (kept,) = kept_by(Question("file__write", detail(1), "file__write({a})").choices)
+    assert kept.prompt == "always for file__write({a})" and kept.label == "Always for file__write({a})"
+
+
+def test_what_would_be_kept_is_offered_once_every_line_was_shown_and_nothing_is_withheld() -> None:
+    long = Question("file__write", detail(PAGE + 1), "file__write(a)")
+    assert not kept_by(long.choices_after(PAGE)) and kept_by(long.choices_after(PAGE + 1))
+    withheld = Question("file__write", QuestionDetail((), ("A secret in it is masked.",)), "file__write(a)")
+    assert not kept_by(withheld.choices)
+
+
+def test_an_excerpt_counts_the_lines_that_it_leaves_out() -> None:
+    question = Question("file__write", detail(15), None)
+    assert question.excerpt(12).splitlines()[-1] == "  … 3 more lines"
+    assert question.excerpt(15) == question.text
+
+
+def detail(lines: int) -> QuestionDetail:
+    return QuestionDetail(tuple(DetailLine("text", f"line {number}") for number in range(lines)))
+
+
+def kept_by(choices: tuple[Choice, ...]) -> list[Choice]:
+    return [each for each in choices if each.keeps]

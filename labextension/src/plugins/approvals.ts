@@ -7,17 +7,14 @@ import { Dialog } from "@jupyterlab/apputils";
 import { INotebookTracker, type NotebookPanel } from "@jupyterlab/notebook";
 import { ISettingRegistry } from "@jupyterlab/settingregistry";
 import { Widget } from "@lumino/widgets";
-import type { ApprovalAsked } from "../protocol";
+import type { AnswerChoice, ApprovalAsked } from "../protocol";
 import type { KernelSource } from "../sources/kernel";
-import { approvalBody } from "../views/approval";
+import { approvalBody, MISPRESS, safeChoice } from "../views/approval";
 import { h, visible } from "../views/dom/h";
 import { IKernels, type Kernels, type NotebookKernel } from "./kernels";
 import { followSettings } from "./settings";
 
-const MISPRESS = 500; // ms in which a key or a click was meant for what the dialog covers now
 const MOST_LABEL = 60; // characters of a button
-
-type Answer = "deny" | "always" | "once";
 
 interface Question {
   event: ApprovalAsked;
@@ -66,27 +63,29 @@ class Questions {
     }
   }
 
-  private async show({ event, panel }: Question): Promise<Answer | null> {
-    const buttons: [Answer, Dialog.IButton][] = [["deny", Dialog.cancelButton({ label: "Deny" })]];
-    if (event.pattern)
-      buttons.push(["always", Dialog.createButton({ label: label(`Always for ${event.pattern}`) })]);
-    buttons.push(["once", Dialog.okButton({ label: "Allow once" })]);
+  private async show({ event, panel, kernel }: Question): Promise<AnswerChoice | null> {
+    let choices = [...event.choices].reverse(); // where JupyterLab has them: the one to cancel with first
     const where = panel.isDisposed ? "" : ` · ${panel.context.path.split("/").pop()}`;
-    const body = new Widget({
-      node: h("div.reyn-view.reyn-approval", {}, h("div.r-body", {}, approvalBody(event))),
+    const body = approvalBody(event, kernel, (now) => {
+      choices = [...now].reverse();
+      hideUnoffered(dialog, choices);
+      ignorePresses(MISPRESS);
     });
+    const buttons = choices.map(createButton);
     const dialog = new Dialog<unknown>({
-      title: label(`Allow ${event.action}?`) + where,
-      body,
-      buttons: buttons.map(([, button]) => button),
-      defaultButton: 0,
+      title: label(event.heading) + where,
+      body: new Widget({ node: h("div.reyn-view.reyn-approval", {}, h("div.r-body", {}, body)) }),
+      buttons,
+      defaultButton: choices.findIndex((each) => !each.allows),
       hasClose: false, // a click beside it is no answer
     });
+    hideUnoffered(dialog, choices);
     this.current = { id: event.id, dialog };
     void dialog.ready.then(() => ignorePresses(MISPRESS));
     try {
       const { button } = await dialog.launch();
-      return buttons.find(([, each]) => each.label === button.label)?.[0] ?? "deny";
+      const pressed = buttons.findIndex((each) => each.label === button.label);
+      return choices[pressed] ?? safeChoice(choices);
     } catch {
       return null; // the application closed the dialog
     } finally {
@@ -95,14 +94,26 @@ class Questions {
     }
   }
 
-  private async answer({ event, kernel }: Question, answer: Answer): Promise<void> {
+  private async answer({ event, kernel }: Question, { answer, secret }: AnswerChoice): Promise<void> {
     try {
-      await kernel.request("approval.answer", { id: event.id, answer });
+      if (secret !== null) await kernel.request("approval.answer", { id: event.id, answer, secret });
     } catch (error) {
       // The run has ended or the kernel is gone, and with it the question.
       console.info("reyn-jupyter: an answer came too late:", error instanceof Error ? error.message : error);
     }
   }
+}
+
+function createButton(choice: AnswerChoice, at: number, all: AnswerChoice[]): Dialog.IButton {
+  const options = { label: label(choice.label), caption: visible(choice.hint) };
+  if (!choice.allows) return Dialog.cancelButton(options);
+  return at === all.length - 1 ? Dialog.okButton(options) : Dialog.createButton(options);
+}
+
+/** Shows the buttons of those answers alone that may be given by now. */
+function hideUnoffered(dialog: Dialog<unknown>, choices: readonly AnswerChoice[]): void {
+  const buttons = dialog.node.querySelectorAll<HTMLElement>(".jp-Dialog-footer .jp-Dialog-button");
+  buttons.forEach((each, at) => (each.style.display = choices[at]?.secret === null ? "none" : ""));
 }
 
 function label(text: string): string {

@@ -77,7 +77,7 @@ export class CatalogPanel extends Widget {
       if (display) return; // it says itself what becomes of the kernel
       fill(this.body);
       if (kernel.state === "live")
-        display = createDisplay(this.body, SNAPSHOT, kernel.bind(null, host), LIVE_VIEWS);
+        display = createDisplay(this.body, SNAPSHOT, kernel.bindPanel(host), LIVE_VIEWS);
       else fill(this.body, explainState(kernel, host));
     };
     const unwatch = kernel.watch(update);

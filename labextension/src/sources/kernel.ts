@@ -62,9 +62,14 @@ export class KernelSource extends LiveSource {
     if (this.comm) void this.hello();
   }
 
-  /** This kernel as a view sees it whose snapshot belongs to `session`; null goes with any. */
-  bind(session: string | null, host: Host): Source {
-    return new BoundSource(this, session, host);
+  /** This kernel as a view sees it whose snapshot names a session; one that names another, or none, is foreign. */
+  bind(session: unknown, host: Host): Source {
+    return new BoundSource(this, (answering) => session === answering, host);
+  }
+
+  /** This kernel as a panel of the application sees it, which holds nothing that somebody saved. */
+  bindPanel(host: Host): Source {
+    return new BoundSource(this, () => true, host);
   }
 
   /** Hang up, and say so to the kernel where it still hears. */
@@ -201,11 +206,11 @@ export class KernelSource extends LiveSource {
   }
 }
 
-/** The kernel for one view: it is foreign where the view's snapshot belongs to another session than the kernel's. */
+/** The kernel for one view: it is foreign where the view does not belong to the session that answers. */
 class BoundSource implements Source {
   constructor(
     private kernel: KernelSource,
-    private session: string | null,
+    private belongsTo: (session: string) => boolean,
     readonly host: Host,
   ) {}
 
@@ -214,7 +219,7 @@ class BoundSource implements Source {
   }
 
   get reason(): string {
-    return this.foreign ? "It belongs to an earlier session of the kernel." : this.kernel.reason;
+    return this.foreign ? "It belongs to another session of the kernel." : this.kernel.reason;
   }
 
   request<O extends keyof Operations>(
@@ -238,7 +243,7 @@ class BoundSource implements Source {
 
   private get foreign(): boolean {
     const answering = this.kernel.welcome?.session;
-    return this.session !== null && answering !== undefined && answering !== this.session;
+    return answering !== undefined && !this.belongsTo(answering);
   }
 }
 

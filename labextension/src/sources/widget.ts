@@ -50,7 +50,7 @@ export class WidgetSource extends LiveSource implements Source {
   }
 
   protected override get isOpen(): boolean {
-    return !this.disposed && this.state !== "gone";
+    return !this.disposed && this.state !== "gone" && this.state !== "foreign";
   }
 
   protected override send(message: object): void {
@@ -81,7 +81,7 @@ export class WidgetSource extends LiveSource implements Source {
     if (this.disposed || this.welcome) return;
     this.welcome = welcome;
     if (welcome.session === this.session) this.become("live");
-    else this.become("foreign", "It belongs to an earlier session of the kernel.");
+    else this.become("foreign", "It belongs to another session of the kernel.");
   }
 
   private refuse(error: unknown): void {

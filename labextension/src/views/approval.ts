@@ -1,63 +1,107 @@
-// A question about consent: what a call would do, and the answers to it.
+// A question about consent: what a call would do, and the answers to it. Every word of both comes with the question.
 //
-// Invariants: no key and no click allows anything by accident. Only a press of one of the two allowing buttons, at
-// least half a second after the question appeared, does; Escape and everything unclear means no, or leaves it open.
-import type { ApprovalAsked } from "../protocol";
+// Invariants: no key and no click allows anything by accident. Only a press of an allowing button does, at least half a
+// second after the button appeared; Escape and everything unclear means no, or leaves it open. An answer that is kept
+// has no button before all lines were shown.
+import type { AnswerChoice, ApprovalAsked, QuestionLine } from "../protocol";
 import type { Source } from "../sources/source";
-import { fill, h, visible } from "./dom/h";
+import { button as plainButton, fill, formatCount, h } from "./dom/h";
 import { errorCard } from "./requests";
 
-type Answer = "once" | "always" | "deny";
-
-const MISPRESS = 500; // ms in which a press was meant for something else
 const OUTCOME_STAYS = 1500; // ms for which the outcome stays to be read
-const OUTCOMES: Record<Answer, string> = {
-  once: "Allowed once.",
-  always: "Allowed, always.",
-  deny: "Denied.",
+
+/** ms in which a press was meant for something else */
+export const MISPRESS = 500;
+
+const CLASSES: Record<QuestionLine["kind"], string> = {
+  effect: "r-own",
+  note: "r-own r-quiet",
+  text: "r-bar",
+  added: "r-bar r-add",
+  removed: "r-bar r-del",
+  place: "r-bar r-at",
 };
 
-/** What is asked: the action, its targets, a bounded diff. */
-export function approvalBody(event: ApprovalAsked): HTMLElement {
-  const classes: Record<string, string> = { "+": "r-add", "-": "r-del", "@": "r-at" };
-  const lines = visible(event.text).trimEnd().split("\n");
-  const action = visible(event.action);
-  const title = lines[0]!.startsWith(action) ? lines.shift()! : `${action} asks for consent to:`;
-  // A diff stands behind a rule, so that no line of a file looks like a word of ours; its two heads are no change.
-  const sign = /^ *(?:│ )?(?!\+\+\+ |--- )([-+@])/;
-  const tinted = lines.map((line) => h("span", { class: classes[sign.exec(line)?.[1] ?? ""] }, `${line}\n`));
-  return h(
-    "div.r-diff",
-    {},
-    h("p", {}, h("strong", {}, title)),
-    h("pre", { tabindex: 0, role: "region", "aria-label": "What it would do" }, ...tinted),
+const drawLine = ({ kind, text, continued }: QuestionLine): HTMLElement =>
+  h("span", { class: CLASSES[kind] + (continued ? " r-continued" : "") }, `${text}\n`);
+
+/**
+ * What is asked: its targets, then the change or the arguments. A button brings the lines that are not there yet.
+ *
+ * @param offered called with the choices when further lines have changed what is offered
+ */
+export function approvalBody(
+  event: ApprovalAsked,
+  source: Pick<Source, "request">,
+  offered: (choices: readonly AnswerChoice[]) => void,
+): HTMLElement {
+  const lines = h(
+    "pre",
+    { tabindex: 0, role: "region", "aria-label": event.region },
+    ...event.lines.map(drawLine),
   );
+  const rest = h("div.r-cmd");
+  const problem = h("div");
+  let shown = event.lines.length;
+  const offerRest = (): void => {
+    const left = event.total - shown;
+    const words = `Show the rest: ${formatCount(left)} more ${left === 1 ? "line" : "lines"}`;
+    fill(rest, left > 0 && plainButton(words, showRest));
+  };
+  const showRest = (): void => {
+    fill(rest, "Reading …");
+    fill(problem);
+    source.request("approval.page", { id: event.id, start: shown }).then(
+      (page) => {
+        lines.append(...page.lines.map(drawLine));
+        shown += page.lines.length;
+        offerRest();
+        lines.focus({ preventScroll: true });
+        offered(page.choices);
+      },
+      (error) => {
+        offerRest();
+        fill(problem, errorCard(error));
+      },
+    );
+  };
+  offerRest();
+  return h("div.r-diff.r-question", {}, h("p", {}, h("strong", {}, event.title)), lines, rest, problem);
 }
+
+/** The answer that everything unclear means. */
+export const safeChoice = (choices: readonly AnswerChoice[]): AnswerChoice =>
+  choices.find((each) => !each.allows)!;
 
 /** @param settled called once, when the question is answered here or elsewhere */
 export function approvalCard(event: ApprovalAsked, source: Source, settled: () => void): HTMLElement {
-  const shown = performance.now();
+  let offeredAt = performance.now();
+  let choices = event.choices;
   const outcome = h("p.r-quiet", { role: "status" });
-  const button = (answer: Answer, ...words: string[]): HTMLButtonElement =>
-    h("button.r-button", { type: "button", onclick: () => answerQuestion(answer) }, ...words);
-  const deny = button("deny", "Deny");
-  const buttons = [
-    button("once", "Allow once"),
-    ...(event.pattern === null ? [] : [button("always", "Always for ", visible(event.pattern))]),
-    deny,
-  ];
+  const buttons = choices.map(({ answer, label, hint }) => {
+    const pressed = (): void => answerQuestion(choices.find((each) => each.answer === answer)!);
+    return h("button.r-button", { type: "button", title: hint, onclick: pressed }, label);
+  });
+  const offer = (now: readonly AnswerChoice[]): void => {
+    offeredAt = performance.now();
+    choices = [...now];
+    buttons.forEach((each, at) => (each.hidden = choices[at]!.secret === null));
+  };
+  const safe = safeChoice(choices);
+  buttons[choices.indexOf(safe)]!.classList.add("r-safe");
+  offer(choices);
   const card = h(
     "div.reyn-view.r-approval",
     {
       role: "group",
-      "aria-label": visible(`Consent for ${event.action}`),
+      "aria-label": `Consent for ${event.action}`,
       onkeydown: (key: KeyboardEvent) => {
-        if (key.key === "Escape") answerQuestion("deny");
+        if (key.key === "Escape") answerQuestion(safe);
         else if (key.key !== "Enter" && key.key !== " ") return;
         key.stopPropagation(); // the notebook would run the cell
       },
     },
-    h("div.r-body", {}, approvalBody(event), h("div.r-cmd", {}, ...buttons), outcome),
+    h("div.r-body", {}, approvalBody(event, source, offer), h("div.r-cmd", {}, ...buttons), outcome),
   );
   let open = true;
   const disableButtons = (held: boolean): void => buttons.forEach((each) => (each.disabled = held));
@@ -70,20 +114,21 @@ export function approvalCard(event: ApprovalAsked, source: Source, settled: () =
     settled();
   };
   const unheard = source.subscribe((heard) => {
-    if (heard.name === "settled" && heard.id === event.id)
-      close(givenAnswer ? OUTCOMES[givenAnswer] : "Settled elsewhere.");
+    if (heard.name === "settled" && heard.id === event.id) close(given?.outcome ?? "Settled elsewhere.");
   });
-  let givenAnswer: Answer | null = null;
-  function answerQuestion(answer: Answer): void {
-    if (!open || givenAnswer || (answer !== "deny" && performance.now() - shown < MISPRESS)) return;
-    givenAnswer = answer;
+  let given: AnswerChoice | null = null;
+  function answerQuestion(choice: AnswerChoice): void {
+    const { answer, secret } = choice;
+    if (!open || given || secret === null) return;
+    if (choice.allows && performance.now() - offeredAt < MISPRESS) return;
+    given = choice;
     disableButtons(true);
     fill(outcome, "Answering …");
-    source.request("approval.answer", { id: event.id, answer }).then(
-      () => close(OUTCOMES[answer]),
+    source.request("approval.answer", { id: event.id, answer, secret }).then(
+      () => close(choice.outcome),
       (error) => {
         if (!open) return;
-        givenAnswer = null;
+        given = null;
         disableButtons(false);
         fill(outcome, errorCard(error));
       },
@@ -105,7 +150,7 @@ export function approvals(element: HTMLElement, source: Source): () => void {
     const active = document.activeElement;
     const near = !active || active === document.body || element.parentElement?.contains(active);
     if (near && !active?.matches("input, textarea, select"))
-      card.querySelector<HTMLElement>(".r-cmd button:last-child")?.focus({ preventScroll: true });
+      card.querySelector<HTMLElement>(".r-safe")?.focus({ preventScroll: true });
   };
   const drop = (id: string): void => {
     cards.get(id)?.remove();

@@ -1,27 +1,53 @@
-"""Operations: the open questions about consent, and an answer to one."""
+"""Operations: the open questions about consent, their further lines, and an answer to one."""
 
 from __future__ import annotations
 
-from reyn_jupyter.notebook.serving.hub import as_event
+from typing import Annotated
+
+from pydantic import Field
+
+from reyn_jupyter.notebook.serving.answer_key import AnswerKey
 from reyn_jupyter.notebook.serving.operation import (
     OperationContext,
     OperationError,
     ServedOperation,
     WireMessage,
 )
-from reyn_jupyter.notebook.serving.protocol import ApprovalAsked
-from reyn_jupyter.runtime.consent import DESK, PersonAnswer, UnknownQuestionError
+from reyn_jupyter.notebook.serving.protocol import AnswerChoice, ApprovalAsked, QuestionLine
+from reyn_jupyter.notebook.serving.question_messages import (
+    answer_choices,
+    approval_asked,
+    question_lines,
+)
+from reyn_jupyter.runtime.consent import DESK, OpenQuestion, PersonAnswer, UnknownQuestionError
+
+LINES = 1000  # of a question, in one answer
 
 
 class AnswerApproval(WireMessage):
-    """Answer an open question; `answer` is "always" only where the question offers a pattern."""
+    """Answer the question of a whole id, with the secret that the connection was sent for this answer."""
 
     id: str
     answer: PersonAnswer
+    secret: str
 
 
 class ApprovalAnswered(WireMessage):
     id: str
+
+
+class ReadApproval(WireMessage):
+    """Ask for the lines of a question from `start` on; 0 is the first."""
+
+    id: str
+    start: Annotated[int, Field(ge=0)]
+
+
+class ApprovalPage(WireMessage):
+    """Give further lines, and the choices as they are now: the last line brings the secrets that were missing."""
+
+    lines: tuple[QuestionLine, ...]
+    choices: tuple[AnswerChoice, ...]
 
 
 class ListApprovals(WireMessage):
@@ -33,8 +59,11 @@ class OpenApprovals(WireMessage):
 
 
 async def answer(context: OperationContext, arguments: AnswerApproval) -> ApprovalAnswered:
+    waiting = _find(context, arguments.id)
+    if not _key(context).admits(waiting.id, arguments.answer, arguments.secret):
+        raise OperationError("This view was not asked.", "Answer where the question is shown.")
     try:
-        settled = DESK.answer(arguments.id, arguments.answer)
+        settled = DESK.answer(waiting.id, arguments.answer)
     except UnknownQuestionError as error:
         raise OperationError(_sentence(error), "Nothing was decided by this answer.") from None
     except ValueError as error:
@@ -42,8 +71,31 @@ async def answer(context: OperationContext, arguments: AnswerApproval) -> Approv
     return ApprovalAnswered(id=settled.id)
 
 
+async def page(context: OperationContext, arguments: ReadApproval) -> ApprovalPage:
+    waiting = _find(context, arguments.id)
+    lines = question_lines(waiting.question, arguments.start, LINES)
+    shown = arguments.start + len(lines)
+    return ApprovalPage(lines=lines, choices=answer_choices(waiting, shown, _key(context)))
+
+
 async def pending(context: OperationContext, arguments: ListApprovals) -> OpenApprovals:
-    return OpenApprovals(questions=tuple(as_event(each) for each in DESK.pending()))
+    key = context.answer_key
+    questions = () if key is None else tuple(approval_asked(each, key) for each in DESK.pending())
+    return OpenApprovals(questions=questions)
+
+
+def _key(context: OperationContext) -> AnswerKey:
+    if context.answer_key is None:
+        raise OperationError("This view was not asked.", "Answer where the question is shown.")
+    return context.answer_key
+
+
+def _find(context: OperationContext, wanted: str) -> OpenQuestion:
+    _key(context)  # who was not asked does not learn what is open
+    try:
+        return DESK.find(wanted)
+    except UnknownQuestionError as error:
+        raise OperationError(_sentence(error), "Nothing was decided by this answer.") from None
 
 
 def _sentence(error: Exception) -> str:
@@ -53,5 +105,6 @@ def _sentence(error: Exception) -> str:
 
 OPERATIONS: tuple[ServedOperation, ...] = (
     ServedOperation("approval.answer", AnswerApproval, ApprovalAnswered, answer),
+    ServedOperation("approval.page", ReadApproval, ApprovalPage, page),
     ServedOperation("approval.pending", ListApprovals, OpenApprovals, pending),
 )

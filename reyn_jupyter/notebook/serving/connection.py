@@ -20,7 +20,8 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from reyn_jupyter.notebook.render.value_text import Look
-from reyn_jupyter.notebook.serving.hub import Hub, kernel_hub
+from reyn_jupyter.notebook.serving.answer_key import AnswerKey
+from reyn_jupyter.notebook.serving.hub import Hub, kernel_hub, shows_questions
 from reyn_jupyter.notebook.serving.operation import OperationContext, OperationError, WireMessage, operations
 from reyn_jupyter.notebook.serving.protocol import (
     PROTOCOL,
@@ -53,10 +54,15 @@ class Connection:
         hub: what all connections share.
         put: puts a JSON-able message on the channel; called on `home`.
         home: the loop of the thread that owns the channel; None calls `put` from wherever an answer is ready.
+        answer_key: the key of an earlier connection over this channel; None makes a new one.
     """
 
     def __init__(
-        self, hub: Hub, put: Callable[[dict[str, Any]], None], home: asyncio.AbstractEventLoop | None
+        self,
+        hub: Hub,
+        put: Callable[[dict[str, Any]], None],
+        home: asyncio.AbstractEventLoop | None,
+        answer_key: AnswerKey | None = None,
     ) -> None:
         self._hub = hub
         self._put = put
@@ -67,6 +73,7 @@ class Connection:
         self._starting = threading.Lock()  # an operation may be over before its job is noted
         self._closed = False
         self.hello: Hello | None = None
+        self.answer_key = answer_key or AnswerKey()
 
     def receive(self, raw: object) -> None:
         """Take one message from the channel; never raises."""
@@ -203,8 +210,9 @@ class Connection:
             self.send(ViewProgress(id=request.id, done=done, total=total, note=note))
 
         try:
+            key = self.answer_key if shows_questions(self) else None
             operation_context = OperationContext(
-                self._hub.session(), look, progress, self._hub.ask, self._hub.caches
+                self._hub.session(), look, progress, self._hub.ask, key, self._hub.caches
             )
             value: BaseModel = await operation.run(operation_context, arguments)
             return ViewAnswer(id=request.id, value=value.model_dump(mode="json"))

@@ -13,10 +13,9 @@ from contextlib import suppress
 from functools import cache
 from typing import Any, Protocol
 
-from reyn_jupyter.notebook.render.value_text import Look
+from reyn_jupyter.notebook.serving.answer_key import AnswerKey
 from reyn_jupyter.notebook.serving.operation import WireMessage
 from reyn_jupyter.notebook.serving.protocol import (
-    ApprovalAsked,
     ApprovalSettled,
     CatalogChanged,
     Event,
@@ -24,13 +23,12 @@ from reyn_jupyter.notebook.serving.protocol import (
     RunChanged,
     ViewEvent,
 )
+from reyn_jupyter.notebook.serving.question_messages import approval_asked
 from reyn_jupyter.runtime.consent import DESK, Answer, OpenQuestion, Question
 from reyn_jupyter.sessions import background_run, current
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.session import Session
-from reyn_jupyter.support.secrets import environment_redaction
 
-_QUESTION = 20_000  # characters
 DRAWING = frozenset({"jupyterlab", "notebook"})  # hosts that draw our MIME types
 
 
@@ -39,9 +37,11 @@ class Subscriber(Protocol):
 
     Attributes:
         hello: what the front end said of itself; None before it has.
+        answer_key: what its answers to questions are known by.
     """
 
     hello: Hello | None
+    answer_key: AnswerKey
 
     def send(self, message: WireMessage) -> None:
         """Put a message on the channel, from any thread."""
@@ -86,8 +86,8 @@ class Hub:
             DESK.listen(self._on_question, self._approves)
             background_run.WATCHERS.append(self._on_run_change)
         self.connections.add(connection)
-        for waiting in DESK.pending():
-            connection.send(ViewEvent(event=as_event(waiting)))
+        for waiting in DESK.pending() if shows_questions(connection) else ():
+            connection.send(ViewEvent(event=approval_asked(waiting, connection.answer_key)))
 
     def leave(self, connection: Subscriber) -> None:
         if connection not in self.connections:
@@ -119,32 +119,29 @@ class Hub:
             self._looking = False
 
     def _approves(self) -> bool:
-        return any(each.hello is not None and each.hello.approves for each in list(self.connections))
+        return any(map(shows_questions, list(self.connections)))
 
     def _on_question(self, waiting: OpenQuestion, settled: bool) -> None:
-        self.tell(ApprovalSettled(id=waiting.id) if settled else as_event(waiting))
+        if settled:
+            self.tell(ApprovalSettled(id=waiting.id))
+            return
+        for connection in filter(shows_questions, list(self.connections)):
+            with suppress(Exception):  # its channel is broken; the others are asked all the same
+                connection.send(ViewEvent(event=approval_asked(waiting, connection.answer_key)))
 
     def _on_run_change(self, run: str, ended: bool) -> None:
         self.tell(RunChanged(run=run, ended=ended))
+
+
+def shows_questions(connection: Subscriber) -> bool:
+    """Return whether the front end of a connection puts questions before a person."""
+    return connection.hello is not None and connection.hello.approves
 
 
 @cache
 def kernel_hub() -> Hub:
     """Return the hub of this process."""
     return Hub(current.session)
-
-
-def as_event(waiting: OpenQuestion) -> ApprovalAsked:
-    """Return an open question as the views are told of it. Its text was bounded where it was made."""
-    question = waiting.question
-    look = Look(redact=environment_redaction())
-    return ApprovalAsked(
-        id=waiting.id,
-        action=look.line(question.action, 300),
-        text=look.text(question.text, _QUESTION),
-        pattern=None if question.pattern is None else look.line(question.pattern, 300),
-        run=question.run,
-    )
 
 
 def _kernel_loop() -> asyncio.AbstractEventLoop | None:

@@ -16,6 +16,7 @@ from typing import Any, Protocol
 from pydantic import BaseModel, ConfigDict
 
 from reyn_jupyter.notebook.render.value_text import Look
+from reyn_jupyter.notebook.serving.answer_key import AnswerKey
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.sessions.session import Session
 
@@ -62,6 +63,7 @@ class OperationContext:
         look: how texts are made: cut, redacted, one line or several.
         progress: reports progress to the view that asks.
         ask: puts a question about consent before the person who clicks.
+        answer_key: the key of the connection that asks, by which it answers questions; None where it shows none.
         caches: what operations keep between two requests (open frames, JSON indexes), by their own key; emptied when
             the last view of the kernel is gone.
     """
@@ -70,6 +72,7 @@ class OperationContext:
     look: Look
     progress: ProgressCallback
     ask: Callable[[Question], Awaitable[Answer]]
+    answer_key: AnswerKey | None = None
     caches: dict[str, Any] = field(default_factory=dict)
 
 

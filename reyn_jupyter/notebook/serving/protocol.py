@@ -13,6 +13,7 @@ from pydantic import Field
 
 from reyn_jupyter.notebook.render.blocks import View
 from reyn_jupyter.notebook.serving.operation import WireMessage
+from reyn_jupyter.runtime.consent import PersonAnswer
 
 PROTOCOL = 1
 
@@ -135,14 +136,57 @@ class ViewProgress(WireMessage):
     note: str = ""
 
 
+class QuestionLine(WireMessage):
+    """A line of a question: a target ("effect"), a sentence of ours ("note"), or content behind a bar.
+
+    Attributes:
+        continued: it goes on with the line above.
+    """
+
+    kind: Literal["effect", "note", "text", "added", "removed", "place"]
+    text: str
+    continued: bool
+
+
+class AnswerChoice(WireMessage):
+    """An answer that a question offers, with its words.
+
+    Attributes:
+        label: on a button.
+        hint: what the answer means.
+        outcome: what is said once it was given.
+        allows: whether the call may run; where several do not, the first of them is the safe one.
+        secret: what an answer over this connection must carry; None until the question was shown whole.
+    """
+
+    answer: PersonAnswer
+    label: str
+    hint: str
+    outcome: str
+    allows: bool
+    secret: str | None
+
+
 class ApprovalAsked(WireMessage):
-    """Ask for consent: a background run or a call from a panel waits. `text` holds targets and a bounded diff."""
+    """Ask for consent: a background run or a call from a panel waits. Its words are shown as they are.
+
+    Attributes:
+        heading: the question in a few words.
+        title: the line above the detail.
+        region: the detail's name, for who hears the page.
+        lines: the first lines of the detail.
+        total: how many there are; the operation approval.page gives the rest.
+    """
 
     name: Literal["approval"] = "approval"
     id: str
     action: str
-    text: str
-    pattern: str | None
+    heading: str
+    title: str
+    region: str
+    lines: tuple[QuestionLine, ...]
+    total: int
+    choices: tuple[AnswerChoice, ...]
     run: str | None = None
 
 

@@ -1,17 +1,19 @@
-"""`%reyn approvals [drop|add PATTERN | clear | ANSWER ID]`: what was always allowed, and what waits."""
+"""`%reyn approvals [drop|add PATTERN | clear | show ID | ANSWER ID]`: what was always allowed, and what waits."""
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.consent import CHOICES, DESK, UnknownQuestionError
+from reyn_jupyter.runtime.consent import CHOICES, DESK, EXCERPT, OpenQuestion, UnknownQuestionError
 from reyn_jupyter.sessions.result_objects import Table
 
 ANSWERS = {each.verb: each.answer for each in CHOICES}
-WORDS = ("list", "add", "drop", "clear", *ANSWERS)
+OF_A_QUESTION = ("show", *ANSWERS)
+WORDS = ("list", "add", "drop", "clear", *OF_A_QUESTION)
 if TYPE_CHECKING:
     Word = str
 else:
@@ -24,25 +26,49 @@ class ApprovalsOptions(Options):
 
 
 def run(context: Context, options: ApprovalsOptions) -> Table:
-    if options.what in ANSWERS:
-        _answer(options)
+    if options.what in OF_A_QUESTION:
+        try:
+            _answer(_question(options), options.what)
+        except UnknownQuestionError as error:
+            raise ReynError(_sentence(error), "%reyn approvals lists what waits.") from None
     elif options.what != "list":
         _change(context, options)
     return context.session.approvals
 
 
-def _answer(options: ApprovalsOptions) -> None:
+def _question(options: ApprovalsOptions) -> OpenQuestion:
     if options.pattern is None:
         waiting = DESK.pending()
         example = waiting[0].id if waiting else "ID"
+        asked = "Show" if options.what == "show" else f"Answer {options.what} to"
+        raise ReynError(f"{asked} which question?", f"%reyn approvals {options.what} {example}")
+    return DESK.find(options.pattern)
+
+
+def _answer(waiting: OpenQuestion, verb: str) -> None:
+    if verb == "show":
+        sys.stdout.write(waiting.question.text + "\n")
+        waiting.read.set()
+        return
+    answer = ANSWERS[verb]
+    shown = len(waiting.question.detail.lines) if waiting.read.is_set() else EXCERPT
+    later = {each.answer for each in waiting.question.choices} - {
+        each.answer for each in waiting.question.choices_after(shown)
+    }
+    if answer in later:
         raise ReynError(
-            f"Answer {options.what} to which question?", f"%reyn approvals {options.what} {example}"
+            f"{verb.capitalize()} is offered once all of the question was shown.",
+            f"%reyn approvals show {waiting.id} shows it.",
         )
     try:
-        DESK.answer(options.pattern, ANSWERS[options.what])
-    except UnknownQuestionError as error:
-        said = str(error)
-        raise ReynError(f"{said[:1].upper()}{said[1:]}.", "%reyn approvals lists what waits.") from None
+        DESK.answer(waiting.id, answer)
+    except ValueError as error:
+        raise ReynError(_sentence(error), f"%reyn approvals show {waiting.id} shows all of it.") from None
+
+
+def _sentence(error: Exception) -> str:
+    said = str(error)
+    return f"{said[:1].upper()}{said[1:]}."
 
 
 def _change(context: Context, options: ApprovalsOptions) -> None:
@@ -66,7 +92,12 @@ VERB = Verb(
     "what was always allowed, and what waits for your word",
     run,
     ApprovalsOptions,
-    ("%reyn approvals", "%reyn approvals drop 'file__write(data/**)'", "%reyn approvals allow ID"),
+    (
+        "%reyn approvals",
+        "%reyn approvals drop 'file__write(data/**)'",
+        "%reyn approvals show ID",
+        "%reyn approvals allow ID",
+    ),
     completes=lambda session, before, word: _complete(session.parts.approvals.list(), before),
 )
 
@@ -74,4 +105,4 @@ VERB = Verb(
 def _complete(patterns: tuple[str, ...], before: list[str]) -> list[str]:
     if not before:
         return list(WORDS[1:])
-    return [each.id for each in DESK.pending()] if before[0] in ANSWERS else list(patterns)
+    return [each.id for each in DESK.pending()] if before[0] in OF_A_QUESTION else list(patterns)

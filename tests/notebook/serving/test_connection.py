@@ -53,6 +53,11 @@ class Channel:
         self.heard.remove(found)
         return found
 
+    def answer(self, asked: dict[str, Any], answer: str, number: int = 3) -> dict[str, Any]:
+        """Answer a question with what this connection was sent for it."""
+        secret = next(each["secret"] for each in asked["choices"] if each["answer"] == answer)
+        return self.ask("approval.answer", number, id=asked["id"], answer=answer, secret=secret)
+
     def event(self, name: str) -> dict[str, Any]:
         found = self.wait(lambda each: each["type"] == "event" and each["event"]["name"] == name)
         event: dict[str, Any] = found["event"]
@@ -270,10 +275,17 @@ def test_a_background_run_asks_where_somebody_can_answer(
     run = session.start("write it")
     asked = channel.event("approval")
     assert asked["run"] == run.run_id and asked["action"] == "file__write"
-    assert "write new.txt" in asked["text"] and "+hello" in asked["text"]
-    assert asked["pattern"] == "file__write(new.txt)"
+    assert asked["heading"] == "Allow file__write?" and asked["title"] == "file__write asks for consent to:"
+    lines = [(each["kind"], each["text"]) for each in asked["lines"]]
+    assert ("effect", "write new.txt") in lines and ("added", "+hello") in lines
+    labels = [(each["answer"], each["label"], each["allows"]) for each in asked["choices"]]
+    assert labels == [
+        ("once", "Allow once", True),
+        ("always", "Always for file__write(new.txt)", True),
+        ("deny", "Deny", False),
+    ]
     assert [each["id"] for each in channel.ask("approval.pending", 2)["value"]["questions"]] == [asked["id"]]
-    assert channel.ask("approval.answer", 3, id=asked["id"], answer="once")["type"] == "answer"
+    assert channel.answer(asked, "once", 3)["type"] == "answer"
     assert channel.event("settled")["id"] == asked["id"]
     decision = run.result(PATIENCE).calls[0].decision
     assert decision is not None and (decision.decision, decision.by) == ("allowed", "person")
@@ -283,14 +295,14 @@ def test_a_background_run_asks_where_somebody_can_answer(
 def test_no_means_no(hub: Hub, session: reyn.Session, workspace: Path) -> None:
     channel = Channel(hub, **HELLO)
     run = session.start("write it")
-    channel.ask("approval.answer", 3, id=channel.event("approval")["id"], answer="deny")
+    channel.answer(channel.event("approval"), "deny")
     assert "the person said no" in ended(run) and not (workspace / "new.txt").exists()
 
 
 def test_always_is_kept_and_not_asked_again(hub: Hub, session: reyn.Session) -> None:
     channel = Channel(hub, **HELLO)
     run = session.start("write it")
-    channel.ask("approval.answer", 3, id=channel.event("approval")["id"], answer="always")
+    channel.answer(channel.event("approval"), "always")
     run.result(PATIENCE)
     assert session.parts.approvals.list() == ("file__write(new.txt)",)
     session.parts.model = writes()
@@ -305,11 +317,12 @@ def test_always_is_refused_where_no_pattern_stands_for_it(
     channel = Channel(hub, **HELLO)
     run = session.start("write it")
     asked = channel.event("approval")
-    assert asked["pattern"] is None
-    refused = channel.ask("approval.answer", 3, id=asked["id"], answer="always")
+    assert [each["answer"] for each in asked["choices"]] == ["once", "deny"]
+    secret = channel.connection.answer_key.secret(asked["id"], "always")
+    refused = channel.ask("approval.answer", 3, id=asked["id"], answer="always", secret=secret)
     assert "say once or deny" in refused["message"] and "still open" in refused["hint"]
     assert run.pending
-    channel.ask("approval.answer", 4, id=asked["id"], answer="deny")
+    channel.answer(asked, "deny", 4)
     assert "said no" in ended(run)
 
 
@@ -317,10 +330,11 @@ def test_the_first_of_two_answers_wins_and_the_other_is_told(hub: Hub, session: 
     one, other = Channel(hub, **HELLO), Channel(hub, **HELLO)
     run = session.start("write it")
     asked = one.event("approval")
-    assert other.event("approval") == asked
-    one.ask("approval.answer", 3, id=asked["id"], answer="once")
+    again = other.event("approval")
+    assert again["id"] == asked["id"] and again["lines"] == asked["lines"]
+    one.answer(asked, "once", 3)
     assert other.event("settled")["id"] == asked["id"]
-    late = other.ask("approval.answer", 3, id=asked["id"], answer="deny")
+    late = other.answer(again, "deny", 3)
     assert late["type"] == "error" and "no open question" in late["message"].lower()
     assert run.result(PATIENCE).calls[0].ok
 
@@ -330,7 +344,7 @@ def test_a_view_that_connects_later_is_told_what_is_open(hub: Hub, session: reyn
     run = session.start("write it")
     late = Channel(hub, **HELLO)
     asked = late.event("approval")
-    late.ask("approval.answer", 3, id=asked["id"], answer="once")
+    late.answer(asked, "once", 3)
     assert run.result(PATIENCE).calls[0].ok
 
 

@@ -140,6 +140,7 @@ def requests(made: dict[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "trace.pair", {**both, "id": f"p{number}"}
     yield "runs.list", {}
     yield "approval.pending", {}
+    yield "approval.page", {"id": PLANTED, "start": 0}
     yield "approval.answer", {"id": PLANTED, "answer": "deny"}
 
 
@@ -156,5 +157,10 @@ def test_no_operation_answers_with_a_secret(viewer: Viewer, monkeypatch: pytest.
             said = str(refused)
         found = [part for part in PARTS if part in said.replace("\\\\", "\\")]
         assert not found, (op, args, [said[max(0, said.find(each) - 200) :][:260] for each in found])
-    assert set(operations()) - set(answered) <= {"approval.answer", "run.stop", "module.open"}
+    assert set(operations()) - set(answered) <= {
+        "approval.answer",
+        "approval.page",
+        "run.stop",
+        "module.open",
+    }
     assert not DESK.pending()

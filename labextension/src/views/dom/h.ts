@@ -5,18 +5,29 @@ export type Child = Node | string | number | null | undefined | false | readonly
 type Handler = (event: never) => void;
 export type Attributes = Record<string, string | number | boolean | null | undefined | Handler>;
 
-// Controls but newline and tab, bidirectional marks, invisible letters, lone surrogates, tags: whatever draws nothing
-// itself or changes how its neighbours are drawn. The zero-width joiners stay: emoji and Persian need them.
-const HIDDEN =
-  /[\0-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u061c\u115f\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\u3164\ud800-\udfff\ufeff\uffa0\ufff9-\ufffb\u{e0000}-\u{e007f}]/gu;
+// What draws nothing itself or changes how its neighbours are drawn, by properties of Unicode as far as they go: the
+// exceptions are line feed, tab and the signs that Arabic and others draw around a number, the additions letters and
+// symbols that are drawn empty. `support/sanitize.py` marks the same ones.
+const KEPT = String.raw`[\n\t\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u{110bd}\u{110cd}]`;
+const CLASS = String.raw`[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800\u{13441}\u{13442}\u{16fe4}\u{1d159}]`;
+const ANY = `(?!${KEPT})${CLASS}`;
+// Where one has its proper work: one, after a character that is seen, in an emoji, a keycap, a word, an ideograph.
+const IDEOGRAPH = String.raw`[\u3400-\u9fff\uf900-\ufaff\u{20000}-\u{3ffff}][\u{e0100}-\u{e01ef}]`;
+const JOINED = String.raw`(?!${ANY})[^\0-\xa8](?:\ufe0f\u200d?|[\ufe0e\u200c\u200d])`;
+const HIDDEN = new RegExp(ANY, "u");
+const PROPER_OR_HIDDEN = new RegExp(String.raw`(${IDEOGRAPH}|${JOINED}|[#*0-9]\ufe0f\u20e3)|${ANY}`, "gu");
 
 /** Text with every hidden character shown: ESC as ␛, an override as ⟨U+202E⟩. Newlines and tabs stay. */
-export const visible = (text: unknown): string =>
-  String(text ?? "").replace(HIDDEN, (letter) => {
-    const code = letter.codePointAt(0)!;
+export const visible = (text: unknown): string => {
+  const given = String(text ?? "");
+  if (!HIDDEN.test(given)) return given;
+  return given.replace(PROPER_OR_HIDDEN, (found, proper?: string) => {
+    if (proper) return proper;
+    const code = found.codePointAt(0)!;
     if (code < 32) return String.fromCharCode(0x2400 + code);
     return code === 127 ? "␡" : `⟨U+${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
   });
+};
 
 const SEEN = /^(title|placeholder|aria-label)$/; // attributes that are shown or read out
 

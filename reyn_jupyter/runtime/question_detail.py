@@ -1,0 +1,178 @@
+"""The detail of a question of consent: targets, and the change or the arguments, as lines that hide nothing.
+
+Invariants: no line is cut. A long one goes on in further lines, and whatever is not drawn is marked, so that what a
+person reads is what would run. Content stands behind a bar of its own, so that no content can pass for the question.
+What cannot be shown (bytes that are no text, a masked secret, an object of the notebook) is said in a sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from reyn_jupyter.catalog.action import Effect, PartialPreview
+from reyn_jupyter.guard.permissions import normalize_target
+from reyn_jupyter.support.sanitize import printable
+from reyn_jupyter.support.secrets import Redactor
+from reyn_jupyter.support.text import count
+
+WIDTH = 160  # characters of a line, after which it goes on in the next one
+MOST_SHOWN = 1 << 20  # characters of the targets, and of the change
+DEEPEST = 40  # levels of an argument
+MASKED = "A secret in it is masked."
+
+LineKind = Literal["effect", "note", "text", "added", "removed", "place"]
+_SIGNS: dict[str, LineKind] = {"+": "added", "-": "removed", "@": "place"}
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
+
+
+@dataclass(frozen=True, slots=True)
+class DetailLine:
+    """A line of the detail, at most `WIDTH` characters before hidden ones are marked.
+
+    Attributes:
+        kind: "effect" (a target), "note" (a sentence of ours), or content: "text", "added", "removed", "place".
+        text: what stands there, on one line and without a hidden character.
+        continued: it goes on with the line above.
+    """
+
+    kind: LineKind
+    text: str
+    continued: bool = False
+
+    def __str__(self) -> str:
+        """Return the line for a terminal, content behind a bar."""
+        bar = "┆ " if self.continued else "" if self.kind in ("effect", "note") else "│ "
+        return f"  {bar}{self.text}"
+
+
+@dataclass(frozen=True)
+class QuestionDetail:
+    """The lines of a question, and in sentences what they cannot show."""
+
+    lines: tuple[DetailLine, ...]
+    withheld: tuple[str, ...] = ()
+
+
+def question_detail(
+    effects: Sequence[Effect],
+    preview: str | PartialPreview | None,
+    arguments: Mapping[str, Any],
+    redactor: Redactor,
+) -> QuestionDetail:
+    """Return what a call would do: its targets, then the preview of its tool, or else its arguments.
+
+    Args:
+        effects: what the call would change.
+        preview: what the tool says of the change; None where it says nothing.
+        arguments: what the call will be given.
+        redactor: masks secrets, in the whole text before it is split.
+    """
+    withheld: list[str] = []
+    targets = "\n".join(_one_line(f"{each.kind} {normalize_target(each)}") for each in effects)
+    targets = _bounded(targets or "run (its effects are not known in advance)", "targets", withheld)
+    if isinstance(preview, PartialPreview):
+        withheld.append(preview.missing)
+        preview = preview.text
+    content = preview if preview is not None else _arguments_text(arguments, withheld)
+    masked = redactor.masked(content)
+    shown_targets = redactor.text(targets)
+    if masked != content or shown_targets != targets:
+        withheld.append(MASKED)
+    lines = [*_split("effect", shown_targets.split("\n"))]
+    lines += _content_lines(_bounded(masked, "content", withheld))
+    notes = tuple(dict.fromkeys(withheld))
+    return QuestionDetail((*lines, *(DetailLine("note", printable(each)) for each in notes)), notes)
+
+
+def _one_line(text: str) -> str:
+    return text.replace("\n", "␊")
+
+
+def _bounded(text: str, what: str, withheld: list[str]) -> str:
+    left = len(text) - MOST_SHOWN
+    if left > 0:
+        withheld.append(f"The last {count(left, 'character')} of its {what} are not shown.")
+    return text[:MOST_SHOWN]
+
+
+def _content_lines(content: str) -> Iterator[DetailLine]:
+    """Yield a text as lines, the changes of a unified diff by their kind."""
+    if not content:
+        return
+    lines = content.removesuffix("\n").split("\n")
+    is_diff = len(lines) > 2 and lines[0].startswith("--- ") and lines[1].startswith("+++ ")
+    kinds: list[LineKind] = [_SIGNS.get(line[:1], "text") if is_diff else "text" for line in lines]
+    if is_diff:
+        kinds[:2] = ["text", "text"]
+    for at, (kind, line) in enumerate(zip(kinds, lines, strict=True)):
+        if kind == "removed" and len(line) > WIDTH and _is_pair(kinds, at):
+            yield DetailLine(
+                "note", f"The next line changes from character {_first_difference(lines, at)} on."
+            )
+        yield from _split(kind, [line])
+
+
+def _is_pair(kinds: Sequence[LineKind], at: int) -> bool:
+    """Return whether the line at `at` is one that is removed and replaced by one."""
+    return (
+        kinds[max(0, at - 1)] != "removed"
+        and kinds[at + 1 : at + 2] == ["added"]
+        and (kinds[at + 2 : at + 3] != ["added"])
+    )
+
+
+def _first_difference(lines: Sequence[str], at: int) -> int:
+    """Return the first character, counted from 1, in which a line and the next differ behind their signs."""
+    old, new = lines[at][1:], lines[at + 1][1:]
+    same = next(
+        (place for place, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), None
+    )
+    return 1 + (min(len(old), len(new)) if same is None else same)
+
+
+def _split(kind: LineKind, lines: Iterable[str]) -> Iterator[DetailLine]:
+    for line in lines:
+        first = DetailLine(kind, printable(line[:WIDTH]))
+        yield first
+        for start in range(WIDTH, len(line), WIDTH):
+            yield replace(first, text=printable(line[start : start + WIDTH]), continued=True)
+
+
+@dataclass
+class _Copy:
+    """A copy of arguments that JSON can hold, with the types of what it cannot."""
+
+    unknown: list[str] = field(default_factory=list)
+
+    def of(self, value: object, depth: int = 0) -> object:
+        kind = type(value)
+        if value is None or kind in (bool, int, float, str):
+            return value
+        if depth >= DEEPEST or kind not in (dict, list, tuple):
+            self.unknown.append(kind.__name__)
+            return f"<{kind.__name__}>"
+        if isinstance(value, dict):
+            return {
+                key if type(key) is str else f"<{type(key).__name__}>": self.of(each, depth + 1)
+                for key, each in value.items()
+            }
+        assert isinstance(value, list | tuple)
+        return [self.of(each, depth + 1) for each in value]
+
+
+def _arguments_text(arguments: Mapping[str, Any], withheld: list[str]) -> str:
+    """Return one entry for each argument: a text of several lines indented below its name, anything else as JSON."""
+    copy = _Copy()
+    entries = []
+    for name, value in arguments.items():
+        key = name if _WORD.fullmatch(name) else json.dumps(name)
+        if type(value) is str and "\n" in value:
+            entries.append(f"{key}:\n" + "\n".join(f"    {line}" for line in value.split("\n")))
+        else:
+            entries.append(f"{key}: {json.dumps(copy.of(value), ensure_ascii=False, indent=2)}")
+    withheld += [f"An object of type {kind} is not shown." for kind in dict.fromkeys(copy.unknown)]
+    return "\n".join(entries)
