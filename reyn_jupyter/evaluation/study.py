@@ -221,6 +221,8 @@ class Study(ReadableStudy):
         cassette: "record" keeps every model call beside the study, "replay" answers from there alone.
         cassette_path: another place for it.
         config: settings of every trial, under the variant's own.
+        allow_actions: patterns of actions that trials may run although they act outside the trial's own workspace,
+            beside those of the suite (see `Suite`); everything of the kind is denied otherwise.
         root: where the person's configuration names the models of tiers.
         seed: of the order of trials, and of the simulator.
         timeout: seconds that one trial may take.
@@ -250,6 +252,7 @@ class Study(ReadableStudy):
         cassette: CassetteMode = "off",
         cassette_path: str | Path | None = None,
         config: Mapping[str, Any] | None = None,
+        allow_actions: Sequence[str] = (),
         root: str | Path = ".",
         seed: int = 0,
         timeout: float = 300.0,
@@ -268,6 +271,8 @@ class Study(ReadableStudy):
                 f'{path!r} is a suite; the file comes first: Study("{path}.sqlite", suite={path!r}).'
             )
         own = suite_of(suite)
+        if allow_actions:
+            own = own.allowing(allow_actions)
         self.parts = StudyParts(Store(_path(path)), own, options, checked=isinstance(suite, str | Path))
         self.aio = AsyncStudy(self)
 

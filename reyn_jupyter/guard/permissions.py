@@ -182,6 +182,16 @@ def suggest_pattern(action: str, effects: Sequence[Effect]) -> str | None:
     return pattern.text if pattern else None
 
 
+def stays_in_workspace(effect: Effect) -> bool:
+    """Return whether an effect is on a path inside the workspace.
+
+    >>> from reyn_jupyter.catalog.action import Effect
+    >>> stays_in_workspace(Effect("write", "a/../b.csv")), stays_in_workspace(Effect("write", "../b.csv"))
+    (True, False)
+    """
+    return effect.kind in PATH_EFFECTS and not _strays(_target(effect))
+
+
 def _parsed(patterns: Iterable[str]) -> tuple[ActionPattern, ...]:
     return tuple(ActionPattern.parse(pattern) for pattern in patterns)
 

@@ -7,7 +7,7 @@ made anew for every trial, in that trial's own workspace, or is a recording hand
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -25,11 +25,27 @@ from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.runtime.catalog_cache import CatalogCache
 from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.support import text
+from reyn_jupyter.support.user_errors import UserError
 
 if TYPE_CHECKING:
     from reyn_jupyter.sessions.session import Session
 
 RECORDED = "record_call"
+# The categories of a suite that names none. It never grows, or stored trials would be of another catalog: a suite that
+# wants a newer category names it.
+STANDARD_CATEGORIES = (
+    "file",
+    "memory_entry",
+    "memory_operation",
+    "reyn_source",
+    "table",
+    "variable",
+    "function",
+)
+
+
+class MissingCategoryError(UserError, ValueError):
+    """A catalog names a category that is not installed."""
 
 
 async def _record(args: Arguments, context: object) -> dict[str, Any]:
@@ -49,7 +65,8 @@ class Catalog:
         left_out: categories that the factories make and this catalog does not hold.
         names: record id → qualified name, for catalogs made from records.
         types: qualified name → JSON Pointer → the type that a record's schema named there in other words.
-        outside: whether its actions may reach the network or run commands; a trial denies that otherwise.
+        pinned: the categories that it holds of those that the factories make; all of them when None. A category that
+            is installed later is then in no stored catalog.
 
     Example:
         >>> catalog = Catalog.from_records([{"name": "get_time", "parameters": {"type": "dict"}}])
@@ -62,7 +79,7 @@ class Catalog:
     left_out: frozenset[str] = frozenset()
     names: Mapping[str, str] = field(default_factory=dict)
     types: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    outside: bool = False
+    pinned: frozenset[str] | None = None
 
     @classmethod
     def from_records(
@@ -85,11 +102,28 @@ class Catalog:
         return cls((made,), names=MappingProxyType(names), types=MappingProxyType(types))
 
     @classmethod
-    def standard(cls, *, outside: bool = False) -> Catalog:
-        """Return the installed categories, in each trial's own workspace, without functions or variables of a
-        notebook."""
+    def standard(cls, categories: Collection[str] = STANDARD_CATEGORIES) -> Catalog:
+        """Return installed categories, in each trial's own workspace, without functions or variables of a notebook.
+
+        Args:
+            categories: which of them, by name. One of another package has to be named: what is installed changes with
+                the machine, and a suite does not.
+
+        Raises:
+            MissingCategoryError: one of them is not installed.
+        """
         found, _ = installed.factories()
-        return cls(factories=found, outside=outside)
+        wanted = frozenset(categories)
+        if wanted <= set(STANDARD_CATEGORIES):
+            found = tuple(made for made in found if not made[0].startswith(installed.PACKAGE))
+        catalog = cls(factories=found, pinned=wanted)
+        missing = sorted(wanted - set(catalog.snapshot.slices))
+        if missing:
+            raise MissingCategoryError(
+                f"the category {missing[0]!r} is not installed; install its package, or leave it out of the catalog "
+                "(%reyn doctor names what is installed and what could not be loaded)"
+            )
+        return catalog
 
     @classmethod
     def from_session(cls, session: Session) -> Catalog:
@@ -128,7 +162,7 @@ class Catalog:
             self.left_out | other.left_out if other.factories else self.left_out,
             MappingProxyType({**other.names, **self.names}),
             MappingProxyType({**other.types, **self.types}),
-            self.outside or other.outside,
+            _pinned_of(self, other),
         )
 
     def __repr__(self) -> str:
@@ -174,7 +208,11 @@ class Catalog:
     def make(self, services: Services) -> tuple[Category, ...]:
         """Return the categories that are made anew, over one trial's services."""
         made, _ = installed.make(self.factories, services)
-        return tuple(category for category in made if category.name not in self.left_out)
+        return tuple(
+            category
+            for category in made
+            if category.name not in self.left_out and (self.pinned is None or category.name in self.pinned)
+        )
 
     def live(self, services: Services) -> CatalogCache:
         """Return the catalog of one trial: the frozen faces, run in its workspace, whose own resources come beside
@@ -203,6 +241,16 @@ class Catalog:
             if found:
                 snapshot = snapshot.replace(name, found)
         return snapshot
+
+
+def _pinned_of(one: Catalog, other: Catalog) -> frozenset[str] | None:
+    parts = [each.pinned for each in (one, other) if each.factories]
+    pinned: frozenset[str] = frozenset()
+    for part in parts:
+        if part is None:
+            return None
+        pinned |= part
+    return pinned if parts else None
 
 
 def _operation(record: ToolRecord) -> Operation:

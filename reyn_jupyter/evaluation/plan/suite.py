@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from reyn_jupyter.config import ActionPattern, PatternError
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.support.text import meant_clause
@@ -68,6 +69,8 @@ class Suite:
             "standard" where nothing else is.
         variants: name → the variants that the suite suggests; their model is set by the person.
         claims: what it re-measures.
+        allow_actions: patterns of actions that trials may run although they act outside the trial's own workspace,
+            as in `permissions.allow`: ``pay__card``, ``web__fetch(example.org)``. All else of the kind is denied.
     """
 
     name: str
@@ -78,9 +81,10 @@ class Suite:
     catalogs: Mapping[str, Catalog | Callable[[], Catalog]] = field(default_factory=dict)
     variants: Mapping[str, Variant] = field(default_factory=dict)
     claims: tuple[Claim, ...] = ()
+    allow_actions: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        for name in ("scenarios", "checks", "claims"):
+        for name in ("scenarios", "checks", "claims", "allow_actions"):
             given = getattr(self, name)
             if isinstance(given, str) or not isinstance(given, Sequence):
                 raise SuiteError(f"{name}={quote_value(given)}: give a list, even of one")
@@ -90,6 +94,7 @@ class Suite:
                 raise SuiteError(
                     f"{quote_value(scenario)} is no scenario; make one: reyn.Scenario(id=…, family=…, prompts=…)"
                 )
+        _check_patterns(self.allow_actions)
         if not self.scenarios:
             raise SuiteError(f"the suite {self.name!r} has no scenario; give it at least one")
         for identity, count in Counter(scenario.id for scenario in self.scenarios).items():
@@ -115,6 +120,12 @@ class Suite:
         near = meant_clause(identity, (scenario.id for scenario in self.scenarios))
         raise SuiteError(f"the suite {self.name!r} has no scenario {identity!r}{near}")
 
+    def allowing(self, patterns: Sequence[str]) -> Suite:
+        """Return the suite with these patterns too in `allow_actions`. Raises SuiteError where one is none."""
+        if isinstance(patterns, str) or not isinstance(patterns, Sequence):
+            raise SuiteError(f"allow_actions={quote_value(patterns)}: give a list, even of one")
+        return replace(self, allow_actions=tuple(dict.fromkeys((*self.allow_actions, *patterns))))
+
     def catalog(self, name: str) -> Catalog:
         """Return the catalog of a name, made where a function stands for it."""
         found = self.catalogs[name]
@@ -125,6 +136,16 @@ class Suite:
         return (
             f"Suite({self.name!r}, {len(self.scenarios)} scenarios of {families}, primary={self.primary!r})"
         )
+
+
+def _check_patterns(patterns: Sequence[object]) -> None:
+    for pattern in patterns:
+        if not isinstance(pattern, str):
+            raise SuiteError(f"allow_actions: {quote_value(pattern)} is no text; write the name of an action")
+        try:
+            ActionPattern.parse(pattern)
+        except PatternError as error:
+            raise SuiteError(f"allow_actions: {quote_value(pattern)}: {error}") from error
 
 
 def _standard() -> Catalog:

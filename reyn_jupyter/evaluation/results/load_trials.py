@@ -221,7 +221,8 @@ def describe_changes(before: StudySpec, now: StudySpec) -> tuple[str, ...]:
         if before.catalogs[name] != now.catalogs[name]
     ]
     said += [
-        f"The study's settings, or what {model!r} is made of, changed since the last run, so its trials are made again."
+        f"The study's settings, what it allows, or what {model!r} is made of, changed since the last run, so its "
+        "trials are made again."
         for model in sorted(before.stamps.keys() & now.stamps.keys())
         if before.stamps[model] != now.stamps[model]
     ]
@@ -283,7 +284,7 @@ def _provenance(runs: list[dict[str, Any]]) -> dict[str, Any]:
     if not runs:
         return {}
     last = runs[-1]
-    shown = ("versions", "seed", "check", "budget", "sources", "config", "cassette")
+    shown = ("versions", "seed", "check", "budget", "sources", "config", "allow_actions", "cassette")
     dates = {"runs": len(runs), "first run": runs[0].get("date", ""), "last run": last.get("date", "")}
     catalogs = dict(last.get("catalogs", {}))
     if len(catalogs) > _CATALOGS:

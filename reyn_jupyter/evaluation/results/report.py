@@ -271,6 +271,18 @@ _STAND_INS = {
 }
 
 
+def _say_denied(evidence: TrialSet) -> list[str]:
+    """Return which actions trials were denied, in how many of them."""
+    tried = {trial.key: trial for trial in evidence.trials}.values()
+    times = Counter(name for trial in tried for name in trial.denied)
+    if not times:
+        return []
+    named = ", ".join(f"{name} ({count(number, 'trial')})" for name, number in times.most_common(5))
+    more = f" and {len(times) - 5} more actions" if len(times) > 5 else ""
+    said = f"Denied, since a trial acts on nothing outside its own workspace: {named}{more}."
+    return [f"{said} A study that is to run them names them in allow_actions."]
+
+
 def warnings(
     evidence: TrialSet, figures: Mapping[str, Mapping[str, Figure]], comparisons: Sequence[Comparison]
 ) -> tuple[str, ...]:
@@ -321,6 +333,7 @@ def warnings(
             told.append(
                 f"{variant}: the model changed during the study ({len(marks)} fingerprints: {', '.join(marks[:4])})."
             )
+    told += _say_denied(evidence)
     said_once = dict.fromkeys(
         warning
         for found in _primary(evidence, figures)

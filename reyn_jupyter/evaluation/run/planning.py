@@ -120,6 +120,7 @@ def plan_run(
         provenance={
             **_provenance(trial_runner, suite, variants, stamps),
             "config": dict(config or {}),
+            "allow_actions": list(suite.allow_actions),
             **noted,
         },
     )
@@ -162,7 +163,9 @@ def stamps_of(
     found: dict[str, str] = {}
     for variant in variants:
         with suppress(ModelError):
-            found[variant.model] = conditions_digest(config, trial_runner.made_of(variant))
+            found[variant.model] = conditions_digest(
+                config, trial_runner.made_of(variant), trial_runner.suite.allow_actions
+            )
     return found
 
 

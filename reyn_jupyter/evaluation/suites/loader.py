@@ -40,16 +40,18 @@ _FORM = re.compile(
 
 
 class CatalogFile(Written):
-    """The contents of a catalog: the installed categories, records of a file, or both.
+    """The contents of a catalog: installed categories, records of a file, or both.
 
     Attributes:
-        standard: whether the installed categories are in it.
+        standard: whether the categories of `STANDARD_CATEGORIES` are in it.
+        categories: installed categories by name, which are in it instead of these.
         records: a JSON, JSONL or YAML file of plain tool descriptions, gzipped or not, beside the suite's file.
         actions: the ids of the records that are taken; None for all of them.
         category, capability: the category that the records become, and its sentence in the system prompt.
     """
 
     standard: bool = False
+    categories: tuple[str, ...] = ()
     records: str | None = None
     actions: tuple[str, ...] | None = None
     category: str = "tool"
@@ -78,6 +80,7 @@ class SuiteFile(ScenarioFile):
         choices: a JSON file with `Choices`, for many catalogs over one file of records.
         variants: name → the fields in which it differs from the defaults.
         files: further files of scenarios.
+        allow_actions: as in `Suite`.
     """
 
     name: str
@@ -89,6 +92,7 @@ class SuiteFile(ScenarioFile):
     variants: Mapping[str, Mapping[str, Any]] = Field(default_factory=dict)
     claims: tuple[Mapping[str, Any], ...] = ()
     files: tuple[str, ...] = ()
+    allow_actions: tuple[str, ...] = ()
 
 
 def read_suite(path: Path) -> tuple[dict[str, str], Suite]:
@@ -121,6 +125,7 @@ def read_suite(path: Path) -> tuple[dict[str, str], Suite]:
             catalogs=catalogs,
             variants=variants,
             claims=tuple(claims),
+            allow_actions=written.allow_actions,
         )
     except SuiteError as error:
         raise SuiteError(f"{path.name}: {error}") from error
@@ -221,9 +226,10 @@ def _catalogs(suite: SuiteFile, path: Path) -> dict[str, Callable[[], Catalog]]:
 
 def open_catalog(spec: CatalogFile, folder: Path) -> Catalog:
     """Return the catalog that a suite's file describes. Raises SuiteError, ToolRecordError."""
-    from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
+    from reyn_jupyter.evaluation.plan.frozen_catalog import STANDARD_CATEGORIES, Catalog
 
-    catalog = Catalog.standard() if spec.standard else Catalog()
+    chosen = spec.categories or (STANDARD_CATEGORIES if spec.standard else ())
+    catalog = Catalog.standard(chosen) if chosen else Catalog()
     if spec.records is None:
         return catalog
     records = _records(folder / spec.records)

@@ -1,25 +1,26 @@
 """The world of one trial: a session of its own, in a workspace of its own, with nothing of the person's.
 
 Invariants: no configuration, trust, approval, function, variable or memory of the person's is read; what a trial writes
-lies in its private copy of the template, made before the first handler runs that could write; network and commands are
-denied unless the catalog says otherwise.
+lies in its private copy of the template, made before the first handler runs that could write; what acts on anything
+else is denied, see `confinement`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from reyn_jupyter.catalog.action import Action, Effect, EffectKind, Purity, Tool
+from reyn_jupyter.catalog.action import Action, Tool
 from reyn_jupyter.config import Effective, Settings
 from reyn_jupyter.evaluation.plan.folder_services import services_in
 from reyn_jupyter.evaluation.plan.frozen_catalog import RECORDED, Catalog
 from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.trial.confinement import TrialPolicy
 from reyn_jupyter.evaluation.trial.workspaces import NAME, Scratch, Template, remove
 from reyn_jupyter.guard.approvals import Approvals
-from reyn_jupyter.guard.permissions import Actor, Approve, PermissionVerdict, Policy, PolicyInForce
+from reyn_jupyter.guard.permissions import PolicyInForce
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.guard.workspace import Workspace
@@ -42,34 +43,6 @@ from reyn_jupyter.support.secrets import Redactor
 T = TypeVar("T")
 OURS = "reyn_jupyter.categories."  # whose reading handlers are known to write nothing
 MOST_READING = 64  # templates that readers' catalogs are kept of
-_OUTSIDE = frozenset({Purity.NETWORK, Purity.EXEC})
-_OUTSIDE_EFFECTS: frozenset[EffectKind] = frozenset({"network", "exec"})
-
-
-@dataclass(frozen=True)
-class Confined(Policy):
-    """Everything inside the throwaway workspace is allowed, and nothing outside it."""
-
-    outside: bool = False
-
-    def decide(
-        self,
-        action: str,
-        purity: Purity,
-        effects: Sequence[Effect],
-        actor: Actor = "model",
-        approve: Approve = "ask",
-    ) -> PermissionVerdict:
-        reaches_out = purity in _OUTSIDE or any(effect.kind in _OUTSIDE_EFFECTS for effect in effects)
-        if reaches_out and not self.outside:
-            return PermissionVerdict("deny", "policy", "a trial reaches nothing outside its workspace")
-        return super().decide(action, purity, effects, actor, approve)
-
-
-def confine_policy(settings: Settings, outside: bool) -> Confined:
-    """Return the rules of the settings, inside a trial."""
-    rules = Policy.from_settings(settings)
-    return Confined(rules.allow, rules.ask, rules.deny, (), outside)
 
 
 @dataclass(frozen=True)
@@ -146,6 +119,7 @@ class TrialEnvironment:
         catalog: the frozen catalog.
         effective: the settings that hold in it.
         variant: names what its conversation shares with those of the same variant.
+        policy: the rules of its gate.
     """
 
     def __init__(
@@ -156,6 +130,7 @@ class TrialEnvironment:
         catalog: Catalog,
         effective: Effective,
         variant: str,
+        policy: TrialPolicy,
     ) -> None:
         self._fixtures = fixtures
         self._template = template
@@ -169,7 +144,6 @@ class TrialEnvironment:
         search = fixtures.search(key, effective.settings)
         offered = search if effective.settings.action_retrieval.embedding_class is not None else None
         services = services_in(workspace, lambda: self.parts.settings, fixtures.redactor, blobs, offered)
-        policy = confine_policy(effective.settings, catalog.outside)
         invoker = Invoker(services, lambda _: policy, _nobody, fixtures.approvals.add, self._enter)
         self.parts = Parts(
             root=workspace.root,

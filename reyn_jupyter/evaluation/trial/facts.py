@@ -12,6 +12,7 @@ from typing import Any
 import pydantic_core
 
 from reyn_jupyter.catalog.names import WRAPPERS
+from reyn_jupyter.evaluation.trial.confinement import BY
 from reyn_jupyter.evaluation.trial.trial import CallFact, Outcome, Surface
 from reyn_jupyter.runtime.record.events import NOT_FORCED, ActionResolved, ModelReplied
 from reyn_jupyter.runtime.record.trace import Call, Trace
@@ -25,6 +26,14 @@ _LISTING = frozenset({"list_actions", "search_actions"})
 def call_facts(trace: Trace) -> tuple[CallFact, ...]:
     """Return every tool call of a run, in order."""
     return tuple(_call(call) for call in trace.calls)
+
+
+def denied_actions(trace: Trace) -> tuple[str, ...]:
+    """Return the actions of a run that were denied because a trial acts on nothing outside its workspace, each once."""
+    decisions = (call.decision for call in trace.calls)
+    return tuple(
+        dict.fromkeys(each.name for each in decisions if each and (each.by, each.decision) == (BY, "denied"))
+    )
 
 
 def offered_surface(trace: Trace) -> Surface:

@@ -83,6 +83,7 @@ class Trial(FrozenModel):
         source: whether a real model answered; everything else is marked wherever it is shown.
         outcome: "error" (the model or its provider failed), "timeout", "limit" (steps, tokens, cost) or "ok".
         calls: every tool call, in order.
+        denied: the actions that were denied because they act outside the workspace and the study does not allow them.
         files: path → the file afterwards, for files that changed and for those that the scenario expects something of.
         model_calls, prompt_tokens, completion_tokens, cost (US dollars, None where unknown), seconds, retries: effort.
         model, host, fingerprints: who answered; more than one fingerprint means that the model changed meanwhile.
@@ -103,6 +104,7 @@ class Trial(FrozenModel):
     error: str | None = None
     answer: str = ""
     calls: tuple[CallFact, ...] = ()
+    denied: tuple[str, ...] = ()
     files: Mapping[str, FileFact] = Field(default_factory=dict)
     model_calls: int = 0
     prompt_tokens: int = 0

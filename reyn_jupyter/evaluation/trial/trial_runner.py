@@ -20,8 +20,9 @@ from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
 from reyn_jupyter.evaluation.plan.suite import Suite, SuiteError
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.trial.code_version import code_version
+from reyn_jupyter.evaluation.trial.confinement import trial_policy
 from reyn_jupyter.evaluation.trial.environment import SharedFixtures, TrialEnvironment
-from reyn_jupyter.evaluation.trial.facts import call_facts, effort, outcome_of
+from reyn_jupyter.evaluation.trial.facts import call_facts, denied_actions, effort, outcome_of
 from reyn_jupyter.evaluation.trial.model_factory import CassetteMode, ModelFactory
 from reyn_jupyter.evaluation.trial.trial import Trial, trial_key
 from reyn_jupyter.evaluation.trial.trial_model import Agent, OnModelError, UsageMeter
@@ -175,6 +176,7 @@ class TrialRunner:
             self.catalogs[scenario.catalog],
             self._settings_of(variant),
             variant.behaviour_digest,
+            trial_policy(self._settings_of(variant).settings, self.suite.allow_actions),
         )
         try:
             answering, source = self._answers.to(plan.scenario, variant, plan.repeat, model, meter)
@@ -197,6 +199,7 @@ class TrialRunner:
             error=why,
             answer=trace.answer,
             calls=call_facts(trace),
+            denied=denied_actions(trace),
             files=files,
             catalog=self.catalog_hashes[scenario.catalog],
             **effort(trace),

@@ -124,6 +124,8 @@ def describe_decision(decision: PermissionDecided, look: Look) -> str:
             who = ": nobody was there to ask"
         case "approve":
             who = " by --approve"
+        case "study":
+            who = " by the study: it acts outside the trial's workspace"
         case _:
             who = f" by the rule {pattern}" if pattern else ""
     return f"{decision.decision}{who}" + (f" ({what})" if what else "")

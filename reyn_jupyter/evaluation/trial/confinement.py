@@ -1,0 +1,56 @@
+"""The rules of the gate inside a trial: an allow-list, since nobody is there to be asked.
+
+Invariant: what a trial runs is pure, or reads or writes its own workspace and says what it writes. Everything else is
+denied until the study names it in `allow_actions`; a rule of the settings that denies wins over both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from reyn_jupyter.catalog.action import Effect, Purity
+from reyn_jupyter.config import ActionPattern, Settings
+from reyn_jupyter.guard.permissions import Actor, Approve, PermissionVerdict, Policy, stays_in_workspace
+
+BY = "study"  # who decided, in a run's record
+REASON = "a trial acts on nothing outside its own workspace, and the study does not allow this one"
+_DECLARED = frozenset({Purity.PURE, Purity.READ, Purity.WRITE})
+
+
+@dataclass(frozen=True)
+class TrialPolicy(Policy):
+    """The policy of a trial. `named` are the actions that the study allows beside those inside the workspace."""
+
+    named: tuple[ActionPattern, ...] = ()
+
+    def decide(
+        self,
+        action: str,
+        purity: Purity,
+        effects: Sequence[Effect],
+        actor: Actor = "model",
+        approve: Approve = "ask",
+    ) -> PermissionVerdict:
+        """See `Policy.decide`."""
+        verdict = super().decide(action, purity, effects, actor, approve)
+        if verdict.decision == "deny" or all(
+            any(pattern.covers(action, target) for pattern in self.named)
+            for target in _targets_outside(purity, effects)
+        ):
+            return verdict
+        return PermissionVerdict("deny", BY, REASON)
+
+
+def trial_policy(settings: Settings, allow_actions: Iterable[str] = ()) -> TrialPolicy:
+    """Return the rules of the settings inside a trial. Raises PatternError for a pattern that cannot be read."""
+    rules = Policy.from_settings(settings)
+    named = tuple(ActionPattern.parse(pattern) for pattern in allow_actions)
+    return TrialPolicy(rules.allow, rules.ask, rules.deny, (), named)
+
+
+def _targets_outside(purity: Purity, effects: Sequence[Effect]) -> list[str | None]:
+    """Return the targets of a call that lie outside the workspace; None stands for what the action does not say."""
+    outside: list[str | None] = [effect.target for effect in effects if not stays_in_workspace(effect)]
+    unsaid = purity not in _DECLARED or (purity is Purity.WRITE and not effects)
+    return [None] if unsaid and not outside else outside
