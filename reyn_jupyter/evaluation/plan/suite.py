@@ -70,7 +70,7 @@ class Suite:
         variants: name → the variants that the suite suggests; their model is set by the person.
         claims: what it re-measures.
         allow_actions: patterns of actions that trials may run although they act outside the trial's own workspace,
-            as in `permissions.allow`: ``pay__card``, ``web__fetch(example.org)``. All else of the kind is denied.
+            as in `permissions.allow`: an action, or an action with a target. All else of the kind is denied.
     """
 
     name: str
