@@ -149,10 +149,20 @@ def make_edited(tree: FileTree, args: Arguments, context: ToolContext) -> Make:
         try:
             return replace(text, old, new, every=args.get("replace_all", False)).text.encode()
         except EditError as error:
+            if not context.may_read(tree.locate(args["path"], for_write=True)):
+                raise _unread(args["path"]) from None
             hint = error.hint if error.matches else nearest_passage(seen, old)
             raise ActionError(f"{args['path']} was not changed: {error}", hint) from error
 
     return make
+
+
+def _unread(path: str) -> ActionError:
+    """Return the refusal of an edit to whom may not read the file: it tells nothing of what is there."""
+    return ActionError(
+        f"{path} was not changed: old_string does not stand there exactly once",
+        "The file may not be read in this call; ask the person for the text or to make the change.",
+    )
 
 
 def _spare_secrets(text: str, old: str, context: ToolContext) -> None:

@@ -37,13 +37,9 @@ def glob(tree: FileTree, pattern: str, path: str, check: Check) -> dict[str, Any
     """The files whose path matches: {paths, total, note?}, relative to the root. Raises ActionError."""
     chosen, start = _glob(pattern, path)
     skipped: set[str] = set()
-    found = [
-        printable_name(relative)
-        for relative, below in tree.files(start, skipped, check)
-        if chosen.matches(below)
-    ]
+    found = [printable_name(relative) for relative in tree.files(start, skipped, check, chosen.matches)]
     notes = [f"The first {MOST_PATHS}: give a narrower pattern or path."] if len(found) > MOST_PATHS else []
-    notes += _skipped(skipped)
+    notes += tree.workspace.left_out.notes + _skipped(skipped)
     answer: dict[str, Any] = {"paths": found[:MOST_PATHS], "total": len(found)}
     return {**answer, "note": " ".join(notes)} if notes else answer
 
@@ -99,9 +95,7 @@ def grep(tree: FileTree, search: GrepQuery, check: Check) -> str:
     chosen, start = _glob(search.glob, search.path) if search.glob is not None else (None, search.path)
     skipped: set[str] = set()
     findings = _Findings()
-    for relative, below in tree.files(start, skipped, check):
-        if chosen is not None and not chosen.matches(below):
-            continue
+    for relative in tree.files(start, skipped, check, chosen.matches if chosen is not None else None):
         if findings.more or findings.files >= MOST_FILES:
             break
         findings.files += 1
@@ -114,10 +108,11 @@ def grep(tree: FileTree, search: GrepQuery, check: Check) -> str:
             findings.add(
                 printable_name(relative), list(islice(expression.hits(file, check), wanted + 1)), wanted
             )
-    return "\n".join(findings.lines + [f"── {note}" for note in _notes(findings, skipped)])
+    notes = _notes(findings) + tree.workspace.left_out.notes + _skipped(skipped)
+    return "\n".join(findings.lines + [f"── {note}" for note in notes])
 
 
-def _notes(findings: _Findings, skipped: set[str]) -> list[str]:
+def _notes(findings: _Findings) -> list[str]:
     notes = []
     if not findings.lines:
         notes.append(f"no match in {findings.files} files")
@@ -131,7 +126,7 @@ def _notes(findings: _Findings, skipped: set[str]) -> list[str]:
         notes.append(f"{findings.cut} long lines were cut (…): read the file for a whole line")
     if findings.binary:
         notes.append(f"{findings.binary} binary files were left out")
-    return notes + _skipped(skipped)
+    return notes
 
 
 def _skipped(names: set[str]) -> list[str]:

@@ -28,7 +28,7 @@ from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
 T = TypeVar("T")
@@ -93,6 +93,10 @@ class FileTree:
     def __init__(self, workspace: Workspace, hidden: frozenset[str] = frozenset()) -> None:
         self.workspace = workspace
         self._hidden = hidden
+
+    def within(self, workspace: Workspace) -> FileTree:
+        """Return the tree as a call may see it, whose `workspace` is given."""
+        return self if workspace is self.workspace else FileTree(workspace, self._hidden)
 
     def locate(self, path: object, *, for_write: bool = False) -> str:
         """The relative path that `path` leads to, links followed. Raises ActionError."""
@@ -171,17 +175,26 @@ class FileTree:
             raise self.missing(path) from None
         except OSError as error:
             raise ActionError(f"{path} cannot be listed: {error.strerror}") from error
-        listed = sorted(visible, key=lambda entry: entry.name)
+        listed = sorted(self._allowed(relative, visible), key=lambda entry: entry.name)
         entries = [described for entry in listed[:MOST_ENTRIES] if (described := _described(entry))]
         answer: dict[str, Any] = {"path": printable_name(relative), "entries": entries, "total": len(listed)}
+        notes = self.workspace.left_out.notes
         if len(listed) > MOST_ENTRIES:
-            answer["note"] = f"The first {MOST_ENTRIES} of {len(listed)}; narrow them with a glob pattern."
-        return answer
+            notes.append(f"The first {MOST_ENTRIES} of {len(listed)}; narrow them with a glob pattern.")
+        return {**answer, "note": " ".join(notes)} if notes else answer
 
-    def files(self, path: str, skipped: set[str], check: Check) -> Iterator[tuple[str, str]]:
-        """(path from the root, path from `path`) of every file below, in order.
+    def files(
+        self, path: str, skipped: set[str], check: Check, wanted: Callable[[str], bool] | None = None
+    ) -> Iterator[str]:
+        """Yield the path from the root of every file below, in order, that the rules allow.
 
         Folders of copies and caches are left out unless `path` is one; their names are added to `skipped`.
+
+        Args:
+            path: a file or folder.
+            skipped: gets the names of folders that were left out.
+            check: asked before each file.
+            wanted: asked with each file's path from `path`; False leaves it out.
         """
         relative = self.locate(path)
         start = self.workspace.root / relative
@@ -194,10 +207,21 @@ class FileTree:
                 skipped.add(name)
             return name in SKIPPED or name in self._hidden
 
-        for file in self.workspace.walk(relative, skip):
+        def chosen(file: Path) -> bool:
             check()
-            if file.name not in self._hidden:
-                yield self.workspace.relative(file), file.relative_to(base).as_posix()
+            below = file.name not in self._hidden
+            return below and (wanted is None or wanted(file.relative_to(base).as_posix()))
+
+        for file in self.workspace.walk(relative, skip, chosen):
+            yield self.workspace.relative(file)
+
+    def _allowed(self, folder: str, entries: Iterable[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:
+        """Yield the entries of a folder that the rules allow; the others are counted as left out."""
+        for entry in entries:
+            decision = self.workspace.decision(entry.name if folder == "." else f"{folder}/{entry.name}")
+            self.workspace.left_out.add(decision)
+            if decision == "allow":
+                yield entry
 
     def _visible(self, relative: str, name: str) -> bool:
         parts = () if relative == "." else tuple(relative.split("/"))

@@ -36,6 +36,7 @@ from reyn_jupyter.catalog.action import (
 )
 from reyn_jupyter.guard.diff import whole_diff
 from reyn_jupyter.outputs.content import FileContent, Text
+from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 
 _PATH = {"type": "string", "description": "File, relative to the workspace, e.g. data/orders.csv."}
@@ -184,7 +185,9 @@ def _read(tree: FileTree) -> Handler:
     async def read(args: Arguments, context: ToolContext) -> Text | FileContent:
         # Only a store takes a file over.
         folder = None if context.services.blobs is None else spool
-        text = await tree.read(args["path"], args.get("offset"), args.get("limit"), folder)
+        text = await tree.within(context.workspace).read(
+            args["path"], args.get("offset"), args.get("limit"), folder
+        )
         context.used(Source("file", posixpath.normpath(args["path"])))
         return text
 
@@ -193,14 +196,17 @@ def _read(tree: FileTree) -> Handler:
 
 def _list(tree: FileTree) -> Handler:
     async def list_folder(args: Arguments, context: ToolContext) -> dict[str, Any]:
-        return await in_thread(lambda check: tree.entries(args["path"]))
+        own = tree.within(context.workspace)
+        return await in_thread(lambda check: own.entries(args["path"]))
 
     return list_folder
 
 
 def _glob(tree: FileTree) -> Handler:
     async def find(args: Arguments, context: ToolContext) -> dict[str, Any]:
-        return await in_thread(partial(glob, tree, args["pattern"], args.get("path", ".")))
+        return await in_thread(
+            partial(glob, tree.within(context.workspace), args["pattern"], args.get("path", "."))
+        )
 
     return find
 
@@ -208,7 +214,8 @@ def _glob(tree: FileTree) -> Handler:
 def _grep(tree: FileTree) -> Handler:
     async def search(args: Arguments, context: ToolContext) -> Text:
         path = tree.locate(args.get("path", "."))
-        text = await in_thread(partial(grep, tree, as_grep({**args, "path": path}, context)))
+        own = tree.within(context.workspace)
+        text = await in_thread(partial(grep, own, as_grep({**args, "path": path}, context)))
         context.used(Source("file", path))
         return Text(text)
 
@@ -228,16 +235,24 @@ def _changer(tree: FileTree, verb: str, maker: Maker, answer: _Answer) -> Tool:
     """The tool of one kind of change: the same rule makes its preview and the change itself."""
 
     async def handler(args: Arguments, context: ToolContext) -> dict[str, Any]:
-        made = await change(tree, args["path"], maker(tree, args, context), context)
+        own = tree.within(context.workspace)
+        made = await change(own, args["path"], maker(own, args, context), context)
         told: dict[str, Any] = {"path": made.path, **answer(made, args)}
         if not made.undo:
             told["note"] = "The previous content was not kept (this session stores nothing): no undo."
         return told
 
     def preview(args: Arguments, context: ToolContext) -> str | PartialPreview | None:
-        path = tree.locate(args["path"], for_write=True)
-        before = content(tree, path)
-        return whole_diff(before, maker(tree, args, context)(before), path)
+        own = tree.within(context.workspace)
+        path = own.locate(args["path"], for_write=True)
+        try:
+            before = content(own, path)
+            return whole_diff(before, maker(own, args, context)(before), path)
+        except ActionError as error:
+            # To whom may not read the file, an error tells of its content: only the person sees it before the answer.
+            if context.may_read(path):
+                raise
+            return f"{path}: this change cannot be made as asked: {error.message}"
 
     effect: EffectKind = "delete" if verb == "delete" else "write"
     return Tool(f"{verb}_file", handler, Purity.WRITE, _effects(tree, effect), preview)

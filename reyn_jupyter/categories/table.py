@@ -116,9 +116,7 @@ async def _query(args: Arguments, context: ToolContext, seconds: float, memory: 
                 _add_table(query, alias, value)
             with ExitStack() as opened:
                 for alias, path in files.items():
-                    query.add_file(
-                        alias, path, opened.enter_context(context.services.workspace.open_read(path))
-                    )
+                    query.add_file(alias, path, opened.enter_context(context.workspace.open_read(path)))
             return query.run(args["sql"], limit)
 
     try:

@@ -18,10 +18,11 @@ from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import clip_middle
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from reyn_jupyter.catalog.action import Effect, EffectKind, Purity
     from reyn_jupyter.config import Permissions
+    from reyn_jupyter.guard.workspace import FileDecision
 
 __all__ = [
     "ActionPattern",
@@ -108,6 +109,43 @@ class Policy:
             targets.append(None)
         verdicts = [self._decide_one(action, purity, effect, actor, approve) for effect in targets]
         return max(verdicts, key=lambda verdict: _WORST[verdict.decision])
+
+    def of_files(
+        self, action: str, effects: Sequence[Effect], actor: Actor = "model", approve: Approve = "ask"
+    ) -> Callable[[str], FileDecision] | None:
+        """Return the verdict on each file that an allowed call opens, by its path; None where no rule has a say.
+
+        A call is judged by what it names, which may be a folder; the rules hold for the files in it too. What the
+        call itself was asked about is settled: its own targets, and all that the same rule covers.
+
+        Args:
+            action, actor, approve: as for `decide`.
+            effects: those that the call was allowed with.
+        """
+        targets = {normalize_target(effect) for effect in effects if effect.kind in PATH_EFFECTS}
+        denied = [rule for rule in self.deny if rule.covers_action(action)]
+        asked = []
+        if actor != "person" and approve != "all":
+            asked = [
+                rule
+                for rule in self.ask
+                if rule.target is not None
+                and rule.covers_action(action)
+                and not any(_first([rule], action, target, folded=True) for target in targets)
+            ]
+        if not denied and not asked:
+            return None
+
+        def verdict(path: str) -> FileDecision:
+            if _first(denied, action, path, folded=True):
+                return "deny"
+            if path in targets or not _first(asked, action, path, folded=True):
+                return "allow"
+            if _first(self.approved, action, path):
+                return "allow"
+            return "deny" if approve == "read" else "ask"
+
+        return verdict
 
     def _decide_one(
         self, action: str, purity: Purity, effect: Effect | None, actor: Actor, approve: Approve

@@ -19,19 +19,48 @@ import secrets
 import stat
 import unicodedata
 from contextlib import contextmanager, suppress
+from copy import copy
+from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from reyn_jupyter.config import user_path
 from reyn_jupyter.guard.state_folder import state_base
-from reyn_jupyter.support.text import shorten
+from reyn_jupyter.support.text import count, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+FileDecision = Literal["allow", "ask", "deny"]
 
 LONGEST_NAME = 255  # bytes of one component
 LONGEST_PATH = 4096  # bytes
+
+
+@dataclass
+class LeftOutFiles:
+    """How many files a call did not see, because a rule denies them or they need the person's consent."""
+
+    denied: int = 0
+    asking: int = 0
+
+    def add(self, decision: FileDecision) -> None:
+        """Count one more file. An allowed one is none."""
+        self.denied += decision == "deny"
+        self.asking += decision == "ask"
+
+    @property
+    def notes(self) -> list[str]:
+        """What an answer says of them, a sentence each."""
+        said = []
+        if self.denied:
+            said.append(f"{count(self.denied, 'file')} left out: a permission rule denies reading.")
+        if self.asking:
+            said.append(
+                f"{count(self.asking, 'file')} left out: reading needs the person's consent; name a single file to ask."
+            )
+        return said
 
 
 class WorkspaceError(Exception):
@@ -211,8 +240,26 @@ class Workspace:
         self._prefix = as_prefix(self._root)
         folders = (state_base(), user_path().parent) if off_limits is None else off_limits
         self._off_limits = tuple(os.path.realpath(folder) for folder in folders)
+        self._verdict: Callable[[str], FileDecision] | None = None
+        self.left_out = LeftOutFiles()
         if not self.root.is_dir():
             raise WorkspaceError(f"the workspace {self.root} is no folder; create it or name another root")
+
+    def judged(self, verdict: Callable[[str], FileDecision]) -> Workspace:
+        """Return the same folder as one call may see it: each file is judged when it is opened, listed or found.
+
+        Args:
+            verdict: the rules' word on a file, given as its path from the root; what they do not allow is left out,
+                and counted in `left_out` of the workspace that is returned.
+        """
+        view = copy(self)
+        view._verdict = lru_cache(1024)(verdict)
+        view.left_out = LeftOutFiles()
+        return view
+
+    def decision(self, place: str) -> FileDecision:
+        """Return the rules' word on the file at a place, as `place` gives it."""
+        return "allow" if self._verdict is None else self._verdict(place)
 
     def resolve(self, path: str | Path, *, for_write: bool = False) -> Path:
         """Return the absolute path that `path` leads to, links followed, proved to lie inside the root.
@@ -287,8 +334,12 @@ class Workspace:
         return os.path.realpath(lexical), None
 
     def open_read(self, path: str | Path) -> BinaryIO:
-        """Open a regular file for reading. Raises WorkspaceError."""
+        """Open a regular file for reading. Raises WorkspaceError, also for a file that the rules do not allow."""
         name = self.place(path)
+        decision = self.decision(name)
+        if decision != "allow":
+            why = "a permission rule denies it" if decision == "deny" else "that needs the person's consent"
+            raise WorkspaceError(f"{shown(name)} is not read: {why}")
         with plainly(name), self._parent(name) as (folder, last):
             # Without O_NONBLOCK, opening a pipe that was swapped in would wait for a writer.
             flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -355,18 +406,28 @@ class Workspace:
             os.unlink(last, dir_fd=folder)
         return self.root / name
 
-    def walk(self, base: str | Path = ".", skip: Callable[[str], bool] | None = None) -> Iterator[Path]:
+    def walk(
+        self,
+        base: str | Path = ".",
+        skip: Callable[[str], bool] | None = None,
+        wanted: Callable[[Path], bool] | None = None,
+    ) -> Iterator[Path]:
         """Yield the regular files under a folder, in a stable order, without protected ones, ``.git`` and links.
 
         Args:
             base: the folder to begin with; a file is its own only one.
             skip: asked with the name of each folder below; True leaves it out.
+            wanted: asked with each file; False leaves it out before it is judged.
         """
         folder = self.resolve(base)
-        if folder.is_file():
-            yield folder
-            return
-        yield from self._walk(os.fspath(folder), skip)
+        files = iter((folder,)) if folder.is_file() else self._walk(os.fspath(folder), skip)
+        for file in files:
+            if wanted is not None and not wanted(file):
+                continue
+            if self._verdict is not None and (said := self._verdict(self.relative(file))) != "allow":
+                self.left_out.add(said)
+                continue
+            yield file
 
     def _walk(self, folder: str, skip: Callable[[str], bool] | None) -> Iterator[Path]:
         pending = [folder]

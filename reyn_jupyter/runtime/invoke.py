@@ -264,6 +264,11 @@ class Invoker:
         tool, target_args = bind(run.snapshot, action, opened)
         effects = tuple(tool.effects(target_args, context))
         verdict = self._gate.judge(action, effects, run)
+        context = replace(
+            context,
+            file_verdict=self._gate.rules_of_files(action, effects, run),
+            may_read=lambda path: self._gate.may_read(path, run),
+        )
         # What a rule denies today is not answered from the record either: the run may be older than the rule.
         replays = run.recorded if verdict.decision != "deny" else None
         if replays is not None and not replays.runs_again(call.step, repeatable):

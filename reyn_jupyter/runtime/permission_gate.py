@@ -9,10 +9,11 @@ import time
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
-from reyn_jupyter.catalog.action import Action, Effect, Tool
+from reyn_jupyter.catalog.action import Action, Effect, Purity, Tool
 from reyn_jupyter.config import Settings
-from reyn_jupyter.guard.permissions import PermissionVerdict, Policy, suggest_pattern
+from reyn_jupyter.guard.permissions import Actor, PermissionVerdict, Policy, suggest_pattern
 from reyn_jupyter.guard.state_folder import StateError
+from reyn_jupyter.guard.workspace import FileDecision
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.question_detail import question_detail
 from reyn_jupyter.runtime.record.events import PermissionDecided
@@ -20,6 +21,14 @@ from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import ToolContext
 
 IN_BACKGROUND = "nobody is there to ask: the run is in the background"
+
+
+READS = "file__read"  # the action whose rules say what may be read
+
+
+def _judged_actor(run: Run) -> Actor:
+    """Return whom the rules judge: a person who is asked has not consented by calling."""
+    return "model" if run.ask is not None and run.actor == "person" else run.actor
 
 
 class PermissionGate:
@@ -43,9 +52,22 @@ class PermissionGate:
 
     def judge(self, action: Action, effects: Sequence[Effect], run: Run) -> PermissionVerdict:
         """Return the verdict of the rules alone, without asking the person."""
-        # A person who is asked has not consented by calling.
-        actor = "model" if run.ask is not None and run.actor == "person" else run.actor
-        return self._policy(run.settings).decide(action.name.text, action.purity, effects, actor, run.approve)
+        policy = self._policy(run.settings)
+        return policy.decide(action.name.text, action.purity, effects, _judged_actor(run), run.approve)
+
+    def rules_of_files(
+        self, action: Action, effects: Sequence[Effect], run: Run
+    ) -> Callable[[str], FileDecision] | None:
+        """Return the rules' word on each file that the call opens once it is allowed; see `Policy.of_files`."""
+        policy = self._policy(run.settings)
+        return policy.of_files(action.name.text, effects, _judged_actor(run), run.approve)
+
+    def may_read(self, path: str, run: Run) -> bool:
+        """Return whether the caller may read a file without a question."""
+        effects = (Effect("read", path),)
+        policy = self._policy(run.settings)
+        verdict = policy.decide(READS, Purity.READ, effects, _judged_actor(run), run.approve)
+        return verdict.decision == "allow"
 
     async def settle(
         self,

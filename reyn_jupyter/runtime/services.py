@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
@@ -15,7 +16,7 @@ from reyn_jupyter.catalog.discovery.search_results import SEARCH_LIMIT, Found
 from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
-from reyn_jupyter.guard.workspace import Workspace
+from reyn_jupyter.guard.workspace import FileDecision, Workspace
 from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.support.secrets import Redactor
 
@@ -99,6 +100,11 @@ class Source:
     name: str
 
 
+def _readable(path: str) -> bool:
+    """Allow every file: no rules are in force."""
+    return True
+
+
 def _unheard(change: FileChange) -> None:
     """Ignore a file change: no run is recorded that could name it."""
 
@@ -117,6 +123,8 @@ class ToolContext:
         used: report whose content the result carries (for the card's "sent").
         changing: announce a file change that is about to be made, its previous content kept, so that it can be
             undone even when the process dies before `changed`.
+        file_verdict: the rules' word on a file that the call opens, by its path; None where no rule has a say.
+        may_read: whether the caller may read a file without a question, whatever this call is about.
     """
 
     services: Services
@@ -127,3 +135,11 @@ class ToolContext:
     changed: Callable[[FileChange], None]
     used: Callable[[Source], None]
     changing: Callable[[FileChange], None] = _unheard
+    file_verdict: Callable[[str], FileDecision] | None = None
+    may_read: Callable[[str], bool] = _readable
+
+    @cached_property
+    def workspace(self) -> Workspace:
+        """The workspace as this call may see it: handlers open files here, and nowhere else."""
+        workspace = self.services.workspace
+        return workspace if self.file_verdict is None else workspace.judged(self.file_verdict)

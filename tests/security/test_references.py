@@ -180,7 +180,7 @@ def test_no_code_of_the_persons_objects_runs_because_of_a_reference(
 def test_the_question_of_a_write_shows_what_the_reference_brings(workspace: Path) -> None:
     attacker = Attacker(workspace, names={"note": NOTE}, answer="deny")
     said = attacker.call("file__write", path="out.txt", content={"$var": "note"})
-    assert NOTE in attacker.questions[0].detail and NOTE not in said
+    assert any(NOTE in line.text for line in attacker.questions[0].detail.lines) and NOTE not in said
     assert not (workspace / "out.txt").exists()
 
 
