@@ -227,7 +227,7 @@ def stays_in_workspace(effect: Effect) -> bool:
     >>> stays_in_workspace(Effect("write", "a/../b.csv")), stays_in_workspace(Effect("write", "../b.csv"))
     (True, False)
     """
-    return effect.kind in PATH_EFFECTS and not _strays(_target(effect))
+    return effect.kind in PATH_EFFECTS and not _strays(normalize_target(effect))
 
 
 def _parsed(patterns: Iterable[str]) -> tuple[ActionPattern, ...]:
