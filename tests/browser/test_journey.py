@@ -99,7 +99,7 @@ def test_a_newcomer_finds_runs_opens_sorts_and_takes_a_result_into_pandas(lab: L
     expect(rows).to_be_focused()
     way.look("wrong", catalog)
 
-    rows.click()  # the look changed JupyterLab's theme, whose splash may keep the focus
+    expect(rows).to_be_focused()
     page.keyboard.type("3000")
     expect(rows).to_have_value("3000")
     action.get_by_role("button", name="Invoke").click()

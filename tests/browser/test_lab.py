@@ -34,6 +34,17 @@ HASTY = """() => new MutationObserver((_, observer) => {
   }, 50);
 }).observe(document.body, { childList: true, subtree: true })"""
 
+# JupyterLab hides its page for a frame when the theme changes; here until the browser has taken the focus away.
+HIDE_LONGER = """() => {
+  const { shell } = window.jupyterapp, show = shell.show.bind(shell);
+  window.focusesLost = 0;
+  shell.show = () => {
+    if (document.activeElement !== document.body) return requestAnimationFrame(shell.show);
+    window.focusesLost += 1;
+    show();
+  };
+}"""
+
 
 def search(within: Locator) -> Locator:
     return within.get_by_role("searchbox", name="Search actions")
@@ -54,6 +65,23 @@ def test_a_display_is_drawn_by_the_extension_in_both_themes(lab: LabPage) -> Non
     lab.set_theme("JupyterLab Dark")
     assert shown.first.evaluate(background) != light
     lab.set_theme("JupyterLab Light")
+
+
+def test_a_change_of_theme_leaves_focus_caret_and_selection_in_the_view(lab: LabPage) -> None:
+    page = lab.open(LOAD, "%reyn explore").run().page
+    lab.command("reyn:explore")
+    panel = page.get_by_role("region", name="Catalog of actions")
+    for within in (lab.output(1), panel):
+        field = search(within)
+        field.fill("file read")
+        field.evaluate("(each) => each.setSelectionRange(5, 9)")
+        page.evaluate(HIDE_LONGER)
+        for theme in ("JupyterLab Dark", "JupyterLab Light"):
+            lab.set_theme(theme)
+            expect(field).to_be_focused()
+        assert page.evaluate("() => delete window.jupyterapp.shell.show && window.focusesLost") == 2
+        page.keyboard.type("write")
+        expect(field).to_have_value("file write")
 
 
 def test_the_explorer_keeps_its_keys_and_puts_code_into_a_new_cell_without_running_it(lab: LabPage) -> None:

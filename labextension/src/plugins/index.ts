@@ -3,5 +3,6 @@ import { approvals } from "./approvals";
 import { catalog } from "./catalog";
 import { commands } from "./commands";
 import { rendering } from "./rendering";
+import { themeFocus } from "./theme-focus";
 
-export default [rendering, catalog, approvals, commands];
+export default [rendering, catalog, approvals, commands, themeFocus];
