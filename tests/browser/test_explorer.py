@@ -16,8 +16,10 @@ from reyn_jupyter.notebook.render.displayables import view
 from reyn_jupyter.notebook.serving.protocol import (
     CatalogChanged,
     LiveCatalog,
+    RunChanged,
     Snapshot,
     ViewEvent,
+    ViewFailure,
 )
 from reyn_jupyter.runtime.consent import Question
 from reyn_jupyter.runtime.question_detail import QuestionDetail
@@ -25,6 +27,7 @@ from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.current import SESSION_ID
 from reyn_jupyter.sessions.session import Session
 from tests.browser.browser_support import Bare, bare
+from tests.support.waiting import until
 
 AXE = Path(__file__).parents[2] / "labextension" / "node_modules" / "axe-core" / "axe.min.js"
 SCHEMA: dict[str, Any] = {
@@ -363,6 +366,104 @@ def test_a_new_catalog_leaves_keys_clicks_and_the_place_where_they_were(
         page.keyboard.press("/")
         page.keyboard.type("money")
         expect(page.get_by_role("searchbox")).to_have_value("money")
+
+
+@pytest.mark.parametrize(
+    "event",
+    [RunChanged(run="another", ended=True), CatalogChanged(revision="another")],
+    ids=lambda event: event.name,
+)
+def test_a_catalog_that_comes_late_takes_no_focus_caret_selection_or_open_choice(
+    browser: Browser, tmp_path: Path, event: RunChanged | CatalogChanged
+) -> None:
+    entries = tasks(40)
+    session = Session(tmp_path, categories=payments(entries), namespace={})
+    with exploring(browser, session) as shown:
+        page, server = shown.page, shown.server
+        opened(page, "payment__send")
+        search, tags = page.get_by_role("searchbox"), page.get_by_role("textbox", name="tags")
+        amount = page.get_by_role("spinbutton", name="amount")
+        mode = page.get_by_role("combobox", name="mode")
+        search.fill("")
+        tags.fill("first second")
+
+        @contextmanager
+        def reloading() -> Iterator[None]:
+            """The catalog is asked for before what is done inside, and its answer comes after it."""
+            entries.append(Entry(f"also_{len(entries)}", "It came later.", {}))
+            server.hold("catalog.page")
+            server.connection.send(ViewEvent(event=event))
+            until(lambda: server.held["catalog.page"])
+            yield
+            server.release("catalog.page")
+            expect(page.get_by_role("button", name=f"skill {len(entries)}")).to_be_visible()
+
+        with reloading():
+            tags.evaluate("(each) => { each.focus(); each.setSelectionRange(6, 12) }")
+        page.keyboard.type("third")
+        expect(tags).to_have_value("first third")
+        with reloading():
+            amount.focus()
+            page.keyboard.type("12")
+        page.keyboard.type("34")
+        expect(amount).to_have_value("1234")
+        with reloading():
+            search.evaluate("(each) => { each.focus(); each.value = 'as'; each.setSelectionRange(1, 1) }")
+            page.keyboard.type("l")
+        page.keyboard.type("l")
+        expect(search).to_have_value("alls")
+        search.fill("")
+        with reloading():
+            mode.focus()
+            page.keyboard.press("Space")
+            assert mode.evaluate("(each) => each.matches(':open')")
+        assert mode.evaluate("(each) => each.matches(':open')")
+        page.keyboard.press("ArrowDown")
+        page.keyboard.press("Enter")
+        expect(mode.get_by_role("option", name="fast")).to_have_js_property("selected", True)
+        with reloading():
+            page.get_by_role("button", name="payment 2").focus()
+        expect(page.get_by_role("button", name="payment 2")).to_be_focused()
+        heading = page.get_by_role("columnheader", name="effect").get_by_role("button")
+        with reloading():
+            heading.focus()
+        expect(heading).to_be_focused()
+
+
+def test_a_row_that_moves_stays_selected_and_takes_the_click_that_was_begun_on_it(
+    browser: Browser, tmp_path: Path
+) -> None:
+    entries = tasks(3)
+    session = Session(tmp_path, categories=payments(entries), namespace={})
+    with exploring(browser, session) as shown:
+        page = shown.page
+        row = page.get_by_role("row").filter(has_text="skill__task_00002")
+        name = row.get_by_role("rowheader")
+        name.evaluate("(each) => getSelection().selectAllChildren(each)")
+        entries.insert(0, Entry("aardvark", "It comes first.", {}))
+        shown.server.connection.send(ViewEvent(event=CatalogChanged(revision="another")))
+        expect(page.get_by_text("6 actions", exact=True)).to_be_visible()
+        assert page.evaluate("getSelection().toString()") == "skill__task_00002"
+        expect(row).to_have_attribute("aria-rowindex", "7")
+        page.evaluate("getSelection().removeAllRanges()")
+        row.click()
+        expect(page.get_by_role("region", name="skill__task_00002")).to_be_visible()
+        expect(row).to_have_attribute("aria-selected", "true")
+
+
+def test_trying_again_leaves_the_keyboard_in_the_explorer(browser: Browser, session: Session) -> None:
+    with exploring(browser, session) as shown:
+        page, server = shown.page, shown.server
+        server.hold("catalog.page")
+        server.connection.send(ViewEvent(event=CatalogChanged(revision="another")))
+        until(lambda: server.held["catalog.page"])
+        (asked,) = server.held.pop("catalog.page")
+        server.connection.send(ViewFailure(id=asked["id"], code="failed", message="no luck"))
+        again = page.get_by_role("button", name="Try again")
+        again.focus()
+        again.press("Enter")
+        expect(again).to_have_count(0)
+        expect(page.get_by_role("grid", name="Actions")).to_be_focused()
 
 
 def test_ten_thousand_actions_are_there_and_few_rows_are_drawn(browser: Browser, tmp_path: Path) -> None:

@@ -170,6 +170,18 @@ def test_a_view_fits_a_narrow_column_and_a_keyboard_opens_its_steps(browser: Bro
     page.close()
 
 
+def test_the_note_of_a_long_table_is_in_sight_wherever_it_is_scrolled_to(browser: Browser) -> None:
+    page = browser.new_page(viewport={"width": 1000, "height": 900})
+    page.set_content(document([to_html(view(ActionTable({"total": 40}, (row(),) * 40)))]))
+    table, note = page.get_by_role("region", name="table"), page.get_by_text("* is a required argument")
+    for place in ("0", "each.scrollHeight"):
+        table.evaluate(f"(each) => {{ each.scrollTop = {place} }}")
+        box, text = table.bounding_box(), note.bounding_box()
+        assert box is not None and text is not None
+        assert box["y"] <= text["y"] and text["y"] + text["height"] <= box["y"] + box["height"]
+    page.close()
+
+
 def test_it_reads_well_where_a_host_strips_style_and_classes(browser: Browser) -> None:
     page = browser.new_page(java_script_enabled=True)
     page.set_content(document(samples()))

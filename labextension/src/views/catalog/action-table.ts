@@ -84,8 +84,11 @@ export function actionTable(openAction: (name: string) => void): ActionTable {
     const before = rowElements;
     rowElements = new Map();
     shownRows.slice(first, stop).forEach((row, offset) => {
-      const state = JSON.stringify([first + offset, rows[row]]);
-      rowElements.set(state, before.get(state) ?? drawRow(rows[row]!, first + offset));
+      const state = JSON.stringify(rows[row]); // its name is in it, which no other has
+      const element = before.get(state) ?? drawRow(rows[row]!);
+      element.id = `${prefix}-${first + offset}`;
+      element.setAttribute("aria-rowindex", String(first + offset + 2));
+      rowElements.set(state, element);
     });
     for (const [state, row] of before) if (!rowElements.has(state)) row.remove();
     // Only what is not there yet is put in: a row that is moved loses the press that was begun on it.
@@ -96,15 +99,10 @@ export function actionTable(openAction: (name: string) => void): ActionTable {
     mark();
   }
 
-  function drawRow(row: ActionRow, place: number): HTMLElement {
+  function drawRow(row: ActionRow): HTMLElement {
     return h(
       "tr",
-      {
-        role: "row",
-        id: `${prefix}-${place}`,
-        "aria-rowindex": place + 2,
-        "aria-selected": String(place === cursorPlace),
-      },
+      { role: "row" },
       columns.map(({ key }, column) => {
         const text = textOf(row[column]);
         const seen = visible(text);

@@ -5,7 +5,7 @@
 import type { CatalogPage, LiveBlob, LiveCatalog, Operations } from "../../protocol";
 import { RequestError, type Source, type ViewFunction } from "../../sources/source";
 import { announce } from "../dom/copy";
-import { fill, formatCount, framed, h, visible } from "../dom/h";
+import { fill, focusedNear, formatCount, framed, h, visible } from "../dom/h";
 import { requestProgress } from "../request-progress";
 import { actionDetail, type ActionDetail } from "./action-detail";
 import { actionTable } from "./action-table";
@@ -216,12 +216,19 @@ class Explorer {
       );
     else if (this.openName && !this.table.has(this.openName))
       this.showNote("warn", `${this.openName} is no longer in the catalog.`);
-    else fill(this.notes);
+    else this.fillNotes();
   }
 
   private showNote(tone: string, text: string, again = false): void {
     const retry = h("button.r-button", { type: "button", onclick: () => void this.load() }, "Try again");
-    fill(this.notes, h(`div.r-msg.r-${tone}`, { role: "status" }, visible(text), again && [" ", retry]));
+    this.fillNotes(h(`div.r-msg.r-${tone}`, { role: "status" }, visible(text), again && [" ", retry]));
+  }
+
+  /** The keyboard that was at the button of a note goes on at the button of the next one, else in the table. */
+  private fillNotes(note?: HTMLElement): void {
+    const hadFocus = this.notes.contains(focusedNear(this.notes));
+    fill(this.notes, note);
+    if (hadFocus) (note?.querySelector("button") ?? this.table).focus();
   }
 }
 
