@@ -90,7 +90,7 @@ async def _awaited(coroutine: Any) -> _Attempt:
 def _told(error: BaseException) -> ActionError:
     """The exception with all of its text; its traceback stays chained for the person."""
     if isinstance(error, ActionError):
-        return ActionError(error.message, error.hint)
+        return ActionError(error.message, error.hint, code=error.code)
     try:
         message = str(error).strip()
     except Exception:  # noqa: BLE001 - an exception's own text may fail too

@@ -29,6 +29,7 @@ async def deliver_error(
     store: BlobStore | None,
     kind: str | None = None,
     hint: str = "",
+    code: str | None = None,
     policy: OutputPolicy = DEFAULT_POLICY,
     action: str | None = None,
     run: str | None = None,
@@ -41,6 +42,7 @@ async def deliver_error(
         store: takes the whole text when it is longer than `policy.inline_bytes`; None shows it in full.
         kind: the exception's type name; taken from the exception when it is None.
         hint: what to do next.
+        code: the kind of error for programs; a member of the answer where there is one.
         policy, action, run, mask: as for `delivery.deliver`.
     """
     kind = clip(kind or type_name(error), 100) if kind or isinstance(error, BaseException) else ""
@@ -56,6 +58,8 @@ async def deliver_error(
             except Exception:  # noqa: BLE001 - a store that fails must not end the turn
                 hint = f"{hint} The whole text was not stored.".strip()
     answer = {"error": f"{kind}: {shown}" if kind else shown, "hint": hint, "blob": blob}
+    if code is not None:
+        answer["code"] = code
     return Delivery(compact(answer), blob, "text", size)
 
 

@@ -2,19 +2,43 @@
 
 from __future__ import annotations
 
+import re
+
+LONGEST_CODE = 60  # characters
+_CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*|[A-Z][0-9]{3}")
+
 
 class ActionError(Exception):
-    """A handler's own refusal, in plain words. `hint` says what to do next.
+    """A handler's own refusal, in plain words.
+
+    Args:
+        message: what is wrong.
+        hint: what to do next.
+        code: names the kind of error for programs, in snake_case ("tool_timeout") or as a letter and three digits
+            ("E106"). It stands in the answer, the event, the trace and the result.
+
+    Raises:
+        ValueError: a code of another form, or of more than 60 characters.
 
     >>> raise ActionError("orders.csv has no column 'regoin'", hint="Columns: region, value.")
     Traceback (most recent call last):
     reyn_jupyter.runtime.action_error.ActionError: orders.csv has no column 'regoin'
     """
 
-    def __init__(self, message: str, hint: str = "") -> None:
+    def __init__(self, message: str, hint: str = "", *, code: str | None = None) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
+        self.code = None if code is None else _checked_code(code)
+
+
+def _checked_code(code: str) -> str:
+    if not isinstance(code, str) or len(code) > LONGEST_CODE or _CODE.fullmatch(code) is None:
+        raise ValueError(
+            f"{str(code)[:LONGEST_CODE]!r} is no code of an error; write it in snake_case (tool_timeout) or as "
+            f"E106, in at most {LONGEST_CODE} characters"
+        )
+    return code
 
 
 def text_of(error: BaseException) -> str:

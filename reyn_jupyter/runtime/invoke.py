@@ -318,6 +318,7 @@ class Invoker:
                 ok=outcome.ok,
                 output=outcome.text,
                 error=outcome.error,
+                code=outcome.code,
                 blob=outcome.blob,
                 content_kind=outcome.content_kind,
                 size=outcome.size,

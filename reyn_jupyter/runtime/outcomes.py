@@ -97,10 +97,12 @@ class OutcomeBuilder:
     async def failure(self, name: str, error: BaseException, run: Run, reports: Reports) -> Outcome:
         """Return the outcome of an exception that a handler raised; its whole text is stored when it is long."""
         plainly = isinstance(error, ActionError | LimitReachedError)
+        code = error.code if isinstance(error, ActionError) else None
         delivered = await deliver_error(
             text_of(error) or "no message",
             kind=None if plainly else type_name(error),
             hint=_hint(error),
+            code=code,
             store=self._services.blobs,
             policy=output_policy(run.settings.outputs),
             action=name,
@@ -119,6 +121,7 @@ class OutcomeBuilder:
             delivered.size,
             name,
             str(payload.get("error")),
+            code,
             **reports.kept,
         )
 

@@ -96,6 +96,7 @@ class Outcome:
         value: the handler's own value, for the person.
         blob: id of the stored result.
         name: the resolved qualified name, None for a wrapper's own answer.
+        error: what went wrong, in words; `code` is the handler's own name for it, where it gave one.
     """
 
     text: str
@@ -107,5 +108,6 @@ class Outcome:
     size: int = 0
     name: str | None = None
     error: str | None = None
+    code: str | None = None
     changes: Sequence[Mapping[str, Any]] = ()
     sources: Sequence[Mapping[str, str]] = ()

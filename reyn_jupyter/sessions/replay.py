@@ -89,6 +89,7 @@ class ReplayedCalls:
             event.size,
             name,
             event.error,
+            event.code,
         )
 
 

@@ -20,7 +20,11 @@ Payload = str | dict[str, Any]
 
 
 class ActionFailedError(RuntimeError):
-    """The value of a call that failed was asked for."""
+    """The value of a call that failed was asked for. `code` is the action's own name for the error, or None."""
+
+    def __init__(self, message: str, code: str | None = None) -> None:
+        super().__init__(message)
+        self.code = code
 
 
 def error_of(payload: Payload) -> str | None:
@@ -129,10 +133,16 @@ class Result:
         return error_of(self.payload)
 
     @property
+    def code(self) -> str | None:
+        """The action's own name for its error, such as "tool_timeout"; None where it gave none."""
+        finished = [call.finished for call in self.trace.calls if call.finished] if self.trace else []
+        return finished[-1].code if finished else None
+
+    @property
     def value(self) -> Any:
         """The handler's own value. Raises ActionFailedError when the call failed."""
         if self.error is not None:
-            raise ActionFailedError(self.error)
+            raise ActionFailedError(self.error, self.code)
         return self._value
 
 

@@ -53,6 +53,7 @@ def _call(call: Call) -> CallFact:
         args=resolved.arguments if resolved.inner is None else resolved.inner,
         ok=None if finished is None else finished.ok,
         error=None if error is None else error[:LONGEST_ERROR],
+        code=None if finished is None else finished.code,
         listed=() if finished is None else _listed_names(resolved, finished.output),
     )
 

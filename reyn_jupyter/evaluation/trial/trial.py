@@ -49,6 +49,7 @@ class CallFact(FrozenModel):
         args: the action's own arguments after forgiveness; the wrapper's where no action was resolved.
         ok: whether it worked; None when it did not finish.
         error: what it answered when it did not work (cut to 500 characters).
+        code: the action's own name for that error, where it gave one.
         listed: the names that its answer listed, for listings, searches and the gate.
     """
 
@@ -60,6 +61,7 @@ class CallFact(FrozenModel):
     args: Any = None
     ok: bool | None = None
     error: str | None = None
+    code: str | None = None
     listed: tuple[str, ...] = ()
 
 

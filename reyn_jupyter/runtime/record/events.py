@@ -145,7 +145,8 @@ class FileChanging:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionFinished:
-    """A call ended. `output` is the exact text that the history holds for it."""
+    """A call ended. `output` is the exact text that the history holds for it; `code` the handler's own name for its
+    error, where it gave one."""
 
     call: str
     step: int
@@ -155,6 +156,7 @@ class ActionFinished:
     ok: bool
     output: str
     error: str | None = None
+    code: str | None = None
     blob: str | None = None
     content_kind: str | None = None
     size: int = 0

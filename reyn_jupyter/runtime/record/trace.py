@@ -184,7 +184,7 @@ class Trace:
 
     @property
     def df(self) -> pd.DataFrame:
-        """One row a call: step, action, ok, problem, flags, seconds, bytes, blob, error."""
+        """One row a call: step, action, ok, problem, flags, seconds, bytes, blob, error, code."""
         import pandas as pd
 
         rows = [
@@ -200,6 +200,7 @@ class Trace:
                 "bytes": call.finished.size if call.finished else None,
                 "blob": call.finished.blob if call.finished else None,
                 "error": call.finished.error if call.finished else None,
+                "code": call.finished.code if call.finished else None,
             }
             for call in self.calls
         ]
@@ -215,6 +216,7 @@ class Trace:
             "bytes",
             "blob",
             "error",
+            "code",
         ]
         return pd.DataFrame(rows, columns=columns)
 
