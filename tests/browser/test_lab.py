@@ -131,7 +131,7 @@ def test_after_a_restart_a_display_of_the_earlier_session_is_foreign(lab: LabPag
     lab.run(0, 2)
     expect(search(lab.output(2))).to_be_visible()
     expect(caption(lab.output(2))).to_be_hidden()
-    expect(caption(lab.output(1))).to_contain_text("earlier session")
+    expect(caption(lab.output(1))).to_contain_text("another session")
     expect(lab.output(1).get_by_text("file__read", exact=True)).to_be_visible()
 
 
@@ -149,7 +149,7 @@ def test_a_reopened_notebook_shows_its_snapshots_and_offers_to_load_the_extensio
     assert lab.source(2) == LOAD
     assert not lab.executed(2)
     lab.run(2)
-    expect(caption(lab.output(1))).to_contain_text("earlier session")
+    expect(caption(lab.output(1))).to_contain_text("another session")
 
 
 def test_a_kernel_with_subshells_answers_beside_a_cell_that_runs(lab: LabPage) -> None:

@@ -83,7 +83,7 @@ def test_a_kernel_that_is_killed_loses_nothing_and_the_next_one_is_another_sessi
     expect(caption).to_contain_text("not loaded")
     lab.until("panel.sessionContext.session?.kernel?.status === 'idle'")
     lab.run(0)
-    expect(caption).to_contain_text("earlier session")
+    expect(caption).to_contain_text("another session")
     expect(explorer.get_by_text("file__read", exact=True)).to_be_visible()
 
 

@@ -118,7 +118,7 @@ def test_a_closed_comm_is_said_and_what_is_shown_stays(hosted: Hosted, event: st
 
 def test_a_snapshot_of_an_earlier_session_is_not_gone_on_with(hosted: Hosted) -> None:
     hosted.welcome("another session")
-    expect(hosted.status).to_contain_text("earlier session of the kernel")
+    expect(hosted.status).to_contain_text("another session of the kernel")
     assert not [each for each in hosted.page.evaluate("window.sent") if each.get("op") != "hello"]
 
 
