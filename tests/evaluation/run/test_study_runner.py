@@ -318,7 +318,7 @@ def test_trials_of_other_code_stay_and_are_not_pooled(
 ) -> None:
     path = tmp_path / "a.sqlite"
     study(path, 2).run(BASE)
-    for module in ("trial.runner", "study_context"):
+    for module in ("trial.trial_runner", "study_context"):
         monkeypatch.setattr(f"reyn_jupyter.evaluation.{module}.code_version", lambda: "0.0+next")
     other = study(path, 2)
     assert len(other.trials) == 0 and any("The code changed" in said for said in other.moved)
