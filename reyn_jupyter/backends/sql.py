@@ -1,33 +1,47 @@
-"""One SQL query in a DuckDB of its own that can reach nothing but what it was given.
+"""One SQL query over what it was given, in a process of its own that can be ended at any moment.
 
-Invariant: the caller's SQL runs only after the door is shut: external access off (DuckDB cannot switch it on again
-in a running database), the configuration locked, no replacement scans, no extensions, no spill to disk. Files are
-copied in before, through a descriptor that the workspace opened, so that SQL never holds a path: in DuckDB a COPY
-may hide inside a WITH, and a path that may be read may be written too.
-DuckDB is imported on first use; a database takes about 15 ms, so that a text is parsed before one is made for it.
+Invariant: no SQL is parsed or run in this process. It goes to the session's child (`sql_child`), whose memory is
+limited, and which is killed when its time is up or a person interrupts; the next query finds a fresh one. Texts are
+bounded before they are sent, answers before they are read.
 """
 
 from __future__ import annotations
 
 import os
 import re
+import tempfile
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from functools import cache
+from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from reyn_jupyter.backends.sql_frames import as_table, exact_integers, ordinary_cells
+from reyn_jupyter.backends.sql_frames import as_table, exact_integers, hide_secrets
+from reyn_jupyter.backends.sql_wire import AnswerError, Place, read_answer, write_frame
+from reyn_jupyter.support.child_process import (
+    ChildDeadlineError,
+    ChildEndedError,
+    ChildLimits,
+    ChildProcess,
+    ChildProcesses,
+    Message,
+)
 from reyn_jupyter.support.text import shorten
 
 if TYPE_CHECKING:
     import pandas as pd
 
 MEMORY = "2GB"  # of DuckDB's buffers: tables, joins, sorts
-_THREADS = 4
-_GRAMMAR_MEMORY = "64MB"
-_grammar_lock = threading.Lock()
+LONGEST_SQL = 100_000  # characters
+_OVERHEAD = (
+    700_000_000  # bytes of the child's memory beside those: its libraries, frames of texts, the answer
+)
+_MOST_SOURCES = 100
+_LONGEST_WORDS = 2000
+_WAIT = 0.05  # seconds between two looks at whether a waiting query was interrupted
+_UNITS = {"MB": 10**6, "GB": 10**9, "TB": 10**12}
 _READERS = {
     ".csv": "read_csv({}, header=true{})",
     ".tsv": "read_csv({}, header=true, delim='\\t'{})",
@@ -37,19 +51,6 @@ _READERS = {
     ".ndjson": "read_json({}, format='newline_delimited'{})",
 }
 FILE_KINDS = ", ".join(_READERS)
-_READS = frozenset({"SELECT", "EXPLAIN", "MULTI"})  # DuckDB makes several steps of one PIVOT
-_MISSING_TABLE = re.compile(r"Table with name (.+?) does not exist")
-_LONGEST_MESSAGE = 800  # characters of DuckDB's own words
-_HINTS = (
-    (
-        re.compile(r"file system operations are disabled|Cannot access (?:file|directory)"),
-        'SQL opens no files: name a workspace file in "sources", as {"t": "orders.csv"}, and query t.',
-    ),
-    (
-        re.compile(r"Function with name \"?(?:getenv|getvariable|current_setting)\b"),
-        "SQL sees its sources alone, not the environment or the settings of the process.",
-    ),
-)
 
 
 class SqlError(Exception):
@@ -62,6 +63,10 @@ class SqlError(Exception):
         super().__init__(message)
         self.missing = missing
         self.hint = hint
+
+
+class SqlDeadlineError(SqlError):
+    """The query's time was up; its process was killed."""
 
 
 def is_installed() -> bool:
@@ -84,212 +89,223 @@ def reader_of(path: str) -> str | None:
     )
 
 
-class SqlQuery:
-    """A database for one query. Everything but `interrupt` blocks, so it belongs into a worker thread.
+def sql_child(children: ChildProcesses, memory: str = MEMORY) -> ChildProcess:
+    """Return the process of a session that runs its SQL; it starts with the first query.
 
     Args:
-        memory: DuckDB's memory limit. It counts buffers; one single huge text is not among them.
+        memory: DuckDB's memory limit, as "2GB". The whole process may take 0.7 GB more.
+    """
+    found = re.fullmatch(r"(\d+)\s*([MGT]B)", memory)
+    if found is None:
+        raise ValueError(f'the memory of a query is given as "500MB" or "2GB", not {memory!r}')
+    limits = ChildLimits(int(found[1]) * _UNITS[found[2]] + _OVERHEAD)
+    return children.get(
+        f"sql {memory}",
+        lambda: ChildProcess(
+            "reyn_jupyter.backends.sql_child", limits, ("duckdb", "pandas", "numpy"), (memory,)
+        ),
+    )
+
+
+@dataclass(frozen=True)
+class SqlAnswer:
+    """What a query gave.
+
+    Attributes:
+        frame: the rows, at most as many as were asked for.
+        more: whether there were more.
+        hidden: the columns of sources whose values were hidden from the query, as ``alias.column``.
+    """
+
+    frame: pd.DataFrame
+    more: bool
+    hidden: tuple[str, ...]
+
+
+class SqlQuery:
+    """One query. Everything but `interrupt` blocks, so it belongs into a worker thread.
+
+    Args:
+        child: what `sql_child` gave.
+        seconds: in which `run` has to be done.
 
     Example:
-        >>> with contextlib.closing(SqlQuery()) as query:
+        >>> with ChildProcesses() as children, contextlib.closing(SqlQuery(sql_child(children))) as query:
         ...     query.add_table("numbers", [1, 2, 3])
-        ...     query.run("SELECT sum(value) AS total FROM numbers", limit=10)[0]["total"].tolist()
+        ...     query.run("SELECT sum(value) AS total FROM numbers", limit=10).frame["total"].tolist()
         [6]
     """
 
-    def __init__(self, memory: str = MEMORY) -> None:
-        self._memory = memory
-        self._connection: Any = None
+    def __init__(self, child: ChildProcess, seconds: float = 120.0) -> None:
+        self._child = child
+        self._seconds = seconds
         self._lock = threading.Lock()
         self._stopped = False
+        self._speaking = False
+        self._data: BinaryIO | None = None
+        self._began = 0.0
+        self._tables: list[tuple[str, Place]] = []
+        self._files: list[tuple[str, str, str]] = []
+        self._descriptors: list[int] = []
+        self._hidden: list[str] = []
 
     def interrupt(self) -> None:
         """Stop what is running, from any thread; harmless when nothing is."""
         with self._lock:
             self._stopped = True
-            if self._connection is not None:
-                self._connection.interrupt()
+            if self._speaking:
+                self._child.kill()
 
     def close(self) -> None:
-        with self._lock:
-            connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
+        if self._data is not None:
+            self._data.close()
+            self._data = None
+
+    def check(self, sql: str) -> None:
+        """Refuse what is no single statement that reads, before any source is opened for it. Raises SqlError."""
+        if len(sql) > LONGEST_SQL:
+            raise SqlError(
+                f"it has {len(sql):,} characters, and at most {LONGEST_SQL:,} are read",
+                hint="Put lists of values into a table, and name it as a source.",
+            )
+        self._ask(Message({"check": sql}))
 
     def add_table(self, alias: str, value: object) -> None:
         """Make a value a table; see `sql_frames.as_table`. Raises NotATableError, SqlError."""
-        frame = as_table(value)
-        self._plainly(lambda connection: connection.register(alias, frame), alias)
+        self._go_on()
+        frame, hidden = hide_secrets(as_table(value))
+        self._hidden += (f"{alias}.{name}" for name in hidden)
+        if self._data is None:
+            self._data = _nameless_file()
+        self._tables.append((alias, write_frame(frame, self._data, self._go_on)))
 
     def add_file(self, alias: str, name: str, file: BinaryIO) -> None:
-        """Copy an open file into a table.
+        """Make an open file a table.
 
         Args:
             alias: the table's name.
             name: the file's name, which decides how it is read and stands in messages.
-            file: the open file; it is read anew through its descriptor, from the beginning.
+            file: the open file, which stays open until `run` has returned; it is read anew through its descriptor,
+                from the beginning.
 
         Raises:
-            SqlError: no kind of file that is read, or one that cannot be read as such.
+            SqlError: no kind of file that is read, or an empty one.
         """
         reader = reader_of(name)
         if reader is None:
             raise SqlError(
                 f"{name} is no file that SQL reads; these are: {FILE_KINDS}, and most of them as .gz"
             )
-        # The descriptor, not the path: whoever swaps the file for a link meanwhile changes nothing.
-        place = f"/dev/fd/{file.fileno()}"
-        statement = f"CREATE TABLE {_quoted(alias)} AS FROM {reader.format(repr(place))}"
         if os.fstat(file.fileno()).st_size == 0:
             raise SqlError(f"{name} is empty")
-        self._plainly(lambda connection: connection.execute(statement), name, place)
+        self._files.append((alias, name, reader))
+        self._descriptors.append(file.fileno())
 
-    def run(self, sql: str, limit: int) -> tuple[pd.DataFrame, bool]:
-        """Shut the door, then run one reading statement.
+    def run(self, sql: str, limit: int) -> SqlAnswer:
+        """Run one reading statement over the sources that were added.
 
         Args:
             sql: SELECT, WITH, FROM, VALUES, PIVOT, DESCRIBE, SUMMARIZE, SHOW or EXPLAIN.
             limit: most rows that come back.
 
-        Returns:
-            The rows, and whether there were more.
-
         Raises:
-            SqlError: refused, wrong, interrupted, or out of memory.
+            SqlDeadlineError: it took too long.
+            SqlError: refused, wrong, interrupted, out of memory, or a source that cannot be read as a table.
         """
-        kind = check(sql)
-        self._plainly(_shut, "the database")
-        frame = self._plainly(lambda connection: _fetch(connection, sql, kind, limit + 1), "the SQL")
+        self.check(sql)
+        if len(self._tables) + len(self._files) > _MOST_SOURCES:
+            raise SqlError(f"it has more than {_MOST_SOURCES} sources", hint="Join some of them first.")
+        if self._data is None:
+            self._data = _nameless_file()
+        self._data.flush()
+        request = {"sql": sql, "rows": limit + 1, "tables": self._tables, "files": self._files}
+        answer = self._ask(Message(request, descriptors=(self._data.fileno(), *self._descriptors)))
+        header = answer.header
+        try:
+            frame = read_answer(header["columns"], header["rows"], bytes(answer.body[0]))
+            wide = [int(at) for at in header["wide"]]
+            frame = exact_integers(frame, wide)
+            hidden = tuple(str(name)[:200] for name in header["hidden"])
+        except (AnswerError, KeyError, TypeError, ValueError, IndexError) as error:
+            self._child.close()
+            raise SqlError(f"its answer cannot be read: {error}") from error
         more = len(frame) > limit
-        return ordinary_cells(frame.iloc[:limit]), more
+        return SqlAnswer(frame.iloc[:limit], more, (*self._hidden, *hidden))
 
-    def _open(self) -> Any:
-        import duckdb
+    def _ask(self, request: Message) -> Message:
+        with self._turn():
+            try:
+                answer = self._child.exchange(request, self._left())
+            except ChildDeadlineError:
+                self._child.start()
+                raise self._too_late() from None
+            except ChildEndedError as error:
+                if error.signal is not None or self._stopped:
+                    self._child.start()
+                if self._stopped:
+                    raise SqlError("it was interrupted") from None
+                raise SqlError(*_ending(error)) from None
+            if answer.header.get("spent") is True:  # what it holds on to would be missing for the next query
+                self._child.close()
+                self._child.start()
+        if "error" in answer.header:
+            raise _refusal(answer.header)
+        return answer
 
-        with self._lock:
-            if self._connection is None:
-                settings = _settings(self._memory, min(_THREADS, os.cpu_count() or 1))
-                self._connection = duckdb.connect(":memory:", config=settings)
-                self._connection.execute("SET TimeZone = 'UTC'")
-            return self._connection
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Wait until the child answers nobody else; this query alone may then end it."""
+        self._began = self._began or time.monotonic()
+        while not self._child.turn.acquire(timeout=_WAIT):
+            self._go_on()
+        try:
+            with self._lock:
+                self._go_on()
+                self._speaking = True
+            try:
+                yield
+            finally:
+                with self._lock:
+                    self._speaking = False
+        finally:
+            self._child.turn.release()
 
-    def _plainly(self, work: Any, what: str, place: str | None = None) -> Any:
-        """Run a step; DuckDB's refusals become SqlError."""
-        connection = self._open()
+    def _go_on(self) -> None:
         if self._stopped:
             raise SqlError("it was interrupted")
-        with _plain_words(what, self._memory, place):
-            return work(connection)
+        if self._left() <= 0:
+            raise self._too_late()
 
+    def _left(self) -> float:
+        self._began = self._began or time.monotonic()
+        return self._began + self._seconds - time.monotonic()
 
-def check(sql: str) -> str:
-    """Return what kind of statement a text is, without a database: what is no SQL does not cost one.
-
-    Returns:
-        DuckDB's word for it.
-
-    Raises:
-        SqlError: no SQL, several statements, or one that does more than read.
-
-    Example:
-        >>> check("SELECT 1")
-        'SELECT'
-    """
-    with _plain_words("the SQL", _GRAMMAR_MEMORY), _grammar_lock:
-        return _only_reads(_grammar(), sql)
-
-
-@contextmanager
-def _plain_words(what: str, memory: str, place: str | None = None) -> Iterator[None]:
-    """DuckDB's refusals become SqlError."""
-    import duckdb
-
-    try:
-        yield
-    except duckdb.InterruptException:
-        raise SqlError("it was interrupted") from None
-    except duckdb.OutOfMemoryException:
-        raise SqlError(
-            f"{what} needs more than the {memory} of memory that a query may use; read fewer columns, "
-            "filter or aggregate earlier"
-        ) from None
-    except (duckdb.Error, RuntimeError, ValueError, TypeError) as error:
-        message = _words(error)
-        missing = _MISSING_TABLE.search(message)
-        text = message.replace(place, what) if place else message
-        raise SqlError(text, missing[1].strip('"') if missing else None, _advice(message)) from None
-
-
-def _settings(memory: str, threads: int) -> dict[str, Any]:
-    return {
-        "memory_limit": memory,
-        "threads": threads,
-        "temp_directory": "",
-        "autoinstall_known_extensions": False,
-        "autoload_known_extensions": False,
-        "allow_community_extensions": False,
-        "python_enable_replacements": False,
-        "python_scan_all_frames": False,
-    }
-
-
-@cache
-def _grammar() -> Any:
-    """A database that holds nothing and runs nothing: texts are only parsed on it."""
-    import duckdb
-
-    connection = duckdb.connect(":memory:", config=_settings(_GRAMMAR_MEMORY, 1))
-    _shut(connection)
-    return connection
-
-
-def _shut(connection: Any) -> None:
-    connection.execute("SET enable_external_access = false")
-    connection.execute("SET lock_configuration = true")
-
-
-def _only_reads(connection: Any, sql: str) -> str:
-    statements = connection.extract_statements(sql)
-    if len(statements) != 1:
-        found = f"there are {len(statements)}" if statements else "there is none"
-        raise SqlError(
-            f"one statement is needed, and {found}",
-            hint="Send one SELECT a call; WITH puts several steps into one.",
+    def _too_late(self) -> SqlDeadlineError:
+        return SqlDeadlineError(
+            f"it was stopped after {self._seconds:g} seconds",
+            hint="Filter or aggregate earlier, or use fewer rows.",
         )
-    kind = str(statements[0].type.name)
-    if kind in _READS:
-        return kind
-    raise SqlError(
-        f"{kind} is not allowed: a query only reads (SELECT, WITH, PIVOT, DESCRIBE, SUMMARIZE, EXPLAIN)",
-        hint="Write a statement that reads; a long result is stored, and its blob id can be a source later.",
+
+
+def _refusal(header: Any) -> SqlError:
+    missing, hint = header.get("missing"), header.get("hint")
+    return SqlError(
+        shorten(str(header["error"]), _LONGEST_WORDS),
+        missing if isinstance(missing, str) else None,
+        hint if isinstance(hint, str) else "",
     )
 
 
-def _fetch(connection: Any, sql: str, kind: str, rows: int) -> pd.DataFrame:
-    if kind == "EXPLAIN":
-        explained: pd.DataFrame = connection.execute(sql).df()
-        return explained
-    relation = connection.sql(sql)
-    if relation is None:
-        raise SqlError("it gives no rows")
-    # pandas has no 128-bit integers, and DuckDB would round them to floats: sums of integers are such.
-    wide = [at for at, column in enumerate(relation.types) if str(column) in ("HUGEINT", "UHUGEINT")]
-    if wide:
-        chosen = [f"#{at + 1}{'::VARCHAR' if at in wide else ''}" for at in range(len(relation.types))]
-        named = zip(chosen, relation.columns, strict=True)
-        relation = relation.project(", ".join(f"{column} AS {_quoted(name)}" for column, name in named))
-    return exact_integers(relation.limit(rows).df(), wide)
+def _ending(error: ChildEndedError) -> tuple[str, None, str]:
+    if error.signal is None:
+        return f"the process that runs it failed: {error}", None, ""
+    why = "it needs more memory than a query may use, or is nested too deep"
+    hint = "Read fewer columns, filter or aggregate earlier, or take it apart with WITH."
+    return f"it ended the process that ran it ({error.signal}): {why}", None, hint
 
 
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
-
-
-def _advice(message: str) -> str:
-    return next((hint for pattern, hint in _HINTS if pattern.search(message)), "")
-
-
-def _words(error: Exception) -> str:
-    text = str(error).partition("\nLINE ")[0].strip()
-    text = re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", text)
-    return shorten(text, _LONGEST_MESSAGE)
+def _nameless_file() -> BinaryIO:
+    """Return a file that is gone once nobody holds it open, whatever ends this process."""
+    if hasattr(os, "memfd_create"):
+        return os.fdopen(os.memfd_create("reyn-frames", os.MFD_CLOEXEC), "w+b")
+    return tempfile.TemporaryFile()

@@ -12,8 +12,9 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from reyn_jupyter.backends.object_summary import dtype_text, is_frame_like, is_known_dtype
+from reyn_jupyter.backends.object_summary import HIDDEN, dtype_text, is_frame_like, is_known_dtype
 from reyn_jupyter.outputs.convert import type_name
+from reyn_jupyter.runtime.variables import secret_name
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -68,6 +69,26 @@ def as_table(value: object) -> pd.DataFrame:
     columns = [_readable(frame.iloc[:, at]) for at in range(frame.shape[1])]
     names = _distinct([_name(label, at) for at, label in enumerate(frame.columns.tolist())])
     return pd.DataFrame(dict(zip(names, columns, strict=True)), copy=False)
+
+
+def hide_secrets(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:
+    """Replace the values of columns that are named like secrets, so that no expression of a query can reach them.
+
+    Args:
+        frame: what `as_table` gave.
+
+    Returns:
+        The frame, and the names of those columns. In nested cells `as_table` has hidden such values already.
+    """
+    import pandas as pd
+
+    names = tuple(name for name in frame.columns if secret_name(name))
+    covers = {
+        name: pd.Series([HIDDEN], dtype=object).repeat(len(frame)).where(frame[name].notna().to_numpy(), None)
+        for name in names
+    }
+    columns = {name: covers.get(name, frame[name]).reset_index(drop=True) for name in frame.columns}
+    return (pd.DataFrame(columns, copy=False), names) if names else (frame, ())
 
 
 def _raw(value: object) -> pd.DataFrame:
@@ -166,7 +187,8 @@ def _plain_cell(cell: Any, depth: int) -> Any:
             return [_plain_cell(item, depth - 1) for item in cell]
         if kind is dict:
             return {
-                _name(key, at): _plain_cell(item, depth - 1) for at, (key, item) in enumerate(cell.items())
+                name: HIDDEN if secret_name(name) else _plain_cell(item, depth - 1)
+                for name, item in ((_name(key, at), item) for at, (key, item) in enumerate(cell.items()))
             }
         if kind is np.ndarray:
             return _plain_cell(cell.tolist(), depth - 1)

@@ -1,0 +1,262 @@
+"""The process in which SQL runs: `python -m` of this module, started by `backends.sql`.
+
+Invariant: the caller's SQL runs only after the door is shut: external access off (DuckDB cannot switch it on again
+in a running database), the configuration locked, no replacement scans, no extensions, no spill to disk. Files are
+copied in before, through descriptors that came with the request, so that SQL never holds a path: in DuckDB a COPY
+may hide inside a WITH, and a path that may be read may be written too. Columns that are named like secrets are replaced
+before the SQL sees them. Every query has a database of its own; the next one is made while nobody waits.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+from collections.abc import Iterator
+from contextlib import closing, contextmanager, suppress
+from typing import TYPE_CHECKING, Any
+
+import duckdb
+
+from reyn_jupyter.backends.object_summary import HIDDEN
+from reyn_jupyter.backends.sql_frames import ordinary_cells
+from reyn_jupyter.backends.sql_wire import read_frame, write_answer
+from reyn_jupyter.runtime.variables import secret_name
+from reyn_jupyter.support.child_process import Message, serve
+from reyn_jupyter.support.text import shorten
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_THREADS = 4
+_GRAMMAR_MEMORY = "64MB"
+_READS = frozenset({"SELECT", "EXPLAIN", "MULTI"})  # DuckDB makes several steps of one PIVOT
+_MISSING_TABLE = re.compile(r"Table with name (.+?) does not exist")
+_LONGEST_MESSAGE = 800  # characters of DuckDB's own words
+_VALUE = re.compile(r"(Could not (?:convert|parse) string )(?:\".*?\"|'.*?')", re.DOTALL)
+_KEY = r'"([^"\\]+)"\s*:'
+_HINTS = (
+    (
+        re.compile(r"file system operations are disabled|Cannot access (?:file|directory)"),
+        'SQL opens no files: name a workspace file in "sources", as {"t": "orders.csv"}, and query t.',
+    ),
+    (
+        re.compile(r"Function with name \"?(?:getenv|getvariable|current_setting)\b"),
+        "SQL sees its sources alone, not the environment or the settings of the process.",
+    ),
+)
+
+
+class _RefusalError(Exception):
+    """What the caller is answered: see `backends.sql.SqlError`."""
+
+    def __init__(
+        self, message: str, missing: str | None = None, hint: str = "", *, spent: bool = False
+    ) -> None:
+        super().__init__(message)
+        self.answer = {"error": message, "missing": missing, "hint": hint, "spent": spent}
+
+
+class SqlServer:
+    """Answers the requests of `backends.sql`, one after another."""
+
+    def __init__(self, memory: str) -> None:
+        self._memory = memory
+        self._grammar = _database(_GRAMMAR_MEMORY, 1)
+        _shut(self._grammar)
+        self._next: Any = None
+
+    def prepare(self) -> None:
+        """Make the database of the next query."""
+        if self._next is None:
+            self._next = _database(self._memory, min(_THREADS, os.cpu_count() or 1))
+
+    def answer(self, request: Message) -> Message:
+        """Return what kind of statement a text is (``check``), or a query's rows (``sql``)."""
+        header = request.header
+        try:
+            if "check" in header:
+                with _plain_words("the SQL", _GRAMMAR_MEMORY):
+                    return Message({"kind": _only_reads(self._grammar, header["check"])})
+            return self._query(header, request.descriptors)
+        except _RefusalError as refusal:
+            return Message(refusal.answer)
+
+    def _query(self, header: Any, descriptors: Any) -> Message:
+        self.prepare()
+        connection, self._next = self._next, None
+        hidden: list[str] = []
+        with closing(connection):
+            data, *files = descriptors
+            with _mapped(data) as mapped:
+                for alias, place in header["tables"]:
+                    with _plain_words(alias, self._memory):
+                        connection.register(alias, read_frame(mapped, tuple(place)))
+                for (alias, name, reader), descriptor in zip(header["files"], files, strict=True):
+                    with _plain_words(name, self._memory, descriptor):
+                        hidden += _load(connection, alias, reader, descriptor)
+                _shut(connection)
+                with _plain_words("the SQL", self._memory):
+                    frame, wide = _fetch(connection, header["sql"], header["rows"])
+                    frame = ordinary_cells(frame)
+                    columns, pieces = write_answer(frame)
+                for alias, _ in header["tables"]:
+                    connection.unregister(alias)
+        return Message({"columns": columns, "rows": len(frame), "wide": wide, "hidden": hidden}, pieces)
+
+
+@contextmanager
+def _mapped(descriptor: int) -> Iterator[memoryview]:
+    if not os.fstat(descriptor).st_size:
+        yield memoryview(b"")
+        return
+    # Shared, so that it does not count as this process's own memory.
+    mapped = mmap.mmap(descriptor, 0, flags=mmap.MAP_SHARED, prot=mmap.PROT_READ)
+    yield memoryview(mapped)
+    with suppress(BufferError):  # a frame still holds it; it goes with the frame
+        mapped.close()
+
+
+def _load(connection: Any, alias: str, reader: str, descriptor: int) -> list[str]:
+    """Copy a file into a table; what is named like a secret in it is replaced. Returns those columns, as alias.name."""
+    # The descriptor, not the path: whoever swaps the file for a link meanwhile changes nothing.
+    table = _quoted(alias)
+    connection.execute(f"CREATE TABLE {table} AS FROM {reader.format(repr(f'/dev/fd/{descriptor}'))}")
+    relation = connection.table(alias)
+    hidden: list[str] = []
+    replaced: list[str] = []
+    for name, kind in zip(relation.columns, relation.types, strict=True):
+        column = _quoted(name)
+        if secret_name(name) or _names_a_secret(kind) or _holds_a_secret_key(connection, table, column, kind):
+            hidden.append(f"{alias}.{name}")
+            replaced.append(f"CASE WHEN {column} IS NOT NULL THEN '{HIDDEN}' END AS {column}")
+    if replaced:
+        connection.execute(
+            f"CREATE OR REPLACE TABLE {table} AS SELECT * REPLACE ({', '.join(replaced)}) FROM {table}"  # noqa: S608 - quoted
+        )
+    return hidden
+
+
+def _names_a_secret(kind: Any) -> bool:
+    """Return whether a type has a field, at any depth, that is named like a secret."""
+    if kind.id not in ("struct", "list", "array", "map", "union"):
+        return False
+    return any(
+        (kind.id in ("struct", "union") and secret_name(str(name))) or _names_a_secret(child)
+        for name, child in kind.children
+        if isinstance(child, duckdb.sqltypes.DuckDBPyType)
+    )
+
+
+def _holds_a_secret_key(connection: Any, table: str, column: str, kind: Any) -> bool:
+    """Return whether JSON texts or maps have a key that is named like a secret."""
+    if "MAP(" not in str(kind) and "JSON" not in str(kind):
+        return False
+    found = connection.execute(
+        f"SELECT DISTINCT unnest(regexp_extract_all(to_json({column})::VARCHAR, ?, 1)) FROM {table}",  # noqa: S608 - quoted
+        [_KEY],
+    )
+    return any(secret_name(str(name)) for (name,) in found.fetchall())
+
+
+@contextmanager
+def _plain_words(what: str, memory: str, descriptor: int | None = None) -> Iterator[None]:
+    """DuckDB's refusals become answers."""
+    try:
+        yield
+    except (duckdb.OutOfMemoryException, MemoryError):
+        raise _RefusalError(
+            f"{what} needs more than the {memory} of memory that a query may use",
+            hint="Read fewer columns, filter or aggregate earlier.",
+            spent=True,
+        ) from None
+    except (duckdb.Error, RuntimeError, ValueError, TypeError, RecursionError) as error:
+        message = _words(error)
+        missing = _MISSING_TABLE.search(message)
+        text = message
+        if descriptor is not None:  # an error that quotes a file's line may quote what would have been hidden
+            text = text.partition("Original Line:")[0].strip().replace(f"/dev/fd/{descriptor}", what)
+            text = _VALUE.sub(r"\1…", text)
+        advice = next((hint for pattern, hint in _HINTS if pattern.search(message)), "")
+        raise _RefusalError(text, missing[1].strip('"') if missing else None, advice) from None
+
+
+def _database(memory: str, threads: int) -> Any:
+    settings: dict[str, Any] = {
+        "memory_limit": memory,
+        "threads": threads,
+        "temp_directory": "",
+        "autoinstall_known_extensions": False,
+        "autoload_known_extensions": False,
+        "allow_community_extensions": False,
+        "python_enable_replacements": False,
+        "python_scan_all_frames": False,
+    }
+    connection = duckdb.connect(":memory:", config=settings)
+    connection.execute("SET TimeZone = 'UTC'")
+    return connection
+
+
+def _shut(connection: Any) -> None:
+    connection.execute("SET enable_external_access = false")
+    connection.execute("SET lock_configuration = true")
+
+
+def _only_reads(connection: Any, sql: str) -> str:
+    statements = connection.extract_statements(sql)
+    if len(statements) != 1:
+        found = f"there are {len(statements)}" if statements else "there is none"
+        raise _RefusalError(
+            f"one statement is needed, and {found}",
+            hint="Send one SELECT a call; WITH puts several steps into one.",
+        )
+    kind = str(statements[0].type.name)
+    if kind in _READS:
+        return kind
+    raise _RefusalError(
+        f"{kind} is not allowed: a query only reads (SELECT, WITH, PIVOT, DESCRIBE, SUMMARIZE, EXPLAIN)",
+        hint="Write a statement that reads; a long result is stored, and its blob id can be a source later.",
+    )
+
+
+def _fetch(connection: Any, sql: str, rows: int) -> tuple[pd.DataFrame, list[int]]:
+    """Return the first rows, and which columns are integers of 128 bits, fetched as text."""
+    if _only_reads(connection, sql) == "EXPLAIN":
+        return connection.execute(sql).df(), []
+    relation = connection.sql(sql)
+    if relation is None:
+        raise _RefusalError("it gives no rows")
+    # pandas has no 128-bit integers, and DuckDB would round them to floats: sums of integers are such.
+    wide = [at for at, column in enumerate(relation.types) if str(column) in ("HUGEINT", "UHUGEINT")]
+    if wide:
+        chosen = [f"#{at + 1}{'::VARCHAR' if at in wide else ''}" for at in range(len(relation.types))]
+        named = zip(chosen, relation.columns, strict=True)
+        relation = relation.project(", ".join(f"{column} AS {_quoted(name)}" for column, name in named))
+    return relation.limit(rows).df(), wide
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _words(error: Exception) -> str:
+    text = str(error).partition("\nLINE ")[0].strip()
+    text = re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", text)
+    return shorten(text, _LONGEST_MESSAGE)
+
+
+def main() -> None:
+    """Serve until the parent is gone."""
+    import sys
+
+    import pandas as pd  # before memory is limited and the working folder goes
+
+    server = SqlServer(sys.argv[3])
+    connection = server._grammar
+    connection.execute("SELECT 1").df()
+    pd.DataFrame({"a": [1]})
+    serve(server.answer, server.prepare)
+
+
+if __name__ == "__main__":
+    main()
