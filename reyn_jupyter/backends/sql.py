@@ -19,7 +19,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from reyn_jupyter.backends.sql_frames import as_table, exact_integers, hide_secrets
-from reyn_jupyter.backends.sql_wire import AnswerError, Place, read_answer, write_frame
+from reyn_jupyter.backends.sql_wire import MOST_BYTES, AnswerError, Place, read_answer, write_frame
 from reyn_jupyter.support.child_process import (
     ChildDeadlineError,
     ChildEndedError,
@@ -98,7 +98,7 @@ def sql_child(children: ChildProcesses, memory: str = MEMORY) -> ChildProcess:
     found = re.fullmatch(r"(\d+)\s*([MGT]B)", memory)
     if found is None:
         raise ValueError(f'the memory of a query is given as "500MB" or "2GB", not {memory!r}')
-    limits = ChildLimits(int(found[1]) * _UNITS[found[2]] + _OVERHEAD)
+    limits = ChildLimits(int(found[1]) * _UNITS[found[2]] + _OVERHEAD, MOST_BYTES)
     return children.get(
         f"sql {memory}",
         lambda: ChildProcess(

@@ -20,8 +20,8 @@ import duckdb
 
 from reyn_jupyter.backends.object_summary import HIDDEN
 from reyn_jupyter.backends.sql_frames import ordinary_cells
-from reyn_jupyter.backends.sql_wire import read_frame, write_answer
-from reyn_jupyter.runtime.variables import secret_name
+from reyn_jupyter.backends.sql_wire import AnswerError, read_frame, write_answer
+from reyn_jupyter.runtime.namespace.variables import secret_name
 from reyn_jupyter.support.child_process import Message, serve
 from reyn_jupyter.support.text import shorten
 
@@ -34,6 +34,7 @@ _READS = frozenset({"SELECT", "EXPLAIN", "MULTI"})  # DuckDB makes several steps
 _MISSING_TABLE = re.compile(r"Table with name (.+?) does not exist")
 _LONGEST_MESSAGE = 800  # characters of DuckDB's own words
 _VALUE = re.compile(r"(Could not (?:convert|parse) string )(?:\".*?\"|'.*?')", re.DOTALL)
+_SETTING = re.compile(r"\s*Use \"?SET .*", re.DOTALL)  # advice that nobody may follow here
 _KEY = r'"([^"\\]+)"\s*:'
 _HINTS = (
     (
@@ -43,6 +44,10 @@ _HINTS = (
     (
         re.compile(r"Function with name \"?(?:getenv|getvariable|current_setting)\b"),
         "SQL sees its sources alone, not the environment or the settings of the process.",
+    ),
+    (
+        re.compile(r"limit of \d+ exceeded|larger than 2\^32"),
+        "Take it apart: WITH for steps, a source for long lists of values, fewer columns in a PIVOT.",
     ),
 )
 
@@ -170,6 +175,8 @@ def _plain_words(what: str, memory: str, descriptor: int | None = None) -> Itera
             hint="Read fewer columns, filter or aggregate earlier.",
             spent=True,
         ) from None
+    except AnswerError as error:
+        raise _RefusalError(str(error), hint="Select fewer columns, or cut long texts with left().") from None
     except (duckdb.Error, RuntimeError, ValueError, TypeError, RecursionError) as error:
         message = _words(error)
         missing = _MISSING_TABLE.search(message)
@@ -241,7 +248,7 @@ def _quoted(name: str) -> str:
 
 def _words(error: Exception) -> str:
     text = str(error).partition("\nLINE ")[0].strip()
-    text = re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", text)
+    text = _SETTING.sub("", re.sub(r"^[A-Z][A-Za-z ]+ Error: ", "", text))
     return shorten(text, _LONGEST_MESSAGE)
 
 

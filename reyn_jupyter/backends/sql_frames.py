@@ -14,7 +14,7 @@ from uuid import UUID
 
 from reyn_jupyter.backends.object_summary import HIDDEN, dtype_text, is_frame_like, is_known_dtype
 from reyn_jupyter.outputs.convert import type_name
-from reyn_jupyter.runtime.variables import secret_name
+from reyn_jupyter.runtime.namespace.variables import secret_name
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _PIECE_ROWS = 1 << 18  # cells that are written at once, so that an interrupt is heard between two pieces
 _GAP = "\0"  # between the texts of a column; a column that holds it goes another way
+MOST_BYTES = 256 << 20  # of an answer
 _MOST_MARKED = 64 << 20  # bytes of the cells of one column that are JSON: they take many times that once read
 _FIXED = re.compile(r"[<>|=]?[biufmM]\d{1,2}(?:\[\d{0,6}[a-zA-Z]{1,2}\])?")
 _ZONED = re.compile(r"datetime64\[(s|ms|us|ns), ([A-Za-z0-9_+:/-]{1,64})\]")
@@ -95,10 +96,11 @@ def _write_piece(column: pd.Series[Any], file: BinaryIO) -> tuple[Any, ...]:
 
 def _texts(column: pd.Series[Any]) -> tuple[list[str], Any] | None:
     """Return the texts of a column, and which are missing; None for a column of anything else, or of nothing."""
+    import numpy as np
     import pandas as pd
 
     all_texts = isinstance(column.dtype, pd.StringDtype)
-    if not (all_texts or column.dtype.kind == "O"):
+    if not (all_texts or (isinstance(column.dtype, np.dtype) and column.dtype.kind == "O")):
         return None
     cells = column.tolist()
     kinds = {str} if all_texts else set(map(type, cells))
@@ -117,7 +119,7 @@ def _read_column(data: memoryview, pieces: Sequence[tuple[Any, ...]]) -> pd.Seri
 
     read = [_read_piece(data, piece) for piece in pieces]
     # With its type said, a column of texts is not looked through once more.
-    parts = [pd.Series(part, dtype=part.dtype, copy=False) for part in read]
+    parts: list[pd.Series[Any]] = [pd.Series(part, dtype=part.dtype, copy=False) for part in read]
     if len(parts) == 1:
         return parts[0]
     same = len({str(part.dtype) for part in parts}) == 1
@@ -153,13 +155,19 @@ def _at(data: memoryview, place: Place) -> memoryview:
 
 
 def write_answer(frame: pd.DataFrame) -> tuple[list[dict[str, Any]], list[bytes]]:
-    """Return the columns of an answer, as a header says them, and their bytes."""
+    """Return the columns of an answer, as a header says them, and their bytes.
+
+    Raises:
+        AnswerError: they are too many.
+    """
     pieces: list[bytes] = []
     columns = []
     for at, name in enumerate(frame.columns):
         described, parts = _write_cells(frame.iloc[:, at])
         columns.append({"name": str(name), **described, "sizes": [len(part) for part in parts]})
         pieces += parts
+        if sum(map(len, pieces)) > MOST_BYTES:
+            raise AnswerError(f"the answer has more than {MOST_BYTES >> 20} MB")
     return columns, pieces
 
 
@@ -189,15 +197,7 @@ def read_answer(columns: Any, rows: Any, body: bytes | bytearray) -> pd.DataFram
             found.append(_read_cells(column, int(rows), parts))
         frame = pd.DataFrame(dict(enumerate(found)), index=range(int(rows)))
         frame.columns = pd.Index([str(column["name"]) for column in columns])
-    except (
-        KeyError,
-        TypeError,
-        ValueError,
-        OverflowError,
-        RecursionError,
-        AttributeError,
-        ArithmeticError,
-    ) as error:
+    except (LookupError, TypeError, ValueError, RecursionError, AttributeError, ArithmeticError) as error:
         raise AnswerError(f"a column cannot be read: {type(error).__name__}") from error
     return frame
 
@@ -225,8 +225,10 @@ def _write_objects(column: pd.Series[Any]) -> tuple[dict[str, Any], list[bytes]]
     texts = _texts(column)
     described = {"dtype": "str" if str(column.dtype) == "str" else "object"}
     if texts is None:
-        marked = [_mark(cell) for cell in column.tolist()]
-        return described | {"kind": "marked"}, [json.dumps(marked).encode()]
+        marked = json.dumps([_mark(cell) for cell in column.tolist()]).encode()
+        if len(marked) > _MOST_MARKED:
+            raise AnswerError(f"the nested cells of one column have more than {_MOST_MARKED >> 20} MB")
+        return described | {"kind": "marked"}, [marked]
     cells, missing = texts
     encoded = [cell.encode("utf-8", "surrogatepass") for cell in cells]
     ends = np.cumsum([len(cell) for cell in encoded], dtype="int64")

@@ -1,7 +1,7 @@
 """SQL over what the session already holds: the notebook's frames, stored results, workspace files.
 
-Invariant: a query sees the sources that it names and nothing else, and it only reads (`backends.sql`). It stops
-with the run: cancellation and its own deadline interrupt it, and the handler waits until it has stopped.
+Invariant: a query sees the sources that it names and nothing else, and it only reads. It runs in the session's own
+process for SQL (`backends.sql`), and stops with the run: cancellation and its own deadline end that process.
 """
 
 from __future__ import annotations
@@ -12,7 +12,18 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack, closing
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from reyn_jupyter.backends.sql import FILE_KINDS, MEMORY, SqlError, SqlQuery, check, is_installed, reader_of
+from reyn_jupyter.backends.object_summary import HIDDEN
+from reyn_jupyter.backends.sql import (
+    FILE_KINDS,
+    MEMORY,
+    SqlAnswer,
+    SqlDeadlineError,
+    SqlError,
+    SqlQuery,
+    is_installed,
+    reader_of,
+    sql_child,
+)
 from reyn_jupyter.backends.sql_frames import NotATableError, holdable
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, Operation, Purity, Tool
 from reyn_jupyter.guard.workspace import WorkspaceError
@@ -30,6 +41,7 @@ T = TypeVar("T")
 LIMIT = 1000
 MOST_ROWS = 100_000
 SECONDS = 120.0
+_MOST_NAMED = 20  # columns in a note
 _ALIAS = re.compile(r"[^\W\d]\w{0,63}")
 _SCHEMA = {
     "type": "object",
@@ -64,7 +76,7 @@ def categories(services: Services, *, seconds: float = SECONDS, memory: str = ME
     Args:
         services: namespace, blobs and workspace that sources come from.
         seconds: a query's deadline.
-        memory: DuckDB's memory limit, e.g. "2GB".
+        memory: DuckDB's memory limit, e.g. "2GB"; its process may take 0.7 GB more.
     """
 
     async def query(args: Arguments, context: ToolContext) -> pd.DataFrame:
@@ -106,36 +118,48 @@ def _effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
 
 async def _query(args: Arguments, context: ToolContext, seconds: float, memory: str) -> pd.DataFrame:
     tables, files = await _sources(args.get("sources") or {}, context)
-    limit = int(args.get("limit", LIMIT))
-    query = SqlQuery(memory)
+    query = SqlQuery(sql_child(context.services.children, memory), seconds)
 
-    def work() -> tuple[pd.DataFrame, bool]:
-        check(args["sql"])
-        with closing(query):
+    def work() -> SqlAnswer:
+        with closing(query), ExitStack() as opened:
+            query.check(args["sql"])
             for alias, value in tables.items():
                 _add_table(query, alias, value)
-            with ExitStack() as opened:
-                for alias, path in files.items():
-                    query.add_file(alias, path, opened.enter_context(context.workspace.open_read(path)))
-            return query.run(args["sql"], limit)
+            for alias, path in files.items():
+                query.add_file(alias, path, opened.enter_context(context.workspace.open_read(path)))
+            return query.run(args["sql"], int(args.get("limit", LIMIT)))
 
     try:
         async with asyncio.timeout(seconds):
-            frame, more = await _interruptible(work, query)
-    except TimeoutError:
+            answer = await _interruptible(work, query)
+    except (TimeoutError, SqlDeadlineError):
         raise ActionError(
-            f"The query was stopped after {seconds:g} seconds.",
+            f"The query was stopped after {seconds:g} seconds, which is all that one may take.",
             "Filter or aggregate earlier, or use fewer rows.",
         ) from None
     except SqlError as error:
         raise ActionError(f"SQL: {error}", _hint(error, context)) from error
     except WorkspaceError as error:
         raise ActionError(str(error)) from error
-    if more:
-        frame.attrs["reyn_note"] = (
-            f"the first {limit:,} rows; there are more: aggregate, or raise limit (at most {MOST_ROWS:,})"
+    notes = _notes(answer)
+    if notes:
+        answer.frame.attrs["reyn_note"] = notes
+    return answer.frame
+
+
+def _notes(answer: SqlAnswer) -> str:
+    """Return what a reader of the rows has to know about them."""
+    notes = []
+    if answer.more:
+        rows = len(answer.frame)
+        notes.append(
+            f"the first {rows:,} rows; there are more: aggregate, or raise limit (at most {MOST_ROWS:,})"
         )
-    return frame
+    if answer.hidden:
+        columns = ", ".join(answer.hidden[:_MOST_NAMED])
+        more = f" and {len(answer.hidden) - _MOST_NAMED:,} more" if len(answer.hidden) > _MOST_NAMED else ""
+        notes.append(f"named like secrets, and so {HIDDEN} in the query too: {columns}{more}")
+    return "; ".join(notes)
 
 
 async def _interruptible(work: Callable[[], T], query: SqlQuery) -> T:
@@ -144,7 +168,7 @@ async def _interruptible(work: Callable[[], T], query: SqlQuery) -> T:
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
-        # One interrupt may fall between two statements, and unheard.
+        # One interrupt may fall between two requests, and unheard.
         while not task.done():
             query.interrupt()
             await asyncio.wait([task], timeout=0.05)

@@ -7,7 +7,7 @@ person, a peer's router, invoking another action) is a callable here.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
@@ -18,6 +18,7 @@ from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import FileDecision, Workspace
 from reyn_jupyter.outputs.content import BlobStore
+from reyn_jupyter.support.child_process import ChildProcesses
 from reyn_jupyter.support.secrets import Redactor
 
 T = TypeVar("T")
@@ -68,6 +69,7 @@ class Services:
         redactor: takes secrets out of text at the borders.
         main_thread: runs a callable on the notebook's main thread.
         search: finds actions by what they do; None where nothing does.
+        children: the processes that work for this session (SQL's); they end with it.
     """
 
     root: Path
@@ -79,6 +81,7 @@ class Services:
     redactor: Redactor
     main_thread: MainThread
     search: ActionSearch | None = None
+    children: ChildProcesses = field(default_factory=ChildProcesses)
 
 
 @dataclass(frozen=True)

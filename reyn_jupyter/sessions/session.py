@@ -84,6 +84,10 @@ class Session:
     def root(self) -> Path:
         return self.parts.root
 
+    def close(self) -> None:
+        """End the processes that work for this session, as its end does too; what needs one again starts another."""
+        self.parts.services.children.close()
+
     # The catalog
 
     def list_actions(

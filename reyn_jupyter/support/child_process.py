@@ -2,7 +2,7 @@
 
 Invariants: a child is a fresh interpreter, never a fork of a process with threads. It gets no environment but where
 its packages lie, no descriptor but its two channels and what a request hands over, and no folder that anything could
-be written to. It ends with its parent, even one that was killed while the child computes; nothing is left on the disk.
+be written to. It ends with its parent, even one that was killed while the child computes; no file is left on the disk.
 What it answers is bounded in bytes before it is read, and is data alone: a JSON object and bytes.
 
 `ChildProcess` is the parent's side, `serve` the child's. Memory is limited on Linux (`RLIMIT_DATA`); macOS takes the
@@ -17,6 +17,7 @@ import os
 import resource
 import signal
 import socket
+import stat
 import struct
 import subprocess
 import sys
@@ -80,7 +81,7 @@ class ChildLimits:
     """
 
     memory: int
-    answer: int = 256 << 20
+    answer: int = 1 << 20
     open_files: int = 512
 
 
@@ -370,9 +371,7 @@ def serve(answer: Callable[[Message], Message], idle: Callable[[], None]) -> Non
 
 def _confine(memory: int, open_files: int) -> None:
     """Take away what an answer does not need: memory, new files, core dumps and a folder to lie in."""
-    folder = tempfile.mkdtemp()
-    os.chdir(folder)
-    os.rmdir(folder)  # noqa: PTH106 - the folder goes on to exist for this process alone, and nothing can be made in it
+    os.chdir(_empty_folder())
     for kind, most in (
         (resource.RLIMIT_DATA, memory),
         (resource.RLIMIT_NOFILE, open_files),
@@ -381,6 +380,20 @@ def _confine(memory: int, open_files: int) -> None:
     ):
         with suppress(ValueError, OSError):  # macOS refuses some
             resource.setrlimit(kind, (most, most))
+
+
+def _empty_folder() -> str:
+    """Return the folder that all children of this user work in, where there is nothing and nobody may write.
+
+    It stays: one that a child removed at its end would be left over by a child that was killed.
+    """
+    folder = Path(tempfile.gettempdir()) / f"reyn-empty-{os.getuid()}"
+    with suppress(OSError):
+        folder.mkdir(mode=0o500, exist_ok=True)
+        status = folder.lstat()
+        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not any(folder.iterdir()):
+            return str(folder)
+    return "/"
 
 
 def _end_with_parent(life: int) -> None:

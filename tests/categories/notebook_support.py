@@ -17,6 +17,7 @@ from reyn_jupyter.outputs.convert import to_content
 from reyn_jupyter.runtime.namespace.functions import FunctionRegister
 from reyn_jupyter.runtime.reference_resolver import open_references
 from reyn_jupyter.runtime.services import Actor, Services, Source, ToolContext, VariablesPolicy
+from reyn_jupyter.support.child_process import ChildProcesses
 from reyn_jupyter.support.secrets import Redactor
 
 T = TypeVar("T")
@@ -45,6 +46,7 @@ class Notebook:
     main_thread: Any = on_this_thread
     functions: FunctionRegister = field(default_factory=FunctionRegister)
     blobs: MemoryBlobStore | None = field(default_factory=MemoryBlobStore)
+    children: ChildProcesses = field(default_factory=ChildProcesses)
 
     @property
     def services(self) -> Services:
@@ -58,6 +60,7 @@ class Notebook:
             blobs=self.blobs,
             redactor=Redactor({"DEMO_API_KEY": SECRET}),
             main_thread=self.main_thread,
+            children=self.children,
         )
 
     async def keep(self, value: object) -> str:

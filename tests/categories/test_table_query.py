@@ -5,6 +5,8 @@ import gzip
 import math
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -15,20 +17,30 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from reyn_jupyter.backends.sql import SqlQuery, sql_child
 from reyn_jupyter.backends.sql_frames import as_table
 from reyn_jupyter.categories.table import categories
+from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.support.child_process import ChildProcesses
 from tests.categories.notebook_support import Hostile, InvalidArgumentsError, Notebook
 
 ORDERS = "region,value\nnorth,1\nsouth,2\nnorth,3\n"
 
 
+@pytest.fixture(scope="module")
+def children() -> Iterator[ChildProcesses]:
+    """The processes of all tests here: a fresh one takes its time to start."""
+    with ChildProcesses() as processes:
+        yield processes
+
+
 @pytest.fixture
-def notebook(tmp_path: Path) -> Notebook:
+def notebook(tmp_path: Path, children: ChildProcesses) -> Notebook:
     (tmp_path / "orders.csv").write_text(ORDERS)
     (tmp_path / "secret.csv").write_text("word\nplover\n")
     frame = pd.DataFrame({"region": ["north", "south", "north"], "value": [1, 2, 3]})
-    return Notebook(tmp_path, {"orders": frame})
+    return Notebook(tmp_path, {"orders": frame}, children=children)
 
 
 async def rows(notebook: Notebook, sql: str, /, **args: Any) -> list[tuple[Any, ...]]:
@@ -36,11 +48,10 @@ async def rows(notebook: Notebook, sql: str, /, **args: Any) -> list[tuple[Any, 
     return list(frame.itertuples(index=False, name=None))
 
 
-async def test_what_is_no_reading_statement_costs_no_database(
+async def test_what_is_no_reading_statement_opens_no_source(
     notebook: Notebook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert await rows(notebook, "SELECT 1") == [(1,)]
-    monkeypatch.setattr(duckdb, "connect", lambda *_, **__: pytest.fail("nothing is to be run"))
+    monkeypatch.setattr(Workspace, "open_read", lambda *_: pytest.fail("nothing is to be opened"))
     for sql, told in (
         ("How many orders are there?", "syntax error"),
         ("SELECT 1; SELECT 2", "one statement"),
@@ -282,18 +293,16 @@ async def test_the_persons_frame_is_never_changed(notebook: Notebook) -> None:
     pd.testing.assert_frame_equal(notebook.names["orders"], before)
 
 
-async def test_a_file_swapped_for_a_link_after_it_was_opened_is_still_the_file(tmp_path: Path) -> None:
-    from contextlib import closing
-
-    from reyn_jupyter.backends.sql import SqlQuery
-
+def test_a_file_swapped_for_a_link_after_it_was_opened_is_still_the_file(
+    tmp_path: Path, children: ChildProcesses
+) -> None:
     (tmp_path / "a.csv").write_text("x\n1\n")
-    with (tmp_path / "a.csv").open("rb") as file, closing(SqlQuery()) as query:
+    with (tmp_path / "a.csv").open("rb") as file, closing(SqlQuery(sql_child(children))) as query:
         (tmp_path / "a.csv").unlink()
         (tmp_path / "a.csv").symlink_to("/etc/passwd")
         query.add_file("t", "a.csv", file)
-        frame, more = query.run("FROM t", 10)
-    assert (frame["x"].tolist(), more) == ([1], False)
+        answer = query.run("FROM t", 10)
+    assert (answer.frame["x"].tolist(), answer.more) == ([1], False)
 
 
 # Results

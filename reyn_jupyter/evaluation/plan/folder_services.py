@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.runtime.services import Services
+from reyn_jupyter.support.child_process import ChildProcesses
 from reyn_jupyter.support.secrets import Redactor
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ def services_in(
     redactor: Redactor | None = None,
     blobs: MemoryBlobStore | None = None,
     search: ActionEmbeddingIndex | None = None,
+    children: ChildProcesses | None = None,
 ) -> Services:
     """Services over one folder, without a notebook: no variables, no functions, no thread of its own."""
     return Services(
@@ -38,6 +40,7 @@ def services_in(
         redactor=redactor or Redactor({}),
         main_thread=_here,
         search=search,
+        children=children or ChildProcesses(),
     )
 
 

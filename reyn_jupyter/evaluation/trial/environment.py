@@ -38,6 +38,7 @@ from reyn_jupyter.runtime.services import Services, ToolContext
 from reyn_jupyter.runtime.wrappers import Wrappers
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
+from reyn_jupyter.support.child_process import ChildProcesses
 from reyn_jupyter.support.secrets import Redactor
 
 T = TypeVar("T")
@@ -71,6 +72,7 @@ class SharedFixtures:
         reading: the same → what was made over it, of the templates used last.
         made: variant and catalog → what their conversations made: system prompts and tool specs.
         searches: variant and catalog → the index of the actions, which lies in memory.
+        children: the processes that work for the trials; they keep nothing of one.
     """
 
     scratch: Scratch
@@ -82,6 +84,7 @@ class SharedFixtures:
     reading: dict[str, Readers] = field(default_factory=dict)
     made: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     searches: dict[tuple[str, str], ActionEmbeddingIndex] = field(default_factory=dict)
+    children: ChildProcesses = field(default_factory=ChildProcesses)
 
     @classmethod
     def in_folder(cls, scratch: Scratch, environ: Mapping[str, str]) -> SharedFixtures:
@@ -143,7 +146,9 @@ class TrialEnvironment:
         key = (variant, catalog.hash)
         search = fixtures.search(key, effective.settings)
         offered = search if effective.settings.action_retrieval.embedding_class is not None else None
-        services = services_in(workspace, lambda: self.parts.settings, fixtures.redactor, blobs, offered)
+        services = services_in(
+            workspace, lambda: self.parts.settings, fixtures.redactor, blobs, offered, fixtures.children
+        )
         invoker = Invoker(services, lambda _: policy, _nobody, fixtures.approvals.add, self._enter)
         self.parts = Parts(
             root=workspace.root,

@@ -110,7 +110,8 @@ class TrialRunner:
             self._template(scenario)
 
     def close(self) -> None:
-        """Remove everything temporary."""
+        """Remove everything temporary, and end the processes that worked for its trials."""
+        self._fixtures.children.close()
         self._scratch.close()
 
     def __enter__(self) -> Self:

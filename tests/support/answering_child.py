@@ -1,0 +1,32 @@
+"""A child process for tests: it does what a request says."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+from reyn_jupyter.support.child_process import Message, serve
+
+
+def answer(request: Message) -> Message:
+    what = request.header.get("do")
+    if what == "hang":
+        time.sleep(1000)
+    if what == "end":
+        os._exit(3)
+    if what == "crash":
+        os.kill(os.getpid(), 11)
+    if what == "flood":
+        return Message({}, [b"x" * request.header["bytes"]])
+    if what == "grow":
+        return Message({"held": len(bytearray(request.header["bytes"]))})
+    if what == "lie":
+        return Message(["no", "object"])  # type: ignore[arg-type]
+    if what == "read":
+        return Message({"read": [os.read(descriptor, 100).decode() for descriptor in request.descriptors]})
+    return Message({"pid": os.getpid(), "open": len(list(Path("/dev/fd").iterdir()))})
+
+
+if __name__ == "__main__":
+    serve(answer, lambda: None)
