@@ -30,7 +30,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 _PREFIX = struct.Struct(">IQ")  # bytes of the header, bytes of the body
 _MOST_HEADER = 16 << 20
@@ -201,7 +201,7 @@ class _Running:
 
     process: subprocess.Popen[bytes]
     channel: socket.socket
-    life: int
+    life: BinaryIO
     errors: Any
     owner: int = field(default_factory=os.getpid)
     ready: bool = False
@@ -214,7 +214,7 @@ class _Running:
 
 
 def _finish(
-    process: subprocess.Popen[bytes], channel: socket.socket, life: int, errors: Any, owner: int
+    process: subprocess.Popen[bytes], channel: socket.socket, life: BinaryIO, errors: Any, owner: int
 ) -> None:
     if owner == os.getpid():
         process.kill()
@@ -224,15 +224,15 @@ def _finish(
     _close_channels(channel, life)
 
 
-def _close_channels(channel: socket.socket, life: int) -> None:
+def _close_channels(channel: socket.socket, life: BinaryIO) -> None:
     channel.close()
-    with suppress(OSError):
-        os.close(life)
+    life.close()
 
 
 def _spawn(arguments: Sequence[str], packages: Sequence[str]) -> _Running:
     ours, theirs = socket.socketpair()
     life_read, life_write = os.pipe()
+    life = os.fdopen(life_write, "wb", buffering=0)
     try:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
             [sys.executable, "-P", "-m", *arguments],  # without -P the working folder would be an import path
@@ -244,12 +244,12 @@ def _spawn(arguments: Sequence[str], packages: Sequence[str]) -> _Running:
             start_new_session=True,
         )
     except BaseException:
-        _close_channels(ours, life_write)
+        _close_channels(ours, life)
         raise
     finally:
         theirs.close()
         os.close(life_read)
-    return _Running(process, ours, life_write, process.stderr)
+    return _Running(process, ours, life, process.stderr)
 
 
 def _environment(packages: Sequence[str]) -> dict[str, str]:

@@ -111,7 +111,7 @@ def test_a_fork_of_the_parent_keeps_no_child_alive(child: ChildProcess) -> None:
     try:
         # Only the parent's ends of the channels go; the process itself is not asked to end.
         assert child._running is not None
-        os.close(child._running.life)
+        child._running.life.close()
         until(lambda: child.pid is None)
     finally:
         os.close(hold)
