@@ -101,9 +101,7 @@ def sql_child(children: ChildProcesses, memory: str = MEMORY) -> ChildProcess:
     limits = ChildLimits(int(found[1]) * _UNITS[found[2]] + _OVERHEAD, MOST_BYTES)
     return children.get(
         f"sql {memory}",
-        lambda: ChildProcess(
-            "reyn_jupyter.backends.sql_child", limits, ("duckdb", "pandas", "numpy"), (memory,)
-        ),
+        lambda: ChildProcess("reyn_jupyter.backends.sql_child", limits, (memory,)),
     )
 
 
@@ -245,6 +243,8 @@ class SqlQuery:
                 if self._stopped:
                     raise SqlError("it was interrupted") from None
                 raise SqlError(*_ending(error)) from None
+            except OSError as error:
+                raise SqlError(f"its process could not be started: {error}") from error
             if answer.header.get("spent") is True:  # what it holds on to would be missing for the next query
                 self._child.close()
                 self._child.start()

@@ -1,7 +1,7 @@
 """A child process that answers requests: how it is started, limited, spoken with and ended.
 
-Invariants: a child is a fresh interpreter, never a fork of a process with threads. It gets no environment but where
-its packages lie, no descriptor but its two channels and what a request hands over, and no folder that anything could
+Invariants: a child is a fresh interpreter, never a fork of a process with threads. It gets no environment of
+the person's, no descriptor but its two channels and what a request hands over, and no folder that anything could
 be written to. It ends with its parent, even one that was killed while the child computes; no file is left on the disk.
 What it answers is bounded in bytes before it is read, and is data alone: a JSON object and bytes.
 
@@ -28,9 +28,10 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, BinaryIO
+
+from reyn_jupyter.support.import_path import installed_path
 
 _PREFIX = struct.Struct(">IQ")  # bytes of the header, bytes of the body
 _MOST_HEADER = 16 << 20
@@ -38,6 +39,12 @@ _MOST_DESCRIPTORS = 250  # in one message; the system's bound is 253
 _MOST_WORDS = 2000  # characters of what a child says when it cannot start
 _PIECE = 1 << 20
 _GRACE = 5.0  # seconds in which a killed process is gone
+_BETWEEN = "\x1f"  # between two folders, since a colon may be in a name
+# The path is set before anything of it is imported; -P keeps the working folder off it.
+_BEGIN = (
+    f"import sys; sys.path[:] = sys.argv.pop(1).split({_BETWEEN!r}); import runpy; "
+    "runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
+)
 _KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")  # without which some interpreters do not start
 
 _living: weakref.WeakSet[ChildProcess] = weakref.WeakSet()
@@ -94,22 +101,18 @@ class ChildProcess:
     Args:
         module: what `python -m` runs; it calls `serve`.
         limits: what the child may use.
-        packages: the packages that it imports, beside this one.
         arguments: what stands in `serve`'s process as `sys.argv` from the third place on.
 
     Example:
-        >>> child = ChildProcess("reyn_jupyter.backends.sql_child", ChildLimits(3 << 30), ("duckdb",), ("2GB",))
+        >>> child = ChildProcess("reyn_jupyter.backends.sql_child", ChildLimits(3 << 30), ("2GB",))
         >>> child.exchange(Message({"check": "SELECT 1"}), timeout=60).header
         {'kind': 'SELECT'}
         >>> child.close()
     """
 
-    def __init__(
-        self, module: str, limits: ChildLimits, packages: Sequence[str] = (), arguments: Sequence[str] = ()
-    ) -> None:
+    def __init__(self, module: str, limits: ChildLimits, arguments: Sequence[str] = ()) -> None:
         self._module = module
         self._limits = limits
-        self._packages = packages
         self._arguments = arguments
         self._lock = threading.Lock()
         self._running: _Running | None = None
@@ -174,8 +177,7 @@ class ChildProcess:
                 if running is not None:
                     running.finish()
                 running = self._running = _spawn(
-                    [self._module, str(self._limits.memory), str(self._limits.open_files), *self._arguments],
-                    self._packages,
+                    [self._module, str(self._limits.memory), str(self._limits.open_files), *self._arguments]
                 )
                 _living.add(self)
             return running
@@ -229,18 +231,19 @@ def _close_channels(channel: socket.socket, life: BinaryIO) -> None:
     life.close()
 
 
-def _spawn(arguments: Sequence[str], packages: Sequence[str]) -> _Running:
+def _spawn(arguments: Sequence[str]) -> _Running:
+    folder = _empty_folder()
     ours, theirs = socket.socketpair()
     life_read, life_write = os.pipe()
     life = os.fdopen(life_write, "wb", buffering=0)
     try:
         process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-            [sys.executable, "-P", "-m", *arguments],  # without -P the working folder would be an import path
+            [sys.executable, "-P", "-c", _BEGIN, _import_path(), *arguments],
             stdin=theirs.fileno(),
             stdout=life_read,
             stderr=subprocess.PIPE,
-            env=_environment(packages),
-            cwd="/",
+            env=_environment(),
+            cwd=folder,
             start_new_session=True,
         )
     except BaseException:
@@ -252,16 +255,31 @@ def _spawn(arguments: Sequence[str], packages: Sequence[str]) -> _Running:
     return _Running(process, ours, life, process.stderr)
 
 
-def _environment(packages: Sequence[str]) -> dict[str, str]:
-    """Return what a child needs to start: the folders of its packages, and nothing of the person's."""
-    own = Path(__file__).resolve().parents[2]
-    found = [find_spec(package) for package in packages]
-    folders = [Path(spec.origin).parents[1] for spec in found if spec is not None and spec.origin]
-    return {
-        "PYTHONPATH": os.pathsep.join(dict.fromkeys(map(str, (own, *folders)))),
-        "LC_ALL": "C.UTF-8",
-        "OPENBLAS_NUM_THREADS": "1",
-    } | {name: os.environ[name] for name in _KEPT if name in os.environ}
+def _import_path() -> str:
+    """Return where a child looks for imports: where this package does, and never first in a folder of the person's."""
+    own = str(Path(__file__).resolve().parents[2])
+    return _BETWEEN.join(dict.fromkeys((*filter(None, installed_path()), own)))
+
+
+def _environment() -> dict[str, str]:
+    """Return what a child needs to start, and nothing of the person's."""
+    kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+    return {"LC_ALL": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1"} | kept
+
+
+def _empty_folder() -> str:
+    """Return the folder that all children of this user work in, where there is nothing and nobody may write.
+
+    It stays: one that a child removed at its end would be left over by a child that was killed.
+    """
+    folder = Path(tempfile.gettempdir()) / f"reyn-empty-{os.getuid()}"
+    folder.mkdir(mode=0o500, exist_ok=True)
+    status = folder.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or any(folder.iterdir()):
+        raise OSError(
+            f"{folder} is not this user's own empty folder; remove it, or set TMPDIR to another place"
+        )
+    return str(folder)
 
 
 def _last_words(running: _Running) -> str:
@@ -370,8 +388,7 @@ def serve(answer: Callable[[Message], Message], idle: Callable[[], None]) -> Non
 
 
 def _confine(memory: int, open_files: int) -> None:
-    """Take away what an answer does not need: memory, new files, core dumps and a folder to lie in."""
-    os.chdir(_empty_folder())
+    """Take away what an answer does not need: memory, new files, core dumps."""
     for kind, most in (
         (resource.RLIMIT_DATA, memory),
         (resource.RLIMIT_NOFILE, open_files),
@@ -380,20 +397,6 @@ def _confine(memory: int, open_files: int) -> None:
     ):
         with suppress(ValueError, OSError):  # macOS refuses some
             resource.setrlimit(kind, (most, most))
-
-
-def _empty_folder() -> str:
-    """Return the folder that all children of this user work in, where there is nothing and nobody may write.
-
-    It stays: one that a child removed at its end would be left over by a child that was killed.
-    """
-    folder = Path(tempfile.gettempdir()) / f"reyn-empty-{os.getuid()}"
-    with suppress(OSError):
-        folder.mkdir(mode=0o500, exist_ok=True)
-        status = folder.lstat()
-        if stat.S_ISDIR(status.st_mode) and status.st_uid == os.getuid() and not any(folder.iterdir()):
-            return str(folder)
-    return "/"
 
 
 def _end_with_parent(life: int) -> None:
