@@ -112,7 +112,7 @@ class SqlAnswer:
     Attributes:
         frame: the rows, at most as many as were asked for.
         more: whether there were more.
-        hidden: the columns of sources whose values were hidden from the query, as ``alias.column``.
+        hidden: the columns of sources whose values were hidden from the query, each after its table and a dot.
     """
 
     frame: pd.DataFrame
