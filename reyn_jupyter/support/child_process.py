@@ -11,10 +11,8 @@ limit and does not hold it, so that there only a deadline stops a child that gro
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import resource
 import signal
 import socket
 import stat
@@ -309,7 +307,8 @@ def _forget_in_fork() -> None:
         child.forget()
 
 
-os.register_at_fork(after_in_child=_forget_in_fork)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_in_fork)
 
 
 class ChildProcesses:
@@ -389,6 +388,8 @@ def serve(answer: Callable[[Message], Message], idle: Callable[[], None]) -> Non
 
 def _confine(memory: int, open_files: int) -> None:
     """Take away what an answer does not need: memory, new files, core dumps."""
+    import resource  # not everywhere, as `fcntl` below: the package is imported there all the same
+
     for kind, most in (
         (resource.RLIMIT_DATA, memory),
         (resource.RLIMIT_NOFILE, open_files),
@@ -402,6 +403,8 @@ def _confine(memory: int, open_files: int) -> None:
 def _end_with_parent(life: int) -> None:
     """End when the other end of a pipe is closed, which the death of its owner does too."""
     if sys.platform == "linux":
+        import fcntl
+
         # The system itself ends this process then, also while a library holds the interpreter's lock for minutes.
         signal.signal(signal.SIGIO, signal.SIG_DFL)
         fcntl.fcntl(life, fcntl.F_SETOWN, os.getpid())
