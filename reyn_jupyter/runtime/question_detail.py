@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any, Literal
 
 from reyn_jupyter.catalog.action import Effect, PartialPreview
@@ -108,26 +109,28 @@ def _content_lines(content: str) -> Iterator[DetailLine]:
     kinds: list[LineKind] = [_SIGNS.get(line[:1], "text") if is_diff else "text" for line in lines]
     if is_diff:
         kinds[:2] = ["text", "text"]
+    pairs = _replaced(kinds)
     for at, (kind, line) in enumerate(zip(kinds, lines, strict=True)):
-        if kind == "removed" and len(line) > WIDTH and _is_pair(kinds, at):
-            yield DetailLine(
-                "note", f"The next line changes from character {_first_difference(lines, at)} on."
-            )
+        if at in pairs and len(line) > WIDTH:
+            first = _first_difference(line[1:], lines[pairs[at]][1:])
+            yield DetailLine("note", f"The next line changes from character {first} on.")
         yield from _split(kind, [line])
 
 
-def _is_pair(kinds: Sequence[LineKind], at: int) -> bool:
-    """Return whether the line at `at` is one that is removed and replaced by one."""
-    return (
-        kinds[max(0, at - 1)] != "removed"
-        and kinds[at + 1 : at + 2] == ["added"]
-        and (kinds[at + 2 : at + 3] != ["added"])
-    )
+def _replaced(kinds: Sequence[LineKind]) -> dict[int, int]:
+    """Return which removed line is replaced by which added one, where as many are added as are removed."""
+    pairs: dict[int, int] = {}
+    at = 0
+    for kind, group in groupby(kinds):
+        size = len(list(group))
+        if kind == "removed" and list(kinds[at + size : at + 2 * size + 1]).count("added") == size:
+            pairs.update((at + each, at + size + each) for each in range(size))
+        at += size
+    return pairs
 
 
-def _first_difference(lines: Sequence[str], at: int) -> int:
-    """Return the first character, counted from 1, in which a line and the next differ behind their signs."""
-    old, new = lines[at][1:], lines[at + 1][1:]
+def _first_difference(old: str, new: str) -> int:
+    """Return the first character, counted from 1, in which two lines differ."""
     same = next(
         (place for place, (one, other) in enumerate(zip(old, new, strict=False)) if one != other), None
     )

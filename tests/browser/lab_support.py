@@ -87,7 +87,7 @@ class JupyterServer:
         )
         named = folder / "runtime" / f"jpserver-{self._process.pid}.json"
         try:
-            until(lambda: self._ended or named.exists(), 180)
+            until(lambda: self._ended or (named.exists() and named.stat().st_size), 180)
             self.url = f"http://127.0.0.1:{json.loads(named.read_text())['port']}"
             until(lambda: self._ended or self._answers, 180)
             assert not self._ended

@@ -275,6 +275,25 @@ def test_a_background_run_asks_in_a_dialog_that_denies_by_default(lab: LabPage) 
     assert not (lab.server.root / "denied.txt").exists()
 
 
+def test_a_long_question_is_read_to_its_end_in_the_dialog_before_always_is_offered(lab: LabPage) -> None:
+    content = "".join(f"line {number}\n" for number in range(150))
+    lab.open(SAYS, f"says(write('long.txt', {content!r}), 'Written.')", "run = %reyn ask --bg write it").run()
+    dialog = lab.page.locator(".jp-Dialog")
+    always = dialog.get_by_role("button", name="Always for file__write(long.txt)")
+    expect(dialog).to_contain_text("+line 90")
+    expect(dialog.get_by_role("button", name="Deny")).to_be_focused()
+    expect(always).to_be_hidden()
+    lab.rest()
+    dialog.get_by_role("button", name="Show the rest").click()
+    expect(dialog).to_contain_text("+line 149")
+    expect(always).to_be_visible()
+    lab.rest()
+    always.click()
+    expect(dialog).to_have_count(0)
+    expect(lab.output(2)).to_contain_text("Written.")
+    assert (lab.server.root / "long.txt").read_text() == content
+
+
 def test_the_panel_shows_the_catalog_of_the_notebook_that_is_active(lab: LabPage) -> None:
     lab.open(LOAD, "1")
     lab.command("reyn:explore")

@@ -8,9 +8,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import expect
 
+from reyn_jupyter import Session
 from reyn_jupyter.notebook.mime import mime_type
 from reyn_jupyter.notebook.render import view
+from reyn_jupyter.notebook.serving.protocol import LiveCatalog
 from reyn_jupyter.notebook.serving.view_json import to_snapshot
+from reyn_jupyter.sessions.current import SESSION_ID
 from tests.browser.lab_support import LabPage
 from tests.notebook.render.samples import HOSTILE, every_kind
 
@@ -67,6 +70,19 @@ reyn.session().parts.model = ScriptedModel(write, "Done.")""",
     lab.rest()
     dialog.get_by_role("button", name="Deny").click()
     expect(dialog).to_have_count(0)
+
+
+@pytest.mark.parametrize("session", [None, "", 0, True], ids=repr)
+def test_a_saved_output_that_names_no_session_does_not_go_live(lab: LabPage, session: object) -> None:
+    saved = to_snapshot(view(Session(lab.server.root).explore()), SESSION_ID, LiveCatalog(query="file"))
+    lab.show(
+        lab.server.write(
+            [LOAD, displayed({**saved, "session": session}, "application/vnd.reyn.actions+json")]
+        )
+    )
+    lab.run(0)
+    expect(lab.output(1).locator(".r-state")).to_contain_text("another session of the kernel")
+    expect(lab.output(1).get_by_role("searchbox")).to_have_count(0)
 
 
 def test_a_kernel_that_is_killed_loses_nothing_and_the_next_one_is_another_session(lab: LabPage) -> None:

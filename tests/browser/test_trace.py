@@ -329,6 +329,33 @@ def test_a_deliberate_press_allows_it_once(browser: Browser, tmp_path: Path) -> 
     assert (tmp_path / "new.txt").read_text() == "one\n"
 
 
+def test_a_long_question_is_read_to_its_end_before_always_is_offered(
+    browser: Browser, tmp_path: Path
+) -> None:
+    content = "".join(f"line {number}\n" for number in range(150)) + "x" * 700 + "\u3164end\n"
+    with waiting_for_consent(browser, tmp_path, content) as (shown, run):
+        card = consent(shown)
+        detail = card.get_by_role("region", name="What file__write would do")
+        always = card.get_by_role("button", name="Always for file__write(new.txt)")
+        expect(detail).to_contain_text("+line 90")
+        expect(detail).not_to_contain_text("+line 140")
+        expect(always).to_be_hidden()
+        card.get_by_role("button", name="Show the rest").click()
+        expect(detail).to_contain_text("+line 149")
+        expect(detail).to_contain_text("⟨U+3164⟩end")
+        expect(card.get_by_role("button", name="Show the rest")).to_have_count(0)
+        assert detail.evaluate(
+            "(each) => each.scrollWidth <= each.clientWidth"
+        )  # a long line is not out of sight
+        always.click()  # in haste: it has only just come under the pointer
+        expect(always).to_be_enabled()
+        shown.page.wait_for_timeout(600)
+        always.click()
+        run.result(timeout=60)
+        assert answers(shown) == ["always"]
+    assert (tmp_path / "new.txt").read_text() == content
+
+
 def test_a_question_that_is_answered_elsewhere_goes_away(browser: Browser, tmp_path: Path) -> None:
     with waiting_for_consent(browser, tmp_path, "one\n") as (shown, run):
         expect(consent(shown)).to_be_visible()

@@ -49,6 +49,15 @@ def test_always_allows_it_from_then_on_and_is_listed(kernel: Kernel) -> None:
     assert not again.questions and written(kernel)
 
 
+def test_a_long_question_is_shown_part_by_part_and_always_waits_for_the_end(kernel: Kernel) -> None:
+    kernel.run("says(write('new.txt', 'line\\n' * 120 + 'the end\\n'), 'Done.')")
+    cell = kernel.run(ASK, answers=["a", "m", "a"])
+    first, again, last = cell.questions
+    assert first == again and "more lines" in first and "always" not in first
+    assert last == "Allow file__write? [y] once  [a] always for file__write(new.txt)  [n] no: "
+    assert "+the end" in cell.printed and written(kernel)
+
+
 def test_an_answer_that_is_none_is_asked_again_and_then_means_no(kernel: Kernel) -> None:
     prepare(kernel)
     cell = kernel.run(ASK, answers=["perhaps", "later", "???"])

@@ -343,6 +343,18 @@ def test_a_question_is_shown_on_the_card_and_answered_by_a_verb(
     assert "no open question" in str(kernel.run(f"%reyn approvals {verb} {question}").error).lower()
 
 
+def test_a_long_question_is_read_by_a_verb_before_always_is_taken(kernel: Kernel, comm: Comm) -> None:
+    kernel.run("says(write('new.txt', 'line\\n' * 20 + 'the end\\n'), 'All done.', delay=0.2)")
+    kernel.run("run = %reyn ask --bg write it")
+    question = comm.event("approval")["id"]
+    assert "once all of the question was shown" in str(kernel.run(f"%reyn approvals always {question}").error)
+    assert "No open question" in str(kernel.run(f"%reyn approvals allow {question[:6]}").error)
+    assert "+the end" in kernel.run(f"%reyn approvals show {question}").printed
+    assert kernel.run(f"%reyn approvals always {question}").error is None
+    kernel.later("✓ done")
+    assert (kernel.workspace / "new.txt").exists()
+
+
 def test_a_run_of_the_cell_still_asks_by_input(kernel: Kernel, comm: Comm) -> None:
     kernel.run("says(write('new.txt', 'hello'), 'All done.')")
     assert kernel.run("%%reyn\nwrite it", answers=["y"]).questions

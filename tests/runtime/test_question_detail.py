@@ -58,7 +58,7 @@ def test_a_long_line_goes_on_in_further_lines_and_loses_nothing() -> None:
 
 def test_where_two_long_lines_differ_is_said() -> None:
     old = "x" * 600
-    preview = whole_diff(f"{old}1\n".encode(), f"{old}2\n".encode(), "a.txt")
+    preview = whole_diff(f"a\n{old}1\n".encode(), f"b\n{old}2\n".encode(), "a.txt")
     found = detail(preview)
     assert [each.text for each in found.lines if each.kind == "note"] == [
         "The next line changes from character 601 on."

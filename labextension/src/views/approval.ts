@@ -5,7 +5,7 @@
 // has no button before all lines were shown.
 import type { AnswerChoice, ApprovalAsked, QuestionLine } from "../protocol";
 import type { Source } from "../sources/source";
-import { button as plainButton, fill, formatCount, h } from "./dom/h";
+import { button as plainButton, fill, formatCount, h, visible } from "./dom/h";
 import { errorCard } from "./requests";
 
 const OUTCOME_STAYS = 1500; // ms for which the outcome stays to be read
@@ -22,8 +22,14 @@ const CLASSES: Record<QuestionLine["kind"], string> = {
   place: "r-bar r-at",
 };
 
-const drawLine = ({ kind, text, continued }: QuestionLine): HTMLElement =>
-  h("span", { class: CLASSES[kind] + (continued ? " r-continued" : "") }, `${text}\n`);
+/** Adds lines; what goes on with the line above is put at its end, so that the page wraps it as one. */
+function drawLines(into: HTMLElement, lines: readonly QuestionLine[]): void {
+  for (const { kind, text, continued } of lines) {
+    const above = into.lastElementChild;
+    if (continued && above) above.lastChild!.before(visible(text));
+    else into.append(h("span", { class: CLASSES[kind] }, text, "\n"));
+  }
+}
 
 /**
  * What is asked: its targets, then the change or the arguments. A button brings the lines that are not there yet.
@@ -35,11 +41,8 @@ export function approvalBody(
   source: Pick<Source, "request">,
   offered: (choices: readonly AnswerChoice[]) => void,
 ): HTMLElement {
-  const lines = h(
-    "pre",
-    { tabindex: 0, role: "region", "aria-label": event.region },
-    ...event.lines.map(drawLine),
-  );
+  const lines = h("pre", { tabindex: 0, role: "region", "aria-label": event.region });
+  drawLines(lines, event.lines);
   const rest = h("div.r-cmd");
   const problem = h("div");
   let shown = event.lines.length;
@@ -53,7 +56,7 @@ export function approvalBody(
     fill(problem);
     source.request("approval.page", { id: event.id, start: shown }).then(
       (page) => {
-        lines.append(...page.lines.map(drawLine));
+        drawLines(lines, page.lines);
         shown += page.lines.length;
         offerRest();
         lines.focus({ preventScroll: true });

@@ -15,7 +15,7 @@
     max-height: 50vh;
     overflow: auto;
     white-space: pre-wrap;
-    overflow-wrap: anywhere;
+    word-break: break-all;
   }
   /* Content stands behind a bar, so that no line of it looks like a word of ours. */
   .r-bar {
@@ -23,12 +23,11 @@
     padding-left: 8px;
     border-left: 2px solid var(--r-line);
   }
-  .r-continued {
-    border-left-style: dotted;
-    padding-left: 20px;
-  }
-  .r-own.r-continued {
-    padding-left: 30px;
+  .r-cmd {
+    margin-top: 8px;
+    &:empty {
+      display: none;
+    }
   }
 }
 .reyn-view .r-button[hidden] {
