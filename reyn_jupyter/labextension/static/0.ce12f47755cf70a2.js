@@ -517,7 +517,12 @@
   cursor: pointer;
 }
 .reyn-approval {
-  width: min(640px, 80vw);
+  width: min(850px, 84vw);
+}
+/* A question about consent has room for what it shows; JupyterLab's own dialogs end at 500 px. */
+.jp-Dialog-content:has(.reyn-approval) {
+  max-width: 90vw;
+  max-height: 90vh;
 }
 `,""]),o.d(e,{},{A:n})},24(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* What the HTML does not have: buttons, headings that sort, the line that says where the kernel stands. */
 .reyn-view.reyn-view {
