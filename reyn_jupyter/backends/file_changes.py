@@ -23,6 +23,7 @@ from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import FileChange, ToolContext
 from reyn_jupyter.support.locks import release, wait_for_lock
+from reyn_jupyter.support.plain_files import CLOSE_ON_EXEC
 
 LARGEST = 64 << 20  # bytes of a file whose content is kept before a change
 NOT_KEPT = ""  # in a report: the file was there, and what it held is in no blob
@@ -160,7 +161,7 @@ def _apply(tree: FileTree, relative: str, current: _Current, data: bytes | None)
 @contextmanager
 def _one_at_a_time(tree: FileTree) -> Iterator[None]:
     """Hold the workspace's lock, so that no other kernel or thread changes a file between check and change."""
-    folder = os.open(tree.workspace.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    folder = os.open(tree.workspace.root, os.O_RDONLY | os.O_DIRECTORY | CLOSE_ON_EXEC)
     try:
         # On a file system without locks the check alone has to do.
         if not wait_for_lock(folder, _LOCK_SECONDS, required=False):

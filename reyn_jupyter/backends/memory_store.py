@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
+from reyn_jupyter.support.plain_files import CLOSE_ON_EXEC, NO_FOLLOW, NO_WAIT
 from reyn_jupyter.support.text import shorten
 
 if TYPE_CHECKING:
@@ -354,7 +355,7 @@ def _read(path: Path) -> str:
     limit = BODY_BYTES + FRONT_MATTER_BYTES
     try:
         # Without O_NONBLOCK a FIFO that someone left in the folder would hang the kernel.
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | NO_FOLLOW | NO_WAIT | CLOSE_ON_EXEC)
     except OSError as error:
         reason = "it is a link" if path.is_symlink() else error.strerror
         raise MemoryStoreError(f"{path.name} cannot be read: {reason}") from error

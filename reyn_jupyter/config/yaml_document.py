@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.config.config_error import ConfigError
+from reyn_jupyter.support.plain_files import CLOSE_ON_EXEC, NO_FOLLOW, NO_WAIT
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -41,7 +42,7 @@ def read_bytes(path: Path, source: str) -> bytes | None:
         ConfigError: a link, a folder, a device, too large, or not readable.
     """
     try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        descriptor = os.open(path, os.O_RDONLY | NO_FOLLOW | NO_WAIT | CLOSE_ON_EXEC)
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.support.locks import open_lock_file, release, wait_for_lock
+from reyn_jupyter.support.plain_files import CLOSE_ON_EXEC, NO_FOLLOW, NO_WAIT, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -57,7 +58,7 @@ class StateFolder:
             ValueError: the file is no JSON, too large, or a link.
         """
         try:
-            descriptor = os.open(self.path / name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+            descriptor = os.open(self.path / name, os.O_RDONLY | NO_FOLLOW | NO_WAIT | CLOSE_ON_EXEC)
         except FileNotFoundError:
             return None
         except OSError as error:
@@ -70,8 +71,8 @@ class StateFolder:
         if len(content) > LARGEST:
             raise ValueError(f"{name} is too large")
         try:
-            return json.loads(content)
-        except (ValueError, RecursionError):
+            return parse_json(content)
+        except ValueError:
             raise ValueError(f"{name} is no JSON") from None
 
     def stamp(self, name: str) -> tuple[int, int, int] | None:
@@ -119,7 +120,7 @@ class StateFolder:
 
     def _write(self, name: str, value: Any) -> None:
         temporary = self.path / f".{name}.{secrets.token_hex(8)}"
-        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW, 0o600)
         try:
             with os.fdopen(descriptor, "w", encoding="utf-8") as file:
                 json.dump(value, file, ensure_ascii=True, indent=1)

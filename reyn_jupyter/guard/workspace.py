@@ -27,6 +27,7 @@ from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from reyn_jupyter.config import user_path
 from reyn_jupyter.guard.state_folder import state_base
+from reyn_jupyter.support.plain_files import CLOSE_ON_EXEC, FOLDER, NO_FOLLOW, NO_WAIT
 from reyn_jupyter.support.text import count, shorten
 
 if TYPE_CHECKING:
@@ -212,8 +213,6 @@ def _plain(name: str) -> str:
 
 __all__ = ["Workspace", "WorkspaceError"]
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
-
 
 class Workspace:
     """The folder that file actions may touch.
@@ -342,7 +341,7 @@ class Workspace:
             raise WorkspaceError(f"{shown(name)} is not read: {why}")
         with plainly(name), self._parent(name) as (folder, last):
             # Without O_NONBLOCK, opening a pipe that was swapped in would wait for a writer.
-            flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+            flags = os.O_RDONLY | NO_FOLLOW | NO_WAIT | CLOSE_ON_EXEC
             descriptor = os.open(last, flags, dir_fd=folder)
             try:
                 need_regular(os.fstat(descriptor), name)
@@ -378,7 +377,7 @@ class Workspace:
         with plainly(name), self._parent(name, make=True) as (folder, last):
             kept = mode_to_keep(last, folder, name)
             temporary = f".{secrets.token_hex(8)}.tmp"
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW | CLOSE_ON_EXEC
             descriptor = os.open(temporary, flags, 0o666, dir_fd=folder)
             try:
                 with os.fdopen(descriptor, "wb") as file:
@@ -457,13 +456,13 @@ class Workspace:
     def _parent(self, place: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
         """Yield the open folder of a place, reached from the root without following a link, and the name in it."""
         *folders, last = place.split("/")
-        descriptor = os.open(self._root, _FOLDER)
+        descriptor = os.open(self._root, FOLDER)
         try:
             for part in folders:
                 if make:
                     with suppress(FileExistsError):
                         os.mkdir(part, dir_fd=descriptor)
-                deeper = os.open(part, _FOLDER, dir_fd=descriptor)
+                deeper = os.open(part, FOLDER, dir_fd=descriptor)
                 os.close(descriptor)
                 descriptor = deeper
             yield descriptor, last

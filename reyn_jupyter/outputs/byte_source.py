@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Protocol
 
+from reyn_jupyter.support.plain_files import CLOSE_ON_EXEC, NO_FOLLOW, NO_WAIT
+
 BLOCK = 1 << 20
 AROUND = 1 << 15  # bytes before and after a part that a mask looks at too; no secret is longer
 
@@ -51,13 +53,7 @@ class FileSource:
     """
 
     def __init__(self, path: Path) -> None:
-        flags = (
-            os.O_RDONLY
-            | getattr(os, "O_NOFOLLOW", 0)
-            | getattr(os, "O_NONBLOCK", 0)
-            | getattr(os, "O_CLOEXEC", 0)
-        )
-        self._descriptor = os.open(path, flags)
+        self._descriptor = os.open(path, os.O_RDONLY | NO_FOLLOW | NO_WAIT | CLOSE_ON_EXEC)
         status = os.fstat(self._descriptor)
         if not stat.S_ISREG(status.st_mode):
             self.close()

@@ -42,7 +42,9 @@ from reyn_jupyter.runtime.run import new_run_id
 from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.runtime.wrappers import Wrappers
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
+from reyn_jupyter.search.database import NAME as INDEX_NAME
 from reyn_jupyter.support.import_path import keep_off
+from reyn_jupyter.support.plain_files import PlainFolder
 from reyn_jupyter.support.secrets import Redactor
 
 ENGINE = Engine()  # one thread and loop a process
@@ -72,6 +74,9 @@ class Parts:
     search: ActionEmbeddingIndex
     conversation: Conversation
     model: Any = None
+    search_problem: str | None = (
+        None  # why the index of search is not on the disk though the session's state is
+    )
     spent: SessionSpend = field(default_factory=SessionSpend)
     # Models whose providers refused a forced choice of a tool.
     unforced: set[str] = field(default_factory=set)
@@ -79,6 +84,12 @@ class Parts:
     config: str | Path | Mapping[str, Any] | None = None
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
     _router_options: dict[Tier, tuple[Settings, RouterOptions]] = field(default_factory=dict)
+
+    def damaged_files(self) -> tuple[str, ...]:
+        """Return a sentence for each file of the workspace's state that is not used, or not all of it, and why."""
+        self.runs.all()
+        found = (self.search_problem, self.usage.problem if self.usage.uses is not None else None)
+        return (*self.runs.problems.values(), *(problem for problem in found if problem is not None))
 
     @property
     def settings(self) -> Settings:
@@ -130,10 +141,10 @@ def assemble(
     def settings() -> Settings:
         return parts.settings
 
-    on_disk = None if store is None or store == "memory" else folder / STATE
-    search = ActionEmbeddingIndex(
-        settings, on_disk / "state" if on_disk else None, wait=ENGINE.wait, redact=redactor.text
-    )
+    on_disk = store is not None and store != "memory"
+    state_files = PlainFolder(folder, STATE, "state") if on_disk else None
+    kept, search_problem = _search_folder(state_files)
+    search = ActionEmbeddingIndex(settings, kept, wait=ENGINE.wait, redact=redactor.text)
     services = Services(
         root=folder,
         workspace=workspace,
@@ -164,9 +175,10 @@ def assemble(
         functions=register,
         wrappers=Wrappers(services, Invoker(services, rules.under, ask, approvals.add)),
         catalog=CatalogCache(installed),
-        runs=RunStore(on_disk / "runs" if on_disk else None, blobs),
-        usage=ActionUsage(on_disk / "state" / "uses.json" if on_disk else None),
+        runs=RunStore(PlainFolder(folder, STATE, "runs") if on_disk else None, blobs),
+        usage=ActionUsage(state_files),
         search=search,
+        search_problem=search_problem,
         conversation=Conversation(new_run_id()),
         model=model,
         config=config,
@@ -174,11 +186,25 @@ def assemble(
     return parts
 
 
+def _search_folder(state: PlainFolder | None) -> tuple[Path | None, str | None]:
+    """Return where the index of search is kept, and why it is kept in memory though there is a folder."""
+    if state is None:
+        return None, None
+    try:
+        state.check()
+    except OSError as error:
+        return None, f"{STATE}/state: {error.strerror}"
+    for name in state.entries()[1]:
+        if name.startswith(INDEX_NAME.partition(".")[0]):
+            return None, f"{STATE}/state/{name} is no regular file, so the index of search is not kept there"
+    return state.path, None
+
+
 def _blobs(store: str | BlobStore | None, folder: Path) -> BlobStore | None:
     if store is None:
         return None
     if store == "files":
-        return FsBlobStore(folder / STATE / "blobs")
+        return FsBlobStore(folder / STATE / "blobs", inside=folder)
     if store == "memory":
         return MemoryBlobStore()
     if isinstance(store, str):
@@ -190,7 +216,11 @@ def _blobs(store: str | BlobStore | None, folder: Path) -> BlobStore | None:
 
 def keep_out_of_git(folder: Path) -> None:
     """Give the state folder a .gitignore of its own, once it exists."""
-    ignore = os.path.join(folder, STATE, ".gitignore")  # noqa: PTH118 - asked at every run: no Path is made
-    if not os.path.exists(ignore):  # noqa: PTH110
-        with suppress(OSError):
-            Path(ignore).write_text("*\n", "utf-8")
+    with suppress(OSError):  # mostly: it is there
+        descriptor = PlainFolder(folder, STATE).open(
+            ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644
+        )
+        try:
+            os.write(descriptor, b"*\n")
+        finally:
+            os.close(descriptor)

@@ -18,6 +18,7 @@ from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.run_lifecycle import find_model
+from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import shorten
 
 TIERS = ("light", "standard", "strong")
@@ -25,7 +26,11 @@ TIERS = ("light", "standard", "strong")
 
 def runs(parts: Parts) -> Table:
     traces = list(reversed(parts.runs.all()))
-    return Table("runs", tuple(_run_row(trace) for trace in traces), "Runs", "", tuple(traces))
+    unread = [printable(problem) for problem in parts.runs.problems.values()]
+    note = (
+        ("; ".join(unread[:3]) + (f"; {len(unread) - 3} more" if len(unread) > 3 else "")) if unread else ""
+    )
+    return Table("runs", tuple(_run_row(trace) for trace in traces), "Runs", note, tuple(traces))
 
 
 def _run_row(trace: Trace) -> dict[str, Any]:

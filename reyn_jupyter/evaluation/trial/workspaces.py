@@ -22,6 +22,7 @@ from pathlib import Path, PurePosixPath
 from reyn_jupyter.evaluation.trial.trial import FileFact
 from reyn_jupyter.models.base import canonical
 from reyn_jupyter.support.locks import open_lock_file, release, try_lock, wait_for_lock
+from reyn_jupyter.support.plain_files import CLOSE_ON_EXEC, NO_FOLLOW, NO_WAIT
 from reyn_jupyter.support.user_errors import UserError
 
 LARGEST_SHARED = 200_000  # bytes of a template's file that no read action needs to spool
@@ -172,7 +173,7 @@ class Template:
         root.mkdir()
         for folder in self._folders:
             os.mkdir(f"{place}/{folder}")  # noqa: PTH102 - plain text, since a thousand trials a minute come here
-        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW | CLOSE_ON_EXEC
         for path, data in self.files.items():
             descriptor = os.open(f"{place}/{path}", flags, 0o444 if read_only else 0o644)
             with open(descriptor, "wb", buffering=0) as file:  # noqa: PTH123 - a descriptor
@@ -236,7 +237,7 @@ def _files(root: Path) -> dict[str, bytes]:
 
 def _read_bytes(path: str) -> bytes:
     """Return a file that is no link; without O_NONBLOCK a pipe in its place would wait for a writer."""
-    flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+    flags = os.O_RDONLY | NO_FOLLOW | NO_WAIT | CLOSE_ON_EXEC
     with open(os.open(path, flags), "rb", buffering=0) as file:  # noqa: PTH123 - a descriptor
         return file.read()
 

@@ -65,6 +65,8 @@ def run(context: Context, options: Options) -> Card:
     if missing:
         sections.append(("Not installed", missing))
     sections.append(("Packages that add categories", _category_packages()))
+    if damaged := session.parts.damaged_files():
+        sections.append(("Files of the state folder that are not used", tuple(map(printable, damaged))))
     problems = tuple(session.parts.catalog.problems.values())
     if problems:
         sections.append(("Problems", problems))

@@ -16,6 +16,7 @@ from reyn_jupyter.notebook.options import Option, Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.sessions.result_objects import Table
 from reyn_jupyter.sessions.session import Session
+from reyn_jupyter.support.plain_files import PlainFolder
 from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 if TYPE_CHECKING:
@@ -136,7 +137,7 @@ def _file(session: Session, options: EvalOptions, suite: str) -> Path:
         return session.parts.root / options.file
     folder = session.parts.root / FOLDER
     try:
-        folder.mkdir(parents=True, exist_ok=True)
+        PlainFolder(session.parts.root, *FOLDER.parts).make()
     except OSError as error:
         raise ReynError(
             f"{folder} cannot be made: {error.strerror}.", "--file FILE names another place."

@@ -20,6 +20,7 @@ from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.outputs.json_index import JsonIndex, Member
 from reyn_jupyter.outputs.line_index import LineCounter, LineIndex
 from reyn_jupyter.support.encoding import compact, utf8
+from reyn_jupyter.support.plain_files import parse_json
 
 INDEX_FROM = 1 << 20  # bytes; smaller blobs are indexed in passing whenever they are read
 _BLOCK_ITEMS = 1000
@@ -138,12 +139,14 @@ def load_index(raw: bytes, size: int) -> Index:
     """Read an index again. Raises ValueError when it is torn, of another format or of another blob."""
     line, _, rest = raw.partition(b"\n")
     try:
-        head = json.loads(line)
+        head = parse_json(line)
         if head["format"] != _FORMAT or head["size"] != size:
             raise ValueError("an index of something else")
-        arrays = []
+        arrays: list[array[int]] = []
         for typecode, length in head["arrays"]:
             numbers: array[int] = array(typecode)
+            if not isinstance(length, int) or not 0 <= length <= len(rest):
+                raise ValueError("a torn index")
             used = length * numbers.itemsize
             numbers.frombytes(rest[:used])
             if len(numbers) != length:

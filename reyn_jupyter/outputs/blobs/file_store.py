@@ -47,6 +47,7 @@ from reyn_jupyter.outputs.content import (
 from reyn_jupyter.outputs.frames.parquet import PARQUET_FROM, write_parquet
 from reyn_jupyter.outputs.json_index import JsonIndex, NotJsonError, index_json
 from reyn_jupyter.outputs.line_index import LineIndex
+from reyn_jupyter.support.plain_files import CLOSE_ON_EXEC, NO_FOLLOW, PlainFolder
 
 STALE_SECONDS = 3600.0  # a temporary file of this age has no writer any more
 MANIFEST, INDEX, PARQUET = ".meta.json", ".idx", ".parquet"
@@ -60,6 +61,11 @@ class FsBlobStore:
     Layout: ``{id}.txt`` text, ``{id}.json`` structures, ``{id}.bin`` raw bytes; beside them ``{id}.meta.json`` (the
     manifest), ``{id}.idx`` (offsets, from 1 MiB on) and ``{id}.parquet`` (frames over 50 MB). Everything is mode 0600.
 
+    Args:
+        folder: where the blobs lie.
+        inside: a folder above that is trusted, as a workspace's root is: with a link on the way down from there nothing
+            is read, written or removed. None trusts the folder itself.
+
     >>> import asyncio, tempfile
     >>> from reyn_jupyter.outputs.content import Text
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -68,8 +74,10 @@ class FsBlobStore:
     Text(text='hello')
     """
 
-    def __init__(self, folder: str | Path) -> None:
+    def __init__(self, folder: str | Path, *, inside: Path | None = None) -> None:
         self.folder = Path(folder)
+        parts = self.folder.relative_to(inside).parts if inside is not None else ()
+        self._plain = PlainFolder(inside or self.folder, *parts)
 
     async def store(self, content: Content, *, action: str | None = None, run: str | None = None) -> BlobId:
         return (await asyncio.to_thread(self.put, content, action=action, run=run)).id
@@ -163,7 +171,7 @@ class FsBlobStore:
 
     def sidecar(self, blob_id: str) -> Path | None:
         path = self.folder / f"{canonical_id(blob_id)}{PARQUET}"
-        return path if is_plain(path) else None
+        return path if self._is_reachable() and is_plain(path) else None
 
     def gc(
         self,
@@ -195,6 +203,7 @@ class FsBlobStore:
             if suffix in _COMPANIONS and blob_id not in whole
         ]
         with suppress(OSError):
+            self._plain.check()
             leftovers += [
                 path for path in self.folder.iterdir() if path.name[:1] == "." and path.suffix == ".tmp"
             ]
@@ -206,6 +215,7 @@ class FsBlobStore:
     def _entries(self) -> Iterator[tuple[Path, str, str]]:
         """Every file that belongs to a blob: its path, the blob's id, and the suffix."""
         try:
+            self._plain.check()
             paths = sorted(self.folder.iterdir())
         except OSError:
             return
@@ -216,7 +226,17 @@ class FsBlobStore:
                 if suffix in (*_CONTENT, *_COMPANIONS) and canonical_id(stem) == stem:
                     yield path, stem, suffix
 
+    def _is_reachable(self) -> bool:
+        """Return whether no link lies on the way to the folder."""
+        try:
+            self._plain.check()
+        except OSError:
+            return False
+        return True
+
     def _find(self, blob_id: str) -> Path | None:
+        if not self._is_reachable():
+            return None
         candidates = (self.folder / f"{blob_id}{suffix}" for suffix in _CONTENT)
         return next((path for path in candidates if is_plain(path)), None)
 
@@ -232,7 +252,12 @@ class FsBlobStore:
     def _writing(self, blob_id: str) -> Iterator[None]:
         """Make the folder; on any failure take back every file of this blob."""
         try:
-            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if not self._plain.parts:
+                self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._plain.make()
+        except OSError as problem:
+            raise self._failed(problem) from problem
+        try:
             yield
         except BaseException as problem:
             names = [f"{blob_id}{suffix}" for suffix in (*_COMPANIONS, *_CONTENT)]
@@ -240,9 +265,12 @@ class FsBlobStore:
                 with suppress(OSError):
                     path.unlink()
             if isinstance(problem, OSError):
-                reason = problem.strerror or str(problem)
-                raise BlobStoreError(f"could not store a blob in {self.folder.name}/: {reason}") from problem
+                raise self._failed(problem) from problem
             raise
+
+    def _failed(self, problem: OSError) -> BlobStoreError:
+        reason = problem.strerror or str(problem)
+        return BlobStoreError(f"could not store a blob in {self.folder.name}/: {reason}")
 
     def _temporary(self, blob_id: str) -> Path:
         return self.folder / f".{blob_id}.{os.getpid()}.tmp"
@@ -307,7 +335,7 @@ def write_file(
     path: Path, parts: Iterable[bytes], count_lines: bool, *, durable: bool = True
 ) -> ContentSurvey:
     """Write a new file of mode 0600; a durable one has reached the disk when this returns."""
-    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_CLOEXEC", 0)
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW | CLOSE_ON_EXEC
     with os.fdopen(os.open(path, flags, 0o600), "wb", buffering=0) as file:
         passed = survey(parts, _writer(file.write), count_lines=count_lines)
         if durable:

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from reyn_jupyter.outputs.blobs.ids import canonical_id
+from reyn_jupyter.support.plain_files import is_moment, parse_json
 
 BlobKind = Literal["text", "json_array", "json_object", "json_value", "bytes"]
 SUFFIXES: dict[str, str] = {"text": ".txt", "bytes": ".bin"}
@@ -76,11 +77,10 @@ class BlobInfo:
     def from_manifest(cls, raw: bytes, blob_id: str) -> BlobInfo:
         """Read a manifest. Raises ValueError when it is torn or belongs to another blob."""
         try:
-            info = cls(**json.loads(raw))
-        except (TypeError, RecursionError) as problem:
+            info = cls(**parse_json(raw))
+        except TypeError as problem:
             raise ValueError(str(problem)) from None
-        sound = isinstance(info.size, int) and isinstance(info.created, int | float) and info.kind in KINDS
-        if not sound or canonical_id(info.id) != blob_id or not _is_frame_info(info.frame):
+        if not _is_sound(info) or canonical_id(info.id) != blob_id or not _is_frame_info(info.frame):
             raise ValueError(f"not the manifest of {blob_id}")
         return info
 
@@ -88,8 +88,26 @@ class BlobInfo:
 KINDS = ("text", "json_array", "json_object", "json_value", "bytes")
 
 
+def _is_sound(info: BlobInfo) -> bool:
+    texts = all(text is None or isinstance(text, str) for text in (info.action, info.run))
+    counts = all(_is_count(count) for count in (info.size, 0 if info.entries is None else info.entries))
+    known = isinstance(info.sha256, str) and isinstance(info.source, bool) and info.kind in KINDS
+    return texts and counts and known and is_moment(info.created)
+
+
 def _is_frame_info(frame: object) -> bool:
-    return frame is None or (isinstance(frame, dict) and {"rows", "cols", "columns"} <= frame.keys())
+    if frame is None:
+        return True
+    return (
+        isinstance(frame, dict)
+        and _is_count(frame.get("rows"))
+        and _is_count(frame.get("cols"))
+        and isinstance(frame.get("columns"), list)
+    )
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and 0 <= value < 1 << 63
 
 
 def headline(kind: str, entries: int | None, frame: dict[str, Any] | None = None) -> str:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import atexit
 import json
-import os
 import time
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import asdict, dataclass
-from pathlib import Path
+from typing import Any
 
 from reyn_jupyter.runtime.record.events import ActionFinished, Event
+from reyn_jupyter.support.plain_files import PlainFolder, is_moment, parse_json
 
+NAME = "uses.json"
+LARGEST = 16 << 20  # bytes
 INTERVAL = 5.0  # seconds between two writes: a turn must not wait for the disk each time
 
 
@@ -25,14 +28,22 @@ class ActionUse:
 
 
 class ActionUsage:
-    """Uses by qualified name, kept in one small file of the workspace. Losing it loses no more than an order."""
+    """Uses by qualified name, kept in one small file of the workspace. Losing it loses no more than an order.
 
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
+    Args:
+        folder: where the file lies; None keeps them in memory alone.
+
+    Attributes:
+        problem: why the file was not read, or which of its entries were left out; None when all of it was.
+    """
+
+    def __init__(self, folder: PlainFolder | None) -> None:
+        self.problem: str | None = None
+        self._folder = folder
         self._uses: dict[str, ActionUse] | None = None
         self._written = 0.0
         self._changed = False
-        if path is not None:
+        if folder is not None:
             atexit.register(self.flush)
 
     @property
@@ -58,28 +69,43 @@ class ActionUsage:
             self.flush()
 
     def _read(self) -> dict[str, ActionUse]:
-        if self._path is None:
+        if self._folder is None:
             return {}
         try:
-            raw = json.loads(self._path.read_text("utf-8"))
-            return {
-                str(name): ActionUse(int(u["count"]), float(u["last"]), float(u["seconds"]))
-                for name, u in raw.items()
-            }
-        except (OSError, ValueError, TypeError, KeyError, AttributeError):
+            raw = parse_json(self._folder.read(NAME, LARGEST))
+        except FileNotFoundError:
             return {}
+        except (OSError, ValueError) as error:
+            why = error.strerror if isinstance(error, OSError) else error
+            self.problem = f"{NAME} cannot be read: {why}"
+            return {}
+        if not isinstance(raw, dict):
+            self.problem = f"{NAME} cannot be read: it is no JSON object"
+            return {}
+        read = {name: use for name, given in raw.items() if (use := _use(given)) is not None}
+        if len(read) < len(raw):
+            self.problem = (
+                f"{NAME}: {len(raw) - len(read)} of {len(raw)} entries are no counts; they are left out"
+            )
+        return read
 
     def flush(self) -> None:
         """Write the file now, if there is something new, and its folder is still there."""
-        if self._path is None or self._uses is None or not self._changed:
+        if self._folder is None or self._uses is None or not self._changed:
             return
-        if not self._path.parent.parent.is_dir():
+        if not self._folder.path.parent.is_dir():
             return
         self._written, self._changed = time.monotonic(), False
-        temporary = self._path.with_name(f".{self._path.name}.{os.getpid()}.part")
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            temporary.write_text(json.dumps({name: asdict(use) for name, use in self._uses.items()}), "utf-8")
-            temporary.replace(self._path)
-        except OSError:
-            return
+        uses = {name: asdict(use) for name, use in self._uses.items()}
+        with suppress(OSError):
+            self._folder.replace(NAME, json.dumps(uses).encode())
+
+
+def _use(given: Any) -> ActionUse | None:
+    """Return a use as the file has it; None for what can be none."""
+    if not isinstance(given, dict):
+        return None
+    count, last, seconds = given.get("count"), given.get("last"), given.get("seconds")
+    if isinstance(count, int) and 0 <= count < 1 << 53 and is_moment(last) and is_moment(seconds):
+        return ActionUse(count, float(last), float(seconds))
+    return None

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import suppress
-from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.runtime.engine import publisher
@@ -12,6 +10,9 @@ from reyn_jupyter.runtime.record import runlog
 from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.runtime.record.runlog import FileSink, RunLog, RunLogError
 from reyn_jupyter.runtime.record.trace import Trace
+from reyn_jupyter.support.plain_files import PlainFolder
+
+SUFFIX = ".jsonl"
 
 
 class RunNotFoundError(LookupError):
@@ -24,16 +25,20 @@ class RunStore:
     Args:
         folder: where run files lie; None keeps them in memory alone.
         blobs: the store that traces open their blobs from.
+
+    Attributes:
+        problems: a sentence for each run that could not be read when somebody last tried, by its id.
     """
 
-    def __init__(self, folder: Path | None, blobs: Any) -> None:
+    def __init__(self, folder: PlainFolder | None, blobs: Any) -> None:
+        self.problems: dict[str, str] = {}
         self._folder = folder
         self._blobs = blobs
         self._own: dict[str, list[Event] | None] = {}
 
     def open(self, run: str) -> RunLog:
         """Open the log of a new run, which whoever looks hears of; its events stay at hand while it goes on."""
-        sink = FileSink(self._folder / f"{run}.jsonl") if self._folder is not None else None
+        sink = FileSink(self._folder, run + SUFFIX) if self._folder is not None else None
         log = RunLog(sink, publisher())
         self._own[run] = log.events
         return log
@@ -50,12 +55,15 @@ class RunStore:
 
     def holds(self, run: str) -> bool:
         """Return whether a run, by its whole id, can be loaded."""
-        return run in self._own or (self._folder is not None and (self._folder / f"{run}.jsonl").is_file())
+        return run in self._own or (self._folder is not None and self._folder.is_regular(run + SUFFIX))
 
     def ids(self) -> list[str]:
         """Return all run ids, oldest first."""
-        on_disk = {path.stem for path in self._folder.glob("*.jsonl")} if self._folder is not None else set()
-        return sorted(on_disk | set(self._own))
+        found, others = self._folder.entries() if self._folder is not None else ([], [])
+        for name in others:
+            if name.endswith(SUFFIX):
+                self.problems[name.removesuffix(SUFFIX)] = f"{name} is no regular file, so it is not read"
+        return sorted({name.removesuffix(SUFFIX) for name in found if name.endswith(SUFFIX)} | set(self._own))
 
     def latest_first(self) -> list[str]:
         """Return all run ids, this session's before those of other kernels on the workspace, each newest first."""
@@ -92,16 +100,26 @@ class RunStore:
         )
 
     def load(self, wanted: str | int | None = None) -> Trace:
-        """Read the trace of a run. Raises RunNotFoundError, RunLogError."""
+        """Read the trace of a run; the newest is the newest that can be read. Raises RunNotFoundError, RunLogError."""
         run = self.find(wanted)
+        if wanted is None or wanted == "last":
+            return next(self.back(), None) or self._read(run)
+        return self._read(run)
+
+    def _read(self, run: str) -> Trace:
         events = self._own.get(run)
         if events is not None:
             return Trace.from_events(events, self._blobs)
         assert self._folder is not None
         try:
-            return Trace.from_events(runlog.read(self._folder / f"{run}.jsonl"), self._blobs)
+            content = self._folder.read(run + SUFFIX, runlog.LARGEST)
+            trace = Trace.from_events(runlog.events_of(content, run + SUFFIX), self._blobs)
         except (OSError, ValueError) as error:
-            raise RunLogError(f"the run {run[-12:]} cannot be read: {error}") from error
+            why = error.strerror if isinstance(error, OSError) else error
+            self.problems[run] = f"{run}{SUFFIX} cannot be read: {why}"
+            raise RunLogError(f"the run {run[-12:]} cannot be read: {why}") from error
+        self.problems.pop(run, None)
+        return trace
 
     def all(self) -> list[Trace]:
         """Return every readable run, oldest first."""
@@ -113,5 +131,8 @@ class RunStore:
 
     def _readable(self, runs: list[str]) -> Iterator[Trace]:
         for run in runs:
-            with suppress(RunLogError, RunNotFoundError):
-                yield self.load(run)
+            try:
+                trace = self._read(run)
+            except RunLogError:
+                continue
+            yield trace

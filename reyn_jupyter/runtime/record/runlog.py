@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
@@ -18,7 +19,10 @@ from typing import Any, Protocol
 import pydantic_core
 from pydantic import TypeAdapter, ValidationError
 
-from reyn_jupyter.runtime.record.events import EVENT_TYPES, Event, RunStarted
+from reyn_jupyter.runtime.record.events import EVENT_TYPES, Event
+from reyn_jupyter.support.plain_files import PlainFolder, is_moment, parse_json, read_regular
+
+LARGEST = 256 << 20  # bytes of a run file that is read
 
 
 class Sink(Protocol):
@@ -29,25 +33,20 @@ class Sink(Protocol):
 
 
 class FileSink:
-    """A JSONL file, mode 0600, appended to; made with the first line."""
+    """A JSONL file, mode 0600, appended to; made with the first line, never through a link."""
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, folder: PlainFolder, name: str) -> None:
+        self._folder = folder
+        self._name = name
         self._descriptor: int | None = None
 
     def write(self, line: bytes) -> None:
         if self._descriptor is None:
-            try:
-                self._descriptor = self._open()
-            except FileNotFoundError:
-                self.path.parent.mkdir(parents=True, exist_ok=True)
-                self._descriptor = self._open()
+            flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT
+            self._descriptor = self._folder.open(self._name, flags, make=True)
         written = os.write(self._descriptor, line)
         if written != len(line):
-            raise OSError(f"only {written} of {len(line)} bytes were written to {self.path.name}")
-
-    def _open(self) -> int:
-        return os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            raise OSError(f"only {written} of {len(line)} bytes were written to {self._name}")
 
     def close(self) -> None:
         if self._descriptor is not None:
@@ -99,12 +98,22 @@ def encode(event: Event) -> bytes:
 
 
 def decode(line: bytes | str) -> Event | None:
-    """Read one line back and validate it; None for an event of a type that this version does not know."""
-    data = json.loads(line)
+    """Read one line back and validate it; None for an event of a type that this version does not know.
+
+    Raises:
+        ValueError: it is no event, or has a time that is none.
+    """
+    data = parse_json(line)
     if not isinstance(data, dict):
         raise ValueError("a line of a run log is a JSON object")
     kind = EVENT_TYPES.get(str(data.pop("type", "")))
-    return None if kind is None else _adapter(kind.__name__).validate_python(data)
+    if kind is None:
+        return None
+    event = _adapter(kind.__name__).validate_python(data)
+    numbers = (getattr(event, name, 0.0) for name in ("seconds", "cost"))
+    if not is_moment(event.at) or not all(number is None or math.isfinite(number) for number in numbers):
+        raise ValueError("a time or an amount of it is no number that can be")
+    return event
 
 
 @cache
@@ -126,12 +135,20 @@ class RunLogError(ValueError):
 
 
 def read(path: Path) -> Iterator[Event]:
-    """Read the events of a run file, in order. A torn last line is left out.
+    """Read the events of a run file that somebody named, in order; see `events_of`. Raises OSError, RunLogError."""
+    return events_of(read_regular(path, LARGEST), path.name)
+
+
+def events_of(content: bytes, name: str) -> Iterator[Event]:
+    """Read the events of a run, in order. A torn last line is left out.
+
+    Args:
+        content: of its file, of that name.
 
     Raises:
         RunLogError: a line inside the file is no event; says which.
     """
-    lines = path.read_bytes().split(b"\n")
+    lines = content.split(b"\n")
     for number, line in enumerate(lines, start=1):
         if not line.strip():
             continue
@@ -141,17 +158,7 @@ def read(path: Path) -> Iterator[Event]:
             if number == len(lines):
                 return
             raise RunLogError(
-                f"{path.name}, line {number}: not an event of a run ({type(error).__name__})"
+                f"{name}, line {number}: not an event of a run ({type(error).__name__})"
             ) from error
         if event is not None:
             yield event
-
-
-def first(path: Path) -> RunStarted | None:
-    """Return the first event of a run file, without reading the rest; None when the file is empty or damaged."""
-    try:
-        with path.open("rb") as file:
-            event = decode(file.readline())
-    except (OSError, ValueError):
-        return None
-    return event if isinstance(event, RunStarted) else None

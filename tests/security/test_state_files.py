@@ -1,0 +1,251 @@
+"""The state folder of a cloned workspace: no link in it leads out, and no file in it stops a verb."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reyn_jupyter as reyn
+from reyn_jupyter.models.scripted import ScriptedModel
+from reyn_jupyter.support.plain_files import DEEPEST, PlainFolder, parse_json
+from tests.end_to_end.e2e_support import invoke
+
+DEEP = "[" * 200_000
+RUN = "0197f9a2-7c1b-7e3c-8a55-3b0f8e1d2c4a"
+STARTED = {"type": "RunStarted", "run": RUN, "at": 1.0, "run_kind": "turn", "session": "s", "prompt": "p"}
+Session = reyn.Session
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    return folder
+
+
+def used(workspace: Path) -> tuple[Session, Any]:
+    """A session that made a turn with a stored result, and read what others left; each verb worked."""
+    (workspace / "long.txt").write_text("a line\n" * 400)
+    session = Session(workspace, model=ScriptedModel(invoke("file__read", path="long.txt"), "ok"))
+    trace = session.ask("go")
+    assert trace.answer == "ok"
+    for look in (session.runs, session.blobs, session.status, session.list_actions(), session.trace()):
+        assert repr(look)
+    session.parts.usage.flush()
+    session.search_actions("read a file")
+    return session, trace
+
+
+def content(folder: Path) -> dict[str, bytes | None]:
+    return {str(path): path.read_bytes() if path.is_file() else None for path in sorted(folder.rglob("*"))}
+
+
+@pytest.mark.parametrize("name", ["runs", "blobs", "state", "tmp", ""])
+def test_nothing_is_kept_or_removed_through_a_linked_folder(
+    workspace: Path, outside: Path, name: str
+) -> None:
+    (outside / f"{RUN}.txt").write_text("not ours")
+    (outside / f"{RUN}.jsonl").write_text(json.dumps(STARTED) + "\n")
+    (outside / "uses.json").write_text("{}")
+    if name:
+        (workspace / ".reyn").mkdir()
+    (workspace / ".reyn" / name if name else workspace / ".reyn").symlink_to(outside)
+    before = content(outside)
+    session, _ = used(workspace)
+    session.collect_blobs(max_age_days=0)
+    assert content(outside) == before
+    assert RUN not in [row["run"] for row in session.runs.rows]
+    assert RUN not in [row["blob"] for row in session.blobs.rows]
+
+
+@pytest.mark.parametrize(
+    ("link", "target"),
+    [
+        (".gitignore", "made.txt"),
+        ("state/uses.json", "uses.json"),
+        (f"runs/{RUN}.jsonl", "run.jsonl"),
+        (f"blobs/{RUN}.txt", "secret.txt"),
+        (f"blobs/{RUN}.meta.json", "manifest.json"),
+        ("state/actions.sqlite", "made.sqlite"),
+        ("state/actions.sqlite-wal", "made.wal"),
+        ("state/actions.lock", "made.lock"),
+    ],
+)
+@pytest.mark.parametrize("there", [False, True])
+def test_a_linked_file_is_neither_read_nor_written_nor_made(
+    workspace: Path, outside: Path, link: str, target: str, there: bool
+) -> None:
+    place = workspace / ".reyn" / link
+    place.parent.mkdir(parents=True)
+    if there:
+        (outside / target).write_text(json.dumps(STARTED) + "\n")
+    place.symlink_to(outside / target)
+    before = content(outside)
+    session, _ = used(workspace)
+    assert content(outside) == before
+    assert RUN not in [row["run"] for row in session.runs.rows]
+    assert RUN not in [row["blob"] for row in session.blobs.rows]
+
+
+def fifo(path: Path) -> None:
+    os.mkfifo(path)
+
+
+def text(written: str) -> Callable[[Path], object]:
+    return lambda path: path.write_text(written)
+
+
+def uses(**fields: str) -> Callable[[Path], object]:
+    values = {"count": "1", "last": "1.0", "seconds": "1.0", **fields}
+    return text('{"file__read": {' + ", ".join(f'"{name}": {value}' for name, value in values.items()) + "}}")
+
+
+def run(**fields: Any) -> Callable[[Path], object]:
+    return text(json.dumps({**STARTED, **fields}).replace('"1e999"', "1e999") + "\n")
+
+
+HOSTILE = {
+    "a pipe": fifo,
+    "a folder": Path.mkdir,
+    "brackets": text(DEEP),
+    "brackets in a line": text(json.dumps(STARTED) + "\n" + DEEP + "\n" + json.dumps(STARTED) + "\n"),
+    "brackets in a field": text(json.dumps({**STARTED, "host": 0}).replace(": 0", ": " + "[" * 900 + "]" * 900)),
+    "a number": text("1e999"),
+    "no object": text("[1, 2]\n"),
+    "no text": lambda path: path.write_bytes(b"\xff\xfe\x00" * 100),
+    "empty": text(""),
+    "zeros without end": lambda path: os.truncate(os.open(path, os.O_CREAT | os.O_WRONLY), 1 << 40),
+    "an endless count": uses(count="1e999"),
+    "an endless time": uses(last="1e999"),
+    "a huge count": uses(count="1" + "0" * 400, last="1" + "0" * 400),
+    "a late time": uses(last="1e300"),
+    "not a number": uses(last="NaN", seconds="Infinity"),
+    "an endless moment": run(at="1e999"),
+    "a late moment": run(at=1e300),
+    "no moment": text(json.dumps(STARTED).replace("1.0", "NaN") + "\n"),
+    "endless seconds": text(
+        json.dumps(STARTED) + '\n{"type":"RunEnded","run":"r","at":1,"status":"ok","seconds":Infinity}\n'
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("file", ["state/uses.json", "runs/zz.jsonl"])
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_a_hostile_file_stops_no_verb_and_is_named(workspace: Path, file: str, hostile: str) -> None:
+    place = workspace / ".reyn" / file
+    place.parent.mkdir(parents=True)
+    HOSTILE[hostile](place)
+    session, trace = used(workspace)
+    assert trace.run in [row["run"] for row in session.runs.rows]
+    fresh = Session(workspace)
+    assert fresh.trace().run == trace.run or hostile in ("an endless count",)
+    damaged = " ".join(fresh.parts.damaged_files())
+    sound = [row["run"] for row in fresh.runs.rows]
+    if file.startswith("runs/"):
+        assert place.name in damaged or place.stem in str(sound) or hostile == "empty"
+        assert place.name in fresh.runs.note or place.stem in str(sound) or hostile == "empty"
+    elif hostile in ("a pipe", "a folder", "brackets", "a number", "no text", "zeros without end"):
+        assert not damaged or place.name in damaged
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        {"created": "1e999"}, {"created": 1e300}, {"created": -5}, {"size": "x"}, {"size": -1}, {"entries": "x"},
+        {"entries": {"a": 1}}, {"action": 5}, {"run": []}, {"frame": {"rows": "x", "cols": [], "columns": 1}},
+        {"source": "yes"}, {"sha256": 7},
+    ],
+)  # fmt: skip
+def test_a_hostile_manifest_stops_no_verb(workspace: Path, manifest: dict[str, Any]) -> None:
+    folder = workspace / ".reyn" / "blobs"
+    folder.mkdir(parents=True)
+    (folder / f"{RUN}.json").write_text('[{"a": 1}]')
+    sound = {"id": RUN, "kind": "json_array", "size": 10, "entries": 1, "created": 1.0, "sha256": "00"}
+    written = json.dumps({**sound, **manifest}).replace('"1e999"', "1e999")
+    (folder / f"{RUN}.meta.json").write_text(written)
+    session, _ = used(workspace)
+    assert RUN in [row["blob"] for row in session.blobs.rows]
+    assert repr(session.blob(RUN))
+    assert session.blob(RUN).info.created < 1e12
+
+
+@pytest.mark.parametrize("companion", [".meta.json", ".idx"])
+@pytest.mark.parametrize("hostile", ["a pipe", "a folder", "brackets", "a number", "no object", "no text"])
+def test_a_hostile_companion_of_a_blob_stops_no_verb(workspace: Path, companion: str, hostile: str) -> None:
+    folder = workspace / ".reyn" / "blobs"
+    folder.mkdir(parents=True)
+    (folder / f"{RUN}.txt").write_text("a line\n" * 200_000)
+    HOSTILE[hostile](folder / f"{RUN}{companion}")
+    session, _ = used(workspace)
+    assert session.inspect(RUN, "lines:1-2").text.startswith("a line")
+
+
+def test_json_is_read_within_bounds() -> None:
+    deepest = "[" * DEEPEST + "]" * DEEPEST
+    assert parse_json(deepest)
+    for hostile in (f"[{deepest}]", DEEP, "1e999", "[-1e999]", '{"a": ' * 400 + "1" + "}" * 400):
+        with pytest.raises(ValueError, match=r"nested|large|delimiter|Expecting"):
+            parse_json(hostile)
+    assert parse_json("[" + "[],{}," * 1000 + "1]")
+
+
+WITHOUT_FLAGS = """
+import os, sys
+for name in ("O_NOFOLLOW", "O_DIRECTORY", "O_NONBLOCK", "O_CLOEXEC"):
+    delattr(os, name)
+os.supports_dir_fd = set()
+import reyn_jupyter.sessions.session, reyn_jupyter.categories.file, reyn_jupyter.evaluation.study
+from reyn_jupyter.support.plain_files import PlainFolder
+from pathlib import Path
+root = Path(sys.argv[1])
+folder = PlainFolder(root, "a", "b")
+folder.replace("file", b"content")
+print(folder.read("file", 10), folder.entries())
+(root / "a" / "b" / "link").symlink_to(root / "secret")
+(root / "linked").symlink_to(root / "a")
+for of, name in ((folder, "link"), (PlainFolder(root, "linked", "b"), "file")):
+    try:
+        of.read(name, 10)
+    except OSError as error:
+        print("refused", error.strerror)
+"""
+
+
+def test_a_system_without_these_flags_imports_everything_and_looks_by_name(tmp_path: Path) -> None:
+    (tmp_path / "secret").write_text("secret")
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT_FLAGS, tmp_path],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout.splitlines() == [
+        "b'content' (['file'], [])",
+        "refused link is a link",
+        "refused linked is a link or no folder, so nothing is kept there",
+    ], done.stderr
+
+
+def test_a_folder_is_reached_through_no_link(tmp_path: Path) -> None:
+    (tmp_path / "real" / "in").mkdir(parents=True)
+    (tmp_path / "real" / "in" / "file").write_text("content")
+    (tmp_path / "real" / "in" / "link").symlink_to("file")
+    (tmp_path / "away").symlink_to("real")
+    plain = PlainFolder(tmp_path, "real", "in")
+    assert plain.entries() == (["file"], ["link"])
+    assert plain.read("file", 7) == b"content"
+    for folder, name, limit in (
+        (plain, "link", 7),
+        (plain, "file", 6),
+        (PlainFolder(tmp_path, "away", "in"), "file", 7),
+    ):
+        with pytest.raises(OSError, match=r"link|larger|levels"):
+            folder.read(name, limit)
