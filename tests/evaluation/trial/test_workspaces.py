@@ -11,6 +11,7 @@ import textwrap
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -167,6 +168,22 @@ def test_a_link_in_a_private_copy_is_never_followed_out_of_it(tmp_path: Path, ta
         assert (planted[0] / "notes.md").read_text() == "hello\n"
         assert (planted[0] / "kept" / "deep.md").read_text() == "deep\n"
         assert set(trial.files) == {"here.md", "notes.md"}
+
+
+def test_all_trials_share_one_process_for_sql_which_ends_with_their_runner() -> None:
+    def processes() -> list[int]:
+        own = psutil.Process().children(recursive=True)
+        return [found.pid for found in own if "reyn_jupyter.backends.sql_child" in found.cmdline()]
+
+    before = set(processes())
+    query = invoke("table__query", sql="SELECT sum(n) FROM t", sources={"t": "numbers.csv"})
+    models = {"scripted": Scripts(make=lambda task: (LIST, query, "Three."))}
+    with bench(scenario(workspace={"numbers.csv": "n\n1\n2\n"}), models=models) as on:
+        assert all(made.ok for made in run(on)[0].calls)
+        (there,) = set(processes()) - before
+        assert all(made.ok for made in run(on, repeat=1)[0].calls)
+        assert set(processes()) - before == {there}
+    assert set(processes()) <= before
 
 
 def test_stored_results_belong_to_one_trial() -> None:
