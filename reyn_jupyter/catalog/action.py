@@ -96,6 +96,7 @@ class Tool:
         effects: what a call would do, for permissions; none for pure tools and reads inside the workspace.
         preview: what a call would change, as text; without one a question of consent shows the arguments.
         guides: its results help the model find its way (a listing of tools), so they are bounded, never stored.
+        remote: the handler sends its arguments elsewhere, so a reference is opened as JSON: a frame as its records.
     """
 
     name: str
@@ -104,31 +105,74 @@ class Tool:
     effects: EffectsRule = no_effects
     preview: Preview | None = None
     guides: bool = False
+    remote: bool = False
 
 
 def as_given(arguments: Arguments) -> Arguments:
     return arguments
 
 
+@dataclass(frozen=True, slots=True)
+class InnerArguments:
+    """The place, in the arguments of a call by name, of what another action takes (``mcp__call_tool``).
+
+    Args:
+        action: the qualified name of the action that is called.
+        named_by: the argument that names it.
+        held_by: the argument that holds what it takes, an object.
+    """
+
+    action: str
+    named_by: str
+    held_by: str
+
+
+# From valid arguments to the inner ones among them; None where there are none to check. Pure.
+InnerRule = Callable[[Arguments], InnerArguments | None]
+
+
+def no_inner_arguments(arguments: Arguments) -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class Operation:
-    """A fixed action of a category (``file__read``): its entry, face, target tool and argument transform."""
+    """A fixed action of a category (``file__read``): its entry, face, target tool and argument transform.
+
+    Args:
+        entry, description: its face.
+        input_schema: JSON Schema of any draft from 4 on, 2020-12 where ``$schema`` names none.
+        tool: its target.
+        transform: the action's arguments → the target's; pure.
+        open_schema: the schema is somebody else's, so that arguments beside its properties are welcome where it does
+            not say otherwise. A schema of our own refuses them, and suggests the name that was meant.
+        inner: for an action that calls another by name: where its arguments stand, so that they are checked with the
+            other action's schema.
+    """
 
     entry: str
     description: str
     input_schema: Schema
     tool: Tool
     transform: Callable[[Arguments], Arguments] = as_given
+    open_schema: bool = False
+    inner: InnerRule = no_inner_arguments
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A live resource of a category (``variable__orders``): its face. `purity` overrides the tool's."""
+    """A live resource of a category (``variable__orders``): its face.
+
+    Args:
+        entry, description, input_schema, open_schema: as an `Operation` has them.
+        purity: overrides the tool's.
+    """
 
     entry: str
     description: str
     input_schema: Schema
     purity: Purity | None = None
+    open_schema: bool = False
 
 
 @dataclass(frozen=True)
@@ -179,7 +223,7 @@ class Category:
 
 @dataclass(frozen=True)
 class Action:
-    """One action as people and models see it."""
+    """One action as people and models see it; its schema is one of JSON Schema 2020-12, whatever was declared."""
 
     name: ActionName
     description: str

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from reyn_jupyter.catalog.action import Arguments, Category, Tool
+from reyn_jupyter.catalog.action import Arguments, Category, InnerRule, Tool, no_inner_arguments
 from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.catalog.text_normalization import quoted
 from reyn_jupyter.support.encoding import clip_line
@@ -87,10 +87,11 @@ class ResolvedAction:
 
 @dataclass(frozen=True)
 class DispatchRule:
-    """One row of a table. `transform` is (entry, arguments) → the target's arguments."""
+    """One row of a table. `transform` is (entry, arguments) → the target's arguments; `inner` as in `Operation`."""
 
     target_tool_name: str
     transform: Callable[[str, Arguments], Arguments]
+    inner: InnerRule = no_inner_arguments
 
     def apply(self, name: ActionName, args: Mapping[str, object]) -> ResolvedAction:
         """Return the resolved call. Raises CatalogError when the transform fails, which no valid arguments cause."""
@@ -167,7 +168,9 @@ class DispatchTables:
                     raise CatalogError(
                         category.name, f"its action {quoted(operation.entry)} is declared twice"
                     )
-                operations[name.text] = DispatchRule(operation.tool.name, _without_entry(operation.transform))
+                operations[name.text] = DispatchRule(
+                    operation.tool.name, _without_entry(operation.transform), operation.inner
+                )
             if category.resources is not None:
                 resources[category.name] = DispatchRule(
                     category.resources.tool.name, category.resources.transform

@@ -2,23 +2,22 @@
 
 Invariant: whatever passes here can be listed, hashed, encoded and addressed by its name. Category files of
 third parties are checked like our own, and the fault is told with the category's name, so that a session
-can go on without it. Only the shape of a schema is looked at; the full check waits for the first call that
-needs it.
+can go on without it. Of a schema the shape is looked at; the full check (`schema_check.check_schema`) is for who
+takes schemas from elsewhere, and otherwise waits for the first call that needs it.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
 
-from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
+from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Schema, Tool
+from reyn_jupyter.catalog.arguments.schema_dialects import SchemaError
 from reyn_jupyter.catalog.dispatch import CatalogError, tools_of
 from reyn_jupyter.catalog.names import ActionName, MalformedNameError, is_category_name
+from reyn_jupyter.catalog.schema_check import read_schema
 from reyn_jupyter.catalog.text_normalization import quoted
 
-LARGEST_SCHEMA = 1_000_000  # bytes
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 
@@ -69,10 +68,14 @@ class FaceChecker:
 
     def __init__(self, category: str) -> None:
         self._category = category
-        self._sound: dict[int, object] = {}
+        self._read: dict[tuple[int, bool], tuple[Schema, Schema]] = {}
 
-    def check(self, face: Operation | Entry) -> ActionName:
-        """Return the qualified name of a face that can be used. Raises CatalogError for any other."""
+    def check(self, face: Operation | Entry) -> tuple[ActionName, Schema]:
+        """Return the qualified name of a face that can be used, and its schema in JSON Schema 2020-12.
+
+        Raises:
+            CatalogError: it cannot be used.
+        """
         if not isinstance(face, (Operation, Entry)):
             raise CatalogError(self._category, f"an entry is a {type(face).__name__}")
         name = self._name(face.entry)
@@ -80,11 +83,15 @@ class FaceChecker:
             raise CatalogError(self._category, f"{quoted(face.entry)} has no description")
         if isinstance(face, Entry) and not isinstance(face.purity, (Purity, type(None))):
             raise CatalogError(self._category, f"{quoted(face.entry)} has a purity that is none")
-        if id(face.input_schema) not in self._sound:
-            if reason := schema_fault(face.input_schema):
-                raise CatalogError(self._category, f"the input schema of {quoted(face.entry)} {reason}")
-            self._sound[id(face.input_schema)] = face.input_schema
-        return name
+        key = id(face.input_schema), face.open_schema
+        if key not in self._read:
+            try:
+                read = read_schema(face.input_schema, open_schema=face.open_schema)
+            except SchemaError as error:
+                reason = f"the input schema of {quoted(face.entry)} {error.message}"
+                raise CatalogError(self._category, reason) from None
+            self._read[key] = face.input_schema, read  # the first keeps its identity from being given again
+        return name, self._read[key][1]
 
     def _name(self, entry: object) -> ActionName:
         if isinstance(entry, str) and not _CONTROL.search(entry):
@@ -99,28 +106,3 @@ class FaceChecker:
             f"{quoted(entry)} cannot be an entry: it takes 1 to 512 characters, none of them a control character, "
             "and no blank at its end",
         )
-
-
-def schema_fault(schema: Any) -> str | None:
-    """Return why a value cannot be the schema of an action's arguments, or None where it can.
-
-    >>> schema_fault({"type": "array"})
-    "is not of type 'object'"
-    """
-    if not isinstance(schema, Mapping) or not all(isinstance(key, str) for key in schema):
-        return "is no JSON Schema object"
-    if schema.get("type", "object") != "object":
-        return "is not of type 'object'"
-    properties = schema.get("properties", {})
-    if not isinstance(properties, Mapping) or not all(
-        isinstance(name, str) and isinstance(rule, (Mapping, bool)) for name, rule in properties.items()
-    ):
-        return "has properties that are no schemas"
-    required = schema.get("required", [])
-    if not isinstance(required, (list, tuple)) or not all(isinstance(name, str) for name in required):
-        return "has a 'required' that is no list of names"
-    try:
-        size = len(json.dumps(schema, allow_nan=False, ensure_ascii=False).encode("utf-8"))
-    except (TypeError, ValueError, RecursionError) as error:
-        return f"is no JSON ({type(error).__name__})"
-    return None if size <= LARGEST_SCHEMA else f"is larger than {LARGEST_SCHEMA:,} bytes"

@@ -16,7 +16,7 @@ from itertools import accumulate, chain, pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.catalog.action import Action, Category, Entry, Operation, Tool
+from reyn_jupyter.catalog.action import Action, Category, Entry, Operation, Schema, Tool
 from reyn_jupyter.catalog.dispatch import CatalogError, DispatchTables, ToolRegistry
 from reyn_jupyter.catalog.face_checks import FaceChecker, check_category, is_visible
 from reyn_jupyter.catalog.names import SEPARATOR, ActionName
@@ -53,10 +53,10 @@ class CategorySlice:
             raise CatalogError(category.name, f"its live entries are a {type(entries).__name__}, no list")
         if rule is None and entries:
             raise CatalogError(category.name, "it has live entries but no rule for them")
-        actions = [_action(checker.check(face), face, face.tool, None) for face in category.operations]
+        actions = [_action(*checker.check(face), face, face.tool, None) for face in category.operations]
         if rule is not None:
             default = rule.canonical_default
-            actions += [_action(checker.check(face), face, rule.tool, default) for face in entries]
+            actions += [_action(*checker.check(face), face, rule.tool, default) for face in entries]
         actions.sort(key=lambda action: action.name.text)
         for before, after in pairwise(actions):
             if before.name.text == after.name.text:
@@ -101,9 +101,11 @@ class CategorySlice:
         return digest.digest()
 
 
-def _action(name: ActionName, face: Operation | Entry, tool: Tool, default: str | None) -> Action:
+def _action(
+    name: ActionName, schema: Schema, face: Operation | Entry, tool: Tool, default: str | None
+) -> Action:
     purity = (face.purity if isinstance(face, Entry) else None) or tool.purity
-    return Action(name, clean(face.description), face.input_schema, purity, tool.name, default)
+    return Action(name, clean(face.description), schema, purity, tool.name, default)
 
 
 @dataclass(frozen=True, eq=False)

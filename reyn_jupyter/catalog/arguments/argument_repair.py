@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.catalog.arguments.references import is_reference
+from reyn_jupyter.catalog.arguments.schema_validation import is_closed
 
 if TYPE_CHECKING:
     from reyn_jupyter.catalog.action import Schema
@@ -23,11 +24,15 @@ _LONGEST_PARSED = 10_000_000  # characters of a string that is read as JSON
 
 
 def put_aliases_right(schema: Schema, args: dict[str, Any]) -> list[str]:
-    """Rename a known alias where the schema has its target, lacks the alias, and the target is absent."""
+    """Rename a known alias where the schema has its target, lacks the alias, and the target is absent.
+
+    Where a schema takes other arguments than it names, the alias may be one of them: there the target must be needed.
+    """
     known = schema.get("properties", {})
+    wanted = known if is_closed(schema) else [name for name in schema.get("required", ()) if name in known]
     flags: list[str] = []
     for alias, target in ALIASES.items():
-        if alias in args and alias not in known and target in known and target not in args:
+        if alias in args and alias not in known and target in wanted and target not in args:
             args[target] = args.pop(alias)
             flags = ["aliased"]
     return flags

@@ -22,10 +22,10 @@ from reyn_jupyter.catalog.arguments.references import (
     reference_fault,
     walk,
 )
+from reyn_jupyter.catalog.arguments.schema_dialects import SchemaError
 from reyn_jupyter.catalog.arguments.schema_validation import (
     MOST_MESSAGES,
     Invalid,
-    SchemaError,
     SchemaValidator,
     shown,
     unknown_arguments,

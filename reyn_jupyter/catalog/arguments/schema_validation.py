@@ -1,10 +1,13 @@
 """Validation of arguments against an action's schema (JSON Schema, draft 2020-12), by jsonschema-rs.
 
+A schema of another draft is translated first, see `schema_dialects`; the snapshot of the catalog does that.
+
 Invariants: whatever the schema and the arguments, validation ends with a bounded list of plain messages; it opens no
 network connection (`$ref` reaches inside the schema only), runs no pattern that could run away (the engine's patterns
-take linear time; one that it does not know is left to the handler), and takes a reference in place of any value: where
-one may stand is the business of `reference_places`. It is only given what `references.walk` has bounded: the engine
-recurses over arguments, and has no limit of its own. jsonschema-rs is imported on the first call.
+take linear time; one that it does not know is left to the handler), evaluates no more parts than `schema_cost` bounds,
+and takes a reference in place of any value: where one may stand is the business of `reference_places`. It is only given
+what `references.walk` has bounded: the engine recurses over arguments, and has no limit of its own. jsonschema-rs is
+imported on the first call.
 """
 
 from __future__ import annotations
@@ -12,17 +15,19 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.catalog.arguments.references import (
-    HOW_TO_REFER,
     TooMuchError,
     child,
     claims_reference,
     walk,
 )
+from reyn_jupyter.catalog.arguments.schema_cost import PathCosts
+from reyn_jupyter.catalog.arguments.schema_dialects import SchemaError
+from reyn_jupyter.catalog.arguments.schema_document import KEYWORDS, SchemaDocument, part_at, pattern_options
 from reyn_jupyter.catalog.text_normalization import quoted
 from reyn_jupyter.support.encoding import clip_line
 from reyn_jupyter.support.text import nearest
@@ -33,7 +38,6 @@ if TYPE_CHECKING:
 Invalid = dict[str, str]  # path (a JSON Pointer, "" for the arguments themselves) and message
 
 MOST_MESSAGES = 10
-NEEDS_REFERENCE = f"takes a reference, not the data itself: {HOW_TO_REFER}"
 _TYPE_NAMES: Mapping[type, str] = {
     dict: "object",
     list: "array",
@@ -52,30 +56,20 @@ _BOUNDS = {
     "minLength": "{} or more characters",
     "maxLength": "at most {} characters",
 }
-_CLAIMS_REFERENCE = {"type": "object", "anyOf": [{"required": ["$blob"]}, {"required": ["$var"]}]}
-_LEFT_OUT = frozenset(  # says nothing of arguments, or is found when something refers to it
-    {"description", "title", "default", "examples", "$comment", "deprecated", "format"}
-    | {"$schema", "$id", "$anchor", "$dynamicAnchor", "$vocabulary", "$defs", "definitions"}
+_OF_THE_WHOLE = frozenset(
+    {"patternProperties", "unevaluatedProperties", "allOf", "anyOf", "oneOf", "if", "$ref", "$dynamicRef"}
 )
-_ONE = frozenset(
-    {"additionalProperties", "items", "contains", "propertyNames", "not", "if", "then", "else"}
-    | {"unevaluatedItems", "contentSchema"}
-)
-_SEVERAL = frozenset({"allOf", "anyOf", "oneOf", "prefixItems"})
-_NAMED = frozenset({"properties", "patternProperties", "dependentSchemas"})
-_OF_THE_WHOLE = frozenset({"patternProperties", "allOf", "anyOf", "oneOf", "if", "$ref", "$dynamicRef"})
+# Bounds: about a second at most for the engine to decide, about a tenth to say what is wrong, which costs it far more.
+MOST_EVALUATIONS = 10_000_000  # of parts of the schema, for one value of arguments and all values inside it
+_MOST_EXPLAINED = 5_000  # evaluations at one place and on the way to it, for messages about single places
+_MOST_COMPARED = 100  # names that are compared with a missing one
+_TOO_INVOLVED = "is too involved: its parts refer to each other more often than can be checked"
+_TOO_DEEP = "the arguments are nested too deeply to be checked with this schema; give less at a time"
+_NOWHERE = "does not fit the schema, which has too many forms to say where"
 
 
-_LOST = "x-lost-reference"
-
-
-class SchemaError(ValueError):
-    """A schema is no sound JSON Schema; `path` says where in it, as far as that is known."""
-
-    def __init__(self, message: str, path: tuple[str | int, ...] = ()) -> None:
-        super().__init__(message)
-        self.message = message
-        self.path = path
+class InvolvedSchemaError(SchemaError):
+    """A schema whose parts refer to each other so often that no arguments can be checked with it."""
 
 
 class UnresolvedReferenceError(SchemaError):
@@ -95,10 +89,11 @@ class SchemaValidator:
     def __init__(self, schema: Mapping[str, Any]) -> None:
         self._schema = schema
         self._parameters: dict[str, Draft202012Validator] = {}
+        self._costs: PathCosts | None = None  # of a schema that refers to its own parts
 
     @cached_property
-    def _translation(self) -> _Translation:
-        return _Translation(self._schema)
+    def _translation(self) -> SchemaDocument:
+        return SchemaDocument(self._schema)
 
     @cached_property
     def _document(self) -> dict[str, Any]:
@@ -106,7 +101,15 @@ class SchemaValidator:
 
     @cached_property
     def _engine(self) -> Draft202012Validator:
-        return self._compiled(self._document)
+        document = self._document
+        if self._translation.refers:
+            costs = PathCosts(document)
+            if costs.endless:
+                raise InvolvedSchemaError("has a part that refers to itself and says nothing else")
+            if costs.at(1) > MOST_EVALUATIONS:
+                raise InvolvedSchemaError(_TOO_INVOLVED)
+            self._costs = costs
+        return self._compiled(document)
 
     def accepts(self, args: Mapping[str, Any]) -> bool:
         """Return whether arguments are valid beyond doubt; False only means that a closer look is needed."""
@@ -114,26 +117,40 @@ class SchemaValidator:
             return False
         if is_closed(self._schema) and not args.keys() <= self._schema.get("properties", {}).keys():
             return False
+        engine = self._engine
+        if self._costs is not None and self._cost(args) > MOST_EVALUATIONS:
+            return False
         with suppress(UnicodeEncodeError):  # half a character, which is not JSON's
-            return self._engine.is_valid(args)
+            return engine.is_valid(args)
         return False
 
     def fits(self, name: str, value: Any) -> bool:
         """Return whether a value fits one parameter."""
+        assert self._engine is not None  # which refuses what cannot be checked
         if name not in self._parameters:
             part = self._schema["properties"][name]
             self._parameters[name] = self._compiled(self._translation.document(part))
         try:
-            for _ in walk(value):
-                pass
+            cost = self._cost({name: value})
         except TooMuchError:
             return False
-        return self._parameters[name].is_valid(_as_json(value))
+        return cost <= MOST_EVALUATIONS and self._parameters[name].is_valid(_as_json(value))
+
+    def _cost(self, args: Mapping[str, Any]) -> int:
+        """Return how many evaluations arguments take, at most. Raises TooMuchError where `walk` does."""
+        count = 0
+        deepest = 0
+        for path, _ in walk(args):
+            count += 1
+            deepest = max(deepest, path.count("/"))
+        return count if self._costs is None else count * self._costs.at(deepest)
 
     def faults(self, args: Mapping[str, Any]) -> list[Invalid]:
         """Return what is wrong with arguments, at most eleven entries; the last says that there is more."""
-        found: list[Invalid] = []
         engine = self._engine
+        if self._costs is not None and (without_places := self._without_places(args)) is not None:
+            return without_places
+        found: list[Invalid] = []
         try:
             errors = engine.iter_errors(args)
         except ValueError:  # of a type that it does not take
@@ -143,6 +160,21 @@ class SchemaValidator:
             if len(found) > MOST_MESSAGES:
                 return [*found[:MOST_MESSAGES], {"path": "", "message": "and more"}]
         return found
+
+    def _without_places(self, args: Mapping[str, Any]) -> list[Invalid] | None:
+        """Return what is wrong as far as the schema's references to itself leave time; None where they leave it all."""
+        assert self._costs is not None
+        deepest = max((path.count("/") for path, _ in walk(args)), default=0)
+        if self._costs.at(deepest) <= _MOST_EXPLAINED:
+            return None
+        if self._cost(args) > MOST_EVALUATIONS:
+            return [{"path": "", "message": _TOO_DEEP}]
+        if self._engine.is_valid(_as_json(args)):
+            return []
+        known = self._schema.get("properties", {})
+        wrong = [name for name, value in args.items() if name in known and not self.fits(name, value)]
+        places = [child("", clip_line(name)) for name in wrong[:MOST_MESSAGES]] or [""]
+        return [{"path": place, "message": _NOWHERE} for place in places]
 
     def check(self) -> None:
         """Compile the schema. Raises UnresolvedReferenceError, too, which the others leave to who reaches that part."""
@@ -157,13 +189,15 @@ class SchemaValidator:
             return jsonschema_rs.Draft202012Validator(
                 document,
                 validate_formats=False,
-                pattern_options=jsonschema_rs.RegexOptions(),  # of linear time, without look-around
-                keywords={"x-reference": _TakesReference, _LOST: _Lost},
+                pattern_options=pattern_options(),
+                keywords=KEYWORDS,
                 offline=True,
             )
         except jsonschema_rs.ValidationError as error:
             place = tuple(step for step in error.instance_path[2:] if step != "else")
             raise SchemaError(error.message, place) from None
+        except ValueError as error:  # deeper than it compiles, for instance
+            raise SchemaError(f"the validator refuses it: {error}") from None
 
     def _messages(self, error: ValidationError) -> Iterator[Invalid]:
         path = ""
@@ -172,9 +206,9 @@ class SchemaValidator:
         kind, value = error.kind.as_dict(), error.instance
         match error.kind.name:
             case "required":
-                yield {"path": child(path, clip_line(kind["property"])), "message": "is required"}
-            case "additionalProperties":
-                known = _at(self._document, error.schema_path[:-1]).get("properties", {})
+                yield {"path": child(path, clip_line(kind["property"])), "message": self._missing(error)}
+            case "additionalProperties" | "unevaluatedProperties":
+                known = part_at(self._document, error.schema_path[:-1]).get("properties", {})
                 for name in kind["unexpected"]:
                     near = nearest(name, known)
                     tail = f"; did you mean {quoted(near)}?" if near else ""
@@ -184,8 +218,16 @@ class SchemaValidator:
             case _:
                 yield {"path": path, "message": self._message(error, value)}
 
+    def _missing(self, error: ValidationError) -> str:
+        """Return the message on a property that is not there, with the one that may be meant for it."""
+        name, given = error.kind.as_dict()["property"], error.instance
+        known = part_at(self._document, error.schema_path[:-1]).get("properties", {})
+        others = [other for other in given if other not in known] if isinstance(given, Mapping) else []
+        near = nearest(name, others[:_MOST_COMPARED])
+        return f"is required; is {quoted(near)} meant for it?" if near else "is required"
+
     def _message(self, error: ValidationError, value: Any) -> str:
-        stated = _at(self._document, error.schema_path)
+        stated = part_at(self._document, error.schema_path)
         match error.kind.name:
             case "type":
                 kinds = [stated] if isinstance(stated, str) else [str(kind) for kind in stated]
@@ -242,134 +284,6 @@ def shown(value: object) -> str:
     if isinstance(value, (bool, float)) or (isinstance(value, int) and abs(value) < 10**20):
         return f"the {name} {json.dumps(value)}"
     return name
-
-
-class _Translation:
-    """A schema as the engine takes it: each part content with a reference, patterns that it knows, refs in one place.
-
-    Args:
-        root: the schema that `$ref` points into.
-    """
-
-    def __init__(self, root: Mapping[str, Any]) -> None:
-        self._root = root
-        self._targets: dict[str, tuple[str, Any]] = {}  # `$ref` → a name, and what it refers to, translated
-        self.lost: list[str] = []  # what the schema refers to and does not hold
-
-    def document(self, part: Any) -> dict[str, Any]:
-        """Return the root, or another part of it, as a schema of its own."""
-        made = self._part(part)
-        return {"allOf": [made], "$defs": {"reference": _CLAIMS_REFERENCE, **dict(self._targets.values())}}
-
-    def _part(self, part: Any) -> Any:
-        if not isinstance(part, Mapping):
-            return part
-        made = {key: self._keyword(key, value) for key, value in part.items() if key not in _LEFT_OUT}
-        pattern = part.get("pattern")
-        if isinstance(pattern, str) and not _is_known(pattern):
-            del made["pattern"]
-        patterns = made.get("patternProperties")
-        if isinstance(patterns, dict) and not all(map(_is_known, patterns)):
-            # A name that such a pattern may match is known as far as anybody can tell.
-            made["patternProperties"] = {key: rule for key, rule in patterns.items() if _is_known(key)}
-            for closing in ("additionalProperties", "unevaluatedProperties"):
-                made.pop(closing, None)
-        return {"if": {"$ref": "#/$defs/reference"}, "else": made} if made else {}
-
-    def _keyword(self, key: str, value: Any) -> Any:
-        if key in ("$ref", "$dynamicRef") and isinstance(value, str):
-            return self._ref(value)
-        if key in _ONE and isinstance(value, Mapping):
-            return self._part(value)
-        if key in _SEVERAL and isinstance(value, list | tuple):
-            return [self._part(each) for each in value]
-        if key in _NAMED and isinstance(value, Mapping):
-            return {name: self._part(each) for name, each in value.items()}
-        return list(value) if isinstance(value, tuple) else value
-
-    def _ref(self, ref: str) -> str:
-        """Return where the target of a reference within the schema stands in the document."""
-        own = self._root.get("$id")
-        fragment = ref.removeprefix(own) if isinstance(own, str) else ref
-        if fragment not in self._targets:
-            name = f"target-{len(self._targets)}"
-            self._targets[fragment] = name, True  # it may refer to itself
-            try:
-                target = self._part(_target(self._root, fragment))
-            except (LookupError, TypeError, ValueError):
-                self.lost.append(ref)
-                target = {_LOST: ref}
-            self._targets[fragment] = name, target
-        return f"#/$defs/{self._targets[fragment][0]}"
-
-
-def _target(root: Any, fragment: str) -> Any:
-    """Return the part that a fragment (JSON Pointer or anchor) names. Raises LookupError, TypeError or ValueError."""
-    from urllib.parse import unquote
-
-    if not fragment.startswith("#"):
-        raise LookupError(fragment)  # another document, which is not fetched
-    if fragment != "#" and not fragment.startswith("#/"):
-        found = next(_anchored(root, fragment[1:]), None)
-        if found is None:
-            raise LookupError(fragment)
-        return found
-    steps = unquote(fragment).split("/")[1:]
-    return _at(root, [step.replace("~1", "/").replace("~0", "~") for step in steps])
-
-
-def _anchored(part: Any, name: str) -> Iterator[Mapping[str, Any]]:
-    if isinstance(part, Mapping):
-        if name in (part.get("$anchor"), part.get("$dynamicAnchor")):
-            yield part
-        part = list(part.values())
-    if isinstance(part, list):
-        for inner in part:
-            yield from _anchored(inner, name)
-
-
-def _at(schema: Any, path: Any) -> Any:
-    """Return the part of a schema at a path of keys and indexes."""
-    for step in path:
-        schema = schema[int(step)] if isinstance(schema, list | tuple) else schema[step]
-    return schema
-
-
-class _TakesReference:
-    """The keyword `x-reference`, of parameters that take a reference and nothing else."""
-
-    def __init__(self, _parent: object, needed: object, _path: object) -> None:
-        self._needed = needed is True
-
-    def validate(self, _instance: object) -> None:
-        if self._needed:
-            raise ValueError(NEEDS_REFERENCE)
-
-
-class _Lost:
-    """Our own keyword in the place of a part that the schema does not hold."""
-
-    def __init__(self, _parent: object, ref: object, _path: object) -> None:
-        self._ref = ref
-
-    def validate(self, _instance: object) -> None:
-        raise ValueError(
-            f"could not be checked: the schema refers to {quoted(self._ref)}, which it does not hold"
-        )
-
-
-@cache
-def _is_known(pattern: str) -> bool:
-    """Return whether the engine can search for a pattern in linear time."""
-    import jsonschema_rs
-
-    try:
-        jsonschema_rs.Draft202012Validator(
-            {"pattern": pattern}, pattern_options=jsonschema_rs.RegexOptions(), offline=True
-        )
-    except ValueError:
-        return False
-    return True
 
 
 _SCALARS = frozenset({str, int, bool, type(None)})

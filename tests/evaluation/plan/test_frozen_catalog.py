@@ -12,10 +12,11 @@ from hypothesis import strategies as st
 
 import reyn_jupyter as reyn
 from reyn_jupyter.catalog.arguments.preparation import prepare
+from reyn_jupyter.catalog.arguments.schema_dialects import translate_schema
 from reyn_jupyter.catalog.arguments.schema_validation import SchemaValidator
 from reyn_jupyter.catalog.names import ActionName, NameEncoder
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
-from reyn_jupyter.evaluation.plan.tool_records import ToolRecordError, normalise_schema
+from reyn_jupyter.evaluation.plan.tool_records import ToolRecordError
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.models.scripted import call
@@ -113,7 +114,7 @@ def test_types_that_json_schema_does_not_know_are_normalised_and_what_they_were_
 def test_a_sound_schema_is_left_as_it_is() -> None:
     sound = {"type": ["string", "null"], "enum": ["dict"], "anyOf": [{"type": "integer"}]}
     types: dict[str, str] = {}
-    assert normalise_schema(sound, types) == sound
+    assert translate_schema(sound, types) is sound
     assert types == {}
 
 
