@@ -24,7 +24,13 @@ MANUAL = sorted((REPOSITORY / "reyn_jupyter" / "docs").glob("*.md"))
 TEXTS = [
     *(
         REPOSITORY / name
-        for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "notebooks/data/README.md")
+        for name in (
+            "README.md",
+            "CHANGELOG.md",
+            "CONTRIBUTING.md",
+            "SECURITY.md",
+            "notebooks/data/README.md",
+        )
     ),
     *MANUAL,
 ]
@@ -116,6 +122,20 @@ def test_the_manual_names_every_installed_category(tmp_path: Path) -> None:
     page = (REPOSITORY / "reyn_jupyter" / "docs" / "catalog.md").read_text(encoding="utf-8")
     listed = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE))
     assert listed >= set(Session(tmp_path, namespace={}).catalog.category_names)
+
+
+def test_each_promise_of_security_names_tests_that_are_there_and_each_attack_has_its_promise() -> None:
+    page = (REPOSITORY / "SECURITY.md").read_text(encoding="utf-8")
+    promised = page.partition("## What is promised")[2].partition("\n## ")[0]
+    rows = [line for line in promised.splitlines() if line.startswith("| **")]
+    named = [re.findall(r"\]\((tests/[\w/]+\.py)\)", row) for row in rows]
+    assert rows and all(named)
+    files = {name for names in named for name in names}
+    assert {name for name in files if not (REPOSITORY / name).is_file()} == set()
+    attacks = {
+        path.relative_to(REPOSITORY).as_posix() for path in REPOSITORY.glob("tests/security/test_*.py")
+    }
+    assert attacks - files == set()
 
 
 def test_the_benchmarks_of_the_manual_are_those_that_run() -> None:

@@ -21,7 +21,7 @@ PACKAGE = REPOSITORY / "reyn_jupyter"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
 PAGES = [
     *sorted((PACKAGE / "docs").glob("*.md")),
-    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")),
+    *(REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md")),
 ]
 DOTTED = re.compile(r"`([A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+)(?:\([^`]*\))?`")
 WORD = re.compile(r"`([A-Za-z_]\w*)(?:\([^`]*\))?`")
