@@ -8,7 +8,7 @@ which lines. A secret that a model sees only as a mark is neither met by its edi
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from reyn_jupyter.backends.file_tree import FileTree, human
 from reyn_jupyter.catalog.action import Arguments
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import ToolContext
+from reyn_jupyter.support.secrets import Redactor, SecretSpan
 from reyn_jupyter.support.text import nearest
 
 _MOST_LINES = 10  # line numbers that a refusal names
@@ -42,8 +43,16 @@ class EditResult:
     lines: tuple[int, ...]
 
 
-def replace(text: str, old: str, new: str, *, every: bool = False) -> EditResult:
+def replace(
+    text: str, old: str, new: str, *, every: bool = False, secrets: Sequence[SecretSpan] = ()
+) -> EditResult:
     """Put `new` in place of `old`, which must occur once (or, with `every`, at least once).
+
+    Args:
+        text: what is edited.
+        old, new: what stands there, and what will.
+        every: replace all matches.
+        secrets: parts of the text that do not count as text: what meets one is no match.
 
     >>> replace("a = 1\\nb = 2\\n", "b = 2", "b = 3")
     Edited(text='a = 1\\nb = 3\\n', lines=(2,))
@@ -53,7 +62,8 @@ def replace(text: str, old: str, new: str, *, every: bool = False) -> EditResult
     """
     if old == new:
         raise EditError("old_string and new_string are the same", "There is nothing to change.", 1)
-    lines = _line_numbers(text, positions(text, old))
+    places = [at for at in positions(text, old) if not _meets(secrets, at, at + len(old))]
+    lines = _line_numbers(text, places)
     if not lines:
         raise EditError("old_string does not occur (0 matches)", nearest_passage(text, old), 0)
     if len(lines) > 1 and not every:
@@ -63,7 +73,16 @@ def replace(text: str, old: str, new: str, *, every: bool = False) -> EditResult
             "Add lines around it until it is the only match, or set replace_all to true.",
             len(lines),
         )
-    return EditResult(text.replace(old, new), tuple(lines))
+    pieces: list[str] = []
+    position = 0
+    for place in places:
+        pieces += (text[position:place], new)
+        position = place + len(old)
+    return EditResult("".join([*pieces, text[position:]]), tuple(lines))
+
+
+def _meets(secrets: Sequence[SecretSpan], start: int, end: int) -> bool:
+    return any(start < span.end and span.start < end for span in secrets)
 
 
 def positions(text: str, old: str) -> list[int]:
@@ -124,7 +143,7 @@ def make_written(tree: FileTree, args: Arguments, context: ToolContext) -> Make:
     return make
 
 
-def write_result(made: AppliedChange, args: Arguments) -> dict[str, Any]:
+def write_result(made: AppliedChange, args: Arguments, context: ToolContext) -> dict[str, Any]:
     """{bytes, created, changed?}"""
     size = len(made.after or b"")
     if made.before == made.after:
@@ -142,12 +161,15 @@ def make_edited(tree: FileTree, args: Arguments, context: ToolContext) -> Make:
         if before is None:
             raise tree.missing(args["path"])
         text = _decoded(before, args["path"])
-        seen = text
+        seen: str = text
+        secrets: Sequence[SecretSpan] = ()
         if context.actor != "person":
-            _spare_secrets(text, old, context)
-            seen = context.services.redactor.text(text)
+            redactor = context.services.redactor
+            seen, secrets = redactor.text(text), redactor.spans(text)
+            _refuse_marks(text, old, redactor)
         try:
-            return replace(text, old, new, every=args.get("replace_all", False)).text.encode()
+            every = args.get("replace_all", False)
+            return replace(text, old, new, every=every, secrets=secrets).text.encode()
         except EditError as error:
             if not context.may_read(tree.locate(args["path"], for_write=True)):
                 raise _unread(args["path"]) from None
@@ -165,22 +187,20 @@ def _unread(path: str) -> ActionError:
     )
 
 
-def _spare_secrets(text: str, old: str, context: ToolContext) -> None:
-    """Refuse an edit that meets what the model cannot have read."""
-    redactor = context.services.redactor
-    secrets = redactor.spans(text)
-    met = any(at < span.end and span.start < at + len(old) for at in positions(text, old) for span in secrets)
-    if met or (redactor.marked(old) and old not in text):
+def _refuse_marks(text: str, old: str, redactor: Redactor) -> None:
+    """Refuse an edit that quotes a mark. What it stands for is no match either, so that no guess is confirmed."""
+    if redactor.marked(old) and old not in text:
         raise ActionError(
             "old_string meets a secret that is redacted; what stands there is not what the file holds",
             "Choose an old_string that stays clear of it, or ask the person to make this change.",
         )
 
 
-def edit_result(made: AppliedChange, args: Arguments) -> dict[str, Any]:
+def edit_result(made: AppliedChange, args: Arguments, context: ToolContext) -> dict[str, Any]:
     """{replacements, lines}: on which lines of the old text, at most 20."""
     before = (made.before or b"").decode()
-    lines = replace(before, args["old_string"], args["new_string"], every=True).lines
+    secrets = () if context.actor == "person" else context.services.redactor.spans(before)
+    lines = replace(before, args["old_string"], args["new_string"], every=True, secrets=secrets).lines
     return {"replacements": len(lines), "lines": list(lines[:20])}
 
 
@@ -194,7 +214,7 @@ def make_deleted(tree: FileTree, args: Arguments, context: ToolContext) -> Make:
     return make
 
 
-def delete_result(made: AppliedChange, args: Arguments) -> dict[str, Any]:
+def delete_result(made: AppliedChange, args: Arguments, context: ToolContext) -> dict[str, Any]:
     """{deleted, bytes}"""
     return {"deleted": True, "bytes": len(made.before or b"")}
 

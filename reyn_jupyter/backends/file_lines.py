@@ -15,10 +15,13 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, BinaryIO
 
+from reyn_jupyter.backends.masked_files import redacted_blocks
 from reyn_jupyter.outputs.content import FileContent, Text
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from reyn_jupyter.support.secrets import Redactor
 
 BLOCK = 1 << 20  # bytes read at once
 IN_MEMORY = 4 << 20  # bytes of text that are handed over as a value; more goes to a file
@@ -49,24 +52,34 @@ class PastTheEndError(ValueError):
         self.lines = lines
 
 
-def window(file: BinaryIO, offset: int, limit: int | None, check: Check) -> Iterator[bytes]:
-    """The bytes of `limit` lines from line `offset` (1-based), block by block; no limit: to the end."""
+def window(file: BinaryIO, offset: int, limit: int | None, check: Check) -> Iterator[tuple[int, bytes]]:
+    """The bytes of `limit` lines from line `offset` (1-based), block by block, each with its place in the file.
+
+    Args:
+        file: open at its start.
+        offset: the first line, from 1.
+        limit: how many lines; None for all to the end.
+        check: asked between blocks.
+    """
     skip, take = offset - 1, limit
+    end = 0
     while (take is None or take > 0) and (block := file.read(BLOCK)):
         check()
+        place, end = end, end + len(block)
         if skip:
             found = block.count(b"\n")
             if found < skip:
                 skip -= found
                 continue
-            block, skip = block[_after(block, skip) :], 0
+            start = _after(block, skip)
+            block, place, skip = block[start:], place + start, 0
         if take is not None:
             found = block.count(b"\n")
             if found >= take:
                 block = block[: _after(block, take)]
             take -= found
         if block:
-            yield block
+            yield place, block
 
 
 def _after(block: bytes, count: int) -> int:
@@ -89,7 +102,12 @@ def count_lines(file: BinaryIO, check: Check) -> int:
 
 
 def read_lines(
-    file: BinaryIO, offset: int, limit: int | None, spool: Path | None, check: Check
+    file: BinaryIO,
+    offset: int,
+    limit: int | None,
+    spool: Path | None,
+    check: Check,
+    redactor: Redactor | None = None,
 ) -> Text | FileContent:
     """The exact text of a window of lines.
 
@@ -100,6 +118,7 @@ def read_lines(
         spool: a folder for text over 4 MiB, which is handed over as a file; None (or a link) to hold it
             in memory.
         check: asked between blocks.
+        redactor: replaces the secrets of the file by their marks, line by line; None gives its exact text.
 
     Returns:
         The text, or a new file in `spool` that the caller must hand on or remove.
@@ -107,7 +126,10 @@ def read_lines(
     Raises:
         NotTextError, PastTheEndError, TooLargeError, OSError; and whatever `check` raises.
     """
-    blocks = _as_utf8(window(file, offset, limit, check))
+    places = _as_utf8(window(file, offset, limit, check))
+    if redactor is not None:
+        places = redacted_blocks(file, places, redactor)
+    blocks = (block for _, block in places)
     kept = bytearray()
     for block in blocks:
         kept += block
@@ -128,17 +150,17 @@ def read_lines(
     return Text(kept.decode("utf-8"))
 
 
-def _as_utf8(blocks: Iterable[bytes]) -> Iterator[bytes]:
+def _as_utf8(blocks: Iterable[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]:
     """The same blocks; raises NotTextError as soon as they are no UTF-8."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     first = True
     start = b""
     try:
-        for block in blocks:
+        for place, block in blocks:
             if first:
                 start, first = block[:8192], False
             decoder.decode(block)
-            yield block
+            yield place, block
         decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
         raise NotTextError(kind_of(start, error)) from error

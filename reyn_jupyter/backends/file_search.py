@@ -22,11 +22,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from reyn_jupyter.backends.file_lines import BLOCK, Check
 from reyn_jupyter.backends.file_tree import FileTree, printable_name
+from reyn_jupyter.backends.masked_files import masked_file
 from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.runtime.action_error import ActionError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from reyn_jupyter.support.secrets import Redactor
 
 
 MOST_PATHS = 1000  # paths of one answer
@@ -54,7 +57,7 @@ class GrepQuery:
         glob: which files, by path below `path`; None for all.
         case_sensitive: whether letter case counts.
         max_results: how many matching lines are shown.
-        clean: takes secrets out of a line before it is cut: half a secret is not recognised any more.
+        redactor: covers the secrets of a file before it is searched, so that no guess finds one; None for none.
     """
 
     pattern: str
@@ -62,7 +65,7 @@ class GrepQuery:
     glob: str | None = None
     case_sensitive: bool = True
     max_results: int = 100
-    clean: Callable[[str], str] = str
+    redactor: Redactor | None = None
 
 
 @dataclass
@@ -86,7 +89,8 @@ def grep(tree: FileTree, search: GrepQuery, check: Check) -> str:
         ActionError: a pattern that is none, or a path that cannot be used.
     """
     try:
-        expression = Pattern(search.pattern, search.case_sensitive, search.clean)
+        clean = str if search.redactor is None else search.redactor.text
+        expression = Pattern(search.pattern, search.case_sensitive, clean)
     except GrepPatternError as error:
         raise ActionError(
             f"{search.pattern[:200]!r} is no regular expression: {error}",
@@ -103,13 +107,26 @@ def grep(tree: FileTree, search: GrepQuery, check: Check) -> str:
             if b"\0" in file.read(8192):
                 findings.binary += 1
                 continue
-            file.seek(0)
             wanted = search.max_results - len(findings.lines)
-            findings.add(
-                printable_name(relative), list(islice(expression.hits(file, check), wanted + 1)), wanted
-            )
+            hits = list(islice(_hits(expression, file, search.redactor, check), wanted + 1))
+            findings.add(printable_name(relative), hits, wanted)
     notes = _notes(findings) + tree.workspace.left_out.notes + _skipped(skipped)
     return "\n".join(findings.lines + [f"── {note}" for note in notes])
+
+
+def _hits(expression: Pattern, file: BinaryIO, redactor: Redactor | None, check: Check) -> Iterator[Hit]:
+    """Yield the matching lines of an open file; of one with secrets those that match once they are covered."""
+    file.seek(0)
+    hits = expression.hits(file, check)
+    # Most files match nowhere, and are looked at only once.
+    first = next(hits, None)
+    if first is None:
+        return
+    if redactor is None:
+        yield first
+        yield from hits
+        return
+    yield from expression.hits(masked_file(file, redactor), check)
 
 
 def _notes(findings: _Findings) -> list[str]:

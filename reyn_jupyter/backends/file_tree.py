@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
     from pathlib import Path
 
+    from reyn_jupyter.support.secrets import Redactor
+
 T = TypeVar("T")
 
 AT_ONCE = 256 * 1024  # bytes that are read without a thread
@@ -129,12 +131,18 @@ class FileTree:
         return ActionError(f"{path} does not exist", self._nearest(path))
 
     async def read(
-        self, path: str, offset: int | None = None, limit: int | None = None, spool: Path | None = None
+        self,
+        path: str,
+        offset: int | None = None,
+        limit: int | None = None,
+        spool: Path | None = None,
+        redactor: Redactor | None = None,
     ) -> Text | FileContent:
         """The exact text of a file, or of `limit` lines from line `offset` (from 1).
 
         Args:
             spool: where text over 4 MiB goes as a file, instead of through memory.
+            redactor: see `file_lines.read_lines`.
 
         Raises:
             ActionError: no such file, no text, a window past the end, a file that changes meanwhile.
@@ -143,7 +151,7 @@ class FileTree:
             for _ in range(2):
                 before = os.fstat(file.fileno())
                 try:
-                    content = await _read(file, before.st_size, offset or 1, limit, spool)
+                    content = await _read(file, before.st_size, offset or 1, limit, spool, redactor)
                 except (NotTextError, PastTheEndError, FileTooLargeError, OSError) as error:
                     raise _unread(path, before.st_size, error) from error
                 after = os.fstat(file.fileno())
@@ -247,11 +255,16 @@ class FileTree:
 
 
 async def _read(
-    file: BinaryIO, size: int, offset: int, limit: int | None, spool: Path | None
+    file: BinaryIO,
+    size: int,
+    offset: int,
+    limit: int | None,
+    spool: Path | None,
+    redactor: Redactor | None,
 ) -> Text | FileContent:
     if size <= AT_ONCE:
-        return read_lines(file, offset, limit, spool, lambda: None)
-    return await in_thread(lambda check: read_lines(file, offset, limit, spool, check))
+        return read_lines(file, offset, limit, spool, lambda: None, redactor)
+    return await in_thread(lambda check: read_lines(file, offset, limit, spool, check, redactor))
 
 
 def _unread(path: str, size: int, error: Exception) -> ActionError:

@@ -38,6 +38,7 @@ from reyn_jupyter.guard.diff import whole_diff
 from reyn_jupyter.outputs.content import FileContent, Text
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
+from reyn_jupyter.support.secrets import Redactor
 
 _PATH = {"type": "string", "description": "File, relative to the workspace, e.g. data/orders.csv."}
 _FOLDER = {"type": "string", "description": 'Folder, relative to the workspace; "." is the workspace itself.'}
@@ -186,7 +187,7 @@ def _read(tree: FileTree) -> Handler:
         # Only a store takes a file over.
         folder = None if context.services.blobs is None else spool
         text = await tree.within(context.workspace).read(
-            args["path"], args.get("offset"), args.get("limit"), folder
+            args["path"], args.get("offset"), args.get("limit"), folder, redactor_for(context)
         )
         context.used(Source("file", posixpath.normpath(args["path"])))
         return text
@@ -224,11 +225,15 @@ def _grep(tree: FileTree) -> Handler:
 
 def as_grep(args: Arguments, context: ToolContext) -> GrepQuery:
     """The search that the arguments of a grep action ask for; secrets stay with the person."""
-    clean = str if context.actor == "person" else context.services.redactor.text
-    return GrepQuery(**args, clean=clean)
+    return GrepQuery(**args, redactor=redactor_for(context))
 
 
-_Answer = Callable[[AppliedChange, Arguments], dict[str, Any]]
+def redactor_for(context: ToolContext) -> Redactor | None:
+    """Return what covers the secrets of a source for this caller; None for the person, whose files they are."""
+    return None if context.actor == "person" else context.services.redactor
+
+
+_Answer = Callable[[AppliedChange, Arguments, ToolContext], dict[str, Any]]
 
 
 def _changer(tree: FileTree, verb: str, maker: Maker, answer: _Answer) -> Tool:
@@ -237,7 +242,7 @@ def _changer(tree: FileTree, verb: str, maker: Maker, answer: _Answer) -> Tool:
     async def handler(args: Arguments, context: ToolContext) -> dict[str, Any]:
         own = tree.within(context.workspace)
         made = await change(own, args["path"], maker(own, args, context), context)
-        told: dict[str, Any] = {"path": made.path, **answer(made, args)}
+        told: dict[str, Any] = {"path": made.path, **answer(made, args, context)}
         if not made.undo:
             told["note"] = "The previous content was not kept (this session stores nothing): no undo."
         return told

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Mapping, Sequence
+import threading
+import zlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from reyn_jupyter.backends.object_summary import HIDDEN
 from reyn_jupyter.backends.sql import (
@@ -24,7 +26,8 @@ from reyn_jupyter.backends.sql import (
     reader_of,
     sql_child,
 )
-from reyn_jupyter.backends.sql_frames import NotATableError, holdable
+from reyn_jupyter.backends.sql_frames import NotATableError, as_table, holdable
+from reyn_jupyter.backends.sql_masking import SecretInSourceError, masked_frame, masked_source
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, Operation, Purity, Tool
 from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.outputs.blobs.ids import canonical_id, is_blob_id
@@ -42,6 +45,7 @@ LIMIT = 1000
 MOST_ROWS = 100_000
 SECONDS = 120.0
 _MOST_NAMED = 20  # columns in a note
+_TEXT_TYPES = re.compile(r"VARCHAR|BLOB|JSON|STRUCT|MAP|UNION|\[|ENUM")
 _ALIAS = re.compile(r"[^\W\d]\w{0,63}")
 _SCHEMA = {
     "type": "object",
@@ -118,20 +122,26 @@ def _effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
 
 async def _query(args: Arguments, context: ToolContext, seconds: float, memory: str) -> pd.DataFrame:
     tables, files = await _sources(args.get("sources") or {}, context)
-    query = SqlQuery(sql_child(context.services.children, memory), seconds)
+    child = sql_child(context.services.children, memory)
+    query = SqlQuery(child, seconds)
+    sources = _Sources(context, lambda: SqlQuery(child, seconds))
 
     def work() -> SqlAnswer:
         with closing(query), ExitStack() as opened:
             query.check(args["sql"])
             for alias, value in tables.items():
-                _add_table(query, alias, value)
+                _add_table(query, alias, value, sources)
             for alias, path in files.items():
-                query.add_file(alias, path, opened.enter_context(context.workspace.open_read(path)))
+                query.add_file(alias, *sources.file(alias, path, opened))
             return query.run(args["sql"], int(args.get("limit", LIMIT)))
+
+    def stop() -> None:
+        sources.stop()
+        query.interrupt()
 
     try:
         async with asyncio.timeout(seconds):
-            answer = await _interruptible(work, query)
+            answer = await _interruptible(work, stop)
     except (TimeoutError, SqlDeadlineError):
         raise ActionError(
             f"The query was stopped after {seconds:g} seconds, which is all that one may take.",
@@ -141,14 +151,14 @@ async def _query(args: Arguments, context: ToolContext, seconds: float, memory: 
         raise ActionError(f"SQL: {error}", _hint(error, context)) from error
     except WorkspaceError as error:
         raise ActionError(str(error)) from error
-    notes = _notes(answer)
+    notes = _notes(answer, sources.masked)
     if notes:
         answer.frame.attrs["reyn_note"] = notes
     return answer.frame
 
 
-def _notes(answer: SqlAnswer) -> str:
-    """Return what a reader of the rows has to know about them."""
+def _notes(answer: SqlAnswer, masked: Sequence[str]) -> str:
+    """Return what a reader of the rows has to know about them; `masked` are the sources that held secrets."""
     notes = []
     if answer.more:
         rows = len(answer.frame)
@@ -156,21 +166,26 @@ def _notes(answer: SqlAnswer) -> str:
             f"the first {rows:,} rows; there are more: aggregate, or raise limit (at most {MOST_ROWS:,})"
         )
     if answer.hidden:
-        columns = ", ".join(answer.hidden[:_MOST_NAMED])
-        more = f" and {len(answer.hidden) - _MOST_NAMED:,} more" if len(answer.hidden) > _MOST_NAMED else ""
-        notes.append(f"named like secrets, and so {HIDDEN} in the query too: {columns}{more}")
+        notes.append(f"named like secrets, and so {HIDDEN} in the query too: {_listed(answer.hidden)}")
+    if masked:
+        notes.append(f"secrets are masked in the sources: {_listed(masked)}")
     return "; ".join(notes)
 
 
-async def _interruptible(work: Callable[[], T], query: SqlQuery) -> T:
-    """Run blocking work; when this is cancelled, interrupt the query until the work has ended."""
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return ", ".join(names[:_MOST_NAMED]) + more
+
+
+async def _interruptible(work: Callable[[], T], stop: Callable[[], None]) -> T:
+    """Run blocking work; when this is cancelled, stop it until it has ended."""
     task = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:
         # One interrupt may fall between two requests, and unheard.
         while not task.done():
-            query.interrupt()
+            stop()
             await asyncio.wait([task], timeout=0.05)
         if not task.cancelled():
             task.exception()
@@ -242,9 +257,91 @@ def _checked_path(source: str, context: ToolContext) -> str:
     return path
 
 
-def _add_table(query: SqlQuery, alias: str, value: object) -> None:
+class _Sources:
+    """The sources of one query on their way into it: opened as the rules allow, their secrets covered.
+
+    Args:
+        context: the call's surroundings.
+        another: makes a query of its own, which reads a file's texts.
+    """
+
+    def __init__(self, context: ToolContext, another: Callable[[], SqlQuery]) -> None:
+        self._context = context
+        self._another = another
+        self._reading: SqlQuery | None = None
+        self._stopped = threading.Event()
+        self.masked: list[str] = []
+
+    def stop(self) -> None:
+        """End the work on sources, from any thread."""
+        self._stopped.set()
+        reading = self._reading
+        if reading is not None:
+            reading.interrupt()
+
+    def table(self, alias: str, value: object) -> object:
+        """Return a value that is a table with its secrets covered. Raises NotATableError."""
+        if self._context.actor == "person":
+            return value
+        frame, covered = masked_frame(as_table(value), self._context.services.redactor)
+        self.masked += (f"{alias}.{column}" for column in covered)
+        return frame
+
+    def file(self, alias: str, path: str, opened: ExitStack) -> tuple[str, BinaryIO]:
+        """Return the name and the open file of a source. Raises ActionError, WorkspaceError."""
+        file = opened.enter_context(self._context.workspace.open_read(path))
+        if self._context.actor == "person":
+            return path, file
+        redactor = self._context.services.redactor
+        try:
+            masked = masked_source(path, file, redactor, self._go_on, self._texts)
+        except SecretInSourceError as error:
+            raise ActionError(
+                f"{path} holds a secret in the column {error.column}, and SQL would see it.",
+                "Ask the person for a file without that column.",
+            ) from None
+        except (OSError, EOFError, zlib.error) as error:
+            raise ActionError(f"{path} cannot be read: {error}") from error
+        if masked is None:
+            return path, file
+        self.masked.append(alias)
+        return masked[0], opened.enter_context(masked[1])
+
+    def _texts(self, name: str, file: BinaryIO) -> Iterator[pd.DataFrame]:
+        """Yield the columns that may hold texts, as texts."""
+        described = self._rows(name, file, "SELECT column_name, column_type FROM (DESCRIBE t)")
+        columns = [
+            '"' + column.replace('"', '""') + '"'
+            for column, kind in described.itertuples(index=False)
+            if _TEXT_TYPES.search(kind)
+        ]
+        start = 0
+        while columns:
+            chosen = ", ".join(f"{column}::VARCHAR AS {column}" for column in columns)
+            part = self._rows(name, file, f"SELECT {chosen} FROM t LIMIT {MOST_ROWS} OFFSET {start}")  # noqa: S608 - quoted above
+            yield part
+            start += len(part)
+            if len(part) < MOST_ROWS:
+                return
+
+    def _rows(self, name: str, file: BinaryIO, sql: str) -> pd.DataFrame:
+        self._go_on()
+        with closing(self._another()) as query:
+            self._reading = query
+            try:
+                query.add_file("t", name, file)
+                return query.run(sql, MOST_ROWS).frame
+            finally:
+                self._reading = None
+
+    def _go_on(self) -> None:
+        if self._stopped.is_set():
+            raise SqlError("it was interrupted")
+
+
+def _add_table(query: SqlQuery, alias: str, value: object, sources: _Sources) -> None:
     try:
-        query.add_table(alias, value)
+        query.add_table(alias, sources.table(alias, value))
     except NotATableError as error:
         raise ActionError(
             f"The source {alias!r} {error}.",

@@ -11,6 +11,7 @@ from __future__ import annotations
 import posixpath
 import unicodedata
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING, Literal
 
 from reyn_jupyter.config import ActionPattern, PatternError, Settings
@@ -122,26 +123,30 @@ class Policy:
             action, actor, approve: as for `decide`.
             effects: those that the call was allowed with.
         """
-        targets = {normalize_target(effect) for effect in effects if effect.kind in PATH_EFFECTS}
-        denied = [rule for rule in self.deny if rule.covers_action(action)]
-        asked = []
-        if actor != "person" and approve != "all":
-            asked = [
-                rule
-                for rule in self.ask
-                if rule.target is not None
-                and rule.covers_action(action)
-                and not any(_first([rule], action, target, folded=True) for target in targets)
-            ]
-        if not denied and not asked:
+        if not self.deny and not self.ask:
             return None
+        targets = {normalize_target(effect) for effect in effects if effect.kind in PATH_EFFECTS}
+
+        @cache
+        def rules() -> tuple[list[ActionPattern], list[ActionPattern]]:
+            """Return the rules of this action that deny, and those that ask about more than the call."""
+            denied = [rule for rule in self.deny if rule.covers_action(action)]
+            if actor == "person" or approve == "all":
+                return denied, []
+            asked = [rule for rule in self.ask if rule.target is not None and rule.covers_action(action)]
+            return denied, [
+                rule
+                for rule in asked
+                if not any(_first([rule], action, target, folded=True) for target in targets)
+            ]
 
         def verdict(path: str) -> FileDecision:
+            if path in targets:  # what denies it has denied the call
+                return "allow"
+            denied, asked = rules()
             if _first(denied, action, path, folded=True):
                 return "deny"
-            if path in targets or not _first(asked, action, path, folded=True):
-                return "allow"
-            if _first(self.approved, action, path):
+            if not _first(asked, action, path, folded=True) or _first(self.approved, action, path):
                 return "allow"
             return "deny" if approve == "read" else "ask"
 

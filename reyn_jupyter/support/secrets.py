@@ -179,6 +179,7 @@ class Redactor:
         self._named: dict[str, bool] = {}
         self._held: dict[Any, Any] | None = None
         self._secrets = _Secrets({})
+        self._version = 0
         self.refresh()
 
     def refresh(self) -> None:
@@ -198,6 +199,7 @@ class Redactor:
                 values[name] = value
         if values != self._secrets.values:
             self._secrets = _Secrets(values)
+            self._version += 1
 
     def text(self, text: str) -> str:
         """Return the text with every secret replaced by ``[redacted:NAME]`` or ``[redacted:key]``."""
@@ -247,6 +249,29 @@ class Redactor:
             marks = [match.span() for match in secrets.mark.finditer(text)]
             found = [span for span in found if not any(a <= span.start and span.end <= b for a, b in marks)]
         return _joined(found)
+
+    @property
+    def version(self) -> int:
+        """A number that differs once the secrets do."""
+        return self._version
+
+    def may_hold(self, raw: bytes) -> bool:
+        """Return False for bytes that certainly hold no secret, after one linear pass."""
+        return self._secrets.may_be_in(raw)
+
+    def byte_spans(self, raw: bytes) -> tuple[SecretSpan, ...]:
+        """Return the secrets in the bytes of a text, in order, by their positions as bytes."""
+        if not self.may_hold(raw):
+            return ()
+        text = raw.decode("utf-8", "surrogateescape")
+        found: list[SecretSpan] = []
+        characters = position = 0
+        for span in self.spans(text):
+            start = position + _bytes(text[characters : span.start])
+            position = start + _bytes(text[span.start : span.end])
+            characters = span.end
+            found.append(SecretSpan(start, position, span.name))
+        return tuple(found)
 
     def redactions(self, value: Any) -> tuple[Redaction, ...]:
         """Return the marks that `value(value)` puts into a JSON value, in order; none for what looked like one before.
@@ -375,7 +400,7 @@ class _Secrets:
         self.clean[text] = None
         self._kept += len(text)
 
-    def may_be_in(self, text: str) -> bool:
+    def may_be_in(self, text: str | bytes) -> bool:
         """Return False for a text that certainly holds no secret, after one linear pass."""
         try:
             return self._hint.search(text) is not None
