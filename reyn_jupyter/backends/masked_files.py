@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from reyn_jupyter.support.secrets import Redactor, SecretSpan
 
 _BLOCK = 1 << 20
+_MOST_COPIED = 4 << 30  # bytes of a copy: a compressed file may be a thousand times as large as it looks
 _SETTLED = 2 * 10**9  # nanoseconds after which a change of a file cannot have left its times as they were
 # A memo, not state: the versions of files that held no secret.
 _clean: LRUCache[tuple[object, ...], None] = LRUCache(4096)
@@ -121,7 +122,7 @@ def masked_copy(
         A nameless file that ends with its last descriptor, or None.
 
     Raises:
-        OSError: the file is no sound gzip file, or the copy finds no room.
+        OSError: the file is no sound gzip file, the copy finds no room, or it would have more than 4 GiB.
     """
     version = _version(file, redactor)
     with _clean_lock:
@@ -136,6 +137,8 @@ def masked_copy(
         source = _opened(file, packed, stack)
         copy = cast("BinaryIO", stack.enter_context(tempfile.TemporaryFile()))
         for block, _ in _masked_blocks(source, redactor, check):
+            if copy.tell() > _MOST_COPIED:
+                raise OSError("it holds a secret, and is too large for a copy without it")
             copy.write(block)
         copy.flush()
         copy.seek(0)

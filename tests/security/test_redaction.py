@@ -5,6 +5,7 @@ Each test is an attack that a model makes on a file, a result or a variable that
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import gzip
 import json
@@ -85,6 +86,19 @@ def test_a_key_block_across_the_border_of_two_blocks_stays_covered(workspace: Pa
     assert blob and leaks(rest) == []
     said = attacker.call("table__query", sql="SELECT reverse(line) AS r FROM t", sources={"t": blob[1]})
     assert leaks(said) == []
+
+
+@pytest.mark.parametrize("before", [10, 1, 19])
+def test_a_secret_across_the_border_of_two_blocks_in_one_line_stays_covered(
+    workspace: Path, before: int
+) -> None:
+    text = "x" * ((1 << 20) - before - 1) + f" {ACCESS} " + "y" * (1 << 20)
+    (workspace / "line.txt").write_text(text)
+    attacker = Attacker(workspace)
+    blob = re.search(r"blob:([0-9a-f-]{36})", attacker.call("file__read", path="line.txt"))
+    assert blob is not None
+    stored = asyncio.run(attacker.session.parts.services.blobs.load_bytes(blob[1]))  # type: ignore[union-attr]
+    assert stored.decode() == text.replace(ACCESS, "[redacted:key]")
 
 
 @pytest.mark.parametrize(
