@@ -104,8 +104,14 @@ def clopper_pearson_limits(share: Floats, size: Floats, level: float) -> tuple[F
     return low, high
 
 
+RATE_METHOD = ("Wilson", "Clopper-Pearson")  # of `rate_limits`: within the range, and where none or all passed
+
+
 def rate_limits(share: Floats, size: Floats, level: float) -> tuple[Floats, Floats]:
-    """Clopper-Pearson for a share of 0 or 1, Wilson between (shape (...))."""
+    """Return the interval of every rate of a report: Clopper-Pearson for a share of 0 or 1, Wilson between.
+
+    Another interval is put here, and its name into `RATE_METHOD`. Shares, sizes and limits have the shape (...).
+    """
     extreme = (share <= 0) | (share >= 1)
     exact, score = clopper_pearson_limits(share, size, level), wilson_limits(share, size, level)
     return np.where(extreme, exact[0], score[0]), np.where(extreme, exact[1], score[1])

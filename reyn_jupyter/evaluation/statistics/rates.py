@@ -20,6 +20,7 @@ from reyn_jupyter.evaluation.statistics.arms import (
 )
 from reyn_jupyter.evaluation.statistics.clusters import icc_of, sizes_of, variance_of
 from reyn_jupyter.evaluation.statistics.intervals import (
+    RATE_METHOD,
     bootstrap_t,
     clopper_pearson_limits,
     normal_quantile,
@@ -133,7 +134,7 @@ def rate(arm: Arm, *, level: float = 0.95, seed: int = 0) -> Rate:
     effect, effective, size = sizes_of(clusters, estimate * (1 - estimate), level)
     low, high = rate_limits(np.asarray(estimate), np.asarray(size), level)
     extreme = estimate in (0.0, 1.0)
-    method = "Clopper-Pearson" if extreme else "Wilson"
+    method = RATE_METHOD[extreme]
     if clusters.repeated and clusters.scenarios > 1:
         method += ", one trial a scenario" if extreme else ", effective sample size"
     return Rate(
@@ -254,11 +255,13 @@ def clopper_pearson(passed: float, trials: float, level: float = 0.95) -> tuple[
 
 
 def interval(passed: float, trials: float, level: float = 0.95) -> tuple[float, float]:
-    """Return the interval that `rate` gives to independent trials: Clopper-Pearson for none or all, Wilson between.
+    """Return the interval that `rate` gives to independent trials.
 
-    Args, returns and errors are those of `wilson`.
+    Args, returns and errors are those of `wilson`; it needs scipy.
     """
-    return (clopper_pearson if passed in (0, trials) else wilson)(passed, trials, level)
+    _counts(passed, trials)
+    low, high = rate_limits(np.asarray(passed / trials), np.asarray(float(trials)), level)
+    return float(low), float(high)
 
 
 def _counts(passed: float, trials: float) -> None:
