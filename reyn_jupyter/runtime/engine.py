@@ -18,6 +18,7 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from reyn_jupyter.runtime.pump import DONE, PATIENCE, SERVING, Interrupted, Job, MainThreadCall, pump
+from reyn_jupyter.support.import_path import package_imports
 
 T = TypeVar("T")
 
@@ -194,6 +195,7 @@ class Engine:
         async def within() -> T:
             _deliver.set(deliver)
             _publish.set(publish)
+            package_imports()
             try:
                 return await coroutine
             except (SystemExit, KeyboardInterrupt) as error:

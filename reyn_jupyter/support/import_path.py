@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _PACKAGE = __name__.partition(".")[0]
 _workspaces: set[str] = set()
 _for_the_person: ContextVar[bool] = ContextVar("for_the_person", default=False)
+_for_this_package: ContextVar[bool] = ContextVar("for_this_package", default=False)
 
 
 def keep_off(workspace: str | os.PathLike[str]) -> None:
@@ -67,6 +68,11 @@ def persons_imports() -> Iterator[None]:
         yield
     finally:
         _for_the_person.reset(token)
+
+
+def package_imports() -> None:
+    """Count what libraries import in tasks and threads of their own, from now on in this context, as this package's."""
+    _for_this_package.set(True)
 
 
 def protect_imports() -> None:
@@ -112,7 +118,7 @@ def _asked_by_this_package() -> bool:
             if not file.startswith("<") and in_workspace(file):
                 return False
         frame = frame.f_back
-    return False
+    return _for_this_package.get()
 
 
 @cache

@@ -15,7 +15,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 
 LIBRARIES = (
     "yaml", "pydantic", "platformdirs", "litellm", "tiktoken", "duckdb", "jsonschema_rs", "re2", "pandas", "numpy",
-    "sqlite3", "orjson", "uuid_utils", "snowballstemmer", "numexpr", "pyarrow", "scipy", "tokenizers", "psutil",
+    "sqlite3", "orjson", "mcp", "uuid_utils", "snowballstemmer", "numexpr", "pyarrow", "scipy", "tokenizers", "psutil",
 )  # fmt: skip
 # What a file of the cloned folder does when it is run: it leaves its name.
 TRAP = "import pathlib; pathlib.Path(__file__).with_name('RAN').write_text(__name__)\n"
@@ -115,6 +115,21 @@ def test_a_file_of_a_cloned_folder_takes_no_librarys_place(clone: Path) -> None:
     for module in LIBRARIES:
         (clone / f"{module}.py").write_text(TRAP)
     assert run(VERBS, clone).stdout.split()[-1] == "ok"
+    assert not (clone / "RAN").exists()
+
+
+def test_what_a_library_imports_in_its_own_tasks_is_not_looked_for_there_either(clone: Path) -> None:
+    for module in ("mcp", "openai", "httpx", "aiohttp", "tiktoken"):
+        (clone / f"{module}.py").write_text(TRAP + "raise ImportError")
+    done = run(
+        """
+        import os, reyn_jupyter as reyn
+        os.environ |= {"OPENAI_API_KEY": "none", "OPENAI_API_BASE": "http://127.0.0.1:9/v1"}
+        print(reyn.session().ask("hello", model="openai/gpt-4o-mini").status)
+        """,
+        clone,
+    )
+    assert done.stdout.split() == ["error"]  # nobody is there; the request was made
     assert not (clone / "RAN").exists()
 
 
