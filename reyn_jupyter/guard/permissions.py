@@ -11,7 +11,7 @@ from __future__ import annotations
 import posixpath
 import unicodedata
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from reyn_jupyter.config import ActionPattern, PatternError, Settings
@@ -140,6 +140,7 @@ class Policy:
                 if not any(_first([rule], action, target, folded=True) for target in targets)
             ]
 
+        @lru_cache(1024)
         def verdict(path: str) -> FileDecision:
             if path in targets:  # what denies it has denied the call
                 return "allow"

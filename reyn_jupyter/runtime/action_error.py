@@ -32,6 +32,16 @@ class ActionError(Exception):
         self.code = None if code is None else _checked_code(code)
 
 
+class PermissionDeniedError(ActionError):
+    """A denial of what a handler asked for in the middle of a call, see `ToolContext.ask`.
+
+    A handler may catch it and go on without; let go, it is the answer of the call.
+    """
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message, hint, code="permission_denied")
+
+
 def _checked_code(code: str) -> str:
     if not isinstance(code, str) or len(code) > LONGEST_CODE or _CODE.fullmatch(code) is None:
         raise ValueError(

@@ -20,7 +20,7 @@ from reyn_jupyter.catalog.action import Action, Tool
 from reyn_jupyter.catalog.arguments.preparation import invalid_arguments, prepare
 from reyn_jupyter.catalog.resolve import bind
 from reyn_jupyter.config import Settings
-from reyn_jupyter.guard.permissions import PermissionVerdict, Policy
+from reyn_jupyter.guard.permissions import Policy
 from reyn_jupyter.models.base import canonical
 from reyn_jupyter.runtime.action_error import text_of
 from reyn_jupyter.runtime.consent import Answer, Question
@@ -36,6 +36,7 @@ from reyn_jupyter.runtime.record.events import (
 )
 from reyn_jupyter.runtime.reference_resolver import open_references
 from reyn_jupyter.runtime.run import Outcome, Run
+from reyn_jupyter.runtime.running_call import RunningCall
 from reyn_jupyter.runtime.services import FileChange, Services, Source, ToolContext
 
 # What runs in place of a tool, and where: an evaluation gives a call that changes something its own copy of the
@@ -275,16 +276,15 @@ class Invoker:
             before = replays.take(name, recorded_args)
             if before is not None:
                 return before
-            if verdict.decision == "allow" and not repeatable and run.approve != "all":
-                why = "it is not in the replayed run"
-                verdict = PermissionVerdict("deny" if run.approve == "read" else "ask", "replay", why)
+            verdict = self._gate.without_record(verdict, repeatable, run)
         verdict = await self._gate.settle(verdict, call.id, effects, tool, target_args, context, run)
         if verdict.decision != "allow":
             return self._outcomes.denied(name, run, effects, verdict)
         run.within_budget()
         if self._enter is not None:
             tool, context = await self._enter(action, tool, context, run)
-        value = await tool.handler(target_args, context)
+        running = RunningCall(self._gate, call.id, call.step, action, tool, target_args, effects, run)
+        value = await running.value(context)
         return self._kept(call, run, await self._outcomes.value(name, tool, value, run, reports))
 
     def _changing(self, call: ActionCall, change: FileChange, run: Run) -> None:

@@ -126,13 +126,7 @@ class OutcomeBuilder:
         )
 
     def denied(self, name: str, run: Run, effects: Sequence[Effect], verdict: PermissionVerdict) -> Outcome:
-        what = ", ".join(str(effect) for effect in effects) or "run it"
-        return self._refusal(
-            name,
-            run,
-            f"Denied: {name} may not {what} ({verdict.reason}).",
-            "Do not retry it. Go on without it, or tell the person what you would have done.",
-        )
+        return self._refusal(name, run, *denial(name, effects, verdict))
 
     def interrupted(self, name: str, run: Run, reports: Reports) -> Outcome:
         done = "; ".join(f"{change.path} was already changed" for change in reports.changes)
@@ -148,6 +142,15 @@ class OutcomeBuilder:
         redacted = self._services.redactor.value(dict(payload))
         fitting: dict[str, Any] = bound_guide(redacted, run.settings.outputs.answer_bytes)
         return fitting
+
+
+def denial(name: str, effects: Sequence[Effect], verdict: PermissionVerdict) -> tuple[str, str]:
+    """Return the words of a denial, and what to do next."""
+    what = ", ".join(str(effect) for effect in effects) or "run it"
+    return (
+        f"Denied: {name} may not {what} ({verdict.reason}).",
+        "Do not retry it. Go on without it, or tell the person what you would have done.",
+    )
 
 
 @cache

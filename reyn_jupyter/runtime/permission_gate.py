@@ -69,6 +69,14 @@ class PermissionGate:
         verdict = policy.decide(READS, Purity.READ, effects, _judged_actor(run), run.approve)
         return verdict.decision == "allow"
 
+    @staticmethod
+    def without_record(verdict: PermissionVerdict, repeatable: bool, run: Run) -> PermissionVerdict:
+        """Return the verdict on what a replay did not find in its record: what changes something is asked about."""
+        if verdict.decision != "allow" or repeatable or run.approve == "all":
+            return verdict
+        why = "it is not in the replayed run"
+        return PermissionVerdict("deny" if run.approve == "read" else "ask", "replay", why)
+
     async def settle(
         self,
         verdict: PermissionVerdict,
@@ -78,10 +86,15 @@ class PermissionGate:
         args: dict[str, Any],
         context: ToolContext,
         run: Run,
+        reason: str | None = None,
     ) -> PermissionVerdict:
-        """Return the final verdict, the person's where the rules ask, and record it."""
+        """Return the final verdict, the person's where the rules ask, and record it.
+
+        Args:
+            reason: what a handler says of its question in the middle of a call; None before a call.
+        """
         if verdict.decision == "ask":
-            verdict = await self._consent(effects, tool, args, context, run)
+            verdict = await self._consent(effects, tool, args, context, run, reason)
         targets, pattern = tuple(map(str, effects)), verdict.pattern or None
         if targets or pattern:
             targets, pattern = context.services.redactor.value((targets, pattern))
@@ -99,13 +112,20 @@ class PermissionGate:
         return verdict
 
     async def _consent(
-        self, effects: Sequence[Effect], tool: Tool, args: dict[str, Any], context: ToolContext, run: Run
+        self,
+        effects: Sequence[Effect],
+        tool: Tool,
+        args: dict[str, Any],
+        context: ToolContext,
+        run: Run,
+        reason: str | None,
     ) -> PermissionVerdict:
         if not run.attended and run.ask is None:
             return PermissionVerdict("deny", "nobody", IN_BACKGROUND)
         name, redactor = context.name.text, context.services.redactor
-        preview = tool.preview(args, context) if tool.preview else None
-        detail = question_detail(effects, preview, args, redactor)
+        # What a tool previews is what it named before the call, not what it asks for in the middle of it.
+        preview = tool.preview(args, context) if tool.preview and reason is None else None
+        detail = question_detail(effects, preview, args, redactor, reason)
         question = Question(redactor.text(name), detail, suggest_pattern(name, effects), run.id)
         return self._verdict(await (run.ask or self._ask)(question), question, run)
 

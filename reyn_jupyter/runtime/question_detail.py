@@ -23,6 +23,7 @@ from reyn_jupyter.support.text import count
 WIDTH = 160  # characters of a line, after which it goes on in the next one
 MOST_SHOWN = 1 << 20  # characters of the targets, and of the change
 DEEPEST = 40  # levels of an argument
+UNDER_WAY = "The call is under way already, and asks for more:"
 MASKED = "A secret in it is masked."
 
 LineKind = Literal["effect", "note", "text", "added", "removed", "place"]
@@ -63,6 +64,7 @@ def question_detail(
     preview: str | PartialPreview | None,
     arguments: Mapping[str, Any],
     redactor: Redactor,
+    reason: str | None = None,
 ) -> QuestionDetail:
     """Return what a call would do: its targets, then the preview of its tool, or else its arguments.
 
@@ -71,6 +73,7 @@ def question_detail(
         preview: what the tool says of the change; None where it says nothing.
         arguments: what the call will be given.
         redactor: masks secrets, in the whole text before it is split.
+        reason: what a handler says of a question in the middle of its call, "" where it says nothing; None before one.
     """
     withheld: list[str] = []
     targets = "\n".join(_one_line(f"{each.kind} {normalize_target(each)}") for each in effects)
@@ -79,11 +82,15 @@ def question_detail(
         withheld.append(preview.missing)
         preview = preview.text
     content = preview if preview is not None else _arguments_text(arguments, withheld)
+    if reason:
+        # Last, and indented, so that it neither pushes an argument out of what is shown nor passes for one.
+        content = f"{content}\nreason: " + reason.replace("\n", "\n    ")
     masked = redactor.masked(content)
     shown_targets = redactor.text(targets)
     if masked != content or shown_targets != targets:
         withheld.append(MASKED)
-    lines = [*_split("effect", shown_targets.split("\n"))]
+    lines = [DetailLine("note", UNDER_WAY)] if reason is not None else []
+    lines += _split("effect", shown_targets.split("\n"))
     lines += _content_lines(_bounded(masked, "content", withheld))
     notes = tuple(dict.fromkeys(withheld))
     return QuestionDetail((*lines, *(DetailLine("note", printable(each)) for each in notes)), notes)

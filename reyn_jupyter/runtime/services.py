@@ -12,12 +12,14 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Protocol, TypeVar
 
+from reyn_jupyter.catalog.action import Effect
 from reyn_jupyter.catalog.discovery.search_results import SEARCH_LIMIT, Found
 from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import FileDecision, Workspace
 from reyn_jupyter.outputs.content import BlobStore
+from reyn_jupyter.runtime.action_error import PermissionDeniedError
 from reyn_jupyter.support.child_process import ChildProcesses
 from reyn_jupyter.support.secrets import Redactor
 
@@ -103,6 +105,12 @@ class Source:
     name: str
 
 
+class MidCallConsent(Protocol):
+    """Asks for what a call turns out to need once it runs: another host, a server's tool, a further file."""
+
+    async def __call__(self, *effects: Effect, reason: str = "") -> None: ...
+
+
 def _readable(path: str) -> bool:
     """Allow every file: no rules are in force."""
     return True
@@ -110,6 +118,11 @@ def _readable(path: str) -> bool:
 
 def _unheard(change: FileChange) -> None:
     """Ignore a file change: no run is recorded that could name it."""
+
+
+async def _denied(*effects: Effect, reason: str = "") -> None:
+    """Deny every further effect: there is no run whose rules could allow one."""
+    raise PermissionDeniedError("Denied: the call belongs to no run.", "Call the action through a session.")
 
 
 @dataclass(frozen=True)
@@ -128,6 +141,9 @@ class ToolContext:
             undone even when the process dies before `changed`.
         file_verdict: the rules' word on a file that the call opens, by its path; None where no rule has a say.
         may_read: whether the caller may read a file without a question, whatever this call is about.
+        ask: wait for consent to further effects, which `effects` could not name before the call ran. The rules, the
+            question and the record are those of a call; `reason` says in a sentence what they are for, and is shown
+            with the question. Raises PermissionDeniedError, which a handler may catch.
     """
 
     services: Services
@@ -140,6 +156,7 @@ class ToolContext:
     changing: Callable[[FileChange], None] = _unheard
     file_verdict: Callable[[str], FileDecision] | None = None
     may_read: Callable[[str], bool] = _readable
+    ask: MidCallConsent = _denied
 
     @cached_property
     def workspace(self) -> Workspace:

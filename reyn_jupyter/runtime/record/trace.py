@@ -28,15 +28,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Call:
-    """One tool call: what was asked, what it resolved to, what the gate said, what came back."""
+    """One tool call: what was asked, what it resolved to, what the gate said, what came back.
+
+    `decision` is the gate's word before the call ran; `further` are those on what its handler asked for while it ran.
+    """
 
     resolved: ActionResolved
     decision: PermissionDecided | None = None
     finished: ActionFinished | None = None
+    further: tuple[PermissionDecided, ...] = ()
 
     @property
     def id(self) -> str:
         return self.resolved.call
+
+    @property
+    def denied(self) -> bool:
+        """Return whether the gate denied the call, or denied what it asked for and it failed."""
+        if self.decision is not None and self.decision.decision == "denied":
+            return True
+        return self.ok is False and any(each.decision == "denied" for each in self.further)
 
     @property
     def label(self) -> str:
@@ -234,7 +245,7 @@ def _steps(events: Sequence[Event]) -> tuple[Step, ...]:
     requested: dict[int, ModelRequested] = {}
     replied: dict[int, ModelReplied] = {}
     resolved: dict[int, dict[str, ActionResolved]] = {}
-    decisions: dict[str, PermissionDecided] = {}
+    decisions: dict[str, list[PermissionDecided]] = {}
     finished: dict[str, ActionFinished] = {}
     for event in events:
         match event:
@@ -245,7 +256,7 @@ def _steps(events: Sequence[Event]) -> tuple[Step, ...]:
             case ActionResolved():
                 resolved.setdefault(event.step, {})[event.call] = event
             case PermissionDecided():
-                decisions[event.call] = event
+                decisions.setdefault(event.call, []).append(event)
             case ActionFinished():
                 finished[event.call] = event
             case _:
@@ -256,9 +267,15 @@ def _steps(events: Sequence[Event]) -> tuple[Step, ...]:
             requested.get(number),
             replied.get(number),
             tuple(
-                Call(event, decisions.get(call), finished.get(call))
+                _call(event, decisions.get(call, ()), finished.get(call))
                 for call, event in resolved.get(number, {}).items()
             ),
         )
         for number in sorted({*requested, *replied, *resolved})
     )
+
+
+def _call(
+    resolved: ActionResolved, decisions: Sequence[PermissionDecided], finished: ActionFinished | None
+) -> Call:
+    return Call(resolved, decisions[0] if decisions else None, finished, tuple(decisions[1:]))

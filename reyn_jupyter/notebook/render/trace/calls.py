@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _OUTPUT = 900
 _ARGUMENTS = 700
+_FURTHER = 6  # decisions in the middle of a call
 _PROBLEMS = {
     "malformed": "malformed call",
     "unknown": "unknown action",
@@ -38,6 +39,7 @@ def call_fold(call: Call, trace: Trace, look: Look, previous: Previous) -> Fold:
         blocks.append(Code(pretty(arguments, look), "arguments"))
     if call.decision is not None and (said := describe_decision(call.decision, look)):
         blocks.append(Notice(said, "muted"))
+    blocks += [Notice(said, "muted") for said in describe_further(call, look)]
     if finished is not None:
         blocks += _came_back(finished, look)
     seconds = formatting.seconds(finished.seconds) if finished else ""
@@ -98,7 +100,7 @@ def _about(call: Call, arguments: object, changed: tuple[Diff, ...], look: Look)
 
 def call_badges(call: Call, trace: Trace) -> tuple[Badge, ...]:
     problem = call.resolved.problem
-    if call.decision is not None and call.decision.decision == "denied":
+    if call.denied:
         badge = Badge("⊘ denied", "warn")
     elif call.finished is None:
         badge = Badge("… running", "info") if trace.ended is None else Badge("– no result", "warn")
@@ -129,6 +131,12 @@ def describe_decision(decision: PermissionDecided, look: Look) -> str:
         case _:
             who = f" by the rule {pattern}" if pattern else ""
     return f"{decision.decision}{who}" + (f" ({what})" if what else "")
+
+
+def describe_further(call: Call, look: Look) -> tuple[str, ...]:
+    """Return a sentence for each of the last decisions in the middle of a call."""
+    said = (describe_decision(each, look) or each.decision for each in call.further[-_FURTHER:])
+    return tuple(f"in the middle of the call: {each}" for each in said)
 
 
 def _came_back(finished: ActionFinished, look: Look) -> list[Block]:

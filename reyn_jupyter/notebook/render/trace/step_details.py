@@ -26,7 +26,13 @@ from reyn_jupyter.notebook.render.blocks import (
 )
 from reyn_jupyter.notebook.render.file_changes_view import Previous, diffs
 from reyn_jupyter.notebook.render.hosts.fit import byte_size, share_fairly
-from reyn_jupyter.notebook.render.trace.calls import call_badges, describe_decision, inner_arguments, pretty
+from reyn_jupyter.notebook.render.trace.calls import (
+    call_badges,
+    describe_decision,
+    describe_further,
+    inner_arguments,
+    pretty,
+)
 from reyn_jupyter.notebook.render.trace.steps import reply_state
 from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.support.text import count
@@ -115,6 +121,7 @@ def call_views(
     if call.decision is not None:
         said = describe_decision(call.decision, look) or f"{call.decision.decision}: it changes nothing"
         pairs.append(("permission", said))
+    pairs += [("permission", said) for said in describe_further(call, look)]
     pairs += [(flag, _FLAGS.get(flag, "")) for flag in resolved.flags]
     blocks: list[Block] = [Facts(tuple(pairs))]
     if arguments not in (None, {}, ""):
