@@ -113,25 +113,25 @@ def as_given(arguments: Arguments) -> Arguments:
 
 
 @dataclass(frozen=True, slots=True)
-class InnerArguments:
-    """The place, in the arguments of a call by name, of what another action takes (``mcp__call_tool``).
+class CalledAction:
+    """The action that a call by name is for (``mcp__call_tool``), and where the call has what it takes.
 
     Args:
-        action: the qualified name of the action that is called.
+        name: its qualified name.
         named_by: the argument that names it.
-        held_by: the argument that holds what it takes, an object.
+        held_by: the argument that holds its arguments, an object.
     """
 
-    action: str
+    name: str
     named_by: str
     held_by: str
 
 
-# From valid arguments to the inner ones among them; None where there are none to check. Pure.
-InnerRule = Callable[[Arguments], InnerArguments | None]
+# From the arguments of a call by name to the action that it is for; None where there is nothing to check. Pure.
+CalledRule = Callable[[Arguments], CalledAction | None]
 
 
-def no_inner_arguments(arguments: Arguments) -> None:
+def calls_nothing(arguments: Arguments) -> None:
     return None
 
 
@@ -146,8 +146,8 @@ class Operation:
         transform: the action's arguments → the target's; pure.
         open_schema: the schema is somebody else's, so that arguments beside its properties are welcome where it does
             not say otherwise. A schema of our own refuses them, and suggests the name that was meant.
-        inner: for an action that calls another by name: where its arguments stand, so that they are checked with the
-            other action's schema.
+        calls: for an action that calls another by name: which one, so that the arguments for it are checked with its
+            schema.
     """
 
     entry: str
@@ -156,7 +156,7 @@ class Operation:
     tool: Tool
     transform: Callable[[Arguments], Arguments] = as_given
     open_schema: bool = False
-    inner: InnerRule = no_inner_arguments
+    calls: CalledRule = calls_nothing
 
 
 @dataclass(frozen=True)

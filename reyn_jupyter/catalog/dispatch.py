@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from reyn_jupyter.catalog.action import Arguments, Category, InnerRule, Tool, no_inner_arguments
+from reyn_jupyter.catalog.action import Arguments, CalledRule, Category, Tool, calls_nothing
 from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.catalog.text_normalization import quoted
 from reyn_jupyter.support.encoding import clip_line
@@ -87,11 +87,11 @@ class ResolvedAction:
 
 @dataclass(frozen=True)
 class DispatchRule:
-    """One row of a table. `transform` is (entry, arguments) → the target's arguments; `inner` as in `Operation`."""
+    """One row of a table. `transform` is (entry, arguments) → the target's arguments; `calls` as in `Operation`."""
 
     target_tool_name: str
     transform: Callable[[str, Arguments], Arguments]
-    inner: InnerRule = no_inner_arguments
+    calls: CalledRule = calls_nothing
 
     def apply(self, name: ActionName, args: Mapping[str, object]) -> ResolvedAction:
         """Return the resolved call. Raises CatalogError when the transform fails, which no valid arguments cause."""
@@ -169,7 +169,7 @@ class DispatchTables:
                         category.name, f"its action {quoted(operation.entry)} is declared twice"
                     )
                 operations[name.text] = DispatchRule(
-                    operation.tool.name, _without_entry(operation.transform), operation.inner
+                    operation.tool.name, _without_entry(operation.transform), operation.calls
                 )
             if category.resources is not None:
                 resources[category.name] = DispatchRule(

@@ -16,8 +16,9 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, cast
 
-from reyn_jupyter.catalog.action import Action, Tool
-from reyn_jupyter.catalog.arguments.preparation import invalid_arguments, prepare
+from reyn_jupyter.catalog.action import Action, Arguments, Tool
+from reyn_jupyter.catalog.arguments.preparation import invalid_arguments
+from reyn_jupyter.catalog.call_by_name import called_action, prepare_call
 from reyn_jupyter.catalog.resolve import bind
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.permissions import Policy
@@ -114,10 +115,11 @@ class Invoker:
             action: of the run's snapshot now.
         """
         redactor = self._services.redactor
-        prepared = prepare(action.input_schema, call.args, forgive=run.settings.router.forgive)
+        ready = prepare_call(run.snapshot, action, call.args, forgive=run.settings.router.forgive)
+        prepared = ready.prepared
         flags = (*call.flags, *cast("tuple[Flag, ...]", prepared.flags))
         if prepared.invalid:
-            payload = invalid_arguments(action, prepared.invalid)
+            payload = invalid_arguments(ready.action, prepared.invalid, held_by=ready.held_by)
             return self.answer(
                 replace(call, flags=flags), run, ImmediateAnswer(payload, "invalid", action.name.text)
             )
@@ -261,7 +263,7 @@ class Invoker:
             reports.sources.append,
             lambda change: self._changing(call, change, run),
         )
-        opened = await open_references(action.input_schema, call.args, context)
+        opened = await self._opened(action, call.args, context, run)
         tool, target_args = bind(run.snapshot, action, opened)
         effects = tuple(tool.effects(target_args, context))
         verdict = self._gate.judge(action, effects, run)
@@ -286,6 +288,19 @@ class Invoker:
         running = RunningCall(self._gate, call.id, call.step, action, tool, target_args, effects, run)
         value = await running.value(context)
         return self._kept(call, run, await self._outcomes.value(name, tool, value, run, reports))
+
+    async def _opened(self, action: Action, args: Arguments, context: ToolContext, run: Run) -> Arguments:
+        """Return a call's arguments with references opened, those for an action called by name by its schema."""
+        remote = run.snapshot.tools[action.target_tool_name].remote
+        called = called_action(run.snapshot, action, args)
+        held = args.get(called[1].held_by) if called is not None else None
+        if called is None or not isinstance(held, dict):
+            return await open_references(action.input_schema, args, context, remote=remote)
+        target, place = called[0], called[1].held_by
+        own = {name: value for name, value in args.items() if name != place}
+        opened = await open_references(action.input_schema, own, context, remote=remote)
+        inner = await open_references(target.input_schema, held, context, remote=remote)
+        return {name: inner if name == place else opened[name] for name in args}
 
     def _changing(self, call: ActionCall, change: FileChange, run: Run) -> None:
         said = self._services.redactor.value(asdict(change))

@@ -28,15 +28,19 @@ from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError, canonical_id
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStore, BlobStoreError
 from reyn_jupyter.outputs.convert import type_name
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.json_arguments import NotJsonError, check_size, json_form, without_nonfinite
 from reyn_jupyter.runtime.namespace.variables import hidden, is_secret
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 _SHOWN = 100  # characters of a name that are quoted back
+_SMALLER = "Refer to a smaller or a plain value: a part of it, or a result that was made from it."
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
-async def open_references(schema: Schema, args: Arguments, context: ToolContext) -> Arguments:
+async def open_references(
+    schema: Schema, args: Arguments, context: ToolContext, *, remote: bool = False
+) -> Arguments:
     """Return the arguments with every reference replaced by what it names; the same object when there is none.
 
     A variable is the notebook's own object, or a copy of it where the schema takes data of a JSON type. A stored frame
@@ -48,6 +52,7 @@ async def open_references(schema: Schema, args: Arguments, context: ToolContext)
             `reference_places`).
         args: the action's arguments, validated.
         context: the call's surroundings; `variables` "off" refuses every variable.
+        remote: the arguments leave the notebook, so that they are made JSON, within `LARGEST_ARGUMENTS` bytes.
 
     Raises:
         ActionError: a reference where none may stand, to what is not there, may not be named or does not fit the
@@ -65,13 +70,15 @@ async def open_references(schema: Schema, args: Arguments, context: ToolContext)
     opened: dict[str, Any] = {}
     if variables:
         # On the notebook's thread, where nobody changes a list while it is copied.
-        opened = await context.services.main_thread(lambda: _variables(variables, places, context))
+        opened = await context.services.main_thread(lambda: _variables(variables, places, context, remote))
     for reference in references:
         if reference.kind == "blob":
             value = await open_blob_value(reference.name, reference.pointer, context.services)
             opened[reference.path] = await asyncio.to_thread(
-                _fitting, value, reference, places[reference.path], False
+                _fitting, value, reference, places[reference.path], False, remote
             )
+    if remote:
+        opened = await asyncio.to_thread(_bounded, opened)
     await _validate(schema, args, references, places, opened)
     for kind, name in dict.fromkeys(
         ("variable" if reference.kind == "var" else "blob", reference.name) for reference in references
@@ -97,31 +104,50 @@ def _check(reference: Reference, place: ReferencePlace, context: ToolContext) ->
 
 
 def _variables(
-    references: Sequence[Reference], places: Mapping[str, ReferencePlace], context: ToolContext
+    references: Sequence[Reference],
+    places: Mapping[str, ReferencePlace],
+    context: ToolContext,
+    remote: bool,
 ) -> dict[str, Any]:
     return {
         reference.path: _fitting(
-            find_variable(reference.name, context), reference, places[reference.path], True
+            find_variable(reference.name, context), reference, places[reference.path], True, remote
         )
         for reference in references
     }
 
 
-def _fitting(value: Any, reference: Reference, place: ReferencePlace, shared: bool) -> Any:
+def _bounded(opened: Mapping[str, Any]) -> dict[str, Any]:
+    """Return opened values as JSON data that can leave the notebook. Raises ActionError for what is too large."""
+    try:
+        check_size(opened)
+    except NotJsonError as error:
+        raise ActionError(f"The call refers to {error}.", _SMALLER) from None
+    return {path: without_nonfinite(value) for path, value in opened.items()}
+
+
+def _fitting(
+    value: Any, reference: Reference, place: ReferencePlace, shared: bool, remote: bool = False
+) -> Any:
     """Return an opened value as the action gets it; `shared`: the notebook may change it meanwhile.
 
     Raises:
         ActionError: it is of a kind that may not stand there.
     """
+    if remote:
+        try:
+            value = json_form(value)
+        except NotJsonError as error:
+            raise ActionError(f"{_named(reference)} refers to {error}.", _SMALLER) from None
     if not place.admits(value):
         wanted = ", ".join(sorted(place.kinds))
         raise ActionError(
             f"{_named(reference)} refers to a {type_name(value)}; it takes a reference to: {wanted}.",
             "Refer to another value or to a part of it, or give the data itself.",
         )
-    if type(value) not in (list, dict) or ("any" in place.kinds and not place.checks(value)):
+    if type(value) not in (list, dict) or (not remote and "any" in place.kinds and not place.checks(value)):
         return value
-    return _plain(value, reference, DEEPEST) if shared or place.checks(value) else value
+    return _plain(value, reference, DEEPEST) if shared or remote or place.checks(value) else value
 
 
 def _plain(value: Any, reference: Reference, depth: int) -> Any:

@@ -137,14 +137,21 @@ def misplaced(wrapper_args: object, *, forgive: bool = True) -> list[Invalid]:
 
 
 def invalid_arguments(
-    action: Action, invalid: list[Invalid], *, answer_bytes: int = ANSWER_BYTES
+    action: Action, invalid: list[Invalid], *, held_by: str | None = None, answer_bytes: int = ANSWER_BYTES
 ) -> dict[str, Any]:
-    """Answer arguments that do not fit: ``{error, invalid, input_schema, hint}``, within `answer_bytes`."""
+    """Answer arguments that do not fit: ``{error, invalid, input_schema, hint}``, within `answer_bytes`.
+
+    Args:
+        action: the one whose schema they do not fit.
+        invalid: what is wrong, as `Prepared` has it.
+        held_by: the argument of the call that holds what the action takes, for a call by name.
+        answer_bytes: the most bytes of the answer.
+    """
     answer: dict[str, Any] = {
         "error": f"Invalid arguments for {quoted(action.name.text)}",
         "invalid": invalid,
         "input_schema": {},
-        "hint": "Call again with args that match input_schema.",
+        "hint": f"Call again with {'args' if held_by is None else quoted(held_by)} that match input_schema.",
     }
     return {
         **answer,

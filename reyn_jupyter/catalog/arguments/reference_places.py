@@ -17,7 +17,7 @@ of the value's class runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -68,6 +68,25 @@ def kind_of(value: object) -> str:
     ('array', 'number', 'python')
     """
     return _JSON_KINDS.get(type(value), "python")
+
+
+def admit_references(schema: Mapping[str, Any], kinds: Sequence[str] = ("any",)) -> dict[str, Any]:
+    """Return a schema of somebody else with ``x-reference`` at each argument, as it cannot say so itself.
+
+    Args:
+        schema: with its arguments in ``properties``.
+        kinds: of values that a reference may name, beside the data that the schema asks for.
+
+    >>> admit_references({"properties": {"rows": {"type": "array"}}})
+    {'properties': {'rows': {'type': 'array', 'x-reference': ['any']}}}
+    """
+    properties = {
+        name: {**(rule if isinstance(rule, Mapping) else {}), KEYWORD: list(kinds)}
+        if rule is not False
+        else rule
+        for name, rule in schema.get("properties", {}).items()
+    }
+    return {**schema, "properties": properties}
 
 
 def place_at(schema: Mapping[str, Any], path: str) -> ReferencePlace:

@@ -15,7 +15,16 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter import categories as installed
-from reyn_jupyter.catalog.action import Arguments, Category, Entry, Operation, Purity, Tool
+from reyn_jupyter.catalog.action import (
+    Action,
+    Arguments,
+    Category,
+    Entry,
+    Operation,
+    Purity,
+    Tool,
+    calls_nothing,
+)
 from reyn_jupyter.catalog.dispatch import ToolRegistry
 from reyn_jupyter.catalog.names import SEPARATOR
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
@@ -143,9 +152,7 @@ class Catalog:
             known = standard.slices.get(name)
             if known is not None and known.digest == part.digest:
                 continue
-            faces = tuple(
-                Operation(a.name.entry, a.description, a.input_schema, RECORDING) for a in part.actions
-            )
+            faces = tuple(_recorded(action, session.catalog) for action in part.actions)
             recorded.append(Category(name, part.category.capability, faces))
         hidden = {name for name, part in standard.slices.items() if part.visible}
         hidden -= {part.category.name for part in session.catalog.visible}
@@ -251,6 +258,13 @@ def _pinned_of(one: Catalog, other: Catalog) -> frozenset[str] | None:
             return None
         pinned |= part
     return pinned if parts else None
+
+
+def _recorded(action: Action, snapshot: CatalogSnapshot) -> Operation:
+    """Return an action with a recording handler, its arguments checked as they are in the session."""
+    rule = snapshot.tables.rule(action.name)
+    calls = calls_nothing if rule is None else rule.calls
+    return Operation(action.name.entry, action.description, action.input_schema, RECORDING, calls=calls)
 
 
 def _operation(record: ToolRecord) -> Operation:

@@ -1,0 +1,129 @@
+"""The arguments of a call, and, for an action that calls another by name, those of the other action within them.
+
+Invariant: what stands in a call for another action is held to that action's schema, repaired like its own arguments,
+and told under its place in the call; a name that leads to no action is answered like any other, with suggestions in the
+words of the call. `prepare_call` raises nothing, whatever a model sends or a category's rule does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.catalog.action import Arguments, CalledAction, calls_nothing
+from reyn_jupyter.catalog.arguments.preparation import Prepared, prepare
+from reyn_jupyter.catalog.arguments.references import child
+from reyn_jupyter.catalog.dispatch import CatalogError, UnknownActionError
+from reyn_jupyter.catalog.names import SEPARATOR
+from reyn_jupyter.catalog.resolve import find
+from reyn_jupyter.support.text import enumerate_words
+
+if TYPE_CHECKING:
+    from reyn_jupyter.catalog.action import Action
+    from reyn_jupyter.catalog.arguments.schema_validation import Invalid
+    from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+
+
+@dataclass(frozen=True)
+class PreparedCall:
+    """The arguments of a call, ready or not.
+
+    Attributes:
+        prepared: the whole arguments.
+        action: the one whose schema they do not fit, when they are invalid.
+        held_by: the argument that holds what that action takes; None for the call's own arguments.
+    """
+
+    prepared: Prepared
+    action: Action
+    held_by: str | None = None
+
+
+def called_action(
+    snapshot: CatalogSnapshot, action: Action, args: Mapping[str, Any]
+) -> tuple[Action, CalledAction] | None:
+    """Return the action that a call is for by name, and where the call has what it takes; None for other calls.
+
+    Args:
+        snapshot: the one that the action is of.
+        action: the one that is invoked.
+        args: its arguments, valid as far as its own schema goes.
+
+    Raises:
+        UnknownActionError: the name leads to no action on offer.
+        CatalogError: the category's own rule failed.
+    """
+    called = _called(snapshot, action, args)
+    return None if called is None else (find(snapshot, called.name), called)
+
+
+def prepare_call(
+    snapshot: CatalogSnapshot, action: Action, raw_args: object, *, forgive: bool = True
+) -> PreparedCall:
+    """Read and validate the arguments of one call; see `prepare`.
+
+    Args:
+        snapshot: the one that the action is of.
+        action: the one that is invoked.
+        raw_args, forgive: see `prepare`.
+    """
+    whole = prepare(action.input_schema, raw_args, forgive=forgive)
+    # Below the level of single arguments may stand what only the other action's schema knows of, references above all.
+    if any(fault["path"].count("/") < 2 for fault in whole.invalid):
+        return PreparedCall(whole, action)
+    try:
+        called = _called(snapshot, action, whole.args)
+    except CatalogError as error:
+        return PreparedCall(replace(whole, invalid=[{"path": "", "message": str(error)}]), action)
+    if called is None:
+        return PreparedCall(whole, action)
+    try:
+        target = find(snapshot, called.name)
+    except UnknownActionError as error:
+        return PreparedCall(replace(whole, invalid=[_unknown(error, called, whole.args)]), action)
+    return _with_inner(whole, action, target, called.held_by, forgive)
+
+
+def _called(snapshot: CatalogSnapshot, action: Action, args: Mapping[str, Any]) -> CalledAction | None:
+    rule = snapshot.tables.rule(action.name)
+    if rule is None or rule.calls is calls_nothing:
+        return None
+    try:
+        called = rule.calls(dict(args))
+    except Exception as error:
+        raise CatalogError(
+            action.name.category, f"its rule for calls by name failed with {type(error).__name__}"
+        ) from error
+    if called is not None and not isinstance(called, CalledAction):
+        raise CatalogError(
+            action.name.category,
+            f"its rule for calls by name gave a {type(called).__name__}, no CalledAction",
+        )
+    return called
+
+
+def _with_inner(whole: Prepared, action: Action, target: Action, held_by: str, forgive: bool) -> PreparedCall:
+    place = child("", held_by)
+    own = [fault for fault in whole.invalid if not fault["path"].startswith(f"{place}/")]
+    inner = prepare(target.input_schema, whole.args.get(held_by), forgive=forgive)
+    told: list[Invalid] = [{**fault, "path": place + fault["path"]} for fault in inner.invalid]
+    args: Arguments = whole.args
+    if inner.args and not inner.invalid:
+        args = {**args, held_by: inner.args}
+    flags = tuple(dict.fromkeys((*whole.flags, *inner.flags)))
+    at_fault, holder = (action, None) if own else (target, held_by)
+    return PreparedCall(Prepared(args, flags, own + told), at_fault, holder)
+
+
+def _unknown(error: UnknownActionError, called: CalledAction, args: Mapping[str, Any]) -> Invalid:
+    """Say that a name within a call leads nowhere; suggestions are in its own form where it is the entry alone."""
+    suggestions = list(error.payload["suggestions"])
+    prefix, _, entry = called.name.partition(SEPARATOR)
+    if args.get(called.named_by) == entry:
+        within = [name for name in suggestions if name.startswith(prefix + SEPARATOR)]
+        suggestions = [name.removeprefix(prefix + SEPARATOR) for name in within]
+    message = str(error.payload["reason"])
+    if suggestions:
+        message += f" Did you mean {enumerate_words(suggestions, 'or')}?"
+    return {"path": child("", called.named_by), "message": message}
