@@ -12,7 +12,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from reyn_jupyter.catalog.arguments.schema_dialects import SchemaError, translate_schema
+from reyn_jupyter.catalog.arguments.schema_dialects import SchemaError, needs_translation, translate_schema
 from reyn_jupyter.catalog.arguments.schema_validation import (
     InvolvedSchemaError,
     SchemaValidator,
@@ -44,8 +44,8 @@ def read_schema(
     """
     if not isinstance(schema, Mapping):
         raise SchemaError("is no JSON Schema object")
-    _bound(schema)
-    made = translate_schema(schema, types)
+    text = _bounded(schema)
+    made = translate_schema(schema, types) if needs_translation(text) else schema
     kinds = made.get("type", "object")
     if isinstance(kinds, list | tuple) and "object" in kinds:  # arguments are never null
         made = {**made, "type": "object"}
@@ -89,13 +89,13 @@ def _unusable(text: str) -> str | None:
     return None
 
 
-def _bound(schema: Mapping[str, Any]) -> None:
-    """Raise SchemaError for what is no JSON, too large or too deep."""
+def _bounded(schema: Mapping[str, Any]) -> str:
+    """Return a schema as JSON text. Raises SchemaError for what is none, too large or too deep."""
     try:
-        size = len(json.dumps(schema, allow_nan=False, ensure_ascii=False).encode("utf-8", "surrogatepass"))
+        text = json.dumps(schema, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError) as error:
         raise SchemaError(f"is no JSON ({type(error).__name__})") from None
-    if size > LARGEST_SCHEMA:
+    if len(text) > LARGEST_SCHEMA or len(text.encode("utf-8", "surrogatepass")) > LARGEST_SCHEMA:
         raise SchemaError(f"is larger than {LARGEST_SCHEMA:,} bytes")
     level: list[Any] = [schema]
     for _ in range(DEEPEST_SCHEMA):
@@ -108,7 +108,7 @@ def _bound(schema: Mapping[str, Any]) -> None:
             else:
                 inner += [each for each in part if isinstance(each, dict | list | tuple)]
         if not inner:
-            return
+            return text
         level = inner
     raise SchemaError(f"is nested deeper than {DEEPEST_SCHEMA} levels")
 

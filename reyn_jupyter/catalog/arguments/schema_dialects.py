@@ -10,6 +10,7 @@ Source: JSON Schema, release notes of drafts 4 to 2020-12.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from enum import IntEnum
 from typing import Any
@@ -86,6 +87,13 @@ _ASSERTIONS = (
 )  # fmt: skip
 
 
+_OTHER_FORMS = re.compile(
+    r'"(?:\$schema|\$recursiveRef|\$recursiveAnchor|dependencies|nullable)": '
+    r'|"items": \[|"\$id": "#|"exclusiveM(?:in|ax)imum": [tf]|"required": [^\[]|"properties": n'
+    r'|"type": (?:"(?!(?:object|array|string|number|integer|boolean|null)")|\[)'
+)
+
+
 def dialect_of(schema: Mapping[str, Any]) -> Dialect:
     """Return the draft that a schema is written in, by its ``$schema``; 2020-12 where it names none.
 
@@ -106,6 +114,17 @@ def dialect_of(schema: Mapping[str, Any]) -> Dialect:
             ("$schema",),
         )
     return found
+
+
+def needs_translation(text: str) -> bool:
+    """Return whether a schema, as JSON text with Python's spacing, may be in another form than 2020-12.
+
+    It spares most schemas of a large catalog the translation, and says yes too often rather than too rarely.
+
+    >>> needs_translation('{"type": "object"}'), needs_translation('{"type": "dict"}')
+    (False, True)
+    """
+    return _OTHER_FORMS.search(text) is not None
 
 
 def translate_schema(schema: Mapping[str, Any], types: dict[str, str] | None = None) -> Mapping[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -19,6 +20,7 @@ from reyn_jupyter.catalog.arguments.schema_dialects import (
     Dialect,
     UnknownDialectError,
     dialect_of,
+    needs_translation,
     translate_schema,
 )
 from reyn_jupyter.catalog.arguments.schema_validation import SchemaValidator
@@ -184,6 +186,20 @@ def test_identifiers_of_parts_are_followed_as_generators_write_them(schema: dict
     validator.check()
     assert validator.faults({"n": 1}) == []
     assert [fault["path"] for fault in validator.faults({"n": "x"})] == ["/n"]
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.sampled_from(list(Dialect)).flatmap(rules), st.data())
+def test_nothing_that_needs_translation_is_overlooked(rule: dict[str, Any], data: st.DataObject) -> None:
+    odd = data.draw(
+        st.sampled_from(
+            [{}, {"type": "dict"}, {"type": ["str", "null"]}, {"nullable": True, "type": "string"}, {"required": None},
+             {"properties": None}, {"properties": {"a": {"required": True}}}, {"$id": "#a"}, {"$recursiveRef": "#"},
+             {"$schema": URIS[Dialect.DRAFT_07]}, {"type": ["string"]}]
+        )
+    )  # fmt: skip
+    schema = {"definitions": {"d": {}}, "properties": {"p": rule}, **odd}
+    assert needs_translation(json.dumps(schema)) or translate_schema(schema) is schema
 
 
 def test_what_is_in_todays_draft_is_the_very_object() -> None:
