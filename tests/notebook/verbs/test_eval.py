@@ -87,7 +87,7 @@ def test_a_folder_of_studies_that_cannot_be_made_is_named(run: Run, workspace: P
     (workspace / ".reyn").mkdir(exist_ok=True)
     (workspace / ".reyn" / "studies").write_text("a file")
     printed = run("%reyn eval mandates -m simulator -n 1")
-    assert "studies cannot be made: File exists. --file FILE names another place." in printed
+    assert "studies cannot be made: studies is a link or no folder" in printed
 
 
 def test_suites_variants_checks_and_models_complete(run: Run, workspace: Path) -> None:
