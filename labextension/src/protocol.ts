@@ -536,7 +536,7 @@ export interface CatalogInvokeOperation {
   answer: ActionAnswer;
 }
 /**
- * Show the result of a call. `row` is the action's row with this call counted; `live` opens the stored result.
+ * Show the result of a call. `row` is the action's row with this call counted; `live` opens the blob.
  */
 export interface ActionAnswer {
   ok: boolean;
@@ -563,7 +563,7 @@ export interface OpenBlob {
   selector: string | null;
 }
 /**
- * Describe a stored result to its viewer. `facts` and `about` are texts; `commands` are ready lines, each with its
+ * Describe a blob to its viewer. `facts` and `about` are texts; `commands` are ready lines, each with its
  * purpose; `value` is the Python expression that a path is appended to.
  */
 export interface OpenedBlob {
@@ -964,7 +964,7 @@ export interface OpenPart {
   id: string;
 }
 /**
- * Show the details of one step; `blob` is the id of its stored result, "" for none.
+ * Show the details of one step; `blob` is the id of its blob, "" for none.
  */
 export interface OpenedPart {
   request: View;

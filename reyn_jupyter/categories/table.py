@@ -1,4 +1,4 @@
-"""SQL over what the session already holds: the notebook's frames, stored results, workspace files.
+"""SQL over what the session already holds: the notebook's frames, blobs, workspace files.
 
 Invariant: a query sees the sources that it names and nothing else, and it only reads. It runs in the session's own
 process for SQL (`backends.sql`), and stops with the run: cancellation and its own deadline end that process.
@@ -345,7 +345,7 @@ def _add_table(query: SqlQuery, alias: str, value: object, sources: _Sources) ->
     except NotATableError as error:
         raise ActionError(
             f"The source {alias!r} {error}.",
-            'For a part of a stored result give {"$blob": "<id>", "path": "/rows"}.',
+            'For a part of a blob give {"$blob": "<id>", "path": "/rows"}.',
         ) from error
 
 

@@ -133,10 +133,8 @@ DEFAULT_RETRIES = 3  # repeats of a call that may go through later; the waits ar
 class Limits(SettingsSection):
     """The limits at which a turn stops. None is no limit."""
 
-    max_steps: Whole = Field(default=8, ge=1, le=1000, description="model calls a turn")
-    calls_per_completion: Whole = Field(
-        default=50, ge=1, le=10_000, description="tool calls run of one completion"
-    )
+    max_steps: Whole = Field(default=8, ge=1, le=1000, description="steps (model calls) a turn")
+    calls_per_completion: Whole = Field(default=50, ge=1, le=10_000, description="tool calls run of one step")
     model_timeout: Real = Field(default=60.0, gt=0, le=3600, description="seconds for one model call")
     retries: Whole = Field(
         default=DEFAULT_RETRIES, ge=0, le=20, description="repeats of a model call that failed for a while"
@@ -198,7 +196,7 @@ class Sandbox(SettingsSection):
 class Permissions(SettingsSection):
     """Rules by action and target, e.g. ``file__write(data/**)``. Over the layers they add up; deny wins."""
 
-    allow: Words = Field(default=(), description="patterns that need no question")
+    allow: Words = Field(default=(), description="patterns that need no consent")
     ask: Words = Field(default=(), description="patterns that are always asked about")
     deny: Words = Field(default=(), description="patterns that never run")
 
@@ -214,7 +212,7 @@ class Outputs(SettingsSection):
     """The sizes at which results are stored, summarised and cut; the byte figures follow the tool-output design."""
 
     inline_bytes: Whole = Field(
-        default=800, ge=0, le=1_000_000, description="a larger result is stored and summarised"
+        default=800, ge=0, le=1_000_000, description="a larger result is stored as a blob and summarised"
     )
     summary_bytes: Whole = Field(default=400, ge=100, le=100_000, description="most bytes of a summary")
     head_lines: Whole = Field(default=5, ge=0, le=1000, description="first lines in the summary of a text")

@@ -25,7 +25,7 @@ Tier = Literal["light", "standard", "strong"]
 
 
 _CANONICAL = json.JSONEncoder(ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-# Where the id of a stored result stands: in a summary, and in the arguments of a call (JSON inside JSON).
+# Where the id of a blob stands: in a summary, and in the arguments of a call (JSON inside JSON).
 BLOB_ID = re.compile(
     rb"""(\[blob:|(?:blob_id|\$blob)\\*"\s*:\s*\\*")([0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12})"""
 )
@@ -100,7 +100,7 @@ class Message:
 
     @cached_property
     def digest(self) -> bytes:
-        """A hash of the wire form. The ids of stored results, new in every run, count by their place alone."""
+        """A hash of the wire form. The ids of blobs, new in every run, count by their place alone."""
         wire = self.canonical
         return hashlib.sha256(BLOB_ID.sub(rb"\1<blob>", wire) if b"blob" in wire else wire).digest()
 

@@ -5,7 +5,7 @@ requests recorded several times are served in the order of recording, each once;
 conversations each is served its own first. What is not there raises, names the part of the request that moved, and
 never falls through to a model or the network.
 
-Stored results have new ids in every run. A request is found whatever they are, and where a recorded answer names one,
+Blobs have new ids in every run. A request is found whatever they are, and where a recorded answer names one,
 the answer that is served names the one in its place.
 
 A recording is a list of ``ModelRequested`` and ``ModelReplied`` events, so any run log serves as a
@@ -104,7 +104,7 @@ class CassetteRecorder:
 
 @dataclass(frozen=True)
 class _Recorded:
-    """A request of the recording: what it was made of, for the diagnosis of a miss, and the stored results in it."""
+    """A request of the recording: what it was made of, for the diagnosis of a miss, and the blobs in it."""
 
     model: str
     components: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""The ids of stored results in messages and answers: new in every run, so a replayed answer gets those of its own run.
+"""The ids of blobs in messages and answers: new in every run, so a replayed answer gets those of its own run.
 
 Invariant: ids are matched by their place, counted from the last one; everything else of an answer stays as it was.
 """
@@ -21,7 +21,7 @@ def message_texts(messages: Iterable[Mapping[str, Any]], role: str) -> Iterator[
 
 
 def stored_ids_in(messages: Iterable[Mapping[str, Any]]) -> tuple[str, ...]:
-    """The ids of stored results in tool results, in the order of their first place."""
+    """The ids of blobs in tool results, in the order of their first place."""
     return unique_ids(found for text in message_texts(messages, "tool") for found in _STORED.findall(text))
 
 

@@ -56,7 +56,7 @@ def convert_words(action: Action, words: dict[str, Any]) -> dict[str, Any]:
 
 
 def reference(name: str) -> dict[str, str]:
-    """Return ``@orders`` as a reference to a variable, ``@<blob id>`` as one to a stored result."""
+    """Return ``@orders`` as a reference to a variable, ``@<blob id>`` as one to a blob."""
     compact = name.replace("-", "")
     if len(compact) == 32 and all(character in "0123456789abcdef" for character in compact.lower()):
         return {"$blob": name}

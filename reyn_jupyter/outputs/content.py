@@ -104,7 +104,7 @@ class OutputPolicy:
 
     Args:
         inline_bytes: up to this size a result goes into the history as it is.
-        summary_bytes: the most a stored result leaves in the history, its ``[blob:…]`` prefix included.
+        summary_bytes: the most a blob leaves in the history, its ``[blob:…]`` prefix included.
         head_lines: lines of a text that its summary opens with.
         tail_lines: lines of a text that its summary closes with.
         answer_bytes: the most that `inspect`, a listing or a catalog error may answer.

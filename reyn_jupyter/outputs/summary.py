@@ -1,4 +1,4 @@
-"""Summarise a stored result for the history: kind, size, and its most telling parts, in a budget of bytes.
+"""Summarise a blob for the history: kind, size, and its most telling parts, in a budget of bytes.
 
 Invariant: a summary never passes its budget and is valid UTF-8. Header and separators are reserved first; the lines of
 head and tail then share what is left fairly, so that a long one never swallows another. Whatever is left out beyond

@@ -203,9 +203,9 @@ class RouterLoop:
         self._calls.refuse_all(reply.raw.tool_calls, run, state.step, why)
         state.status = "limit"
         state.notes.append(
-            f"the limit of {limit} model calls was reached (router.limits.max_steps, or --max-steps)"
+            f"the limit of {limit} steps was reached (router.limits.max_steps, or --max-steps)"
         )
-        _set_answer(state, reply.kept.text.strip() or f"Stopped after {limit} model calls without an answer.")
+        _set_answer(state, reply.kept.text.strip() or f"Stopped after {limit} steps without an answer.")
 
     def _interrupted(self, state: TurnState, run: Run) -> None:
         self._calls.settle(
@@ -246,7 +246,7 @@ class RouterLoop:
         state.notes += budget.notes()
         shrunk = conversation.shrink(self._limits.history_tokens)
         if shrunk:
-            state.notes.append(f"{shrunk} old tool results shrank to stubs (router.limits.history_tokens)")
+            state.notes.append(f"{shrunk} old results shrank to stubs (router.limits.history_tokens)")
         run.log.append(
             RunEnded(
                 run=run.id,

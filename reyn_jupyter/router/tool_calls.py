@@ -1,7 +1,7 @@
 """The tool calls of a turn, from the model's reply to their results in the history.
 
 Invariants: every call gets exactly one result, and one pair of events, whether it ran, was one too many, or was still
-open when the turn ended; no two calls of a conversation have the same id. Reads of one completion run beside each
+open when the turn ended; no two calls of a conversation have the same id. Reads of one step run beside each
 other, equal ones once; a write is a barrier: what stands before it finishes first, and what stands after it waits, is
 planned afterwards, and sees what the write changed.
 """
@@ -45,7 +45,7 @@ class ToolCalls:
 
         Args:
             encoder: decodes the function names of direct tools.
-            most: calls of one completion that are run.
+            most: tool calls of one step that are run.
         """
         calls = self._distinct(reply.raw.tool_calls)
         kept = zip(calls[: most + 1], reply.kept.tool_calls, strict=False)
@@ -54,7 +54,7 @@ class ToolCalls:
         state.pending = list(calls[: most + 1])
         await self._run_all(state, calls[:most], encoder, run)
         if extra := calls[most:]:
-            state.notes.append(f"{len(extra):,} of {len(calls):,} tool calls in one completion were not run")
+            state.notes.append(f"{len(extra):,} of {len(calls):,} tool calls in one step were not run")
             why = f"{len(extra):,} tool calls were not run: at most {most} in one completion"
             hint = "Send fewer calls at a time."
             texts = [self._refuse(call, run, state.step, why, hint) for call in extra]

@@ -219,7 +219,7 @@ def find_variable(name: str, context: ToolContext) -> Any:
     if context.variables == "off":
         raise ActionError(
             f"The notebook's variables are switched off for this run, so {shown} cannot be used.",
-            "Use a workspace file or a stored result instead, or ask the person to allow variables.",
+            "Use a workspace file or a blob instead, or ask the person to allow variables.",
         )
     namespace = context.services.namespace()
     try:
@@ -255,7 +255,7 @@ async def open_blob_value(blob_id: str, pointer: str | None, services: Services)
     except BlobNotFoundError:
         raise _no_blob(blob_id) from None
     except BlobStoreError as error:
-        raise ActionError(f"The stored result {blob_id} cannot be read: {error}") from error
+        raise ActionError(f"The blob {blob_id} cannot be read: {error}") from error
 
 
 def _check_blob(blob_id: str, services: Services) -> BlobStore:
@@ -263,7 +263,7 @@ def _check_blob(blob_id: str, services: Services) -> BlobStore:
 
     store = services.blobs
     if store is None:
-        raise ActionError("This session keeps no stored results, so a blob cannot be used.")
+        raise ActionError("This session keeps no blobs, so none can be used.")
     try:
         wanted = canonical_id(blob_id)
         if is_local(store):
@@ -273,13 +273,13 @@ def _check_blob(blob_id: str, services: Services) -> BlobStore:
     except BlobNotFoundError:
         raise _no_blob(blob_id) from None
     except BlobStoreError as error:
-        raise ActionError(f"The stored result {blob_id} cannot be read: {error}") from error
+        raise ActionError(f"The blob {blob_id} cannot be read: {error}") from error
     return store
 
 
 def _no_blob(blob_id: str) -> ActionError:
     return ActionError(
-        f"There is no stored result {blob_id[:_SHOWN]!r}.",
+        f"There is no blob {blob_id[:_SHOWN]!r}.",
         "Take the id from a [blob:<id>] in an earlier result; it may have been removed since.",
     )
 
@@ -287,9 +287,7 @@ def _no_blob(blob_id: str) -> ActionError:
 def _content(blob: Any, pointer: str | None) -> Any:
     if pointer:
         if not blob.info.is_json:
-            raise ActionError(
-                f"The stored result {blob.id} is {blob.kind} and has no parts; leave out the path."
-            )
+            raise ActionError(f"The blob {blob.id} is {blob.kind} and has no parts; leave out the path.")
         return at_pointer(blob.json, pointer)
     if blob.info.frame is not None:
         return _as_it_was(blob.df, blob.info.frame)

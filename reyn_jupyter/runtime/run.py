@@ -94,7 +94,7 @@ class Outcome:
         ok: whether the inner action worked.
         payload: the text, or for a failure the error as a dict.
         value: the handler's own value, for the person.
-        blob: id of the stored result.
+        blob: id of the blob.
         name: the resolved qualified name, None for a wrapper's own answer.
         error: what went wrong, in words; `code` is the handler's own name for it, where it gave one.
     """

@@ -1,4 +1,4 @@
-"""Removing stored results on the person's word.
+"""Removing blobs on the person's word.
 
 Invariant: nothing goes unasked. Without a limit only the blobs of runs that are gone go, whatever else is given.
 """

@@ -205,7 +205,7 @@ def _growth_fact(parts: Parts, calls: int) -> str:
     settings = parts.settings
     most = settings.router.limits.calls_per_completion
     return (
-        f"{calls} calls, each the first request and all that {calls - 1} steps can add "
+        f"{calls} model calls, each the first request and all that {calls - 1} steps can add "
         f"({most} results of {settings.outputs.answer_bytes:,} bytes a step); the model's own words come on top"
     )
 

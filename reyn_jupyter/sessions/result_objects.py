@@ -117,7 +117,7 @@ class Result:
     Attributes:
         name: the qualified name as resolved, or as given when it could not be.
         payload: the history text (a `str`), or the error as a dict.
-        blob: the stored result, or None when it went inline.
+        blob: the blob, or None when it went inline.
         trace: the run of kind "manual" that the call was.
     """
 

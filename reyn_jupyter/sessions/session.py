@@ -268,7 +268,7 @@ class Session:
         max_bytes: int | None = None,
         keep: Collection[str] | None = None,
     ) -> Card:
-        """Remove stored results that nothing needs any more.
+        """Remove blobs that nothing needs any more.
 
         Args:
             max_age_days: only what is older goes.

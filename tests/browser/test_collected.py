@@ -1,4 +1,4 @@
-"""A stored result that is collected while it is open: what was fetched stays, and the rest says what to do."""
+"""A blob that is collected while it is open: what was fetched stays, and the rest says what to do."""
 
 from __future__ import annotations
 

@@ -66,7 +66,7 @@ def way(lab: LabPage) -> Way:
 
 
 def opened_result(page: Page) -> Locator:
-    """The stored result in the tab that was opened for it."""
+    """The blob in the tab that was opened for it."""
     return page.get_by_role("group", name="Blob function__orders")
 
 
@@ -107,7 +107,7 @@ def test_a_newcomer_finds_runs_opens_sorts_and_takes_a_result_into_pandas(lab: L
     way.look("result", catalog)
 
     # The large result in a tab of its own; a click on a heading sorts all of it.
-    action.get_by_role("button", name="Open the stored result").click()
+    action.get_by_role("button", name="Open the blob").click()
     result = opened_result(page)
     grid = result.get_by_role("grid", name="Rows")
     amount = grid.get_by_role("columnheader", name=re.compile("^amount"))

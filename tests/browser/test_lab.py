@@ -202,7 +202,7 @@ def test_a_stored_result_opens_in_a_tab_of_its_own_from_the_explorer_and_from_a_
     search(explorer).fill("figures")
     explorer.get_by_text("function__figures", exact=True).click()
     explorer.get_by_role("button", name="Invoke").click()
-    explorer.get_by_role("button", name="Open the stored result").click()
+    explorer.get_by_role("button", name="Open the blob").click()
     tab = lab.page.locator(".reyn-tab")
     expect(tab.get_by_role("grid")).to_have_attribute("aria-rowcount", "5001")
     expect(explorer.locator(".r-inspector")).to_have_count(0)
@@ -210,7 +210,7 @@ def test_a_stored_result_opens_in_a_tab_of_its_own_from_the_explorer_and_from_a_
     lab.run(2, 3)
     steps = lab.output(3).get_by_role("option")
     steps.filter(has_text="function__figures").click()
-    lab.output(3).get_by_role("button", name="Inspect what was stored").click()
+    lab.output(3).get_by_role("button", name="Inspect the blob").click()
     expect(tab.get_by_role("grid")).to_have_attribute("aria-rowcount", "5001")
     close_tab(lab)
 

@@ -372,7 +372,7 @@ def test_what_a_step_stored_is_inspected_below_it_where_there_are_no_tabs(
     run = session.ask("read it", approve="all")
     with bare(browser, session, snapshot(run, LiveTrace(run=run.run))) as shown:
         shown.page.get_by_role("option").filter(has_text="file__read").click()
-        button = shown.page.get_by_role("button", name="Inspect what was stored")
+        button = shown.page.get_by_role("button", name="Inspect the blob")
         button.click()
         expect(shown.page.locator(".r-inspector")).to_contain_text("line 3")
         expect(button).to_have_attribute("aria-expanded", "true")

@@ -144,7 +144,7 @@ async def test_the_first_line_of_a_csv_file_is_its_header(notebook: Notebook) ->
         ("no_such_variable", "no variable"),
         ("api_key", "looks like a secret"),
         ("_private", "is private"),
-        ("0197f9a2-7c1b-7e3c-8a55-3b0f8e1d2c4a", "no stored result"),
+        ("0197f9a2-7c1b-7e3c-8a55-3b0f8e1d2c4a", "no blob"),
         ("http://127.0.0.1/a.csv", "does not exist"),
         ("data/*.csv", "does not exist"),
         ("", "is empty"),

@@ -58,7 +58,7 @@ Run = Callable[[str], str]
         ("%reyn history drop 1", "There is no turn 1: the conversation has 0."),
         ("%reyn history drp 1", "'drp' is not one of list, drop, fork. Did you mean drop?"),
         ("%reyn approvals drop", "Drop which pattern?"),
-        ("%reyn approvals drop nothing", "'nothing' was not approved."),
+        ("%reyn approvals drop nothing", "'nothing' has no approval."),
         ("%reyn config router.nams", "There is no key 'router.nams'. Did you mean router.names?"),
         ("%reyn config router.nams hidden", "router.nams: unknown key"),
         ("%reyn config router.limits.max_steps many", "router.limits.max_steps: a whole number is needed, not 'many'."),

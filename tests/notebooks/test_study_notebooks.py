@@ -128,7 +128,7 @@ def test_what_a_provider_does_is_missing_and_what_a_model_does_is_graded(complia
 def test_the_report_is_handed_on_as_a_page(compliance: Any) -> None:
     page = (Path(compliance.metadata["folder"]) / "compliance.html").read_text()
     assert "How the simulator keeps to the catalog" in page and "simulated" in page
-    assert 'src="http' not in page and "left out to keep this display small" not in snapshot_of(page)
+    assert 'src="http' not in page and "left out to keep this view small" not in snapshot_of(page)
 
 
 def test_an_action_is_found_by_what_it_does_and_by_its_name(searching: Any) -> None:

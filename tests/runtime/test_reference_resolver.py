@@ -141,7 +141,7 @@ async def test_a_stored_table_comes_back_as_what_it_was(
         ({"$var": "api_key"}, "looks like a secret"),
         ({"$var": "__import__('os')"}, "no variable"),
         ({"$blob": "../../etc/passwd"}, "is no blob id"),
-        ({"$blob": "0197f9a2-7c1b-7e3c-8a55-3b0f8e1d2c4a"}, "no stored result"),
+        ({"$blob": "0197f9a2-7c1b-7e3c-8a55-3b0f8e1d2c4a"}, "no blob"),
     ],
 )
 async def test_what_may_not_be_named_is_refused_before_the_gate_and_after(
@@ -169,7 +169,7 @@ def test_with_variables_off_none_can_be_named(tmp_path: Path, store: MemoryBlobS
 
 
 def test_a_session_without_blobs_says_so(tmp_path: Path) -> None:
-    with pytest.raises(ActionError, match="keeps no stored results"):
+    with pytest.raises(ActionError, match="keeps no blobs"):
         check_references(
             EVERYWHERE,
             {"a": {"$blob": "0197f9a2-7c1b-7e3c-8a55-3b0f8e1d2c4a"}},

@@ -211,9 +211,9 @@ def test_an_index_and_its_answers_show_what_they_hold() -> None:
 
 @pytest.mark.parametrize("asked", [5, None, ["read", "a", "file"]])
 def test_a_request_that_is_no_text_is_refused(index: Index, asked: object) -> None:
-    with pytest.raises(TypeError, match="a request is a text"):
+    with pytest.raises(TypeError, match="a query is a text"):
         index.search(asked)  # type: ignore[arg-type]
-    with pytest.raises(TypeError, match="a request is a text"):
+    with pytest.raises(TypeError, match="a query is a text"):
         index.answer(asked)  # type: ignore[arg-type]
 
 

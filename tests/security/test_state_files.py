@@ -31,7 +31,7 @@ def outside(tmp_path: Path) -> Path:
 
 
 def used(workspace: Path) -> tuple[Session, Any]:
-    """A session that made a turn with a stored result, and read what others left; each verb worked."""
+    """A session that made a turn with a blob, and read what others left; each verb worked."""
     (workspace / "long.txt").write_text("a line\n" * 400)
     session = Session(workspace, model=ScriptedModel(invoke("file__read", path="long.txt"), "ok"))
     trace = session.ask("go")

@@ -95,10 +95,10 @@ function checkSnapshot(snapshot: Snapshot): { view: Snapshot["view"] | null; pro
   const view = snapshot?.view;
   const usable = view !== null && typeof view === "object" && Array.isArray(view.blocks);
   const version = Number(snapshot?.protocol);
-  let problem = usable ? "" : "This display holds nothing that can be shown. Run its cell again.";
+  let problem = usable ? "" : "This view holds nothing that can be shown. Run its cell again.";
   if (version > PROTOCOL)
     problem =
-      `This display was written by a newer reyn-jupyter (version ${version} of the protocol; this page knows ` +
+      `This view was written by a newer reyn-jupyter (version ${version} of the protocol; this page knows ` +
       `${PROTOCOL}). Update reyn-jupyter where JupyterLab runs, then reload the page.`;
   return { view: usable ? view : null, problem };
 }
@@ -121,17 +121,17 @@ function describeState(source: Source, opened: boolean): Child[] {
       return [
         opened
           ? "The kernel is gone; what is shown stays as it was."
-          : `${(reason || "The kernel is gone").replace(/\.$/, "")}; this is the snapshot that was saved.`,
+          : `${(reason || "The kernel is gone").replace(/\.$/, "")}; this is the view as it was saved.`,
       ];
     case "foreign":
       return [
-        `${reason || "It belongs to another session of the kernel."} This is the snapshot that was saved; run the cell again to go on.`,
+        `${reason || "It belongs to another session of the kernel."} This is the view as it was saved; run the cell again to go on.`,
       ];
     case "missing":
       // Loading does not help where two versions do not understand each other; the reason names both.
-      if (/protocol/.test(reason)) return [`This is the snapshot that was saved: ${reason}`];
+      if (/protocol/.test(reason)) return [`This is the view as it was saved: ${reason}`];
       return [
-        `${(reason || "reyn-jupyter is not loaded in this kernel").replace(/\.$/, "")}; this is the snapshot that was saved. `,
+        `${(reason || "reyn-jupyter is not loaded in this kernel").replace(/\.$/, "")}; this is the view as it was saved. `,
         insertCell ? insertLoad(insertCell) : [h("code", {}, LOAD), copyButton(() => LOAD, LOAD)],
       ];
     default:

@@ -1,4 +1,4 @@
-// The inspector of a stored result, as a page asks for it; the grid comes when a table is looked at.
+// The inspector of a blob, as a page asks for it; the grid comes when a table is looked at.
 import { kernelView } from "../sources/kernel-modules";
 import { inspector } from "../views/blob/inspector";
 

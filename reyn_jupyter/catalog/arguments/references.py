@@ -1,6 +1,6 @@
-"""References inside arguments: a stored result or a notebook variable in place of any value.
+"""References inside arguments: a blob or a notebook variable in place of any value.
 
-``{"$blob": id, "path": "/rows"}`` names a stored result or a part of it (a JSON Pointer, RFC 6901),
+``{"$blob": id, "path": "/rows"}`` names a blob or a part of it (a JSON Pointer, RFC 6901),
 ``{"$var": "orders"}`` a variable. Invariant: an object with one of these keys is a reference or an error,
 never data.
 """

@@ -1,6 +1,6 @@
 """A schema written anew for the engine, as one document that refers to nothing outside itself.
 
-Invariants: each part of the schema takes a reference to a variable or stored result in place of its value; every
+Invariants: each part of the schema takes a reference to a variable or blob in place of its value; every
 `$ref` leads into the document's own ``$defs``, so nothing is fetched; what the schema refers to and does not hold fails
 for whoever fills it; patterns take linear time and bounded memory, and one that the engine does not know is left to the
 handler.

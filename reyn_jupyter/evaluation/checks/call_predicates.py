@@ -1,6 +1,6 @@
 """Classify the calls of a trial: looks at the catalog, attempts at an action, calls that reached one.
 
-Invariant: an answer counts as seen only by calls of a later model call; calls of one completion were written together.
+Invariant: an answer counts as seen only by calls of a later model call; tool calls of one step were written together.
 """
 
 from __future__ import annotations

@@ -178,7 +178,7 @@ def _refuse_what_has_no_model(trial_runner: TrialRunner, variant: Variant, budge
     if budget.usd is not None and source == "real" and _lacks_price(label):
         raise BudgetError(
             f"Variant {variant.name!r}: the price of {label} is not known, so a budget in dollars cannot be kept. "
-            "Give the budget in tokens or calls: Budget(tokens=…)."
+            "Give the budget in tokens or model calls: Budget(tokens=…)."
         )
 
 

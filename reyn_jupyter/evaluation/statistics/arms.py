@@ -127,7 +127,7 @@ def significant(value: float) -> str:
 def few_clusters(scenarios: int) -> str:
     """Return the sentence that warns of too few scenarios under repeats."""
     return (
-        f"{count(scenarios, 'scenario')}: below about {FEW_CLUSTERS} clusters add scenarios before repeats, "
+        f"{count(scenarios, 'scenario')}: below about {FEW_CLUSTERS}, add scenarios before repeats, "
         "because repeats of one scenario resemble each other."
     )
 

@@ -84,7 +84,7 @@ def brier(
     """
     if not outcomes or len(forecasts) != len(outcomes):
         raise ValueError(
-            f"{len(forecasts)} forecasts for {len(outcomes)} outcomes: give one forecast an event, and at least one"
+            f"{len(forecasts)} forecasts for {len(outcomes)} outcomes: give one forecast an outcome, and at least one"
         )
     named = merge or {}
     merged = [_merge(forecast, named) for forecast in forecasts]
@@ -95,7 +95,7 @@ def brier(
     score = math.fsum(map(_error, merged, happened)) / events
     climatology = 1 - math.fsum(share**2 for share in frequencies.values())
     constant = len(frequencies) == 1
-    warning = "Every event had the same outcome: skill against the observed frequencies is not defined."
+    warning = "All outcomes are the same: skill against the observed frequencies is not defined."
     return Brier(
         score,
         score / len(classes),

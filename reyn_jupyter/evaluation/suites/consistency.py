@@ -103,7 +103,7 @@ def _action(name: str, scenario: Scenario, snapshot: CatalogSnapshot) -> Action 
     try:
         parsed = ActionName.parse(name)
     except MalformedNameError:
-        return f"{name!r} is no qualified name; write category__entry"
+        return f"{name!r} is no qualified name; write category__operation or category__resource"
     if parsed.category == _MEMORY and parsed.entry in memory_entries(scenario.workspace):
         return None
     action = snapshot.get(parsed)

@@ -156,14 +156,14 @@ class TrialUsage:
     def sentence(self) -> str:
         """In words, of trials that did not come to an end; "" where nothing was used.
 
-        >>> TrialUsage(2, 3, 1_200, 0.25).sentence
-        '2 trials that did not come to an end used 1,200 tokens in 3 calls ($0.2500), which count for the budget alone'
+        >>> TrialUsage(2, 3, 0, 0.25).sentence
+        '2 trials that did not come to an end used 3 model calls ($0.2500), which count for the budget alone'
         """
         if not self.calls:
             return ""
         tokens = f"{self.tokens:,} tokens in " if self.tokens else ""
         price = f" (${self.usd:,.4f})" if self.usd else ""
         return (
-            f"{count(self.trials, 'trial')} that did not come to an end used {tokens}{count(self.calls, 'call')}"
+            f"{count(self.trials, 'trial')} that did not come to an end used {tokens}{count(self.calls, 'model call')}"
             f"{price}, which count for the budget alone"
         )

@@ -60,7 +60,7 @@ def replaying_model(events: Iterable[Event]) -> Model:
 
 
 class _Replayed(ReplayedModel):
-    """A run's replies; where one names a stored result, it names the one that stands in its place now."""
+    """A run's replies; where one names a blob, it names the one that stands in its place now."""
 
     source: Source = "replayed"
 

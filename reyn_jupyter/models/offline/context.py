@@ -1,4 +1,4 @@
-"""Read what a request offers a plan: listings, invocations, looks into stored results, and the action that does a job.
+"""Read what a request offers a plan: listings, invocations, looks into blobs, and the action that does a job.
 
 Invariant: the model keeps no state. A plan is straight-line code that is run from its beginning for every request.
 What it asks for is looked up among the calls of this turn; what is not there yet is raised as `ToolRequest`, becomes

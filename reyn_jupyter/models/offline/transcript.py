@@ -70,13 +70,13 @@ class ToolOutput:
 
     @cached_property
     def body(self) -> str:
-        """The text without the line that says what of a stored result is left."""
+        """The text without the line that says what of a blob is left."""
         match = _LEFT.search(self.text[-LEFT_LINE:])
         return self.text[: len(self.text) - len(match.group())] if match else self.text
 
     @property
     def left(self) -> str:
-        """The amount of a stored result not shown, in its own words ("150 lines left"); empty when all was."""
+        """The amount of a blob not shown, in its own words ("150 lines left"); empty when all was."""
         match = _LEFT.search(self.text[-LEFT_LINE:])
         return match.group(1) if match and not match.group(1).startswith("0 ") else ""
 
@@ -95,13 +95,13 @@ class ToolOutput:
 
     @property
     def blob(self) -> str | None:
-        """The id of the stored result that the text is a summary of."""
+        """The id of the blob that the text is a summary of."""
         match = _BLOB.match(self.text)
         return match.group(1) if match else None
 
     @property
     def total(self) -> int | None:
-        """The number of lines, entries or keys of a stored result; None where it does not say."""
+        """The number of lines, entries or keys of a blob; None where it does not say."""
         match = _COUNT.search(self.text[:300]) if self.blob else None
         return int(match.group(1)) if match else None
 

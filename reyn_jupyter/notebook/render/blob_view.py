@@ -78,7 +78,7 @@ def _took(result: Result) -> tuple[str, ...]:
 
 def _blob_facts(blob: Blob, look: Look) -> tuple[Block, ...]:
     what = f"{KINDS.get(blob.kind, blob.kind)}, {formatting.size(blob.size)}"
-    return (Commands((f"%reyn inspect {blob.id}",), f"Stored: {what}"),)
+    return (Commands((f"%reyn inspect {blob.id}",), f"Blob: {what}"),)
 
 
 def inspection_view(inspection: Inspection, look: Look) -> View:

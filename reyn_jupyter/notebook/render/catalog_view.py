@@ -161,7 +161,7 @@ def _note(payload: Mapping[str, Any], look: Look) -> Notice | None:
         return Notice(look.line(search.get("reason") or "Search has no index.", 300), "muted", ways)
     if payload.get("ranking") == "lexical":
         return Notice(
-            "Ranked by words alone, without an index of meanings.", "muted", "%reyn embeddings status"
+            "Ranked by words alone, without vectors in the index.", "muted", "%reyn embeddings status"
         )
     note = payload.get("note")
     return Notice(look.line(note, 300), "muted") if isinstance(note, str) and note else None

@@ -67,7 +67,7 @@ class BlobStart(WireMessage):
 
 
 class OpenedBlob(WireMessage):
-    """Describe a stored result to its viewer. `facts` and `about` are texts; `commands` are ready lines, each with its
+    """Describe a blob to its viewer. `facts` and `about` are texts; `commands` are ready lines, each with its
     purpose; `value` is the Python expression that a path is appended to."""
 
     id: str

@@ -112,7 +112,7 @@ class ActionCommand(WireMessage):
 
 
 class ActionAnswer(WireMessage):
-    """Show the result of a call. `row` is the action's row with this call counted; `live` opens the stored result."""
+    """Show the result of a call. `row` is the action's row with this call counted; `live` opens the blob."""
 
     ok: bool
     view: View

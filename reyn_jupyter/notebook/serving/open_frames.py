@@ -45,7 +45,7 @@ class OpenFrames:
         store = context.session.parts.services.blobs
         if store is None or not is_local(store):
             raise OperationError(
-                "this session keeps no results that can be read in parts",
+                "this session keeps no blobs that can be read in parts",
                 'Open a session with store="files" or store="memory".',
             )
         try:
@@ -53,7 +53,7 @@ class OpenFrames:
         except (BlobNotFoundError, InvalidBlobIdError):
             self._forget(blob_id)
             raise OperationError(
-                "this stored result was removed",
+                "this blob was removed",
                 "Run the cell again that made it; %reyn blobs lists what there is.",
             ) from None
         known = self._tables.get(blob.id)

@@ -72,7 +72,7 @@ class OpenPart(WireMessage):
 
 
 class OpenedPart(WireMessage):
-    """Show the details of one step; `blob` is the id of its stored result, "" for none."""
+    """Show the details of one step; `blob` is the id of its blob, "" for none."""
 
     request: View
     response: View

@@ -27,7 +27,7 @@ from reyn_jupyter.support.sanitize import visible
 SNAPSHOT_BYTES = 24 * 1024
 REPORT_BYTES = 72 * 1024
 _LEAST_TEXT = 40  # bytes of a tree's value that are worth showing
-_SMALL = "left out to keep this display small"
+_SMALL = "left out to keep this view small"
 
 Json = dict[str, Any]
 
@@ -149,7 +149,7 @@ class _Cutter:
             inner = self.blocks(block["blocks"], limit - _bare(block, "blocks"))
             return [{**block, "blocks": inner}] if inner else []  # no heading over nothing
         if kind == "code":
-            cut = {**block, "more": f"… cut to keep this display small{self._end}"}
+            cut = {**block, "more": f"… cut to keep this view small{self._end}"}
             return [{**cut, "text": _text_within(block["text"], limit - _bare(cut, "text", ""))}]
         if kind == "notice":
             cut = {**block, "hint": ""}

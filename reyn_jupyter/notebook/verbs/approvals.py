@@ -1,4 +1,4 @@
-"""`%reyn approvals [drop|add PATTERN | clear | show ID | ANSWER ID]`: what was always allowed, and what waits."""
+"""`%reyn approvals [drop|add PATTERN | clear | show ID | ANSWER ID]`: the approvals, and what waits for consent."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def run(context: Context, options: ApprovalsOptions) -> Table:
         try:
             _answer(_question(options), options.what)
         except UnknownQuestionError as error:
-            raise ReynError(_sentence(error), "%reyn approvals lists what waits.") from None
+            raise ReynError(_sentence(error), "%reyn approvals lists the open questions.") from None
     elif options.what != "list":
         _change(context, options)
     return context.session.approvals
@@ -84,12 +84,14 @@ def _change(context: Context, options: ApprovalsOptions) -> None:
     if options.what == "add":
         approvals.add(options.pattern)
     elif not approvals.remove(options.pattern):
-        raise ReynError(f"{options.pattern!r} was not approved.", "%reyn approvals lists what is.")
+        raise ReynError(
+            f"{options.pattern!r} has no approval.", "%reyn approvals lists those that there are."
+        )
 
 
 VERB = Verb(
     "approvals",
-    "what was always allowed, and what waits for your word",
+    "the approvals, and the questions that wait for your consent",
     run,
     ApprovalsOptions,
     (

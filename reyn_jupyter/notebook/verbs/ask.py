@@ -20,16 +20,16 @@ class AskOptions(Options):
     surface: Annotated[
         Literal["universal", "flat", "auto"] | None,
         Option(),
-        Field(description="tools that the model is offered"),
+        Field(description="the surface: what tools the model is offered"),
     ] = None
     discovery: Annotated[
         Literal["prompt", "gate", "forced"] | None,
         Option(),
         Field(description="how it is led to the catalog"),
     ] = None
-    max_steps: Annotated[
-        int | None, Option(takes="N"), Field(ge=1, le=1000, description="model calls at most")
-    ] = None
+    max_steps: Annotated[int | None, Option(takes="N"), Field(ge=1, le=1000, description="steps at most")] = (
+        None
+    )
     budget: Annotated[
         float | None, Option(takes="USD"), Field(gt=0, allow_inf_nan=False, description="US dollars at most")
     ] = None
@@ -46,7 +46,7 @@ class AskOptions(Options):
         bool, Option(), Field(description="in the background, with questions where the front end shows them")
     ] = False
     dry: Annotated[
-        bool, Option(), Field(description="show tools, tokens and the most it could cost; call nothing")
+        bool, Option(), Field(description="show tools, tokens and the most it could cost; call no model")
     ] = False
 
 

@@ -1,4 +1,4 @@
-"""`%reyn blobs [gc]`: the stored results, newest first; `gc` removes those that nothing needs any more."""
+"""`%reyn blobs [gc]`: the blobs, newest first; `gc` removes those that nothing needs any more."""
 
 from __future__ import annotations
 
@@ -17,10 +17,12 @@ class BlobsOptions(Options):
     max_age: Annotated[
         float | None,
         Option(takes="DAYS"),
-        Field(ge=0, allow_inf_nan=False, description="with gc: only what is older"),
+        Field(ge=0, allow_inf_nan=False, description="with gc: only blobs that are older"),
     ] = None
     max_bytes: Annotated[
-        int | None, Option(takes="N"), Field(ge=0, description="with gc: the oldest, until N bytes are left")
+        int | None,
+        Option(takes="N"),
+        Field(ge=0, description="with gc: the oldest blobs, until N bytes are left"),
     ] = None
 
 
@@ -34,7 +36,7 @@ def run(context: Context, options: BlobsOptions) -> Table | Card:
 
 VERB = Verb(
     "blobs",
-    "the stored results: list, gc",
+    "the blobs (results that were stored): list, gc",
     run,
     BlobsOptions,
     ("%reyn blobs", "%reyn blobs gc", "%reyn blobs gc --max-age 30"),

@@ -47,7 +47,7 @@ class EvalOptions(Options):
     repeats: Annotated[
         int,
         Option(takes="N"),
-        Field(ge=1, le=100, description="trials of each scenario under each variant; 2 without it"),
+        Field(ge=1, le=100, description="repeats of each scenario under each variant; 2 without it"),
     ] = 2
     stop: Annotated[
         Literal["fixed", "evalue"],
@@ -57,7 +57,7 @@ class EvalOptions(Options):
     check: Annotated[
         str | None,
         Option(takes="CHECK"),
-        Field(description="what decides; the suite's own primary check without it"),
+        Field(description="the check that decides; the suite's primary check without it"),
     ] = None
     budget: Annotated[
         float | None, Option(takes="USD"), Field(gt=0, allow_inf_nan=False, description="US dollars at most")
@@ -183,7 +183,7 @@ def _models(session: Session, before: list[str], word: str) -> list[str]:
 
 VERB = Verb(
     "eval",
-    "measure how a model keeps to the catalog",
+    "the suites, or a study: how a model keeps to the catalog",
     run,
     EvalOptions,
     (

@@ -1,4 +1,4 @@
-"""`%reyn events [RUN]`: the record of a run, event by event."""
+"""`%reyn events [RUN]`: the events of a run, one by one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def run(context: Context, options: EventsOptions) -> Table:
 
 VERB = Verb(
     "events",
-    "the record of a run, event by event",
+    "the events of a run, one by one",
     run,
     EventsOptions,
     ("%reyn events", "%reyn events last"),

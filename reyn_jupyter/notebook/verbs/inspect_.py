@@ -1,4 +1,4 @@
-"""`%reyn inspect ID [SELECTOR]`: a stored result, or a part of it."""
+"""`%reyn inspect ID [SELECTOR]`: a blob, or a part of it."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def run(context: Context, options: InspectOptions) -> Inspection:
 
 VERB = Verb(
     "inspect",
-    "a stored result, or a part of it",
+    "a blob, or a part of it",
     run,
     InspectOptions,
     ("%reyn inspect last", "%reyn inspect ID lines:20-50", "%reyn inspect ID slice:0..20"),

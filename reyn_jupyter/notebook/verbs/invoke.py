@@ -1,4 +1,4 @@
-"""`%reyn invoke NAME key=value …`: run one action by hand; the call is your consent."""
+"""`%reyn invoke NAME key=value …`: invoke one action by hand; the call is your consent."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _object(value: object, what: str) -> dict[str, Any]:
 
 VERB = Verb(
     "invoke",
-    "run one action by hand",
+    "invoke one action by hand",
     run,
     InvokeOptions,
     (

@@ -1,4 +1,4 @@
-"""`%reyn runs`: what ran in this workspace, newest first."""
+"""`%reyn runs`: the runs of this workspace, newest first."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ def run(context: Context, options: Options) -> Table:
     return context.session.runs
 
 
-VERB = Verb("runs", "what ran in this workspace", run, examples=("%reyn runs",))
+VERB = Verb("runs", "the runs of this workspace", run, examples=("%reyn runs",))

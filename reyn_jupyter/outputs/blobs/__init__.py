@@ -1,3 +1,3 @@
-"""Stored results: identifiers, manifests, and the stores that hold them."""
+"""Blobs: identifiers, manifests, and the stores that hold them."""
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ def adapt_store(given: Any) -> BlobStore:
     if isinstance(given, type) or lacking:
         why = "it is a class; make one of it" if isinstance(given, type) else f"it lacks {', '.join(lacking)}"
         raise ValueError(
-            f"store={type(given).__name__} cannot keep results: {why}. A store has async def store(content) -> id, "
+            f"store={type(given).__name__} cannot keep blobs: {why}. A store has async def store(content) -> id, "
             'load(id) -> content and exists(id) -> bool; or give "files", "memory", or None for no blobs.'
         )
     labelled = _takes_labels(given.store)

@@ -102,7 +102,7 @@ class Parameters:
         return _make_model(fields)
 
     def _framed(self, name: str, value: Any) -> Any:
-        """Return records of a stored result as a DataFrame where the parameter wants one, else the value itself."""
+        """Return records of a blob as a DataFrame where the parameter wants one, else the value itself."""
         pandas = sys.modules.get("pandas")
         if pandas is None or type(value) is not list:
             return value

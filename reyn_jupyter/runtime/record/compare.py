@@ -26,7 +26,7 @@ class CallPair:
 
     @property
     def same(self) -> Sameness:
-        """Return "same", or how the calls differ. Ids of stored results, new in every run, count by place alone."""
+        """Return "same", or how the calls differ. Ids of blobs, new in every run, count by place alone."""
         if self.a is None or self.b is None:
             return "only in a" if self.b is None else "only in b"
         if arguments_of(self.a) != arguments_of(self.b):
@@ -114,7 +114,7 @@ def result_of(call: Call) -> bytes | None:
 
 
 def text_of(text: str | bytes) -> bytes:
-    """Return a text without the ids of stored results."""
+    """Return a text without the ids of blobs."""
     raw = text if isinstance(text, bytes) else text.encode("utf-8", "surrogatepass")
     return BLOB_ID.sub(rb"\1<blob>", raw)
 

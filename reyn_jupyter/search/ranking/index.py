@@ -243,7 +243,7 @@ class Index:
     def _scores(self, query: str, categories: Collection[str] | None) -> _Scored | None:
         """Return the scores of all records; None where nothing was asked or nothing may be found."""
         if not isinstance(query, str):
-            raise TypeError(f"a request is a text, such as 'read a file', and not {query!r:.40}")
+            raise TypeError(f"a query is a text, such as 'read a file', and not {query!r:.40}")
         parsed = self._lexical.parse(query)
         allowed = None if categories is None else self._within(categories)
         if not parsed.words or not self.size or (allowed is not None and not allowed.any()):

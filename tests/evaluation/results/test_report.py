@@ -80,7 +80,7 @@ def test_sources_models_that_changed_and_trials_that_stand_apart_are_warned_of()
 def test_few_scenarios_and_lacking_power_are_warned_of() -> None:
     found = report(evidence({"a": mixed(3, 8, 3), "b": mixed(4, 8, 3)}))
     told = "\n".join(found.warnings)
-    assert "below about 40 clusters add scenarios before repeats" in told
+    assert "below about 40, add scenarios before repeats" in told
     assert "would have been found with a chance of" in told
     rate = found.figures["a"]["first_call_is"].found
     assert rate is not None and rate.design_effect is not None and rate.design_effect > 2.9

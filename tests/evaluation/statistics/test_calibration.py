@@ -60,7 +60,7 @@ def test_saying_the_frequencies_has_no_skill() -> None:
 def test_always_the_same_outcome_has_no_skill_to_speak_of() -> None:
     found = brier([{"a": 0.9, "b": 0.1}] * 4, ["a"] * 4)
     assert (found.skill, found.climatology) == (None, 0)
-    assert found.warnings[0].startswith("Every event had the same outcome")
+    assert found.warnings[0].startswith("All outcomes are the same")
 
 
 def test_an_outcome_that_nobody_forecast_had_probability_0() -> None:
@@ -71,7 +71,7 @@ def test_an_outcome_that_nobody_forecast_had_probability_0() -> None:
     ("forecasts", "outcomes", "said"),
     [
         ([], [], "at least one"),
-        ([{"a": 1.0}], ["a", "a"], "one forecast an event"),
+        ([{"a": 1.0}], ["a", "a"], "one forecast an outcome"),
         ([{"a": 0.4, "b": 0.4}], ["a"], "add up to 0.8"),
         ([{"a": 1.2, "b": -0.2}], ["a"], "is not a probability"),
         ([{"a": math.nan}], ["a"], "is not a probability"),

@@ -107,7 +107,7 @@ def test_all_passing_repeats_count_each_scenario_once_and_say_so() -> None:
     found = rate({f"s{i}": dict.fromkeys(range(10), 1) for i in range(12)})
     assert (found.low, found.high) == pytest.approx(clopper_pearson(12, 12))
     assert (found.icc, found.design_effect, found.effective_n) == (None, None, None)
-    assert few_clusters(12).startswith("12 scenarios: below about 40 clusters add scenarios before repeats")
+    assert few_clusters(12).startswith("12 scenarios: below about 40, add scenarios before repeats")
     assert found.warnings == (
         few_clusters(12),
         "Every trial passed: how alike repeats are is unknown, so each scenario counts once.",

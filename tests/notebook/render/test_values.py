@@ -82,7 +82,7 @@ def test_an_error_that_was_stored_offers_the_whole_of_it() -> None:
 def test_a_stored_result_names_its_blob() -> None:
     kept = blob(Text("a\n" * 500))
     text = text_of(Result("file__read", "[blob:…]", "a\n" * 500, kept))
-    assert f"Stored: text, 1.0 KB: %reyn inspect {kept.id}" in text
+    assert f"Blob: text, 1.0 KB: %reyn inspect {kept.id}" in text
 
 
 def test_a_text_blob_shows_its_head_its_origin_and_the_next_lines() -> None:

@@ -426,7 +426,7 @@ def test_a_blob_that_was_removed_says_so(tmp_path: Path, orders: pd.DataFrame) -
     blob = stored(session, orders)
     line.ask("frame.rows", blob=blob, sort=[{"column": 0}])
     session.collect_blobs(max_bytes=0, keep=[])
-    with pytest.raises(RefusedError, match="this stored result was removed") as failed:
+    with pytest.raises(RefusedError, match="this blob was removed") as failed:
         line.ask("frame.rows", blob=blob)
     assert "Run the cell again" in failed.value.hint
     line.connection.close()

@@ -107,11 +107,11 @@ BIG: dict[str, tuple[Any, str]] = {
     "commands": (Commands(("%reyn list",) * 3000), "of these 3,000 lines left out"),
     "facts": (Facts((("name", "value"),) * 3000), "of these 3,000 facts left out"),
     "items": (Bullets(((Paragraph((Span("word"),)),),) * 900), "of these 900 items left out"),
-    "code": (Code(LONG), "… cut to keep this display small"),
+    "code": (Code(LONG), "… cut to keep this view small"),
     "a tree": (Tree(Node(None, "1", "object", (Node("k", LONG[:900], "string"),) * 99)), "Not all of it is shown"),
-    "a quote": (Quote((Code(LONG),)), "… cut to keep this display small"),
-    "a section": (Section("s", (Code(LONG),)), "… cut to keep this display small"),
-    "a fold": (Fold((Span("f"),), blocks=(Code(LONG),)), "… cut to keep this display small"),
+    "a quote": (Quote((Code(LONG),)), "… cut to keep this view small"),
+    "a section": (Section("s", (Code(LONG),)), "… cut to keep this view small"),
+    "a fold": (Fold((Span("f"),), blocks=(Code(LONG),)), "… cut to keep this view small"),
 }  # fmt: skip
 
 
@@ -135,7 +135,7 @@ def test_one_huge_block_does_not_swallow_its_neighbours() -> None:
 
 def test_very_many_blocks_lose_the_last_ones_and_say_so() -> None:
     made = snapshot(View("x", "x", blocks=(Notice("word"),) * 3000, knob=".all"))
-    assert "… parts were left out to keep this display small; all of it: .all" in texts(
+    assert "… parts were left out to keep this view small; all of it: .all" in texts(
         made["view"]["blocks"][-1]
     )
 

@@ -1,4 +1,4 @@
-// A button that shows a stored result: in a tab of its own where the host has tabs, else below the button.
+// A button that shows a blob: in a tab of its own where the host has tabs, else below the button.
 import type { LiveBlob, View } from "../../protocol";
 import type { Source, ViewFunction } from "../../sources/source";
 import { button, h } from "../dom/h";

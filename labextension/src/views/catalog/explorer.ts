@@ -17,7 +17,7 @@ const MOST_DETAILS = 12; // opened actions whose form and result are kept
 
 const countActions = (count: number): string => `${formatCount(count)} action${count === 1 ? "" : "s"}`;
 
-/** @param inspect shows a stored result inline, where the host has no tabs */
+/** @param inspect shows a blob inline, where the host has no tabs */
 export const explorer =
   (inspect?: ViewFunction<LiveBlob>): ViewFunction<LiveCatalog> =>
   (element, model, source, before) => {

@@ -20,7 +20,7 @@ const POLL_DELAY = 2000; // and without any word of it
 const SETTLE_DELAY = 60; // ms that a choice must last before it is asked for: arrow keys repeat
 const MOST_PARTS = 60;
 
-/** @param inspect shows a stored result inline, where the host has no tabs */
+/** @param inspect shows a blob inline, where the host has no tabs */
 export const traceViewer =
   (inspect?: ViewFunction<LiveBlob>): ViewFunction<LiveTrace> =>
   (element, model, source, before) => {
@@ -225,7 +225,7 @@ class TraceViewer {
     if (blob) {
       const live: LiveBlob = { type: "blob", blob, selector: null };
       this.blobButton = blobButton(
-        "Inspect what was stored",
+        "Inspect the blob",
         live,
         blob.slice(-12),
         this.source,

@@ -89,4 +89,4 @@ def count_leading(parts: Sequence[str], limit: int) -> int:
 def left_out_sentence(titles: Sequence[str]) -> str:
     """Return what stands at the end of a display that had to leave parts out."""
     named = ": " + ", ".join(titles) if titles else ""
-    return f"… parts were left out to keep this display small{named}"
+    return f"… parts were left out to keep this view small{named}"

@@ -183,7 +183,7 @@ class _HtmlPage:
         kept = count_leading(rows, room - byte_size(end))
         if kept < len(rows):
             end = self._more(
-                f"… {len(rows) - kept:,} of these {len(rows):,} {what} left out to keep this display small"
+                f"… {len(rows) - kept:,} of these {len(rows):,} {what} left out to keep this view small"
             )
             kept = count_leading(rows, room - byte_size(end))
         return f"{opening}{''.join(rows[:kept])}{closing}{end}"
@@ -208,7 +208,7 @@ class _HtmlPage:
         whole = f"{opening}{escape_text(block.text)}{closing}"
         if limit is None or byte_size(whole) <= limit:
             return whole
-        closing = f"</pre>{self._more('… cut to keep this display small')}</div>"
+        closing = f"</pre>{self._more('… cut to keep this view small')}</div>"
         return (
             f"{opening}{escape_within(block.text, limit - byte_size(opening) - byte_size(closing))}{closing}"
         )

@@ -148,9 +148,7 @@ def _came_back(finished: ActionFinished, look: Look) -> list[Block]:
     if finished.blob is not None:
         blob = look.line(finished.blob, 60)
         kind = look.line(finished.content_kind or "content", 30).replace("_", " ")
-        blocks.append(
-            Commands((f"%reyn inspect {blob}",), f"stored, {kind}, {formatting.size(finished.size)}")
-        )
+        blocks.append(Commands((f"%reyn inspect {blob}",), f"blob: {kind}, {formatting.size(finished.size)}"))
     return blocks
 
 

@@ -44,7 +44,7 @@ def test_a_report_that_is_too_long_keeps_what_comes_first_and_names_what_it_leav
         shown = forms[form]
         assert len(shown.encode()) <= bound and made.knob in shown.replace('\\"', '"')
         assert "Simulated trials: variant-1" in shown and "variant-0" in shown
-        assert re.search("parts were left out to keep this display small|cut here|rows left out", shown)
+        assert re.search("parts were left out to keep this view small|cut here|rows left out", shown)
     assert "variant-59" in forms["markdown"]
 
 

@@ -112,7 +112,7 @@ def test_a_stored_result_offers_the_line_that_opens_it() -> None:
         1, "table__query", invoked("table__query"), blob=BLOB, content_kind="json_array", size=18231
     )
     page = page_of(trace(stored))
-    assert "stored, json array, 18.2 KB" in page and f"%reyn inspect {BLOB}" in page
+    assert "blob: json array, 18.2 KB" in page and f"%reyn inspect {BLOB}" in page
 
 
 def test_an_edit_shows_what_changed_in_the_file_as_it_was(tmp_path: Path) -> None:
