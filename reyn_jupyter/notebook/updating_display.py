@@ -30,7 +30,7 @@ from reyn_jupyter.router.model_call import Delta
 from reyn_jupyter.runtime.consent import DESK, EXCERPT, OpenQuestion
 from reyn_jupyter.runtime.engine import running_loop
 from reyn_jupyter.runtime.pump import Interrupted
-from reyn_jupyter.runtime.record.events import ModelReplied, RunEnded, RunStarted
+from reyn_jupyter.runtime.record.events import ActionProgressed, ModelReplied, RunEnded, RunStarted
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions import result_objects
 from reyn_jupyter.sessions.background_run import BackgroundRun
@@ -112,6 +112,7 @@ class LiveCard:
         self._session = session
         self._events: list[Any] = []
         self._tail: list[str] = []
+        self._progress: dict[str, int] = {}  # call → its place in `_events`
         self._due = False
         self._drawn: deque[float] = deque([float("-inf")] * MOST, maxlen=MOST)
         self._timer: Any = None
@@ -125,6 +126,8 @@ class LiveCard:
     def __call__(self, event: Any) -> None:
         if isinstance(event, Delta):
             self._tail.append(event.text)
+        elif isinstance(event, ActionProgressed):
+            self._progressed(event)
         elif event is not None:
             self._events.append(event)
             if isinstance(event, ModelReplied):
@@ -140,6 +143,11 @@ class LiveCard:
         else:
             self._due = True
             self._later()
+
+    def _progressed(self, event: ActionProgressed) -> None:
+        """Keep the last word of each call alone, since a call may go on for hours."""
+        place = self._progress.setdefault(event.call, len(self._events))
+        self._events[place : place + 1] = [event]
 
     def _may_draw(self, event: Any) -> bool:
         now = time.monotonic()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, cast
@@ -24,6 +25,7 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.permissions import Policy
 from reyn_jupyter.models.base import canonical
 from reyn_jupyter.runtime.action_error import text_of
+from reyn_jupyter.runtime.call_progress import CallProgress
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.outcomes import OutcomeBuilder, Reports, written
 from reyn_jupyter.runtime.permission_gate import PermissionGate
@@ -235,22 +237,42 @@ class Invoker:
         run.log.append(resolved)
         call = ActionCall(resolved.call, action.name.text, args, resolved.wrapper, step=resolved.step)
         reports = Reports()
+        progress = CallProgress(call.id, run.log, self._services.redactor)
         task = _task()
         try:
             try:
-                outcome = await self._run(call, action, resolved.inner, run, reports)
+                outcome = await self._run(call, action, resolved.inner, run, reports, progress)
             except BaseException as error:
+                progress.end()
+                reports.partial = progress.partial
                 if _ends(error, task):
                     raise
                 outcome = self._kept(call, run, await self._outcomes.failure(call.name, error, run, reports))
-        except BaseException:
-            self._finish(call, run, self._outcomes.interrupted(call.name, run, reports), began)
+        except BaseException as error:
+            outcome = await self._interrupted(call, run, reports, error)
+            self._finish(call, run, outcome, began)
             raise
+        progress.end()
         self._finish(call, run, outcome, began)
         return outcome
 
+    async def _interrupted(
+        self, call: ActionCall, run: Run, reports: Reports, error: BaseException
+    ) -> Outcome:
+        """Return the outcome of a call that was interrupted; a second interrupt does without its result so far."""
+        if reports.partial is not None and isinstance(error, asyncio.CancelledError):
+            with suppress(asyncio.CancelledError):
+                return self._kept(call, run, await self._outcomes.cut_short(call.name, run, reports))
+        return self._outcomes.interrupted(call.name, run, reports)
+
     async def _run(
-        self, call: ActionCall, action: Action, recorded_args: Any, run: Run, reports: Reports
+        self,
+        call: ActionCall,
+        action: Action,
+        recorded_args: Any,
+        run: Run,
+        reports: Reports,
+        progress: CallProgress,
     ) -> Outcome:
         name, repeatable = action.name.text, action.purity.repeatable
         context = ToolContext(
@@ -262,6 +284,7 @@ class Invoker:
             reports.changes.append,
             reports.sources.append,
             lambda change: self._changing(call, change, run),
+            report=progress.report,
         )
         opened = await self._opened(action, call.args, context, run)
         tool, target_args = bind(run.snapshot, action, opened)
@@ -334,6 +357,7 @@ class Invoker:
                 output=outcome.text,
                 error=outcome.error,
                 code=outcome.code,
+                partial=outcome.partial,
                 blob=outcome.blob,
                 content_kind=outcome.content_kind,
                 size=outcome.size,

@@ -7,7 +7,7 @@ or raised, nothing here raises.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import Any, cast
 
@@ -19,7 +19,7 @@ from reyn_jupyter.guard.permissions import PermissionVerdict
 from reyn_jupyter.outputs.content import Inline, OutputPolicy, Stored, Structured, Text
 from reyn_jupyter.outputs.convert import to_json, type_name
 from reyn_jupyter.outputs.delivery import deliver
-from reyn_jupyter.outputs.error_payloads import bound_guide, deliver_error
+from reyn_jupyter.outputs.error_payloads import SHOWN_ERROR, bound_guide, deliver_error
 from reyn_jupyter.runtime.action_error import ActionError, text_of
 from reyn_jupyter.runtime.run import LimitReachedError, Outcome, Run
 from reyn_jupyter.runtime.services import FileChange, Services, Source
@@ -27,14 +27,16 @@ from reyn_jupyter.support.encoding import clean, clip, compact
 
 NOTE = "reyn_note"  # in a frame's `attrs`: one sentence for whoever reads the result
 NOTE_BYTES = 160
+PARTIAL = "What it had until then is in partial; it is not the whole result."
 
 
 @dataclass
 class Reports:
-    """The file changes and sources that a handler reported while it ran."""
+    """The file changes and sources that a handler reported while it ran, and its result so far; None: no result."""
 
     changes: list[FileChange] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
+    partial: object = None
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -103,7 +105,8 @@ class OutcomeBuilder:
             kind=None if plainly else type_name(error),
             hint=_hint(error),
             code=code,
-            store=self._services.blobs,
+            # What is stored of a call is one blob: its result as far as it got, where there is one.
+            store=self._services.blobs if reports.partial is None else None,
             policy=output_policy(run.settings.outputs),
             action=name,
             run=run.id,
@@ -111,7 +114,7 @@ class OutcomeBuilder:
         )
         text = self._services.redactor.text(delivered.text)
         payload = pydantic_core.from_json(text)
-        return Outcome(
+        outcome = Outcome(
             text,
             False,
             payload,
@@ -124,11 +127,50 @@ class OutcomeBuilder:
             code,
             **reports.kept,
         )
+        return await self._with_partial(outcome, run, reports)
+
+    async def _with_partial(self, outcome: Outcome, run: Run, reports: Reports) -> Outcome:
+        """Return a failure with what the call had reported as its result until then, delivered like a result."""
+        if reports.partial is None or not isinstance(outcome.payload, dict):
+            return outcome
+        redactor = self._services.redactor
+        try:
+            delivered = await deliver(
+                reports.partial,
+                store=self._services.blobs,
+                policy=output_policy(run.settings.outputs),
+                action=outcome.name,
+                run=run.id,
+                mask=redactor.masked,
+            )
+        except Exception as error:  # noqa: BLE001 - a thread of the handler's may still change it
+            payload = {**outcome.payload, "partial": f"not kept: {type_name(error)}"}
+            return replace(outcome, payload=payload, text=written(payload))
+        payload = {key: value for key, value in outcome.payload.items() if key != "blob"}
+        payload["hint"] = f"{payload.get('hint') or ''} {PARTIAL}".strip()
+        if self._services.blobs is not None:
+            payload["error"] = clip(str(payload["error"]), SHOWN_ERROR)
+        payload = self.bounded(payload, run) | {"partial": redactor.text(delivered.text)}
+        return replace(
+            outcome,
+            text=written(payload),
+            payload=payload,
+            blob=delivered.blob,
+            content_kind=delivered.content_kind,
+            size=delivered.size,
+            error=str(payload["error"]),
+            partial=True,
+        )
 
     def denied(self, name: str, run: Run, effects: Sequence[Effect], verdict: PermissionVerdict) -> Outcome:
         return self._refusal(name, run, *denial(name, effects, verdict))
 
+    async def cut_short(self, name: str, run: Run, reports: Reports) -> Outcome:
+        """Return the outcome of an interrupted call, with its result so far."""
+        return await self._with_partial(self.interrupted(name, run, reports), run, reports)
+
     def interrupted(self, name: str, run: Run, reports: Reports) -> Outcome:
+        """Return the outcome of an interrupted call, without waiting for anything."""
         done = "; ".join(f"{change.path} was already changed" for change in reports.changes)
         error = f"interrupted by the person while {name} ran" + (f"; {done}" if done else "")
         return self._refusal(name, run, error, "It may not have finished.", **reports.kept)

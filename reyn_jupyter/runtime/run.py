@@ -97,6 +97,7 @@ class Outcome:
         blob: id of the blob.
         name: the resolved qualified name, None for a wrapper's own answer.
         error: what went wrong, in words; `code` is the handler's own name for it, where it gave one.
+        partial: whether the content is what a call that did not come to its end had reported until then.
     """
 
     text: str
@@ -109,5 +110,6 @@ class Outcome:
     name: str | None = None
     error: str | None = None
     code: str | None = None
+    partial: bool = False
     changes: Sequence[Mapping[str, Any]] = ()
     sources: Sequence[Mapping[str, str]] = ()

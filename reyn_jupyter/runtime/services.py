@@ -111,6 +111,12 @@ class MidCallConsent(Protocol):
     async def __call__(self, *effects: Effect, reason: str = "") -> None: ...
 
 
+def _unreported(
+    message: str = "", done: float | None = None, total: float | None = None, partial: object = None
+) -> None:
+    """Ignore a report: nobody looks, and no run is recorded."""
+
+
 def _readable(path: str) -> bool:
     """Allow every file: no rules are in force."""
     return True
@@ -118,6 +124,18 @@ def _readable(path: str) -> bool:
 
 def _unheard(change: FileChange) -> None:
     """Ignore a file change: no run is recorded that could name it."""
+
+
+class ProgressReport(Protocol):
+    """Takes how far a call is, and what it has so far."""
+
+    def __call__(
+        self,
+        message: str = "",
+        done: float | None = None,
+        total: float | None = None,
+        partial: object = None,
+    ) -> None: ...
 
 
 async def _denied(*effects: Effect, reason: str = "") -> None:
@@ -144,6 +162,9 @@ class ToolContext:
         ask: wait for consent to further effects, which `effects` could not name before the call ran. The rules, the
             question and the record are those of a call; `reason` says in a sentence what they are for, and is shown
             with the question. Raises PermissionDeniedError, which a handler may catch.
+        report: say how far the call is, as often as it suits and from any thread: a sentence, and `done` of `total` in
+            whatever is counted. `partial` is the result so far: where the call is interrupted, takes too long or fails,
+            the last one is kept as its result, and marked as partial. What is left out stays as it was said before.
     """
 
     services: Services
@@ -157,6 +178,7 @@ class ToolContext:
     file_verdict: Callable[[str], FileDecision] | None = None
     may_read: Callable[[str], bool] = _readable
     ask: MidCallConsent = _denied
+    report: ProgressReport = _unreported
 
     @cached_property
     def workspace(self) -> Workspace:

@@ -14,6 +14,7 @@ from reyn_jupyter.router import prompt as prompts
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.surface import flat_tools, universal_tools
 from reyn_jupyter.runtime.consent import DESK, EXCERPT
+from reyn_jupyter.runtime.record.events import ActionProgressed
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.result_objects import Card, Table
@@ -84,6 +85,8 @@ def events(parts: Parts, run: str | int | None) -> Table:
 
 
 def _what(event: Any) -> str:
+    if isinstance(event, ActionProgressed):
+        return event.text
     for name in ("prompt", "name", "wrapper", "answer", "text", "blob", "error"):
         value = getattr(event, name, None)
         if value:

@@ -187,3 +187,36 @@ def test_a_model_that_is_not_configured_is_said_on_the_card(kernel: Kernel) -> N
     cell = kernel.run("%%reyn -m strong\nhello")
     assert len(cell.outputs) == 1
     assert "No model is configured for the tier strong" in cell.text and "strong:" in cell.text
+
+
+COUNTING = """
+from reyn_jupyter import Session
+from tests.support.courier import probe
+
+async def count(args, context):
+    async with asyncio.timeout(60):
+        for number in range(1, 41):
+            context.report(f"item {number}", number, 40, partial=list(range(number)))
+            if number == 10:
+                while "item 10 (10 of 40)" not in "".join(shown):
+                    await asyncio.sleep(0.02)
+    return "all items"
+"""
+
+
+def test_a_card_shows_how_far_a_call_is_while_it_runs(kernel: Kernel) -> None:
+    kernel.run(STREAMING + COUNTING)
+    kernel.run(
+        "own = Session('.', store='memory', categories=(probe(count),))\n"
+        "own.parts.model = ScriptedModel(call('invoke_action', action_name='probe__it', args={}), 'Counted.')\n"
+        "get_ipython().display_pub.publish = publish\nshown.clear()"
+    )
+    try:
+        cell = kernel.run(
+            "from reyn_jupyter.notebook.updating_display import LiveCard\n"
+            "card = LiveCard(get_ipython(), own)\nx = card.finish(own.ask('count', on_event=card))"
+        )
+    finally:
+        kernel.run("get_ipython().display_pub.publish = working")
+    assert any("item 10 (10 of 40)" in text and "25 %" in text for text in cell.drawn)
+    assert "Counted." in cell.text and "25 %" not in cell.text and len(cell.outputs) == 1

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import reyn_jupyter as reyn
-from reyn_jupyter.catalog.action import Category, Effect, Operation, Purity, Tool
+from reyn_jupyter.catalog.action import Category, Effect
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.study import Study
@@ -19,7 +19,7 @@ from reyn_jupyter.runtime.action_error import PermissionDeniedError
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.services import ToolContext
 from tests.evaluation.trial_support import Scripts, scenario, suite
-from tests.support.courier import PageServer, Redirect, courier, schema
+from tests.support.courier import PageServer, Redirect, courier, probe
 
 HOME, AWAY = "home.localhost", "away.localhost"
 
@@ -168,11 +168,6 @@ def test_in_a_trial_it_is_denied_until_the_study_names_it(server: PageServer) ->
         assert [host for host, _ in server.requests] == hosts
 
 
-def one_action(handler: Any, purity: Purity = Purity.READ) -> Category:
-    tool = Tool("probe_it", handler, purity)
-    return Category("probe", "Look.", (Operation("it", "Look at it.", schema(), tool),))
-
-
 def probed(made: reyn.Session, **options: Any) -> Any:
     model = ScriptedModel(call("invoke_action", action_name="probe__it", args={}), "Done.")
     return made.ask("look", model=model, **options).calls[0]
@@ -186,7 +181,7 @@ def test_a_handler_may_go_on_without_what_was_denied(workspace: Path) -> None:
             return f"from memory ({error.code})"
         return "from the network"
 
-    found = probed(session(workspace, Person("deny"), one_action(look)))
+    found = probed(session(workspace, Person("deny"), probe(look)))
     assert found.ok and not found.denied
     assert found.finished.output == "from memory (permission_denied)"
     assert found.further[0].decision == "denied"
@@ -206,7 +201,7 @@ def test_a_file_that_was_asked_for_may_be_opened_and_no_other(workspace: Path) -
         return workspace.read_bytes("a.txt").decode()
 
     person = Person("once")
-    found = probed(session(workspace, person, one_action(look), ask=["probe__it(a.txt)", "probe__it(b.txt)"]))
+    found = probed(session(workspace, person, probe(look), ask=["probe__it(a.txt)", "probe__it(b.txt)"]))
     assert found.finished.output == "alpha"
     assert len(person.questions) == 1
 
@@ -224,7 +219,7 @@ def test_a_reason_can_neither_forge_an_argument_nor_hide_a_secret(
         return "allowed"
 
     person = Person("deny")
-    probed(session(workspace, person, one_action(look)))
+    probed(session(workspace, person, probe(look)))
     (question,) = person.questions
     assert "correct-horse" not in question.text and question.detail.withheld
     assert "\x1b" not in question.text and "\u202e" not in question.text
@@ -247,7 +242,7 @@ def test_nothing_is_granted_once_the_call_is_over_or_without_an_effect(workspace
         return "unreached"
 
     person = Person("once")
-    made = session(workspace, person, one_action(look))
+    made = session(workspace, person, probe(look))
     assert "name at least one effect" in probed(made).finished.error
     probed(made)
     assert "the call is over" in str(late[0]) and not person.questions

@@ -1,7 +1,8 @@
 """A category as a stranger would write it against the seam: asynchronous, slow, over real sockets.
 
-`courier__fetch` gets a page and follows redirects, each to another host with consent. `PageServer` is the far end, a
-real HTTP server on loopback, which any name of a host leads to.
+`courier__fetch` gets a page and follows redirects, each to another host with consent. `courier__collect` gets many,
+says how far it is, and keeps what it has. `PageServer` is the far end, a real HTTP server on loopback, which any name
+of a host leads to.
 """
 
 from __future__ import annotations
@@ -34,10 +35,15 @@ def schema(**properties: Any) -> dict[str, Any]:
 def courier(**options: Any) -> Category:
     """Return the category; `options` are those of `Category`."""
     fetch = Tool("fetch_page", _fetch, Purity.NETWORK, _host)
+    collect = Tool("collect_pages", _collect, Purity.NETWORK, _host)
+    many = schema(url=_TEXT, pages={"type": "integer"})
     return Category(
         "courier",
         "Get pages from the web.",
-        (Operation("fetch", "Get one page.", schema(url=_TEXT), fetch),),
+        (
+            Operation("fetch", "Get one page.", schema(url=_TEXT), fetch),
+            Operation("collect", "Get many pages.", many, collect),
+        ),
         **options,
     )
 
@@ -65,6 +71,19 @@ async def _fetch(arguments: Arguments, context: ToolContext) -> Any:
     raise ActionError("The page redirects more than five times.")
 
 
+async def _collect(arguments: Arguments, context: ToolContext) -> Any:
+    found: list[Any] = []
+    for number in range(arguments["pages"]):
+        path = f"{arguments['url']}/{number}"
+        context.report(f"getting page {number}", number, arguments["pages"], found)
+        status, _, body = await get(path)
+        if status != 200:
+            raise ActionError(f"The server answered {status} for page {number}.", code="upstream")
+        found.append(json.loads(body))
+    context.report("all pages are here", arguments["pages"])
+    return found
+
+
 async def get(url: str) -> tuple[int, Mapping[str, str], bytes]:
     """Return status, headers and body of a page, over a socket of the running loop."""
     parts = urlsplit(url)
@@ -78,6 +97,12 @@ async def get(url: str) -> tuple[int, Mapping[str, str], bytes]:
     first, *lines = head.decode("latin-1").split("\r\n")
     fields = (line.partition(":") for line in lines)
     return int(first.split()[1]), {name.lower(): value.strip() for name, _, value in fields}, body
+
+
+def probe(handler: Any, purity: Purity = Purity.READ, **options: Any) -> Category:
+    """Return the category of one action, `probe__it`, which takes no arguments; `options` are those of `Tool`."""
+    tool = Tool("probe_it", handler, purity, **options)
+    return Category("probe", "Look.", (Operation("it", "Look at it.", schema(), tool),))
 
 
 class PageServer:

@@ -104,7 +104,10 @@ def clopper_pearson_limits(share: Floats, size: Floats, level: float) -> tuple[F
     return low, high
 
 
-RATE_METHOD = ("Wilson", "Clopper-Pearson")  # of `rate_limits`: within the range, and where none or all passed
+RATE_METHOD = (
+    "Wilson",
+    "Clopper-Pearson",
+)  # of `rate_limits`: within the range, and where none or all passed
 
 
 def rate_limits(share: Floats, size: Floats, level: float) -> tuple[Floats, Floats]:

@@ -144,9 +144,38 @@ class FileChanging:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ActionProgressed:
+    """A call says how far it is. `done` of `total` is in whatever the handler counts; either may be unknown.
+
+    The record keeps the first and the last of a call, and a few between; listeners hear of at most ten a second.
+    """
+
+    call: str
+    at: float
+    message: str = ""
+    done: float | None = None
+    total: float | None = None
+
+    @property
+    def text(self) -> str:
+        """Return it in words: ``page 12 (12 of 40)``."""
+        if self.done is None:
+            return self.message
+        counted = _amount(self.done) + ("" if self.total is None else f" of {_amount(self.total)}")
+        return f"{self.message} ({counted})" if self.message else counted
+
+
+def _amount(number: float) -> str:
+    if number >= 1e15:
+        return f"{number:.3g}"
+    return f"{number:,.0f}" if number == int(number) else f"{number:,.2f}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ActionFinished:
     """A call ended. `output` is the exact text that the history holds for it; `code` the handler's own name for its
-    error, where it gave one."""
+    error, where it gave one. `partial`: it did not come to its end, and its content is what it had reported until then.
+    """
 
     call: str
     step: int
@@ -161,6 +190,7 @@ class ActionFinished:
     content_kind: str | None = None
     size: int = 0
     seconds: float = 0.0
+    partial: bool = False
     changes: tuple[dict[str, Any], ...] = ()
     sources: tuple[dict[str, str], ...] = ()
 
@@ -198,6 +228,7 @@ Event = (
     | ActionResolved
     | PermissionDecided
     | FileChanging
+    | ActionProgressed
     | ActionFinished
     | BlobStored
     | RunEnded

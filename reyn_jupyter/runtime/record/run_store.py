@@ -7,7 +7,6 @@ from typing import Any
 
 from reyn_jupyter.runtime.engine import publisher
 from reyn_jupyter.runtime.record import runlog
-from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.runtime.record.runlog import FileSink, RunLog, RunLogError
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.support.plain_files import PlainFolder
@@ -34,13 +33,13 @@ class RunStore:
         self.problems: dict[str, str] = {}
         self._folder = folder
         self._blobs = blobs
-        self._own: dict[str, list[Event] | None] = {}
+        self._own: dict[str, RunLog | None] = {}
 
     def open(self, run: str) -> RunLog:
         """Open the log of a new run, which whoever looks hears of; its events stay at hand while it goes on."""
         sink = FileSink(self._folder, run + SUFFIX) if self._folder is not None else None
         log = RunLog(sink, publisher())
-        self._own[run] = log.events
+        self._own[run] = log
         return log
 
     def close(self, run: str, log: RunLog) -> None:
@@ -107,9 +106,9 @@ class RunStore:
         return self._read(run)
 
     def _read(self, run: str) -> Trace:
-        events = self._own.get(run)
-        if events is not None:
-            return Trace.from_events(events, self._blobs)
+        log = self._own.get(run)
+        if log is not None:
+            return Trace.from_events(log.now, self._blobs)
         assert self._folder is not None
         try:
             content = self._folder.read(run + SUFFIX, runlog.LARGEST)

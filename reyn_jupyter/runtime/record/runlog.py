@@ -19,7 +19,7 @@ from typing import Any, Protocol
 import pydantic_core
 from pydantic import TypeAdapter, ValidationError
 
-from reyn_jupyter.runtime.record.events import EVENT_TYPES, Event
+from reyn_jupyter.runtime.record.events import EVENT_TYPES, ActionFinished, ActionProgressed, Event
 from reyn_jupyter.support.plain_files import PlainFolder, is_moment, parse_json, read_regular
 
 LARGEST = 256 << 20  # bytes of a run file that is read
@@ -60,15 +60,21 @@ class RunLog:
     Args:
         sink: where the lines go; None keeps the events in memory alone.
         listener: gets each event after it was written (the pump, on its way to a live card).
+
+    Attributes:
+        events: the record so far.
+        progress: the last word of each call that is under way, by its id; not all of these are in the record.
     """
 
     def __init__(self, sink: Sink | None, listener: Callable[[Any], None] | None = None) -> None:
         self.events: list[Event] = []
+        self.progress: dict[str, ActionProgressed] = {}
         self.problem: str | None = None
         self.listener = listener
         self._sink = sink
 
     def append(self, event: Event) -> None:
+        """Record an event, and tell the listener."""
         self.events.append(event)
         if self._sink is not None and self.problem is None:
             try:
@@ -77,8 +83,21 @@ class RunLog:
                 self.problem = (
                     f"the run log could not be written ({error.strerror or error}); it is kept in memory only"
                 )
+        self.tell(event)
+
+    def tell(self, event: Event) -> None:
+        """Tell the listener of an event that the record does without."""
+        if isinstance(event, ActionProgressed):
+            self.progress[event.call] = event
+        elif isinstance(event, ActionFinished):
+            self.progress.pop(event.call, None)
         if self.listener is not None:
             self.listener(event)
+
+    @property
+    def now(self) -> list[Event]:
+        """Return the record so far, and after it where the calls under way are."""
+        return [*self.events, *list(self.progress.values())]
 
     def close(self) -> None:
         if self._sink is not None:
@@ -110,7 +129,7 @@ def decode(line: bytes | str) -> Event | None:
     if kind is None:
         return None
     event = _adapter(kind.__name__).validate_python(data)
-    numbers = (getattr(event, name, 0.0) for name in ("seconds", "cost"))
+    numbers = (getattr(event, name, 0.0) for name in ("seconds", "cost", "done", "total"))
     if not is_moment(event.at) or not all(number is None or math.isfinite(number) for number in numbers):
         raise ValueError("a time or an amount of it is no number that can be")
     return event

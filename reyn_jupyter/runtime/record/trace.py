@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from reyn_jupyter.runtime.record import runlog
 from reyn_jupyter.runtime.record.events import (
     ActionFinished,
+    ActionProgressed,
     ActionResolved,
     Event,
     ModelReplied,
@@ -31,12 +32,14 @@ class Call:
     """One tool call: what was asked, what it resolved to, what the gate said, what came back.
 
     `decision` is the gate's word before the call ran; `further` are those on what its handler asked for while it ran.
+    `progress` is its last word on how far it is.
     """
 
     resolved: ActionResolved
     decision: PermissionDecided | None = None
     finished: ActionFinished | None = None
     further: tuple[PermissionDecided, ...] = ()
+    progress: ActionProgressed | None = None
 
     @property
     def id(self) -> str:
@@ -246,6 +249,7 @@ def _steps(events: Sequence[Event]) -> tuple[Step, ...]:
     replied: dict[int, ModelReplied] = {}
     resolved: dict[int, dict[str, ActionResolved]] = {}
     decisions: dict[str, list[PermissionDecided]] = {}
+    progress: dict[str, ActionProgressed] = {}
     finished: dict[str, ActionFinished] = {}
     for event in events:
         match event:
@@ -257,6 +261,8 @@ def _steps(events: Sequence[Event]) -> tuple[Step, ...]:
                 resolved.setdefault(event.step, {})[event.call] = event
             case PermissionDecided():
                 decisions.setdefault(event.call, []).append(event)
+            case ActionProgressed():
+                progress[event.call] = event
             case ActionFinished():
                 finished[event.call] = event
             case _:
@@ -267,7 +273,7 @@ def _steps(events: Sequence[Event]) -> tuple[Step, ...]:
             requested.get(number),
             replied.get(number),
             tuple(
-                _call(event, decisions.get(call, ()), finished.get(call))
+                _call(event, decisions.get(call, ()), progress.get(call), finished.get(call))
                 for call, event in resolved.get(number, {}).items()
             ),
         )
@@ -276,6 +282,9 @@ def _steps(events: Sequence[Event]) -> tuple[Step, ...]:
 
 
 def _call(
-    resolved: ActionResolved, decisions: Sequence[PermissionDecided], finished: ActionFinished | None
+    resolved: ActionResolved,
+    decisions: Sequence[PermissionDecided],
+    progress: ActionProgressed | None,
+    finished: ActionFinished | None,
 ) -> Call:
-    return Call(resolved, decisions[0] if decisions else None, finished, tuple(decisions[1:]))
+    return Call(resolved, decisions[0] if decisions else None, finished, tuple(decisions[1:]), progress)

@@ -7,12 +7,23 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.notebook.render import formatting
-from reyn_jupyter.notebook.render.blocks import Badge, Block, Code, Commands, Diff, Fold, Notice, Span
+from reyn_jupyter.notebook.render.blocks import (
+    Badge,
+    Block,
+    Code,
+    Commands,
+    Diff,
+    Fold,
+    Interval,
+    Intervals,
+    Notice,
+    Span,
+)
 from reyn_jupyter.notebook.render.file_changes_view import Previous, diffs
 from reyn_jupyter.notebook.render.value_text import Look
 
 if TYPE_CHECKING:
-    from reyn_jupyter.runtime.record.events import ActionFinished, PermissionDecided
+    from reyn_jupyter.runtime.record.events import ActionFinished, ActionProgressed, PermissionDecided
     from reyn_jupyter.runtime.record.trace import Call, Trace
 
 _OUTPUT = 900
@@ -42,6 +53,8 @@ def call_fold(call: Call, trace: Trace, look: Look, previous: Previous) -> Fold:
     blocks += [Notice(said, "muted") for said in describe_further(call, look)]
     if finished is not None:
         blocks += _came_back(finished, look)
+    else:
+        blocks += progress_bar(call.progress, look)
     seconds = formatting.seconds(finished.seconds) if finished else ""
     return Fold(
         call_title(call, arguments, changed, look),
@@ -93,6 +106,8 @@ def _about(call: Call, arguments: object, changed: tuple[Diff, ...], look: Look)
     """Return the end of the summary line: the error, else the files changed, else the arguments."""
     if call.finished is not None and not call.finished.ok and call.finished.error:
         return look.line(call.finished.error, 110)
+    if call.finished is None and call.progress is not None and call.progress.text:
+        return look.line(call.progress.text, 110)
     if changed:
         return look.line(", ".join(f"{diff.path} {diff.summary}" for diff in changed), 90)
     return look.compact(arguments, 90) if arguments not in (None, {}, "") else ""
@@ -111,7 +126,8 @@ def call_badges(call: Call, trace: Trace) -> tuple[Badge, ...]:
         )
     else:
         badge = Badge("✓ ok", "good") if call.finished.ok else Badge("✗ failed", "bad")
-    return (badge, *(Badge(flag) for flag in call.resolved.flags))
+    partial = (Badge("partial result", "warn"),) if call.finished and call.finished.partial else ()
+    return (badge, *partial, *(Badge(flag) for flag in call.resolved.flags))
 
 
 def describe_decision(decision: PermissionDecided, look: Look) -> str:
@@ -139,16 +155,31 @@ def describe_further(call: Call, look: Look) -> tuple[str, ...]:
     return tuple(f"in the middle of the call: {each}" for each in said)
 
 
+def progress_bar(progress: ActionProgressed | None, look: Look) -> tuple[Block, ...]:
+    """Return how far a call said it is: a bar where it knows the whole, else its words; nothing if it said nothing."""
+    if progress is None or not progress.text:
+        return ()
+    said = look.line(progress.text, 240)
+    if not progress.total or progress.done is None:
+        return (Notice(said, "muted"),)
+    share = min(1.0, progress.done / progress.total)
+    row = Interval("done", f"{100 * share:.0f} %", share, detail=said, tone="info")
+    return (Intervals("", (row,), (0.0, 1.0), bars=True),)
+
+
 def _came_back(finished: ActionFinished, look: Look) -> list[Block]:
     blocks: list[Block] = []
     if finished.output:
         left = len(finished.output) - _OUTPUT
         more = f"… {left:,} more characters; all of them: trace.calls[…].finished.output" if left > 0 else ""
-        blocks.append(Code(look.text(finished.output, _OUTPUT), "came back", more))
+        label = "came back, partial" if finished.partial else "came back"
+        blocks.append(Code(look.text(finished.output, _OUTPUT), label, more))
     if finished.blob is not None:
         blob = look.line(finished.blob, 60)
         kind = look.line(finished.content_kind or "content", 30).replace("_", " ")
-        blocks.append(Commands((f"%reyn inspect {blob}",), f"blob: {kind}, {formatting.size(finished.size)}"))
+        part = "a partial result, " if finished.partial else ""
+        size = formatting.size(finished.size)
+        blocks.append(Commands((f"%reyn inspect {blob}",), f"blob: {part}{kind}, {size}"))
     return blocks
 
 

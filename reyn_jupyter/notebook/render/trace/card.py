@@ -26,7 +26,7 @@ from reyn_jupyter.notebook.render.blocks import (
 )
 from reyn_jupyter.notebook.render.file_changes_view import Previous, previous_bytes
 from reyn_jupyter.notebook.render.hosts.markdown import markdown
-from reyn_jupyter.notebook.render.trace.calls import call_fold
+from reyn_jupyter.notebook.render.trace.calls import call_fold, progress_bar
 from reyn_jupyter.notebook.render.trace.compliance_marks import compliance_blocks
 from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.support.text import count
@@ -41,6 +41,7 @@ FIRST_CALLS = 24
 LAST_CALLS = 6
 STOP = "Interrupt the cell to stop."
 _TAIL = 1200
+_BARS = 4  # calls under way whose progress is drawn
 _STATUS: dict[str, tuple[str, Tone]] = {
     "ok": ("✓ done", "good"),
     "error": ("✗ failed", "bad"),
@@ -154,7 +155,8 @@ def _state(trace: Trace, status: str, look: Look) -> list[Block]:
 
 def _now(trace: Trace, tail: str, look: Look, stop: str) -> list[Block]:
     """Return what a running run does at this moment, and the end of the text that streams in."""
-    running = next((call for call in reversed(trace.calls) if call.finished is None), None)
+    under_way = [call for call in trace.calls if call.finished is None]
+    running = under_way[-1] if under_way else None
     step = trace.steps[-1].number if trace.steps else 1
     if running is not None:
         doing = f"Step {step}: running {look.line(running.label, 100)} …"
@@ -163,6 +165,8 @@ def _now(trace: Trace, tail: str, look: Look, stop: str) -> list[Block]:
     else:
         doing = f"Step {step}: working …"
     blocks: list[Block] = [Notice(doing, "info", stop)]
+    for call in under_way[-_BARS:]:
+        blocks += progress_bar(call.progress, look)
     if tail.strip():
         blocks.append(Code(look.text(tail[-_TAIL:], _TAIL), "the answer so far"))
     return blocks

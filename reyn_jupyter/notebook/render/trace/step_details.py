@@ -32,6 +32,7 @@ from reyn_jupyter.notebook.render.trace.calls import (
     describe_further,
     inner_arguments,
     pretty,
+    progress_bar,
 )
 from reyn_jupyter.notebook.render.trace.steps import reply_state
 from reyn_jupyter.notebook.render.value_text import Look
@@ -133,7 +134,7 @@ def call_views(
     request = View("part", "Call", tuple(flags), (), tuple(blocks), knob)
     if finished is None:
         note = Notice("It has not come back." if trace.ended else "It has not come back yet.", state.tone)
-        return request, View("part", "Result", (state,), (), (note,))
+        return request, View("part", "Result", (state,), (), (note, *progress_bar(call.progress, look)))
     facts = [formatting.seconds(finished.seconds)]
     if finished.size:
         facts.append(formatting.size(finished.size))
@@ -168,6 +169,8 @@ def _result_blocks(
     blocks: list[Block] = []
     if finished.error:
         blocks.append(Notice(look.text(finished.error, 2000), "bad"))
+    if finished.partial:
+        blocks.append(Notice("What it had until then was kept. It is not the whole result.", "warn"))
     if finished.changes:
         changed = diffs(finished.changes, arguments, previous, look)
         blocks.append(Section("Files", changed))

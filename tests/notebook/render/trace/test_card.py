@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
+from reyn_jupyter.runtime.record.events import ActionProgressed
 from reyn_jupyter.runtime.record.trace import Trace
 from tests.notebook.render.samples import (
     BLOB,
@@ -211,3 +213,38 @@ def test_a_call_by_hand_has_no_model_and_sent_nothing() -> None:
     )
     assert text.startswith("file__read  [✓ done]  [by hand]")
     assert "sent" not in text and "tokens" not in text
+
+
+def under_way(message: str, done: float | None = None, total: float | None = None) -> Trace:
+    resolved = call(1, "file__read", invoked("file__read", path="a"))[0]
+    progressed = ActionProgressed(call=resolved.call, at=NOW, message=message, done=done, total=total)
+    return Trace.from_events([started(), asked(1), said(1), resolved, progressed])
+
+
+def test_a_call_under_way_shows_a_bar_with_its_words() -> None:
+    run = under_way("page 12", 12, 40)
+    for shown in (text_of(run, ""), page_of(run, "")):
+        assert "page 12 (12 of 40)" in shown and "30 %" in shown
+    assert "<svg" in to_html(view(run, tail="", now=NOW + 5))
+    more_than_all = text_of(under_way("", 50, 40), "")
+    assert "100 %" in more_than_all and "50 of 40" in more_than_all
+
+
+def test_a_call_that_does_not_know_of_how_much_says_what_it_does() -> None:
+    assert "looking around" in text_of(under_way("looking around"), "")
+    assert "page 12 (12)" in text_of(under_way("page 12", 12), "")
+
+
+def test_words_of_progress_are_shown_as_text() -> None:
+    run = under_way("<img src=x onerror=alert(1)> \x1b[31mred \u202egnp", 1, 2)
+    page = to_html(view(run, tail="", now=NOW + 5))
+    assert "<img" not in page and "\x1b" not in page and "\u202e" not in page
+    shown = text_of(run, "")
+    assert "\x1b" not in shown and "\u202e" not in shown and "<img src=x" in shown
+
+
+def test_a_partial_result_is_said_to_be_one() -> None:
+    resolved, finished = call(1, "file__read", invoked("file__read", path="a"), ok=False)
+    run = Trace.from_events([started(), asked(1), said(1), resolved, replace(finished, partial=True)])
+    for shown in (text_of(run), page_of(run)):
+        assert "partial result" in shown
