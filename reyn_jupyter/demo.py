@@ -113,19 +113,19 @@ class _Turns:
     def __init__(self, folder: Path, say: Say) -> None:
         self._folder = folder
         self._say = say
-        self._told: set[Path] = set()
+        self._described_paths: set[Path] = set()
 
     def tell_new(self, **_: Any) -> None:
         from reyn_jupyter.runtime.record.trace import Trace
 
-        for path in sorted(set(self._folder.glob("*.jsonl")) - self._told):
-            self._told.add(path)
+        for path in sorted(set(self._folder.glob("*.jsonl")) - self._described_paths):
+            self._described_paths.add(path)
             trace = Trace.load(path)
             if trace.started.run_kind == "turn":
-                self._say(told(trace))
+                self._say(describe_run(trace))
 
 
-def told(trace: Trace) -> str:
+def describe_run(trace: Trace) -> str:
     """A turn as lines for a terminal: the question, the calls with their times, the answer."""
     lines = [f"▸ {trace.prompt}"]
     for call in trace.calls:

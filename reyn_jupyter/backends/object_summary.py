@@ -117,11 +117,11 @@ def glimpse(value: object, depth: int = _DEPTH) -> Any:
     if depth == 0:
         return f"<{title(value)}>"
     if type(value) is dict:
-        shown = {
+        entries = {
             _label(key): HIDDEN if secret_name(_label(key)) else glimpse(item, depth - 1)
             for key, item in islice(value.items(), _ITEMS)
         }
-        return shown | ({"…": f"{len(value) - _ITEMS:,} more keys"} if len(value) > _ITEMS else {})
+        return entries | ({"…": f"{len(value) - _ITEMS:,} more keys"} if len(value) > _ITEMS else {})
     if is_exactly(value, _SEQUENCES):
         items = [glimpse(item, depth - 1) for item in islice(value, _ITEMS)]  # type: ignore[call-overload]
         left = len(value) - _ITEMS  # type: ignore[arg-type]
@@ -133,7 +133,7 @@ def _frame(frame: Any, rows: int, head: bool) -> dict[str, Any]:
     dtypes = list(frame.dtypes)
     known = [is_known_dtype(dtype) for dtype in dtypes]
     labels = _unique(_labels(frame.columns[:_COLUMNS]))
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "type": "DataFrame",
         "shape": list(frame.shape),
         "columns": [
@@ -141,17 +141,19 @@ def _frame(frame: Any, rows: int, head: bool) -> dict[str, Any]:
         ],
     }
     if len(dtypes) > _COLUMNS:
-        told["columns_left_out"] = len(dtypes) - _COLUMNS
+        summary["columns_left_out"] = len(dtypes) - _COLUMNS
     if all(known):
         # Not index=True: that joins the labels anew, which pyarrow refuses for one with half a character.
-        told["memory_bytes"] = int(frame.memory_usage(index=False).sum() + frame.index.memory_usage())
+        summary["memory_bytes"] = int(frame.memory_usage(index=False).sum() + frame.index.memory_usage())
     index = _index(frame.index)
     if index:
-        told["index"] = index
+        summary["index"] = index
     if head:
         positions = [at for at in range(len(labels)) if known[at]][:_COLUMNS_SHOWN]
-        told["head"] = _records(frame.iloc[:rows, positions], [labels[at] for at in positions], bool(index))
-    return told
+        summary["head"] = _records(
+            frame.iloc[:rows, positions], [labels[at] for at in positions], bool(index)
+        )
+    return summary
 
 
 def _records(part: Any, labels: Sequence[str], with_index: bool) -> list[dict[str, Any]]:
@@ -166,8 +168,8 @@ def _records(part: Any, labels: Sequence[str], with_index: bool) -> list[dict[st
 
 def _cell(value: object) -> Any:
     """A cell of a frame; what is no number there (NaN, an infinity) is null, as in records."""
-    told = glimpse(value)
-    return None if is_scalar(type(value)) and told in _NO_NUMBERS else told
+    summary = glimpse(value)
+    return None if is_scalar(type(value)) and summary in _NO_NUMBERS else summary
 
 
 def _index(index: Any) -> dict[str, Any] | None:
@@ -179,24 +181,24 @@ def _index(index: Any) -> dict[str, Any] | None:
 
 def _series(series: Any, rows: int, head: bool) -> dict[str, Any]:
     known = is_known_dtype(series.dtype)
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "type": "Series",
         "name": None if series.name is None else _label(series.name),
         "shape": list(series.shape),
         "dtype": dtype_text(series.dtype),
     }
     if known:
-        told["memory_bytes"] = int(series.memory_usage(index=True, deep=False))
+        summary["memory_bytes"] = int(series.memory_usage(index=True, deep=False))
     index = _index(series.index)
     if index:
-        told["index"] = index
+        summary["index"] = index
     if head and known:
-        told["head"] = _records(series.iloc[:rows].to_frame(), [told["name"] or "value"], bool(index))
-    return told
+        summary["head"] = _records(series.iloc[:rows].to_frame(), [summary["name"] or "value"], bool(index))
+    return summary
 
 
 def _array(array: Any, rows: int, head: bool) -> dict[str, Any]:
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "type": "ndarray",
         "shape": list(array.shape),
         "dtype": dtype_text(array.dtype),
@@ -204,50 +206,52 @@ def _array(array: Any, rows: int, head: bool) -> dict[str, Any]:
     }
     if head:
         corner = array[(slice(rows), *[slice(_ITEMS)] * (array.ndim - 1))] if array.ndim else array
-        told["head"] = [glimpse(item) for item in corner.tolist()] if array.ndim else glimpse(corner.tolist())
-    return told
+        summary["head"] = (
+            [glimpse(item) for item in corner.tolist()] if array.ndim else glimpse(corner.tolist())
+        )
+    return summary
 
 
 def _text(value: Any, head: bool) -> dict[str, Any]:
-    told: dict[str, Any] = {"type": type_name(value), "length": len(value)}
+    summary: dict[str, Any] = {"type": type_name(value), "length": len(value)}
     if head and type(value) is str:
-        told["head"] = value[:_TEXT_ALONE]
+        summary["head"] = value[:_TEXT_ALONE]
         if len(value) > _TEXT_ALONE:
-            told["characters_left_out"] = len(value) - _TEXT_ALONE
-    return told
+            summary["characters_left_out"] = len(value) - _TEXT_ALONE
+    return summary
 
 
 def _dict(value: Any, rows: int, head: bool) -> dict[str, Any]:
     pairs = list(islice(value.items(), _KEYS))
     labels = _unique([_label(key) for key, _ in pairs])
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "type": "dict",
         "length": len(value),
         "keys": {label: title(item) for label, (_, item) in zip(labels, pairs, strict=True)},
     }
     if len(value) > _KEYS:
-        told["keys_left_out"] = len(value) - _KEYS
+        summary["keys_left_out"] = len(value) - _KEYS
     if head:
-        told["head"] = {
+        summary["head"] = {
             label: HIDDEN if secret_name(label) else glimpse(item)
             for label, (_, item) in islice(zip(labels, pairs, strict=True), rows)
         }
-    return told
+    return summary
 
 
 def _sequence(value: Any, rows: int, head: bool) -> dict[str, Any]:
     counted = Counter(type_name(item) for item in islice(value, _LOOKED_AT))
-    told: dict[str, Any] = {
+    summary: dict[str, Any] = {
         "type": type_name(value),
         "length": len(value),
         "elements": dict(counted.most_common(_ITEMS)),
     }
     first = next(iter(value), None)
     if type(first) is dict:
-        told["first_element"] = {_label(key): title(item) for key, item in islice(first.items(), _KEYS)}
+        summary["first_element"] = {_label(key): title(item) for key, item in islice(first.items(), _KEYS)}
     if head:
-        told["head"] = [glimpse(item) for item in islice(value, rows)]
-    return told
+        summary["head"] = [glimpse(item) for item in islice(value, rows)]
+    return summary
 
 
 def _labels(labels: Any) -> list[str]:

@@ -64,7 +64,7 @@ async def _call(args: Arguments, context: ToolContext) -> object:
     if inspect.iscoroutine(attempt.value):
         attempt = await _awaited(attempt.value)
     if attempt.error is not None:
-        raise _told(attempt.error) from attempt.error
+        raise _handler_error(attempt.error) from attempt.error
     if inspect.isawaitable(attempt.value):
         raise ActionError(
             f"{registered.name} gave a {type(attempt.value).__name__} of another event loop.",
@@ -87,7 +87,7 @@ async def _awaited(coroutine: Any) -> _Attempt:
         return _Attempt(error=error)
 
 
-def _told(error: BaseException) -> ActionError:
+def _handler_error(error: BaseException) -> ActionError:
     """The exception with all of its text; its traceback stays chained for the person."""
     if isinstance(error, ActionError):
         return ActionError(error.message, error.hint, code=error.code)

@@ -60,7 +60,7 @@ class Effective:
 
     def value(self, key: str) -> Any:
         """Return the value of a dotted key. Raises ConfigError for an unknown one."""
-        return key_table.look_up(self.settings, key_table.known(key))
+        return key_table.look_up(self.settings, key_table.check_key(key))
 
     def with_value(self, key: str, value: Any) -> Effective:
         """Return these settings with one key changed for the session.
@@ -72,7 +72,7 @@ class Effective:
         Raises:
             ConfigError: an unknown key, or a value that does not fit.
         """
-        leaf, change = self._leaf_change(key_table.known(key))
+        leaf, change = self._leaf_change(key_table.check_key(key))
         values = [value]
         if isinstance(value, str):
             read = parse_scalar(value)

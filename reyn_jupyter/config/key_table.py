@@ -69,7 +69,7 @@ def split(key: str) -> list[str]:
     return key.split(".", 3) if key.startswith("models.") else key.split(".")
 
 
-def known(key: str) -> str:
+def check_key(key: str) -> str:
     """Return the key when it can be set. Raises ConfigError, with the nearest key, when it cannot."""
     parts = split(key)
     if key in _leaf_names() or (key.startswith(f"{CLASSES}.") and parts[2]):

@@ -65,7 +65,7 @@ def update_widget(part: dict[str, Any], snapshot: dict[str, Any]) -> None:
 
 def live_of(shown: object) -> Live | None:
     """Return what serves an object's display live; None where its snapshot is all there is."""
-    if not current.made():
+    if not current.session_exists():
         return None
     session = current.session()
     match shown:

@@ -276,7 +276,7 @@ class ActionEmbeddingIndex:
         if coverage.vectors:
             self._covering.index(coverage, self._in_force.embedder)
 
-    def told(self, progress: BuildProgress | None) -> None:
+    def note_progress(self, progress: BuildProgress | None) -> None:
         """Note that a batch was stored; None: the build is over."""
         if progress is None or self._building is None:
             self._before = self.vectors
@@ -306,18 +306,18 @@ class ActionEmbeddingIndex:
         coverage = await asyncio.to_thread(self._covering.bring, snapshot, self._in_force.key)
         records = {record.digest: record for record in coverage.records}
 
-        def told(progress: BuildProgress) -> None:
-            self.told(progress)
+        def report(progress: BuildProgress) -> None:
+            self.note_progress(progress)
             tell(progress)
 
         try:
-            return await build(self._store, embedder, records, tell=told)
+            return await build(self._store, embedder, records, tell=report)
         except IndexStoreError as error:
             if embedder.is_remote:
                 raise
-            return await build(self.in_memory(error), embedder, records, tell=told)
+            return await build(self.in_memory(error), embedder, records, tell=report)
         finally:
-            self.told(None)
+            self.note_progress(None)
             await self.look(snapshot)
 
     def in_memory(self, error: IndexStoreError) -> VectorStore:

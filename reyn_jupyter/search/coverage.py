@@ -144,7 +144,7 @@ class CoverageCache:
 
     def _known(self, key: str, digests: Iterable[str]) -> set[str]:
         try:
-            return self._store().known(key, digests)
+            return self._store().find_digests(key, digests)
         except IndexStoreError as error:
             self._trouble(error)
             return set()

@@ -65,7 +65,7 @@ async def build(
     began = time.monotonic()
     async with _locked(store, wait, lambda holder: tell(BuildProgress(0, len(records), 0.0, holder))):
         key = store_key(embedder)
-        known = await asyncio.to_thread(store.known, key, list(records))
+        known = await asyncio.to_thread(store.find_digests, key, list(records))
         missing = [record for digest, record in records.items() if digest not in known]
         size = embedder.batch
         embedder.expect(len(missing))

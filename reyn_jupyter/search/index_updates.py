@@ -51,7 +51,7 @@ class UpdatableIndex(Protocol):
     def prepare(self) -> None:
         """Make what a first search would wait for. May take long."""
 
-    def told(self, progress: BuildProgress | None) -> None:
+    def note_progress(self, progress: BuildProgress | None) -> None:
         """Note that a batch was stored; None: the build is over."""
 
     def stood(self, trouble: str) -> None:
@@ -121,7 +121,7 @@ async def _catch_up(held: weakref.ref[UpdatableIndex], usable: _Usable) -> None:
         trouble = f"the index could not be brought up to date: {error}"
     finally:
         if (index := held()) is not None:
-            index.told(None)
+            index.note_progress(None)
             index.stood(trouble)
         usable.reach(math.inf)
 
@@ -134,7 +134,7 @@ async def _next(held: weakref.ref[UpdatableIndex], number: int) -> BuildTask | N
 async def _prepare(held: weakref.ref[UpdatableIndex], usable: _Usable, number: int) -> None:
     """Prepare the first search. Nobody waits for it: who searches meanwhile waits for what is left of it."""
     if (index := held()) is not None:
-        index.told(None)
+        index.note_progress(None)
         usable.reach(number)
         await asyncio.to_thread(index.prepare)
 
@@ -146,7 +146,7 @@ async def _build(held: weakref.ref[UpdatableIndex], usable: _Usable, todo: Build
         index = held()
         if index is None:
             raise asyncio.CancelledError
-        index.told(progress)
+        index.note_progress(progress)
         if progress.done and todo.missing > FEW:
             usable.reach(todo.number)
 

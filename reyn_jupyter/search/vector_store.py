@@ -57,7 +57,7 @@ class VectorStore:
         >>> store = VectorStore(None)
         >>> import numpy as np
         >>> store.add("model", {"00" * 32: np.array([1.0, 0.0], np.float32)})
-        >>> store.known("model", ["00" * 32, "11" * 32])
+        >>> store.find_digests("model", ["00" * 32, "11" * 32])
         {'0000000000000000000000000000000000000000000000000000000000000000'}
     """
 
@@ -67,7 +67,7 @@ class VectorStore:
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
 
-    def known(self, key: str, digests: Iterable[str]) -> set[str]:
+    def find_digests(self, key: str, digests: Iterable[str]) -> set[str]:
         """Return which of these digests have a vector. Raises IndexStoreError."""
         return {digest.hex() for rows in self._rows(key, digests, "digest") for (digest,) in rows}
 

@@ -27,7 +27,7 @@ from reyn_jupyter.sessions import replay, run_lifecycle
 from reyn_jupyter.sessions.action_rows import action_rows, invoke_line, permission_of
 from reyn_jupyter.sessions.assembly import ENGINE, Parts, keep_out_of_git
 from reyn_jupyter.sessions.result_objects import ActionCard, ActionTable, CatalogExplorer, Inspection, Result
-from reyn_jupyter.sessions.turn_options import TurnOptions, asked
+from reyn_jupyter.sessions.turn_options import TurnOptions, check_question
 
 T = TypeVar("T")
 Categories = str | Sequence[str] | None
@@ -155,7 +155,7 @@ class AsyncSession:
 
     async def ask(self, prompt: str, *, on_event: OnEvent = None, **options: Any) -> Trace:
         chosen = TurnOptions(**options)
-        return await _on_engine(run_lifecycle.turn(self._parts, asked(prompt), chosen), on_event)
+        return await _on_engine(run_lifecycle.turn(self._parts, check_question(prompt), chosen), on_event)
 
     async def replay(
         self,

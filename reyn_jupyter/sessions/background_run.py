@@ -62,7 +62,7 @@ class BackgroundRun:
 
     @property
     def pending(self) -> tuple[OpenQuestion, ...]:
-        """Its questions about consent that wait for an answer."""
+        """Return the questions about consent that wait for an answer."""
         return DESK.pending(self.run_id)
 
     def answer(self, question: str, answer: Answer) -> None:

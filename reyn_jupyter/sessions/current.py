@@ -23,6 +23,6 @@ def session() -> Session:
     return _current[0]
 
 
-def made() -> bool:
+def session_exists() -> bool:
     """Return whether this kernel has its session yet."""
     return bool(_current)

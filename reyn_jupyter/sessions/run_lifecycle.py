@@ -183,7 +183,7 @@ def _shown(trace: Trace, conversation: Conversation) -> tuple[Disclosure, ...]:
                 conversation.described.add(call.finished.blob)
     return tuple(
         Disclosure(item["call"], item["kind"], item["name"], item["bytes"], item["call"] in calls)
-        for item in trace.shown
+        for item in trace.contents_by_call
     )
 
 

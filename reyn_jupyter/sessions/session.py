@@ -33,7 +33,7 @@ from reyn_jupyter.sessions.result_objects import (
     Table,
 )
 from reyn_jupyter.sessions.run_lifecycle import turn
-from reyn_jupyter.sessions.turn_options import TurnOptions, asked
+from reyn_jupyter.sessions.turn_options import TurnOptions, check_question
 
 T = TypeVar("T")
 
@@ -196,7 +196,7 @@ class Session:
             ValueError: the prompt is blank or no text.
             Interrupted: the person interrupted; its `result` is the partial trace.
         """
-        return ENGINE.run(turn(self.parts, asked(prompt), TurnOptions(**options)), on_event)
+        return ENGINE.run(turn(self.parts, check_question(prompt), TurnOptions(**options)), on_event)
 
     def start(
         self, prompt: str, *, on_event: OnEvent = None, waits: bool = False, **options: Any
@@ -210,7 +210,7 @@ class Session:
                 they are shown by a connected front end, and without one what would ask is denied.
         """
         chosen = TurnOptions(attended=False, **options)
-        run = BackgroundRun.begin(self.parts, asked(prompt), chosen, on_event, waits)
+        run = BackgroundRun.begin(self.parts, check_question(prompt), chosen, on_event, waits)
         ended = [key for key, other in self._background.items() if other.done]
         for key in ended[: max(0, len(ended) + 1 - KEPT)]:
             del self._background[key]
@@ -226,7 +226,7 @@ class Session:
         """Estimate what `ask` would offer, send and cost at most; no model is called. Options as for `ask`."""
         from reyn_jupyter.sessions.cost_estimate import dry
 
-        return ENGINE.run(dry(self.parts, asked(prompt), TurnOptions(**options)))
+        return ENGINE.run(dry(self.parts, check_question(prompt), TurnOptions(**options)))
 
     def replay(
         self,

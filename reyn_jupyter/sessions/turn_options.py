@@ -13,7 +13,7 @@ from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.run import Approve
 
 
-def asked(prompt: object) -> str:
+def check_question(prompt: object) -> str:
     """Return the question unchanged. Raises ValueError for one that is blank or no text."""
     if not isinstance(prompt, str):
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Where the imports of this package are looked for: in what is installed, never in a workspace or the working folder.
+"""Look for the imports of this package in what is installed, never in a workspace or the working folder.
 
 A kernel has its working folder first on `sys.path`, so a cloned folder could bring a module called yaml, or metadata
 that names an entry point, and both would run at the first `%reyn`, before anybody trusted the folder.

@@ -244,7 +244,7 @@ async def test_in_a_folder_that_is_read_only_what_is_there_serves(small_disk: Pa
     store.close()
     subprocess.run(["mount", "-o", "remount,ro", str(small_disk)], check=True)
     held = VectorStore(state)
-    assert len(held.known(store_key(embedder(Paced())), records(10))) == 10
+    assert len(held.find_digests(store_key(embedder(Paced())), records(10))) == 10
     with pytest.raises(IndexStoreError) as caught:
         await build(held, embedder(Paced()), records(20))
     assert "writable" in caught.value.hint

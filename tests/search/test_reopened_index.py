@@ -104,8 +104,8 @@ def test_reading_from_end_to_end_finds_what_looking_up_does(
         found.append(
             {name: tuple(row) for part, held in pieces for name, row in zip(part, held.tolist(), strict=True)}
         )
-        assert store.known("one", wanted) == set(digests[::2]) == found[-1].keys()
-        assert store.known("three", wanted) == store.known("one", ()) == set()
+        assert store.find_digests("one", wanted) == set(digests[::2]) == found[-1].keys()
+        assert store.find_digests("three", wanted) == store.find_digests("one", ()) == set()
     assert found[0] == found[1] and found[0][digests[0]] == tuple(rows[100].tolist())
 
 

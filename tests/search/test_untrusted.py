@@ -214,9 +214,9 @@ def test_vectors_that_are_stored_during_a_look_are_seen_by_the_next_one() -> Non
     snapshot = of_size(3)
 
     class Growing(VectorStore):
-        def known(self, key: str, digests: object) -> set[str]:
+        def find_digests(self, key: str, digests: object) -> set[str]:
             wanted = list(digests)  # type: ignore[call-overload]
-            before = super().known(key, wanted)
+            before = super().find_digests(key, wanted)
             if not before:  # the last batch of a build arrives now
                 self.add(key, dict.fromkeys(wanted, np.array([1.0, 0.0], np.float32)))
                 covering.grew()

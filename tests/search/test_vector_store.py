@@ -51,20 +51,20 @@ def test_a_vector_comes_back_as_it_went_in(store: VectorStore) -> None:
     found = contents(store, "model", 1, 2, 3)
     assert found.keys() == {digest(1), digest(2)}
     assert all(np.array_equal(found[digest(seed)], vector(seed)) for seed in (1, 2))
-    assert store.known("model", map(digest, (1, 3))) == {digest(1)}
+    assert store.find_digests("model", map(digest, (1, 3))) == {digest(1)}
     assert store.dimension("model") == 8 and store.dimension("other") is None
 
 
 def test_keys_do_not_see_each_other(store: VectorStore) -> None:
     store.add("one", batch(1))
     store.add("two", batch(2, dimension=4))
-    assert store.known("two", [digest(1)]) == set()
+    assert store.find_digests("two", [digest(1)]) == set()
     assert store.counts() == {"one": 1, "two": 1}
 
 
 def test_to_look_makes_no_file(tmp_path: Path) -> None:
     store = VectorStore(tmp_path / "state")
-    assert store.counts() == {} and store.known("model", [digest(1)]) == set() and store.clear() == 0
+    assert store.counts() == {} and store.find_digests("model", [digest(1)]) == set() and store.clear() == 0
     assert store.verify().vectors == 0 and store.size == 0
     assert list(tmp_path.iterdir()) == []
 
@@ -102,7 +102,7 @@ def test_vectors_of_texts_that_are_gone_stay_for_a_while_and_not_for_ever(
     assert store.counts() == {"model": 6}
     store.add("model", batch(*range(6, 12)))
     store.keep_only("model", {digest(0)})
-    kept = store.known("model", map(digest, range(12)))
+    kept = store.find_digests("model", map(digest, range(12)))
     assert len(kept) == 6 and digest(0) in kept and digest(11) in kept and digest(1) not in kept
 
 
@@ -152,7 +152,7 @@ def test_a_damaged_file_is_set_aside_and_built_anew(tmp_path: Path, damage: str)
     (tmp_path / NAME).write_text(damage)
     store = VectorStore(tmp_path)
     store.add("model", batch(1))
-    assert store.known("model", [digest(1)]) == {digest(1)}
+    assert store.find_digests("model", [digest(1)]) == {digest(1)}
     assert "could not be read" in store.note and "built afresh" in store.note
     aside = [file for file in tmp_path.iterdir() if ".damaged-" in file.name]
     assert [file.read_text() for file in aside] == [damage]
@@ -169,7 +169,7 @@ def test_damage_that_shows_late_is_told_once_and_then_made_good(tmp_path: Path) 
         (tmp_path / file).unlink(missing_ok=True)
     store = VectorStore(tmp_path)
     with pytest.raises(IndexStoreError, match="was damaged"):
-        store.known("model", map(digest, range(600)))
+        store.find_digests("model", map(digest, range(600)))
     store.add("model", batch(1))
     assert store.counts() == {"model": 1}
 
@@ -248,7 +248,7 @@ def test_after_a_kill_every_batch_that_was_finished_is_whole(tmp_path: Path) -> 
         found = store.verify()
         assert found.faults == () and found.vectors % 16 == 0
         names = [digest(f"{number}-{step}-{row}") for step in range(done + 1) for row in range(16)]
-        assert store.known("model", names) == set(names)
+        assert store.find_digests("model", names) == set(names)
         store.close()
 
 

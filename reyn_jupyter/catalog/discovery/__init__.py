@@ -1,3 +1,3 @@
-"""What a model or a person is told of the catalog: listings, their filters, results of a search, visibility."""
+"""Show the catalog to a model or a person: listings, their filters, results of a search, visibility."""
 
 from __future__ import annotations

@@ -134,7 +134,7 @@ class RunState:
             said = f"the evidence suffices after {state.stopped_at} scenarios (log E {state.log_e:.2f})"
             self.end("evalue", f"Stopped: {said}.")
 
-    def known(self, variant: str, fingerprints: Iterable[str]) -> None:
+    def note_fingerprints(self, variant: str, fingerprints: Iterable[str]) -> None:
         """Note what the provider of a variant called its model in runs before this one."""
         self._fingerprints[variant].update(dict.fromkeys(fingerprints))
 

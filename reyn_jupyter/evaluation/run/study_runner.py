@@ -167,7 +167,7 @@ class StudyRunner:
         run_plan, before = self._run_plan, self._before
         for variant in run_plan.variants:
             place = (variant.behaviour_digest, self._sources[variant.name])
-            self._run_state.known(variant.name, before.fingerprints.get(place, ()))
+            self._run_state.note_fingerprints(variant.name, before.fingerprints.get(place, ()))
         self._left = remaining_trials(
             run_plan, self._trial_runner, before.done, self._conditions, self._run_state
         )

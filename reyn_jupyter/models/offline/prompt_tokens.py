@@ -54,7 +54,7 @@ class Token:
 
     @property
     def number(self) -> int | float | None:
-        """Its value as a number, None when it is none."""
+        """Return the value as a number, None when it is none."""
         if self.kind != "number":
             return None
         plain = self.text.replace(",", "")

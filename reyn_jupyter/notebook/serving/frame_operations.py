@@ -275,7 +275,7 @@ async def _matching(
         return None
     table = await frames.loaded(context, opened)
     wanted = _row_request(opened, sort, filters)
-    known = table.known(wanted)
+    known = table.find_rows(wanted)
     if known is not None:
         return known
     context.progress(0, 1, "sorting" if sort else "matching")

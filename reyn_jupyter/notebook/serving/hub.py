@@ -101,7 +101,7 @@ class Hub:
 
     def look(self) -> None:
         """Tell whoever looks if the catalog is another one after a cell. Costs nothing when nobody does."""
-        if not self.connections or self._looking or not current.made():
+        if not self.connections or self._looking or not current.session_exists():
             return
         self._looking = True
         ENGINE.start(self._compare(self.session()), home=self.home)

@@ -66,15 +66,15 @@ class FrameTable:
         """The numbers of the rows, in order; None stands for all of them as they are. Raises FilterError."""
         if not asked.sort and not asked.filters:
             return None
-        known = self.known(asked)
+        known = self.find_rows(asked)
         if known is not None:
             return known
         with self._lock:
             made: NDArray[np.int32] = self._results.made(asked, lambda: self._rows(asked))
             return made
 
-    def known(self, asked: RowRequest) -> NDArray[np.int32] | None:
-        """The same where it was worked out before, else None."""
+    def find_rows(self, asked: RowRequest) -> NDArray[np.int32] | None:
+        """Return what was worked out before, None where nothing was."""
         found: NDArray[np.int32] | None = self._results.get(asked)
         return found
 

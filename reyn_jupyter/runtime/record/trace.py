@@ -161,7 +161,7 @@ class Trace:
         return self.ended.seconds if self.ended else max(0.0, self.events[-1].at - self.started.at)
 
     @property
-    def shown(self) -> list[dict[str, Any]]:
+    def contents_by_call(self) -> list[dict[str, Any]]:
         """Return the contents that each call put before the model: [{call, kind, name, bytes}]; bytes count once."""
         found: list[dict[str, Any]] = [{"call": "", **item} for item in self.started.sent]
         for call in self.calls if self.started.model is not None else ():
@@ -182,13 +182,13 @@ class Trace:
         return found
 
     @property
-    def sent(self) -> list[dict[str, Any]]:
+    def sent_contents(self) -> list[dict[str, Any]]:
         """Return the person's contents that went to the model: [{kind, name, bytes}], biggest first.
 
         The result of a call counts under its sources (variables, files, blobs), else as the action's result.
         """
         total: dict[tuple[str, str], int] = {}
-        for item in self.shown:
+        for item in self.contents_by_call:
             key = (str(item["kind"]), str(item["name"]))
             total[key] = total.get(key, 0) + int(item["bytes"])
         return [

@@ -25,7 +25,7 @@ _MEANT = re.compile(r"Did you mean ([^\s?]+)\?")
 
 
 @lru_cache(8192)
-def _taken(text: str, item: SeenAction) -> dict[str, Any]:
+def _fill_by_schema(text: str, item: SeenAction) -> dict[str, Any]:
     """Return the arguments that a text holds for an action; where it does not hold a required one, some word of it."""
     prompt = read_prompt(text)
     given, used = _by_role(item, prompt)
@@ -41,9 +41,9 @@ def _taken(text: str, item: SeenAction) -> dict[str, Any]:
     return given
 
 
-def taken(text: str, item: SeenAction) -> dict[str, Any]:
+def fill_arguments(text: str, item: SeenAction) -> dict[str, Any]:
     """Return the arguments that a text holds for an action; without a schema, what a model would guess at."""
-    return dict(_taken(text, item)) if item.known.schema is not None else guess_arguments(text)
+    return dict(_fill_by_schema(text, item)) if item.known.schema is not None else guess_arguments(text)
 
 
 def guess_arguments(text: str) -> dict[str, Any]:

@@ -139,7 +139,7 @@ def _going_on(view: MoveContext, last: AnsweredCall) -> Move:
         return _call(view, _item(view, last), args.meant(given, last.answer.hint))
     item = with_schema(_item(view, last), last.answer.schema if last.call.name == "invoke_action" else None)
     right = view.decides("corrects its arguments", view.table.corrects_arguments, failures)
-    return _call(view, item, args.taken(view.situation.text, item) if right else given)
+    return _call(view, item, args.fill_arguments(view.situation.text, item) if right else given)
 
 
 def _after_unknown(view: MoveContext, last: AnsweredCall, failures: int) -> Move:
@@ -211,7 +211,7 @@ def _is_narrowed(view: MoveContext) -> bool:
 
 def _invoke(view: MoveContext, item: SeenAction) -> Move:
     attempt = len(view.situation.made) - view.situation.count("listing", "description")
-    right = args.taken(view.situation.text, item)
+    right = args.fill_arguments(view.situation.text, item)
     if view.decides("arguments", view.table.arguments(item.seen), attempt):
         return _call(view, item, right)
     kind = view.draw("mistake", attempt)

@@ -1,3 +1,3 @@
-"""What draws blocks: HTML, text, Markdown and pages of their own; a host knows no object, only blocks."""
+"""Draw blocks: HTML, text, Markdown and pages of their own; a host knows no object, only blocks."""
 
 from __future__ import annotations

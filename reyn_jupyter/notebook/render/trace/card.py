@@ -239,7 +239,7 @@ def _about(trace: Trace, look: Look, rules: bool) -> list[Block]:
 
 def _sent(trace: Trace, look: Look) -> str:
     """Return what of the person's went to the model, in bytes, and where that is."""
-    items = trace.sent
+    items = trace.sent_contents
     shown = ", ".join(
         f"{look.line(item['name'], 80)} ({look.line(item['kind'], 20)}, {formatting.size(item['bytes'])})"
         for item in items[:8]
