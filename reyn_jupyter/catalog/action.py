@@ -9,11 +9,12 @@ completion, documentation) is derived. Nothing here performs I/O: handlers are c
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
+from reyn_jupyter.catalog.call_limits import NO_LIMITS, CallLimits
 from reyn_jupyter.support.text import shorten
 
 if TYPE_CHECKING:
@@ -97,6 +98,8 @@ class Tool:
         preview: what a call would change, as text; without one a question of consent shows the arguments.
         guides: its results help the model find its way (a listing of tools), so they are bounded, never stored.
         remote: the handler sends its arguments elsewhere, so a reference is opened as JSON: a frame as its records.
+        limits: a deadline in place of the category's, and how many calls of this tool run at once, beside what the
+            category says of all of its calls.
     """
 
     name: str
@@ -106,6 +109,7 @@ class Tool:
     preview: Preview | None = None
     guides: bool = False
     remote: bool = False
+    limits: CallLimits = NO_LIMITS
 
 
 def as_given(arguments: Arguments) -> Arguments:
@@ -211,6 +215,7 @@ class Category:
         resources: its live ones.
         revision: a cheap value that moves whenever `resources.entries()` would answer differently.
         visible: whether it is offered now (a pure predicate over the resolved environment).
+        limits: how long each of its calls may take, and how many run at once.
     """
 
     name: str
@@ -218,6 +223,7 @@ class Category:
     operations: tuple[Operation, ...] = ()
     resources: Resources | None = None
     revision: Callable[[], Hashable] = never_changes
+    limits: CallLimits = field(default=NO_LIMITS, kw_only=True)
     visible: Callable[[], bool] = always
 
 

@@ -184,6 +184,19 @@ class Router(SettingsSection):
     limits: Limits = Field(default_factory=Limits)
 
 
+PerCallSeconds = Annotated[dict[str, Annotated[Real, Field(gt=0, le=86_400)]], Field(max_length=200)]
+PerCallPlaces = Annotated[dict[str, Annotated[Whole, Field(ge=1, le=10_000)]], Field(max_length=200)]
+
+
+class CallSettings(SettingsSection):
+    """The limits of single calls, by category: each takes the place of what the category and its tools declare."""
+
+    seconds: PerCallSeconds = Field(default_factory=dict, description="seconds a call, by category")
+    at_once: PerCallPlaces = Field(
+        default_factory=dict, description="calls that run at the same time, by category; others wait in order"
+    )
+
+
 class Sandbox(SettingsSection):
     backend: str = Field(
         default="auto", min_length=1, max_length=40, description="auto takes the strongest that works"
@@ -243,6 +256,7 @@ class Settings(SettingsSection):
     variables: VariablesSetting = Field(
         default=None, description="how much of a variable the model sees: off, schema, head"
     )
+    calls: CallSettings = Field(default_factory=CallSettings)
     sandbox: Sandbox = Field(default_factory=Sandbox)
     permissions: Permissions = Field(default_factory=Permissions)
     outputs: Outputs = Field(default_factory=Outputs)

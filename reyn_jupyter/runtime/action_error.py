@@ -42,6 +42,13 @@ class PermissionDeniedError(ActionError):
         super().__init__(message, hint, code="permission_denied")
 
 
+class CallTimeoutError(ActionError):
+    """A call took longer than its limit allows, and was cancelled."""
+
+    def __init__(self, message: str, hint: str) -> None:
+        super().__init__(message, hint, code="call_timeout")
+
+
 def _checked_code(code: str) -> str:
     if not isinstance(code, str) or len(code) > LONGEST_CODE or _CODE.fullmatch(code) is None:
         raise ValueError(

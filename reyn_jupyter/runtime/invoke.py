@@ -25,6 +25,7 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.permissions import Policy
 from reyn_jupyter.models.base import canonical
 from reyn_jupyter.runtime.action_error import text_of
+from reyn_jupyter.runtime.call_places import CallPlaces
 from reyn_jupyter.runtime.call_progress import CallProgress
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.outcomes import OutcomeBuilder, Reports, written
@@ -108,6 +109,7 @@ class Invoker:
         self._gate = PermissionGate(policy, ask, remember)
         self._enter = enter
         self._outcomes = OutcomeBuilder(services)
+        self._places = CallPlaces()
 
     def plan(self, call: ActionCall, action: Action, run: Run) -> PlannedCall:
         """Check the arguments of a call of an action on offer. Changes nothing; never raises.
@@ -308,7 +310,9 @@ class Invoker:
         run.within_budget()
         if self._enter is not None:
             tool, context = await self._enter(action, tool, context, run)
-        running = RunningCall(self._gate, call.id, call.step, action, tool, target_args, effects, run)
+        running = RunningCall(
+            self._gate, self._places, progress, call.id, call.step, action, tool, target_args, effects, run
+        )
         value = await running.value(context)
         return self._kept(call, run, await self._outcomes.value(name, tool, value, run, reports))
 

@@ -1,21 +1,29 @@
-"""A call whose handler runs: what the handler may ask for on the way.
+"""A call whose handler runs: its limits, and what the handler may ask for on the way.
 
-Invariant: what is asked for in the middle of a call goes through the same gate as the call, and is recorded under it;
-nothing is granted once the call is over.
+Invariants: what is asked for in the middle of a call goes through the same gate as the call, and is recorded under it;
+nothing is granted once the call is over. A deadline runs from the start of the handler, and stands still while somebody
+is asked.
 """
 
 from __future__ import annotations
 
+from contextlib import AsyncExitStack
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from reyn_jupyter.catalog.action import Action, Effect, Tool
 from reyn_jupyter.guard.workspace import FileDecision
 from reyn_jupyter.runtime.action_error import PermissionDeniedError
+from reyn_jupyter.runtime.call_places import CallPlaces
+from reyn_jupyter.runtime.call_progress import CallProgress
+from reyn_jupyter.runtime.deadline import Deadline, DeadlineError
+from reyn_jupyter.runtime.effective_limits import CallCap, EffectiveLimits
 from reyn_jupyter.runtime.outcomes import denial
 from reyn_jupyter.runtime.permission_gate import PermissionGate
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import ToolContext
+from reyn_jupyter.support.text import count
 
 OVER = "the call is over"
 
@@ -24,6 +32,8 @@ class RunningCall:
     """Runs the handler of a call that the gate has allowed.
 
     Args:
+        places: of the calls that may not all run at once.
+        progress: says that the call waits.
         gate: judges what is asked for in the middle of the call.
         call: the call's id.
         step: the step of the run that asked for the call.
@@ -35,6 +45,8 @@ class RunningCall:
     def __init__(
         self,
         gate: PermissionGate,
+        places: CallPlaces,
+        progress: CallProgress,
         call: str,
         step: int,
         action: Action,
@@ -52,18 +64,40 @@ class RunningCall:
         self._granted = effects
         self._run = run
         self._over = False
+        self._waited = False
+        self._places = places
+        self._progress = progress
+        category = run.snapshot.slices[action.name.category].category
+        self._limits = EffectiveLimits.of(category, tool, run.settings)
+        self._deadline = Deadline(self._limits.seconds)
 
     async def value(self, context: ToolContext) -> object:
-        """Run the handler, and return what it gives. Raises whatever it raises."""
+        """Run the handler once there is a place for it, and return what it gives.
+
+        Raises:
+            CallTimeoutError: it took longer than a limit allows. Whatever the handler raises.
+        """
         self._context = context
         self._verdict_of_files = context.file_verdict
         files = self._file_verdict if context.file_verdict is not None else None
+        given = replace(context, ask=self.ask, file_verdict=files)
         try:
-            return await self._tool.handler(
-                self._arguments, replace(context, ask=self.ask, file_verdict=files)
-            )
+            async with AsyncExitStack() as held:
+                for cap in self._limits.caps:
+                    await held.enter_async_context(
+                        self._places.taken(cap.key(self._arguments), cap.most, partial(self._wait, cap))
+                    )
+                if self._waited:
+                    self._progress.say("")
+                return await self._deadline.within(lambda: self._tool.handler(self._arguments, given))
+        except DeadlineError as error:
+            raise self._limits.timeout(self._action.name.text, error.stopped) from None
         finally:
             self._over = True
+
+    def _wait(self, cap: CallCap, before: int) -> None:
+        self._waited = True
+        self._progress.say(f"waiting for {count(before, 'other call')} of {cap.name}: {cap.why}")
 
     async def ask(self, *effects: Effect, reason: str = "") -> None:
         """Wait for consent to further effects, see `ToolContext.ask`.
@@ -83,9 +117,10 @@ class RunningCall:
         verdict = self._gate.judge(self._action, effects, run)
         if run.recorded is not None and not run.recorded.runs_again(self._step, repeatable):
             verdict = self._gate.without_record(verdict, repeatable, run)
-        verdict = await self._gate.settle(
-            verdict, self._call, effects, self._tool, self._arguments, self._context, run, str(reason)
-        )
+        with self._deadline.paused():
+            verdict = await self._gate.settle(
+                verdict, self._call, effects, self._tool, self._arguments, self._context, run, str(reason)
+            )
         if verdict.decision != "allow":
             raise PermissionDeniedError(*denial(name, effects, verdict))
         self._granted = (*self._granted, *effects)
