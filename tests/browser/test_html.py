@@ -9,6 +9,7 @@ import pytest
 from playwright.sync_api import Browser, Page
 
 from reyn_jupyter.notebook.render import to_html, view
+from reyn_jupyter.runtime.record.events import ActionProgressed
 from reyn_jupyter.sessions.result_objects import ActionTable, Card, Result
 from tests.notebook.render.samples import (
     BLOB,
@@ -79,7 +80,12 @@ def samples() -> list[str]:
     page = {"items": [], "total": 26, "next_offset": 20, "categories": {"file": 7, "exec": 1}}
     shown = [
         run,
-        running(call(1, "file__read", invoked("file__read", path="a"))[:1]),
+        running(
+            [
+                *call(1, "file__read", invoked("file__read", path="a"))[:1],
+                ActionProgressed(call="c1", at=NOW, message="line 12 of a long one", done=12, total=40),
+            ]
+        ),
         ActionTable(page, actions),
         card(),
         Result("table__query", "x", frame),
