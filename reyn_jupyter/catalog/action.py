@@ -196,8 +196,8 @@ class Resources:
     entries: Callable[[], Awaitable[Sequence[Entry]]]
 
 
-def always() -> bool:
-    return True
+def on_offer() -> None:
+    """Hide nothing: the category is offered whatever the environment is."""
 
 
 def never_changes() -> Hashable:
@@ -214,8 +214,12 @@ class Category:
         operations: its fixed actions.
         resources: its live ones.
         revision: a cheap value that moves whenever `resources.entries()` would answer differently.
-        visible: whether it is offered now (a pure predicate over the resolved environment).
         limits: how long each of its calls may take, and how many run at once.
+        hidden: None while it is offered; otherwise a sentence for people that says why it is not (a pure function of
+            the resolved environment).
+        start: awaited once a session, before the first use of its entries or handlers.
+        close: awaited after every start that began, one that failed or was interrupted too: at the session's close and
+            reset, and at the interpreter's exit. The next use starts it again.
     """
 
     name: str
@@ -224,7 +228,9 @@ class Category:
     resources: Resources | None = None
     revision: Callable[[], Hashable] = never_changes
     limits: CallLimits = field(default=NO_LIMITS, kw_only=True)
-    visible: Callable[[], bool] = always
+    hidden: Callable[[], str | None] = on_offer
+    start: Callable[[], Awaitable[None]] | None = None
+    close: Callable[[], Awaitable[None]] | None = None
 
 
 @dataclass(frozen=True)

@@ -33,13 +33,22 @@ class UnknownActionError(LookupError):
 
     Attributes:
         problem: malformed, unknown, hidden, stale or not_installed.
-        payload: what the caller reads: error, reason, suggestions, hint.
+        payload: what a model reads: error, reason, suggestions, hint.
+        hidden: why the action's category is not on offer, for people alone; None where nothing is hidden.
     """
 
-    def __init__(self, problem: NameProblem, payload: dict[str, Any]) -> None:
+    def __init__(self, problem: NameProblem, payload: dict[str, Any], hidden: str | None = None) -> None:
         super().__init__(payload["error"])
         self.problem: NameProblem = problem
         self.payload = payload
+        self.hidden = hidden
+
+    @property
+    def payload_for_person(self) -> dict[str, Any]:
+        """The payload, with the reason for which a category is hidden."""
+        if self.hidden is None:
+            return self.payload
+        return {**self.payload, "reason": f"{self.payload['reason']} {self.hidden}"}
 
 
 def unknown_action(

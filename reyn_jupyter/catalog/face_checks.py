@@ -9,7 +9,7 @@ takes schemas from elsewhere, and otherwise waits for the first call that needs 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Schema, Tool
 from reyn_jupyter.catalog.arguments.schema_dialects import SchemaError
@@ -17,6 +17,7 @@ from reyn_jupyter.catalog.dispatch import CatalogError, tools_of
 from reyn_jupyter.catalog.names import ActionName, MalformedNameError, is_category_name
 from reyn_jupyter.catalog.schema_check import read_schema
 from reyn_jupyter.catalog.text_normalization import quoted
+from reyn_jupyter.support.encoding import clip_line
 
 _CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
@@ -53,14 +54,19 @@ def _check_tool(tool: object, refuse: Callable[[str], CatalogError]) -> None:
         raise refuse(f"the handler or the effects of {quoted(tool.name)} cannot be called")
 
 
-def is_visible(category: Category) -> bool:
-    """Return whether a category is offered now. Raises CatalogError where its own predicate fails."""
+def hidden_reason(category: Category) -> str | None:
+    """Return why a category is not offered now; None where it is.
+
+    Raises:
+        CatalogError: the category's own function fails, or gives neither None nor a sentence.
+    """
     try:
-        return bool(category.visible())
-    except Exception as error:
-        raise CatalogError(
-            category.name, f"its visibility predicate failed with {type(error).__name__}"
-        ) from error
+        why = category.hidden()
+    except (Exception, SystemExit) as error:
+        raise CatalogError(category.name, f"its `hidden` failed with {type(error).__name__}") from error
+    if why is not None and (not isinstance(why, str) or not why.strip()):
+        raise CatalogError(category.name, "its `hidden` gave neither None nor a sentence that says why")
+    return why if why is None else clip_line(why, 300)
 
 
 class FaceChecker:
@@ -106,3 +112,28 @@ class FaceChecker:
             f"{quoted(entry)} cannot be an entry: it takes 1 to 512 characters, none of them a control character, "
             "and no blank at its end",
         )
+
+
+def sound_entries(category: Category, entries: Sequence[object]) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
+    """Return the live entries that can be used, and why each of the others cannot; of two of a name, the first.
+
+    >>> sound_entries(Category("lab", "Run."), (Entry("a", "A.", {}), Entry("a", "B.", {}), 5))[1]
+    ("its entry 'a' is there twice", 'an entry is a int')
+    """
+    checker = FaceChecker(category.name)
+    taken = {operation.entry for operation in category.operations}
+    sound: list[Entry] = []
+    faults = []
+    for entry in entries:
+        try:
+            if not isinstance(entry, Entry):
+                raise CatalogError(category.name, f"an entry is a {type(entry).__name__}")
+            checker.check(entry)
+            if entry.entry in taken:
+                raise CatalogError(category.name, f"its entry {quoted(entry.entry)} is there twice")
+        except CatalogError as error:
+            faults.append(error.reason)
+        else:
+            taken.add(entry.entry)
+            sound.append(entry)
+    return tuple(sound), tuple(faults)

@@ -95,6 +95,7 @@ def _missing(snapshot: CatalogSnapshot, name: ActionName) -> UnknownActionError:
             name.text, "hidden", f"The category {quoted(category)} is not available in this session.", ()
         )
         error.payload["error"] = f"Action {quoted(name.text)} is not available"
+        error.hidden = part.hidden
         return error
     if part is not None:
         reason = f"The category {quoted(category)} has no action {quoted(name.entry)}."

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from reyn_jupyter.catalog.action import Action, Category, Entry, Operation, Schema, Tool
 from reyn_jupyter.catalog.dispatch import CatalogError, DispatchTables, ToolRegistry
-from reyn_jupyter.catalog.face_checks import FaceChecker, check_category, is_visible
+from reyn_jupyter.catalog.face_checks import FaceChecker, check_category, hidden_reason
 from reyn_jupyter.catalog.names import SEPARATOR, ActionName
 from reyn_jupyter.catalog.taxonomy import in_order
 from reyn_jupyter.catalog.text_normalization import fold, quoted
@@ -37,11 +37,11 @@ _RECORD = "\x1e"  # a control character: in no name, and in no short description
 
 @dataclass(frozen=True, eq=False)
 class CategorySlice:
-    """One category's part of a snapshot: its actions by name, and what is derived from them."""
+    """One category's part of a snapshot: its actions by name, why it is hidden, and what is derived from them."""
 
     category: Category
     actions: tuple[Action, ...]
-    visible: bool
+    hidden: str | None
 
     @classmethod
     def build(cls, category: Category, entries: Sequence[Entry]) -> CategorySlice:
@@ -61,13 +61,17 @@ class CategorySlice:
         for before, after in pairwise(actions):
             if before.name.text == after.name.text:
                 raise CatalogError(category.name, f"its entry {quoted(after.name.entry)} is there twice")
-        built = cls(category, tuple(actions), is_visible(category))
+        built = cls(category, tuple(actions), hidden_reason(category))
         if len(actions) > DERIVED_AT_ONCE:
             _ = built.by_entry, built.folded, built.joined
         return built
 
     def __len__(self) -> int:
         return len(self.actions)
+
+    @property
+    def visible(self) -> bool:
+        return self.hidden is None
 
     @cached_property
     def by_entry(self) -> Mapping[str, Action]:
@@ -170,6 +174,13 @@ class CatalogSnapshot:
     def visible(self) -> tuple[CategorySlice, ...]:
         """The slices on offer, in the order of qualified names."""
         return tuple(part for part in self.slices.values() if part.visible)
+
+    @cached_property
+    def hidden(self) -> Mapping[str, str]:
+        """Category that is not on offer → why, in a sentence for people."""
+        return MappingProxyType(
+            {name: part.hidden for name, part in self.slices.items() if part.hidden is not None}
+        )
 
     @cached_property
     def categories(self) -> tuple[Category, ...]:

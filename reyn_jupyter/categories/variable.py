@@ -50,9 +50,15 @@ def categories(services: Services) -> tuple[Category, ...]:
                 entries,
             ),
             revision=lambda: _revision(services),
-            visible=lambda: services.settings().variables != "off",
+            hidden=lambda: _hidden(services),
         ),
     )
+
+
+def _hidden(services: Services) -> str | None:
+    if services.settings().variables != "off":
+        return None
+    return "The setting variables is off; %reyn config variables schema offers them."
 
 
 def _target(entry: str, args: Arguments) -> Arguments:

@@ -36,6 +36,10 @@ CLOSING_NUDGE = (
 )
 
 
+def _never() -> bool:
+    return False
+
+
 class RouterLoop:
     """Runs turns of one conversation on one model.
 
@@ -47,6 +51,7 @@ class RouterLoop:
         options: the router's effective keys.
         limits: of the settings that the turn runs under.
         refresh: rebuilds the slices of the catalog whose revision moved.
+        is_pushed: whether a category said that its entries moved, so that the next request needs a refresh.
         uses: how often actions were invoked, for the hot list.
         unforced: the models of the session whose providers refused a forced choice; added to here.
     """
@@ -61,6 +66,7 @@ class RouterLoop:
         limits: Limits,
         *,
         refresh: Callable[[Run], Any],
+        is_pushed: Callable[[], bool] = _never,
         uses: dict[str, ActionUse] | None = None,
         parameters: dict[str, Any] | None = None,
         repeat: int = 0,
@@ -74,6 +80,7 @@ class RouterLoop:
         self._caller = ModelCaller(
             services, model, conversation, options, limits, uses=uses, parameters=parameters, repeat=repeat
         )
+        self._refresh, self._is_pushed = refresh, is_pushed
         self._calls = ToolCalls(wrappers, conversation, refresh)
 
     async def turn(
@@ -138,6 +145,9 @@ class RouterLoop:
         while state.step < most:
             budget.check()
             state.step += 1
+            if self._is_pushed():
+                await self._refresh(run)
+                offer = self._caller.offer(run)
             forced = self._forced(state, run, offer)
             refused = forced is not None and self._caller.model in self._unforced
             if refused:

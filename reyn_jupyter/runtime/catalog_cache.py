@@ -1,21 +1,76 @@
 """The installed categories, and the snapshot that is true now.
 
-Only the slices whose revision moved are rebuilt. A category that fails (a third party's, say) is left out and named
-in `problems`; it never takes the others with it, whatever it raises and however long it takes.
+Invariants: only the slices whose revision moved, or that a push named, are rebuilt; their sources are read side by
+side. A category that fails (a third party's, say) is left out and named in `problems`; it never takes the others with
+it, whatever it raises and however long it takes, and its next try waits. A source that fails keeps its last entries; an
+entry that cannot be used is left out alone.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from reyn_jupyter.catalog.action import Category, Entry, always
+from reyn_jupyter.catalog.action import Category, Entry, on_offer
+from reyn_jupyter.catalog.face_checks import hidden_reason, sound_entries
 from reyn_jupyter.catalog.snapshot import CatalogError, CatalogSnapshot
 from reyn_jupyter.runtime.action_error import text_of
+from reyn_jupyter.runtime.backoff import Backoff
+from reyn_jupyter.runtime.category_lifecycle import CategoryLifecycle, CategoryStartError
 
-SECONDS = 10.0  # that a category may take to name its entries
+SECONDS = 10.0  # that a category may take to name its entries, its start aside
+_NAMED = 3  # entries that are left out and whose fault is told
 Build = Callable[[Sequence[Category], Mapping[str, Sequence[Entry]]], CatalogSnapshot]
+WATCHERS: list[Callable[[CatalogCache], None]] = []  # told of every push, on the thread that it comes from
+
+
+@dataclass
+class _Source:
+    """What is known of one category.
+
+    Attributes:
+        entries: the last ones that could be read; None before.
+        revision: the one that they are of.
+        pushed: the category said that they moved.
+        unbuilt: they are not in the snapshot yet.
+        fault: why the category as a whole is left out, a start that failed aside.
+        read_fault: why its entries could not be read, when it was last tried.
+        entry_faults: why some of them are left out.
+    """
+
+    category: Category
+    entries: tuple[Entry, ...] | None = None
+    revision: Hashable = None
+    pushed: bool = False
+    unbuilt: bool = False
+    fault: str | None = None
+    read_fault: str | None = None
+    entry_faults: tuple[str, ...] = ()
+    backoff: Backoff = field(default_factory=Backoff)
+
+    @property
+    def problems(self) -> Iterator[tuple[str, str]]:
+        name = self.category.name
+        if self.fault is not None:
+            yield name, f"category {name!r} is left out: {self.fault}"
+        if self.read_fault is not None:
+            state = "has no entries" if self.entries is None else "shows stale entries, the last that it gave"
+            yield f"{name} source", f"category {name!r} {state}: {self.read_fault}"
+        if self.entry_faults:
+            count = len(self.entry_faults)
+            told = "; ".join(self.entry_faults[:_NAMED]) + (" …" if count > _NAMED else "")
+            yield f"{name} entries", f"category {name!r} goes without {count} of its entries: {told}"
+
+
+@dataclass(frozen=True)
+class _Standing:
+    """The reasons why a category is not on offer: it hides itself, its `hidden` fails, or its start did."""
+
+    hidden: str | None = None
+    fault: str | None = None
+    unstarted: str | None = None
 
 
 class CatalogCache:
@@ -24,36 +79,65 @@ class CatalogCache:
     Args:
         load: gives the installed categories; called once, on first use.
         build: makes a snapshot of categories and their live entries, by category.
+        lifecycle: starts the categories that have a start.
     """
 
     def __init__(
         self,
         load: Callable[[], tuple[Sequence[Category], Sequence[str]]],
         build: Build = CatalogSnapshot.build,
+        lifecycle: CategoryLifecycle | None = None,
     ) -> None:
         self._load = load
         self._make = build
-        self._categories: tuple[Category, ...] | None = None
+        self._lifecycle = lifecycle or CategoryLifecycle()
+        self._sources: dict[str, _Source] | None = None
         self._snapshot: CatalogSnapshot | None = None
-        self._revisions: dict[str, Hashable] = {}
-        self._entries: dict[str, tuple[Entry, ...]] = {}
-        self._visible: dict[str, bool | None] = {}
-        self.problems: dict[str, str] = {}
+        self._standings: dict[str, _Standing] = {}
+        self._load_problems: dict[str, str] = {}
+
+    @property
+    def problems(self) -> dict[str, str]:
+        """What is left out or stale, and why, in sentences."""
+        found = {**self._load_problems, **self._lifecycle.problems}
+        for source in (self._sources or {}).values():
+            found.update(source.problems)
+        return found
+
+    @property
+    def is_pushed(self) -> bool:
+        """True if a category said that its entries moved, and no refresh has read them since."""
+        return any(source.pushed for source in (self._sources or {}).values())
+
+    def push(self, category_name: str) -> None:
+        """Take note that a category's entries moved, whatever its revision says; the next refresh reads them.
+
+        It may be called from any thread. A source that failed is tried again at once.
+        """
+        source = (self._sources or {}).get(category_name)
+        if source is not None:
+            source.pushed = True
+            source.backoff.clear()
+            for watcher in WATCHERS:
+                watcher(self)
 
     async def refresh(self) -> CatalogSnapshot:
         """Return the snapshot as it is now; the same object as before when nothing moved."""
-        if self._categories is None:
+        if self._sources is None:
             categories, problems = self._load()
-            self.problems.update({str(number): text for number, text in enumerate(problems)})
-            self._categories = tuple(self._usable(categories))
-        moved = [category for category in self._categories if await self._read(category)]
-        visible = {category.name: self._is_visible(category) for category in self._categories}
-        if self._snapshot is None or visible != self._visible:
-            self._visible = visible
+            self._load_problems.update({str(number): text for number, text in enumerate(problems)})
+            usable = map(self._lifecycle.guard, self._usable(categories))
+            self._sources = {category.name: _Source(category) for category in usable}
+        sources = self._sources.values()
+        await self._read_all([source for source in sources if self._standing(source) == _Standing()])
+        # From here on nothing waits, so that refreshes side by side leave a snapshot that is whole.
+        standings = {name: self._standing(source) for name, source in self._sources.items()}
+        if self._snapshot is None or standings != self._standings:
+            self._standings = standings
             self._snapshot = self._build()
         else:
-            for category in moved:
-                self._snapshot = self._replace(self._snapshot, category)
+            for source in [source for source in sources if source.unbuilt]:
+                self._snapshot = self._replace(self._snapshot, source)
         return self._snapshot
 
     def _usable(self, categories: Sequence[Any]) -> Iterator[Category]:
@@ -62,70 +146,128 @@ class CatalogCache:
         for number, category in enumerate(categories):
             name = category.name if isinstance(category, Category) else None
             if not isinstance(name, str):
-                self.problems[f"category {number}"] = (
+                self._load_problems[f"category {number}"] = (
                     f"a {type(category).__name__} without a name is left out"
                 )
             elif name in names:
-                self.problems[f"{name} {number}"] = (
+                self._load_problems[f"{name} {number}"] = (
                     f"a second category {name!r} is left out: there is one of this name already"
                 )
             else:
                 names.add(name)
                 yield category
 
-    async def _read(self, category: Category) -> bool:
-        """Take over a category's live entries where its revision moved; return whether it did."""
-        if category.resources is None:
-            return False
+    def _standing(self, source: _Source) -> _Standing:
+        """Return whether a category is on offer now, as far as it does not depend on its entries."""
+        category = source.category
+        if (unstarted := self._lifecycle.fault(category)) is not None:
+            return _Standing(unstarted=unstarted)
+        if category.hidden is on_offer:
+            return _Standing()
+        try:
+            return _Standing(hidden_reason(category))
+        except CatalogError as error:
+            return _Standing(fault=str(error))
+
+    async def _read_all(self, sources: Sequence[_Source]) -> None:
+        """Read the sources that moved, side by side."""
+        now = asyncio.get_running_loop().time()
+        moved = [
+            (source, revision) for source in sources if (revision := self._moved(source, now)) is not None
+        ]
+        if len(moved) == 1:
+            await self._read(*moved[0])
+        elif moved:
+            async with asyncio.TaskGroup() as group:
+                for source, revision in moved:
+                    group.create_task(self._read(source, revision))
+
+    def _moved(self, source: _Source, now: float) -> tuple[Hashable] | None:
+        """Return the revision that a source is now to be read at; None where it is not to be."""
+        category = source.category
+        if category.resources is None or source.backoff.is_waiting(now) or self._lifecycle.fault(category):
+            return None
         try:
             revision = category.revision()
-            if category.name in self._revisions and bool(self._revisions[category.name] == revision):
-                return False
+            same = source.entries is not None and bool(source.revision == revision)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a category's own code
+            self._failed(source, error)
+            return None
+        return None if same and not source.pushed else (revision,)
+
+    async def _read(self, source: _Source, revision: tuple[Hashable]) -> None:
+        """Take over a category's live entries."""
+        category = source.category
+        assert category.resources is not None
+        source.pushed = False  # a push that comes meanwhile stands for another read
+        try:
+            await self._lifecycle.ready(category)
             async with asyncio.timeout(SECONDS):
                 entries = tuple(await category.resources.entries())
+        except CategoryStartError:
+            source.pushed = True
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a category's own code
-            self._fault(category, error)
-            return False
-        # Only now: a read that was interrupted is made again.
-        self._entries[category.name] = entries
-        self._revisions[category.name] = revision
-        self.problems.pop(category.name, None)
-        return True
+            source.pushed = source.entries is not None
+            self._failed(source, error)
+        except BaseException:  # interrupted: the read is made again
+            source.pushed = True
+            raise
+        else:
+            source.entries, source.revision, source.unbuilt = entries, revision[0], True
+            source.read_fault, source.entry_faults = None, ()
+            source.backoff.clear()
 
-    def _is_visible(self, category: Category) -> bool | None:
-        """Return whether a category is on offer now; None when its predicate fails."""
-        if category.visible is always:
-            return True
-        try:
-            return bool(category.visible())
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a category's own code
-            self._fault(category, error)
-            return None
+    def _failed(self, source: _Source, error: BaseException) -> None:
+        loop = asyncio.get_running_loop()
+        what = f"no answer within {SECONDS:g} seconds" if isinstance(error, TimeoutError) else _said(error)
+        source.read_fault = f"{what}; the next try is in {source.backoff.fail(loop.time()):.0f} s"
 
     def _build(self) -> CatalogSnapshot:
-        assert self._categories is not None
-        usable = [category for category in self._categories if self._visible[category.name] is not None]
+        assert self._sources is not None
+        usable = {}
+        for name, source in self._sources.items():
+            standing = self._standings[name]
+            source.fault = standing.fault
+            if standing.fault is None and standing.unstarted is None:
+                usable[name] = source
         while True:
-            names = {category.name for category in usable}
-            entries = {name: found for name, found in self._entries.items() if name in names}
+            entries = {name: source.entries for name, source in usable.items() if source.entries is not None}
             try:
-                return self._make(usable, entries)
+                snapshot = self._make([source.category for source in usable.values()], entries)
             except CatalogError as error:
-                broken = next((category for category in usable if category.name == error.category), None)
+                broken = usable.get(error.category)
                 if broken is None:
                     raise
-                self._fault(broken, error)
-                usable.remove(broken)
+                if not self._sift(broken):
+                    broken.fault = _said(error)
+                    del usable[error.category]
+            else:
+                for source in usable.values():
+                    source.unbuilt = False
+                return snapshot
 
-    def _replace(self, snapshot: CatalogSnapshot, category: Category) -> CatalogSnapshot:
-        if category.name not in snapshot.slices:  # left out as a whole: perhaps its entries were why
+    def _replace(self, snapshot: CatalogSnapshot, source: _Source) -> CatalogSnapshot:
+        name = source.category.name
+        if name not in snapshot.slices:  # left out as a whole: perhaps its entries were why
             return self._build()
-        try:
-            return snapshot.replace(category.name, self._entries.get(category.name, ()))
-        except CatalogError as error:
-            self._fault(category, error)
-            return snapshot
+        source.unbuilt = False
+        while True:
+            try:
+                return snapshot.replace(name, source.entries or ())
+            except CatalogError as error:
+                if not self._sift(source):
+                    source.fault = _said(error)
+                    return snapshot
 
-    def _fault(self, category: Category, error: Any) -> None:
-        what = str(error) if isinstance(error, CatalogError) else f"{type(error).__name__}: {text_of(error)}"
-        self.problems[category.name] = f"category {category.name!r} is left out: {what}"
+    @staticmethod
+    def _sift(source: _Source) -> bool:
+        """Leave out the entries of a category that cannot be used; return whether there were any."""
+        sound, faults = sound_entries(source.category, source.entries or ())
+        if not faults:
+            return False
+        source.entries, source.entry_faults = sound, faults
+        return True
+
+
+def _said(error: Any) -> str:
+    return str(error) if isinstance(error, CatalogError) else f"{type(error).__name__}: {text_of(error)}"

@@ -11,10 +11,12 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import threading
+import weakref
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from contextvars import ContextVar
-from queue import SimpleQueue
+from dataclasses import replace
+from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
 
 from reyn_jupyter.runtime.pump import DONE, PATIENCE, SERVING, Interrupted, Job, MainThreadCall, pump
@@ -27,7 +29,38 @@ class WouldDeadlockError(RuntimeError):
     """A synchronous call from where only an awaited one can work."""
 
 
-_deliver: ContextVar[Callable[[MainThreadCall[Any]], None] | None] = ContextVar("deliver", default=None)
+# Puts a call before the thread that serves the current run; False when none does any more.
+Deliver = Callable[[MainThreadCall[Any]], bool]
+_deliver: ContextVar[Deliver | None] = ContextVar("deliver", default=None)
+_NOBODY = (
+    "nothing serves the notebook's thread for this call: it is answered while a call of reyn waits there, or while the "
+    "notebook's own loop runs"
+)
+
+
+class _Desk:
+    """The queue of a thread that serves main-thread calls, as long as it does."""
+
+    def __init__(self, queue: SimpleQueue[Any]) -> None:
+        self._queue = queue
+        self._lock = threading.Lock()
+        self._open = True
+
+    def deliver(self, call: MainThreadCall[Any]) -> bool:
+        with self._lock:
+            if self._open:
+                self._queue.put(call)
+            return self._open
+
+    def close(self) -> list[MainThreadCall[Any]]:
+        """Take no more calls; return those that nobody served."""
+        with self._lock:
+            self._open = False
+        left = []
+        with suppress(Empty):
+            while True:
+                left.append(self._queue.get_nowait())
+        return [item for item in left if isinstance(item, MainThreadCall)]
 
 
 class Engine:
@@ -45,6 +78,9 @@ class Engine:
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
+        self._desks: list[_Desk] = []  # of the threads that serve calls now, the innermost last
+        self._homes: weakref.WeakSet[asyncio.AbstractEventLoop] = weakref.WeakSet()
+        self._at_home: set[MainThreadCall[Any]] = set()  # calls that wait for a loop of the notebook's thread
 
     @property
     def loop(self) -> asyncio.AbstractEventLoop:
@@ -87,7 +123,8 @@ class Engine:
             coroutine.close()
             raise
         queue: SimpleQueue[Any] = SimpleQueue()
-        job = self._start(loop, coroutine, queue.put, queue.put if on_event else None)
+        desk = self._open_desk(queue)
+        job = self._start(loop, coroutine, desk.deliver, queue.put if on_event else None)
         job.future.add_done_callback(lambda _: queue.put(DONE))
         try:
             return pump(queue, job, on_event)
@@ -102,6 +139,46 @@ class Engine:
             if job.future.done() and job.future.exception() is None:
                 raise Interrupted(job.future.result()) from None
             raise
+        finally:
+            self._close_desk(desk)
+
+    def _open_desk(self, queue: SimpleQueue[Any]) -> _Desk:
+        """Let this thread serve the calls of long-lived tasks too, also those that its own loop has no time for now."""
+        desk = _Desk(queue)
+        home = running_loop()
+        with self._lock:
+            if home is not None:
+                self._homes.add(home)
+            self._desks.append(desk)
+            for call in self._at_home:
+                desk.deliver(call)
+        return desk
+
+    def _close_desk(self, desk: _Desk) -> None:
+        with self._lock:
+            self._desks.remove(desk)
+        for call in desk.close():
+            if not self._deliver_anywhere(call):
+                call.refuse(RuntimeError(_NOBODY))
+
+    def _deliver_anywhere(self, call: MainThreadCall[Any]) -> bool:
+        """Put a call of no run, or of one that is over, before whoever serves the notebook's thread now."""
+        call = replace(call, alone=True)
+        with self._lock:
+            if any(desk.deliver(call) for desk in reversed(self._desks)):
+                return True
+            homes = [home for home in self._homes if home.is_running()]
+            if not homes:
+                return False
+            self._at_home.add(call)
+
+        def serve() -> None:
+            with self._lock:
+                self._at_home.discard(call)
+            call.serve_alone()
+
+        homes[-1].call_soon_threadsafe(serve)
+        return True
 
     def _leave(self, loop: asyncio.AbstractEventLoop) -> None:
         """Let a blocked loop be; what is called next starts another."""
@@ -123,14 +200,18 @@ class Engine:
             home: the loop that main-thread calls go to (a kernel's own); None refuses them.
         """
 
-        def deliver(call: MainThreadCall[Any]) -> None:
+        def deliver(call: MainThreadCall[Any]) -> bool:
             if home is None:
-                refusal = RuntimeError("nothing serves the notebook's thread for this call")
-                call.loop.call_soon_threadsafe(
-                    lambda: None if call.future.done() else call.future.set_exception(refusal)
-                )
+                call.refuse(RuntimeError(_NOBODY))
+            elif home.is_closed():
+                return False
             else:
                 home.call_soon_threadsafe(call.serve_alone)
+            return True
+
+        if home is not None:
+            with self._lock:
+                self._homes.add(home)
 
         def publish(event: Any) -> None:
             if on_event is not None and home is not None and not home.is_closed():
@@ -169,13 +250,18 @@ class Engine:
             raise
 
     async def main_thread(self, function: Callable[[], T], /) -> T:
-        """Run `function` where the notebook lives, and wait for it without blocking the engine."""
-        deliver = _deliver.get()
-        if deliver is None:
-            raise RuntimeError("nothing serves the notebook's thread for this call")
+        """Run `function` where the notebook lives, and wait for it without blocking the engine.
+
+        Raises:
+            RuntimeError: nobody serves the notebook's thread: the call of reyn that the task was begun in is over, no
+                other waits there, and no loop runs there.
+        """
         loop = asyncio.get_running_loop()
         future: asyncio.Future[T] = loop.create_future()
-        deliver(MainThreadCall(function, future, loop))
+        call = MainThreadCall(function, future, loop)
+        deliver = _deliver.get()
+        if not (deliver is not None and deliver(call)) and not self._deliver_anywhere(call):
+            raise RuntimeError(_NOBODY)
         return await future
 
     def _refuse_waiting_for_itself(self) -> None:
@@ -189,7 +275,7 @@ class Engine:
     def _start(
         loop: asyncio.AbstractEventLoop,
         coroutine: Coroutine[Any, Any, T],
-        deliver: Callable[[MainThreadCall[Any]], None],
+        deliver: Deliver,
         publish: Callable[[Any], None] | None,
     ) -> Job[T]:
         async def within() -> T:

@@ -11,7 +11,7 @@ import concurrent.futures
 import threading
 import time
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from queue import Empty, SimpleQueue
 from typing import Any, Generic, TypeVar
 
@@ -24,6 +24,7 @@ BLOCKED = (
 )
 SERVING = threading.local()  # its `depth`: how many main-thread calls this thread is within
 DONE = object()
+_INTERRUPTED = "interrupted by the person"
 
 
 class Interrupted(KeyboardInterrupt):
@@ -36,23 +37,27 @@ class Interrupted(KeyboardInterrupt):
         self.why = why
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class MainThreadCall(Generic[T]):
     """A function to run on the notebook's thread, and where its result goes."""
 
     function: Callable[[], T]
     future: asyncio.Future[T]
     loop: asyncio.AbstractEventLoop
+    alone: bool = False  # the task that waits for it is not of the run whose thread serves it
+    _claim: threading.Lock = field(default_factory=threading.Lock)  # held by whoever serves it, for good
 
     def serve(self) -> None:
-        """Run the function here. KeyboardInterrupt goes through: whoever serves the call cancels the whole task,
-        and with it the waiting side, so that no half of it goes on."""
-        if self.future.cancelled():
+        """Run the function here, unless it ran elsewhere. KeyboardInterrupt goes through: whoever serves the call
+        cancels the whole task, and with it the waiting side, so that no half of it goes on."""
+        if self.future.cancelled() or not self._claim.acquire(blocking=False):
             return
         SERVING.depth = getattr(SERVING, "depth", 0) + 1
         try:
             result = self.function()
         except KeyboardInterrupt:
+            if self.alone:
+                self._settle(lambda: self.future.set_exception(RuntimeError(_INTERRUPTED)))
             raise
         except BaseException as error:  # noqa: BLE001 - it belongs to the waiting side, whatever it is
             self._settle(lambda error=error: self.future.set_exception(_carried(error)))  # type: ignore[misc]
@@ -66,7 +71,11 @@ class MainThreadCall(Generic[T]):
         try:
             self.serve()
         except KeyboardInterrupt:
-            error = RuntimeError("interrupted by the person")
+            self._settle(lambda: self.future.set_exception(RuntimeError(_INTERRUPTED)))
+
+    def refuse(self, error: Exception) -> None:
+        """Answer with an error, unless it is served already."""
+        if self._claim.acquire(blocking=False):
             self._settle(lambda: self.future.set_exception(error))
 
     def _settle(self, settle: Callable[[], object]) -> None:

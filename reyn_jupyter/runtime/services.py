@@ -6,7 +6,8 @@ person, a peer's router, invoking another action) is a callable here.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -20,7 +21,9 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import FileDecision, Workspace
 from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.runtime.action_error import PermissionDeniedError
+from reyn_jupyter.runtime.session_tasks import SessionTasks
 from reyn_jupyter.support.child_process import ChildProcesses
+from reyn_jupyter.support.owned_program import OwnedPrograms
 from reyn_jupyter.support.secrets import Redactor
 
 T = TypeVar("T")
@@ -32,6 +35,16 @@ class MainThread(Protocol):
     """Runs a function on the notebook's main thread and waits for it without blocking the engine."""
 
     def __call__(self, function: Callable[[], T], /) -> Awaitable[T]: ...
+
+
+class Spawn(Protocol):
+    """Begins a task that outlives the call, see `SessionTasks.spawn`."""
+
+    def __call__(self, coroutine: Coroutine[Any, Any, T], name: str, /) -> asyncio.Task[T]: ...
+
+
+def _nobody_looks(category_name: str) -> None:
+    """Ignore a push: no front end looks."""
 
 
 class ActionSearch(Protocol):
@@ -71,6 +84,10 @@ class Services:
         redactor: takes secrets out of text at the borders.
         main_thread: runs a callable on the notebook's main thread.
         search: finds actions by what they do; None where nothing does.
+        spawn: begins a long-lived task of the session: it keeps nothing of the turn, and ends with the session.
+        changed: says that the entries of a category moved; front ends and the next model request see it. From any
+            thread, by the category's name.
+        programs: starts programs, which end with the session, or with a kernel that was killed.
         children: the processes that work for this session (SQL's); they end with it.
     """
 
@@ -83,6 +100,9 @@ class Services:
     redactor: Redactor
     main_thread: MainThread
     search: ActionSearch | None = None
+    spawn: Spawn = field(default_factory=lambda: SessionTasks().spawn)
+    changed: Callable[[str], None] = _nobody_looks
+    programs: OwnedPrograms = field(default_factory=OwnedPrograms)
     children: ChildProcesses = field(default_factory=ChildProcesses)
 
 

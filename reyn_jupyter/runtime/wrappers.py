@@ -174,7 +174,8 @@ class Wrappers:
             if repaired is not None:
                 flags: tuple[Flag, ...] = (*call.flags, *(("salvaged",) if salvaged else ()), "repaired")
                 return self._invoker.plan(call.meaning(repaired.name.text, call.args, flags), repaired, run)
-        return self._invoker.answer(call, run, ImmediateAnswer(error.payload, error.problem))
+        payload = error.payload_for_person if run.actor == "person" else error.payload
+        return self._invoker.answer(call, run, ImmediateAnswer(payload, error.problem))
 
     def _invoke(self, call: ActionCall, given: dict[str, Any], run: Run) -> PlannedCall:
         forgive = run.settings.router.forgive

@@ -31,6 +31,7 @@ from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import SessionSpend
 from reyn_jupyter.runtime.catalog_cache import CatalogCache
+from reyn_jupyter.runtime.category_lifecycle import CategoryLifecycle
 from reyn_jupyter.runtime.consent import Answer, Question, ask_by_input
 from reyn_jupyter.runtime.engine import Engine
 from reyn_jupyter.runtime.invoke import Invoker
@@ -40,6 +41,7 @@ from reyn_jupyter.runtime.record.action_usage import ActionUsage
 from reyn_jupyter.runtime.record.run_store import RunStore
 from reyn_jupyter.runtime.run import new_run_id
 from reyn_jupyter.runtime.services import Services
+from reyn_jupyter.runtime.session_tasks import SessionTasks
 from reyn_jupyter.runtime.wrappers import Wrappers
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.search.database import NAME as INDEX_NAME
@@ -54,7 +56,7 @@ STATE = ".reyn"
 _overrides: ContextVar[tuple[Parts, Settings] | None] = ContextVar("overrides", default=None)
 
 
-@dataclass
+@dataclass(eq=False)
 class Parts:
     """The pieces of one session."""
 
@@ -69,6 +71,8 @@ class Parts:
     functions: FunctionRegister
     wrappers: Wrappers
     catalog: CatalogCache
+    lifecycle: CategoryLifecycle
+    tasks: SessionTasks
     runs: RunStore
     usage: ActionUsage
     search: ActionEmbeddingIndex
@@ -108,6 +112,23 @@ class Parts:
         return kept[1]
 
     @property
+    def problems(self) -> tuple[str, ...]:
+        """What is left out, stale or failed, and why, in sentences."""
+        found = (*self.effective.problems, *self.catalog.problems.values(), *self.tasks.problems.values())
+        return tuple(self.redactor.text(problem) for problem in found)
+
+    async def release(self) -> None:
+        """Close the categories, then end the tasks and programs of the session; what is needed again begins anew."""
+        await self.lifecycle.close()
+        await self.tasks.close()
+        await self.services.programs.close()
+
+    @property
+    def is_idle(self) -> bool:
+        """True if there is nothing that `release` would end."""
+        return self.lifecycle.is_idle and self.tasks.is_idle and self.services.programs.is_idle
+
+    @property
     def policy(self) -> Policy:
         """The permission rules now."""
         return self.rules.under(self.settings)
@@ -145,6 +166,7 @@ def assemble(
     state_files = PlainFolder(folder, STATE, "state") if on_disk else None
     kept, search_problem = _search_folder(state_files)
     search = ActionEmbeddingIndex(settings, kept, wait=ENGINE.wait, redact=redactor.text)
+    tasks, lifecycle = SessionTasks(), CategoryLifecycle()
     services = Services(
         root=folder,
         workspace=workspace,
@@ -155,6 +177,8 @@ def assemble(
         redactor=redactor,
         main_thread=ENGINE.main_thread,
         search=search,
+        spawn=tasks.spawn,
+        changed=lambda category_name: parts.catalog.push(category_name),
     )
 
     def ask(question: Question) -> Awaitable[Answer]:
@@ -174,7 +198,9 @@ def assemble(
         rules=rules,
         functions=register,
         wrappers=Wrappers(services, Invoker(services, rules.under, ask, approvals.add)),
-        catalog=CatalogCache(installed),
+        catalog=CatalogCache(installed, lifecycle=lifecycle),
+        lifecycle=lifecycle,
+        tasks=tasks,
         runs=RunStore(PlainFolder(folder, STATE, "runs") if on_disk else None, blobs),
         usage=ActionUsage(state_files),
         search=search,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from reyn_jupyter.catalog.action import Action
@@ -42,6 +43,9 @@ class AsyncSession:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
 
+    async def close(self) -> None:
+        await _on_engine(self._parts.release())
+
     async def list_actions(
         self,
         category: Categories = None,
@@ -62,7 +66,10 @@ class AsyncSession:
                 answer_bytes=parts.settings.outputs.answer_bytes,
             )
             rows = action_rows(parts, snapshot, payload)
-            return ActionTable(parts.redactor.value(payload), rows, "list", filter or "")
+            asked = _several(category)
+            hidden = {name: why for name, why in snapshot.hidden.items() if not asked or name in asked}
+            table = ActionTable(parts.redactor.value(payload), rows, "list", filter or "")
+            return replace(table, hidden=parts.redactor.value(hidden))
 
         return await _on_engine(work())
 
@@ -73,7 +80,7 @@ class AsyncSession:
             try:
                 action = find(snapshot, name)
             except UnknownActionError as error:
-                return ActionCard(error.payload)
+                return ActionCard(parts.redactor.value(error.payload_for_person))
             payload = describe_action(snapshot, action.name, answer_bytes=parts.settings.outputs.answer_bytes)
             return ActionCard(
                 parts.redactor.value(payload), invoke_line(action), permission_of(parts, action)

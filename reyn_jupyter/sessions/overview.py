@@ -268,7 +268,7 @@ def status(parts: Parts, snapshot: CatalogSnapshot) -> Card:
     held = [f"{item.key}: {item.why}" for item in parts.effective.held_back]
     if held:
         sections.append(("Held back from reyn.yaml until you say %reyn trust", tuple(held)))
-    problems = [*parts.effective.problems, *parts.catalog.problems.values()]
+    problems = list(parts.problems)
     resolved = parts.search.resolved
     if resolved.kind == "wrong":
         problems.append(f"search by meaning is off: {resolved.reason}. {resolved.hint}")

@@ -6,7 +6,7 @@ with `.error` set. Only `.value` of a failed `Result` raises.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -37,12 +37,14 @@ class ActionTable:
 
     `rows` are the same actions with what people want beside it:
     {qualified_name, category, description, arguments ("path*, offset"), purity, permission, score?, uses, last_ms}.
+    `hidden` says why categories are not on offer, for people: those that were asked for, or all of them.
     """
 
     payload: dict[str, Any]
     rows: tuple[dict[str, Any], ...] = ()
     kind: str = "list"  # or "search"
     query: str = ""
+    hidden: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def error(self) -> str | None:

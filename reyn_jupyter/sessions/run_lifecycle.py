@@ -145,6 +145,7 @@ async def turn(
         router_options,
         settings.router.limits,
         refresh=refresh,
+        is_pushed=lambda: parts.catalog.is_pushed,
         uses=parts.usage.uses if router_options.hot_list_n else None,
         parameters=dict(getattr(model, "parameters", {}) or {}),
         repeat=options.repeat,

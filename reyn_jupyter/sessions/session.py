@@ -23,6 +23,7 @@ from reyn_jupyter.sessions.assembly import ENGINE, assemble
 from reyn_jupyter.sessions.async_session import AsyncSession, Categories, OnEvent
 from reyn_jupyter.sessions.background_run import KEPT, BackgroundRun
 from reyn_jupyter.sessions.blob_lookup import blob_named
+from reyn_jupyter.sessions.exit import release_at_exit
 from reyn_jupyter.sessions.result_objects import (
     ActionCard,
     ActionTable,
@@ -76,6 +77,7 @@ class Session:
         )
         self.aio = AsyncSession(self.parts)
         self._background: dict[str, BackgroundRun] = {}
+        release_at_exit(self.parts)
 
     def __repr__(self) -> str:
         return f"Session(root={str(self.root)!r}, turns={len(self.parts.conversation.turns)})"
@@ -85,8 +87,18 @@ class Session:
         return self.parts.root
 
     def close(self) -> None:
-        """End the processes that work for this session, as its end does too; what needs one again starts another."""
+        """Close the categories, and end the tasks and the processes that work for this session.
+
+        The interpreter's exit does it too. What is needed again afterwards is started again.
+        """
+        if not self.parts.is_idle:
+            ENGINE.run(self.parts.release())
         self.parts.services.children.close()
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """What is left out, stale or failed, and why, in sentences; `%reyn doctor` shows them."""
+        return self.parts.problems
 
     # The catalog
 
@@ -327,7 +339,8 @@ class Session:
         return self.history
 
     def reset(self) -> Card:
-        """Start the conversation afresh; runs and blobs stay."""
+        """Start the conversation afresh, and close what categories have open; runs and blobs stay."""
+        self.close()
         turns = len(self.parts.conversation.turns)
         self.parts.conversation = Conversation(new_run_id())
         return Card("reset", "A fresh conversation", (("turns left behind", str(turns)),))

@@ -136,7 +136,7 @@ def published_categories(backend: str | None = None) -> list[Category]:
                     "run", "run_exec", "argv", argv={"type": "array", "items": TEXT}, purity=Purity.EXEC
                 ),
             ),
-            visible=lambda: is_exec_available(backend),
+            hidden=lambda: None if is_exec_available(backend) else "No sandbox is here.",
         ),
     ]
 

@@ -70,7 +70,7 @@ def test_replacing_entries_builds_one_slice_and_leaves_the_old_snapshot_alone() 
 
 def test_replacing_looks_at_visibility_again() -> None:
     visible = True
-    category = replace(skill_category(), visible=lambda: visible)
+    category = replace(skill_category(), hidden=lambda: None if visible else "It is not set up.")
     snapshot = CatalogSnapshot.build([category], {"skill": ENTRIES["skill"]})
     visible = False
     assert snapshot.counts == {"skill": 2}
@@ -163,7 +163,7 @@ BROKEN = {
     "a cyclic schema": Category("broken", "x", (good(input_schema=cyclic()),)),
     "a huge schema": Category("broken", "x", (good(input_schema={"description": "x" * 2_000_000}),)),
     "the same entry twice": Category("broken", "x", (good(), good())),
-    "a failing predicate": Category("broken", "x", (good(),), visible=lambda: 1 / 0 > 0),
+    "a failing predicate": Category("broken", "x", (good(),), hidden=lambda: str(1 / 0)),
     "resources that are none": Category("broken", "x", (), "all"),  # type: ignore[arg-type]
     "another's target": Category("broken", "x", (good(tool=Tool("read_file", echo, Purity.EXEC)),)),
 }

@@ -231,7 +231,7 @@ def test_a_category_that_fails_in_every_way_takes_no_other_with_it(workspace: Pa
         Category(
             "bad.revision", "x", resources=Resources(tool, lambda e, a: a, "look", twice), revision=exits
         ),
-        Category("bad.visible", "x", (broken_rule,), visible=exits),
+        Category("bad.visible", "x", (broken_rule,), hidden=exits),
         Category("odd", "takes the name of another", (broken_rule,)),
         Category("Bad Name", "x", (broken_rule,)),
         Category("bad.rules", "x", (broken_rule, broken_transform)),

@@ -328,7 +328,10 @@ def test_the_hot_list_encodes_names_and_leaves_out_what_is_hidden(workspace: Pat
     shown = [True]
     tool = Tool("echo", nothing, Purity.PURE)
     go = Operation("go", "Go somewhere.", OBJECT, tool)
-    made = (Category("agent.peer", "go", (go,)), Category("lab", "go", (go,), visible=lambda: shown[0]))
+    made = (
+        Category("agent.peer", "go", (go,)),
+        Category("lab", "go", (go,), hidden=lambda: None if shown[0] else "shut"),
+    )
     config = {"action_retrieval": {"hot_list_n": 1}}
     s = session(workspace, "hi", call("agent_peer__go"), "done", categories=made, config=config)
     for name in ("lab__go", "lab__go", "agent.peer__go"):

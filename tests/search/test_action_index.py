@@ -186,7 +186,9 @@ def test_records_follow_the_snapshot_slice_by_slice() -> None:
 
 def test_a_category_that_becomes_visible_is_found(tmp_path: Path) -> None:
     seen = {"now": False}
-    category = Category("skill", "Runs.", (), skill_category().resources, visible=lambda: seen["now"])
+    category = Category(
+        "skill", "Runs.", (), skill_category().resources, hidden=lambda: None if seen["now"] else "no"
+    )
     entries = {"skill": [Entry("weather", "Forecast for a place.", schema())]}
     index = ActionEmbeddingIndex(WORDS, None)
     assert found(index, CatalogSnapshot.build([category], entries), "weather").hits == ()

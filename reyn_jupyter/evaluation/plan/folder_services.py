@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import Workspace
-from reyn_jupyter.runtime.services import Services
+from reyn_jupyter.runtime.services import Services, Spawn
+from reyn_jupyter.runtime.session_tasks import SessionTasks
 from reyn_jupyter.support.child_process import ChildProcesses
+from reyn_jupyter.support.owned_program import OwnedPrograms
 from reyn_jupyter.support.secrets import Redactor
 
 if TYPE_CHECKING:
@@ -28,6 +30,8 @@ def services_in(
     blobs: MemoryBlobStore | None = None,
     search: ActionEmbeddingIndex | None = None,
     children: ChildProcesses | None = None,
+    spawn: Spawn | None = None,
+    programs: OwnedPrograms | None = None,
 ) -> Services:
     """Services over one folder, without a notebook: no variables, no functions, no thread of its own."""
     return Services(
@@ -41,6 +45,8 @@ def services_in(
         main_thread=_here,
         search=search,
         children=children or ChildProcesses(),
+        spawn=spawn or SessionTasks().spawn,
+        programs=programs or OwnedPrograms(),
     )
 
 

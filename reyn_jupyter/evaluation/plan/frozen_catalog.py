@@ -1,13 +1,14 @@
 """`Catalog`: the actions that a study's trials are offered, frozen.
 
 Invariant: the faces (names, descriptions, schemas, purity) and with them `hash` never change once made; what runs is
-made anew for every trial, in that trial's own workspace, or is a recording handler, which does nothing but answer.
+made anew for every trial, in that trial's own workspace, or is of another package and serves all trials of a runner, or
+is a recording handler, which does nothing but answer.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -32,6 +33,7 @@ from reyn_jupyter.evaluation.plan.folder_services import services_in
 from reyn_jupyter.evaluation.plan.tool_records import ToolRecord, read_records
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.runtime.catalog_cache import CatalogCache
+from reyn_jupyter.runtime.category_lifecycle import CategoryLifecycle
 from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.support import text
 from reyn_jupyter.support.user_errors import UserError
@@ -51,6 +53,27 @@ STANDARD_CATEGORIES = (
     "variable",
     "function",
 )
+
+
+class SharedCategories:
+    """The categories of other packages, which the trials of one runner share: each is made once, and so starts once.
+
+    What they are made with belongs to the runner; a trial's own workspace comes with each call, in its `ToolContext`.
+
+    Args:
+        services: gives the runner's; called for the first category that there is.
+    """
+
+    def __init__(self, services: Callable[[], Services]) -> None:
+        self._services = services
+        self._made: dict[installed.Factory, tuple[Category, ...]] = {}
+
+    def of(self, factories: Sequence[tuple[str, installed.Factory]]) -> tuple[Category, ...]:
+        """Return the categories of these factories."""
+        for origin, factory in factories:
+            if factory not in self._made:
+                self._made[factory] = tuple(installed.make([(origin, factory)], self._services())[0])
+        return tuple(category for _, factory in factories for category in self._made[factory])
 
 
 class MissingCategoryError(UserError, ValueError):
@@ -212,29 +235,42 @@ class Catalog:
     def _fixed_tools(self) -> ToolRegistry:
         return ToolRegistry.of(self.fixed)
 
-    def make(self, services: Services) -> tuple[Category, ...]:
-        """Return the categories that are made anew, over one trial's services."""
-        made, _ = installed.make(self.factories, services)
+    def make(self, services: Services, shared: SharedCategories | None = None) -> tuple[Category, ...]:
+        """Return the categories that run: ours, made anew over one trial's services, and those of other packages.
+
+        Args:
+            shared: gives the latter; they are made anew too when None.
+        """
+        theirs = [made for made in self.factories if made[0].startswith(installed.PACKAGE)]
+        ours = [made for made in self.factories if made not in theirs]
+        others = shared.of(theirs) if shared is not None else installed.make(theirs, services)[0]
         return tuple(
             category
-            for category in made
+            for category in (*installed.make(ours, services)[0], *others)
             if category.name not in self.left_out and (self.pinned is None or category.name in self.pinned)
         )
 
-    def live(self, services: Services) -> CatalogCache:
+    def live(
+        self, services: Services, shared: SharedCategories, lifecycle: CategoryLifecycle
+    ) -> CatalogCache:
         """Return the catalog of one trial: the frozen faces, run in its workspace, whose own resources come beside
-        them."""
+        them.
+
+        Args:
+            services: the trial's.
+            shared, lifecycle: the runner's, which all trials share.
+        """
 
         def load() -> tuple[Sequence[Category], Sequence[str]]:
-            return (*self.make(services), *self.fixed), ()
+            return (*self.make(services, shared), *self.fixed), ()
 
-        return CatalogCache(load, self._build)
+        return CatalogCache(load, self._build, lifecycle)
 
     def _build(
         self, categories: Sequence[Category], entries: Mapping[str, Sequence[Entry]]
     ) -> CatalogSnapshot:
         faces = self.snapshot
-        same = {category.name: bool(category.visible()) for category in categories} == {
+        same = {category.name: category.hidden() is None for category in categories} == {
             name: part.visible for name, part in faces.slices.items()
         }
         if not same:

@@ -228,6 +228,7 @@ async def true_rates(
                 played = variant.but(variant.name, model=MODEL)
                 rates |= await _simulate_rates(trial_runner, played, rest, numbers, trials)
             found[variant.name] = {check.name: rates[check.name] for check in checks}
+        await trial_runner.release()
     return found
 
 

@@ -114,6 +114,7 @@ class StudyRunner:
                 raise
             finally:
                 ticking.cancel()
+                await self._trial_runner.release()
             self._run_state.end(*self._ending())
             summary = self._summary()
             done = {"ended_by": summary.ended, "reason": summary.reason, "done": summary.done}

@@ -235,6 +235,7 @@ def _serve(pipe: Connection, spec: bytes, scratch: Path, parent: int) -> None:
         except BaseException as error:  # noqa: BLE001 - the parent raises it
             answer = pickle.dumps((_portable(error), None))
         pipe.send_bytes(answer)
+    loop.run_until_complete(trial_runner.release())
     trial_runner.close()
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
 
 from reyn_jupyter.catalog.action import Action, Tool
 from reyn_jupyter.config import Effective, Settings
 from reyn_jupyter.evaluation.plan.folder_services import services_in
-from reyn_jupyter.evaluation.plan.frozen_catalog import RECORDED, Catalog
+from reyn_jupyter.evaluation.plan.frozen_catalog import RECORDED, Catalog, SharedCategories
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.trial.confinement import TrialPolicy
 from reyn_jupyter.evaluation.trial.workspaces import NAME, Scratch, Template, remove
@@ -28,6 +29,7 @@ from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.catalog_cache import CatalogCache
+from reyn_jupyter.runtime.category_lifecycle import CategoryLifecycle
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.invoke import Invoker
 from reyn_jupyter.runtime.namespace.functions import FunctionRegister
@@ -35,10 +37,12 @@ from reyn_jupyter.runtime.record.action_usage import ActionUsage
 from reyn_jupyter.runtime.record.run_store import RunStore
 from reyn_jupyter.runtime.run import Run, new_run_id
 from reyn_jupyter.runtime.services import Services, ToolContext
+from reyn_jupyter.runtime.session_tasks import SessionTasks
 from reyn_jupyter.runtime.wrappers import Wrappers
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.support.child_process import ChildProcesses
+from reyn_jupyter.support.owned_program import OwnedPrograms
 from reyn_jupyter.support.secrets import Redactor
 
 T = TypeVar("T")
@@ -53,13 +57,15 @@ class Readers:
     workspace: Workspace
     catalogs: dict[str, CatalogCache] = field(default_factory=dict)
 
-    def catalog(self, catalog: Catalog, services: Services, settings: Settings) -> CatalogCache:
-        """Return the catalog of a trial here; what another package makes is made for each trial."""
+    def catalog(
+        self, catalog: Catalog, services: Services, settings: Settings, fixtures: SharedFixtures
+    ) -> CatalogCache:
+        """Return the catalog of a trial here; one that another package makes a part of is put together for each."""
         if catalog.foreign:
-            return catalog.live(services)
+            return fixtures.live(catalog, services)
         if catalog.hash not in self.catalogs:
             own = replace(services, settings=lambda: settings, blobs=None, search=None)
-            self.catalogs[catalog.hash] = catalog.live(own)
+            self.catalogs[catalog.hash] = fixtures.live(catalog, own)
         return self.catalogs[catalog.hash]
 
 
@@ -73,6 +79,7 @@ class SharedFixtures:
         made: variant and catalog → what their conversations made: system prompts and tool specs.
         searches: variant and catalog → the index of the actions, which lies in memory.
         children: the processes that work for the trials; they keep nothing of one.
+        lifecycle, tasks, programs: what categories of other packages have open, for all trials.
     """
 
     scratch: Scratch
@@ -85,11 +92,45 @@ class SharedFixtures:
     made: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     searches: dict[tuple[str, str], ActionEmbeddingIndex] = field(default_factory=dict)
     children: ChildProcesses = field(default_factory=ChildProcesses)
+    lifecycle: CategoryLifecycle = field(default_factory=CategoryLifecycle)
+    tasks: SessionTasks = field(default_factory=SessionTasks)
+    programs: OwnedPrograms = field(default_factory=OwnedPrograms)
 
     @classmethod
     def in_folder(cls, scratch: Scratch, environ: Mapping[str, str]) -> SharedFixtures:
         state = StateFolder(scratch.path, scratch.path / "state")
         return cls(scratch, Redactor(environ), state, Trust(state), Approvals(state))
+
+    @cached_property
+    def categories(self) -> SharedCategories:
+        """The categories of other packages."""
+        return SharedCategories(lambda: self._services)
+
+    @cached_property
+    def _services(self) -> Services:
+        """The services that they are made with, over an empty folder: no trial looks into it."""
+        return services_in(
+            _workspace(Template({}).lay_out(self.scratch.folder() / "shared", read_only=True)),
+            redactor=self.redactor,
+            children=self.children,
+            spawn=self.tasks.spawn,
+            programs=self.programs,
+        )
+
+    def live(self, catalog: Catalog, services: Services) -> CatalogCache:
+        """Return a catalog that runs over a trial's services."""
+        return catalog.live(services, self.categories, self.lifecycle)
+
+    @property
+    def is_idle(self) -> bool:
+        """True if there is nothing that `release` would end."""
+        return self.lifecycle.is_idle and self.tasks.is_idle and self.programs.is_idle
+
+    async def release(self) -> None:
+        """Close the categories that the trials started, and end their tasks; a later trial starts them again."""
+        await self.lifecycle.close()
+        await self.tasks.close()
+        await self.programs.close()
 
     def readers(self, template: Template) -> Readers:
         """Return what the trials of this template share while they only read."""
@@ -147,7 +188,14 @@ class TrialEnvironment:
         search = fixtures.search(key, effective.settings)
         offered = search if effective.settings.action_retrieval.embedding_class is not None else None
         services = services_in(
-            workspace, lambda: self.parts.settings, fixtures.redactor, blobs, offered, fixtures.children
+            workspace,
+            lambda: self.parts.settings,
+            fixtures.redactor,
+            blobs,
+            offered,
+            fixtures.children,
+            fixtures.tasks.spawn,
+            fixtures.programs,
         )
         invoker = Invoker(services, lambda _: policy, _nobody, fixtures.approvals.add, self._enter)
         self.parts = Parts(
@@ -161,9 +209,11 @@ class TrialEnvironment:
             rules=PolicyInForce(fixtures.approvals),
             functions=FunctionRegister(),
             wrappers=Wrappers(services, invoker),
-            catalog=readers.catalog(catalog, services, effective.settings)
+            catalog=readers.catalog(catalog, services, effective.settings, fixtures)
             if readers
-            else catalog.live(services),
+            else fixtures.live(catalog, services),
+            lifecycle=fixtures.lifecycle,
+            tasks=fixtures.tasks,
             runs=RunStore(None, blobs),
             usage=ActionUsage(None),
             search=search,
@@ -196,7 +246,7 @@ class TrialEnvironment:
         workspace = _workspace(self._own_root())
         parts.root, parts.workspace = workspace.root, workspace
         parts.services = replace(parts.services, root=workspace.root, workspace=workspace)
-        parts.catalog = self._catalog.live(parts.services)
+        parts.catalog = self._fixtures.live(self._catalog, parts.services)
         run.snapshot = await parts.catalog.refresh()
 
     def _own_root(self) -> Path:

@@ -31,6 +31,7 @@ from reyn_jupyter.models.base import Model
 from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.search.active_class import EmbeddingClassError
+from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.run_lifecycle import turn
 from reyn_jupyter.sessions.turn_options import TurnOptions
 
@@ -110,9 +111,15 @@ class TrialRunner:
             self._template(scenario)
 
     def close(self) -> None:
-        """Remove everything temporary, and end the processes that worked for its trials."""
+        """Remove everything temporary, and end what worked for its trials."""
+        if not self._fixtures.is_idle:
+            ENGINE.run(self.release())
         self._fixtures.children.close()
         self._scratch.close()
+
+    async def release(self) -> None:
+        """Close the categories that its trials started, on their loop; a later trial starts them again."""
+        await self._fixtures.release()
 
     def __enter__(self) -> Self:
         return self

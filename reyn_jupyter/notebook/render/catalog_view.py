@@ -62,7 +62,8 @@ def action_table(table: ActionTable, look: Look) -> View:
     payload = table.payload
     search = table.kind == "search"
     if table.error is not None:
-        return View("actions", "No listing", (Badge("✗ failed", "bad"),), (), problem(payload, look))
+        shown = (*problem(payload, look), *_hidden(table, look))
+        return View("actions", "No listing", (Badge("✗ failed", "bad"),), (), shown)
     title = f"Actions for “{look.line(table.query, 80)}”" if search and table.query else "Actions"
     blocks: list[Block] = []
     if payload.get("weak"):
@@ -81,7 +82,7 @@ def action_table(table: ActionTable, look: Look) -> View:
         blocks.append(Commands((next_line,), "Next page" if not search else "More"))
     notes = [note for note in (_note(payload, look),) if note is not None]
     badges = (Badge("weak", "warn"),) if payload.get("weak") else ()
-    shown = (*blocks, *notes)
+    shown = (*blocks, *notes, *_hidden(table, look))
     return View("actions", title, badges, tuple(_facts(table, look)), shown, "%reyn list CATEGORY --limit N")
 
 
@@ -149,6 +150,14 @@ def _next(table: ActionTable, look: Look) -> str:
     if table.query:
         words += ["--filter", shlex.quote(look.line(table.query, 120))]
     return " ".join(["%reyn list", *words, f"--offset {offset}"])
+
+
+def _hidden(table: ActionTable, look: Look) -> tuple[Notice, ...]:
+    """Return why categories are not on offer; on the first page of a listing, where it is looked for."""
+    if not table.hidden or table.query:
+        return ()
+    said = " ".join(f"{look.line(name, 60)}: {look.line(why, 300)}" for name, why in table.hidden.items())
+    return (Notice(f"Not on offer – {said}", "muted"),)
 
 
 def _note(payload: Mapping[str, Any], look: Look) -> Notice | None:

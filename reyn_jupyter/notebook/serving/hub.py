@@ -24,11 +24,14 @@ from reyn_jupyter.notebook.serving.protocol import (
     ViewEvent,
 )
 from reyn_jupyter.notebook.serving.question_messages import approval_asked
+from reyn_jupyter.runtime import catalog_cache
+from reyn_jupyter.runtime.catalog_cache import CatalogCache
 from reyn_jupyter.runtime.consent import DESK, Answer, OpenQuestion, Question
 from reyn_jupyter.sessions import background_run, current
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.session import Session
 
+BETWEEN_LOOKS = 0.5  # seconds
 DRAWING = frozenset({"jupyterlab", "notebook"})  # hosts that draw our MIME types
 
 
@@ -60,6 +63,7 @@ class Hub:
         self.caches: dict[str, Any] = {}
         self._catalog: str | None = None
         self._looking = False
+        self._look_again = False
 
     @property
     def home(self) -> asyncio.AbstractEventLoop | None:
@@ -85,6 +89,7 @@ class Hub:
         if not self.connections:
             DESK.listen(self._on_question, self._approves)
             background_run.WATCHERS.append(self._on_run_change)
+            catalog_cache.WATCHERS.append(self._on_push)
         self.connections.add(connection)
         for waiting in DESK.pending() if shows_questions(connection) else ():
             connection.send(ViewEvent(event=approval_asked(waiting, connection.answer_key)))
@@ -96,14 +101,18 @@ class Hub:
         if not self.connections:
             DESK.forget(self._on_question)
             background_run.WATCHERS.remove(self._on_run_change)
+            catalog_cache.WATCHERS.remove(self._on_push)
             self.caches.clear()
             self._catalog = None
 
     def look(self) -> None:
-        """Tell whoever looks if the catalog is another one after a cell. Costs nothing when nobody does."""
-        if not self.connections or self._looking or not current.session_exists():
+        """Tell whoever looks if the catalog is another one after a cell or a push. Costs nothing when nobody does."""
+        if not self.connections or not current.session_exists():
             return
-        self._looking = True
+        if self._looking:
+            self._look_again = True
+            return
+        self._looking, self._look_again = True, False
         ENGINE.start(self._compare(self.session()), home=self.home)
 
     async def _compare(self, session: Session) -> None:
@@ -115,8 +124,16 @@ class Hub:
             before, self._catalog = self._catalog, revision
             if before != revision:
                 self.tell(CatalogChanged(revision=revision))
+            if self._look_again:  # pushes that come in a storm are seen together
+                await asyncio.sleep(BETWEEN_LOOKS)
         finally:
             self._looking = False
+            if self._look_again:
+                self.look()
+
+    def _on_push(self, catalog: CatalogCache) -> None:
+        if current.session_exists() and self.session().parts.catalog is catalog:
+            self.look()
 
     def _approves(self) -> bool:
         return any(map(shows_questions, list(self.connections)))

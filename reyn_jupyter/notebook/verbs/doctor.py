@@ -67,9 +67,11 @@ def run(context: Context, options: Options) -> Card:
     sections.append(("Packages that add categories", _category_packages()))
     if damaged := session.parts.damaged_files():
         sections.append(("Files of the state folder that are not used", tuple(map(printable, damaged))))
-    problems = tuple(session.parts.catalog.problems.values())
-    if problems:
-        sections.append(("Problems", problems))
+    if session.catalog.hidden:
+        hidden = tuple(printable(f"{name:<14} {why}") for name, why in session.catalog.hidden.items())
+        sections.append(("Categories that are not on offer", hidden))
+    if session.problems:
+        sections.append(("Problems", tuple(map(printable, session.problems))))
     return Card("doctor", "What is here", facts, tuple(sections), ("%reyn models", "%reyn config"))
 
 
