@@ -141,7 +141,7 @@ def test_a_damaged_chart_is_named_and_its_neighbours_stay(page: Drawing, damage:
         block = made["view"]["blocks"][0]
         if not damage.keys() & block.keys():
             continue
-        good = {"type": "message", "text": "still here", "tone": "info", "hint": ""}
+        good = {"type": "notice", "text": "still here", "tone": "info", "hint": ""}
         made["view"]["blocks"] = [{**block, **damage}, good]
         page.show(made)
         text = page.page.locator("#host").inner_text()

@@ -134,7 +134,7 @@ def test_a_damaged_snapshot_says_so(page: Drawing, damaged: Any) -> None:
 
 
 def test_an_unknown_or_broken_part_is_named_and_its_neighbours_are_shown(page: Drawing) -> None:
-    good = {"type": "message", "text": "still here", "tone": "info", "hint": ""}
+    good = {"type": "notice", "text": "still here", "tone": "info", "hint": ""}
     broken = [
         {"type": "hologram"},
         {"type": "grid"},

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
@@ -39,17 +39,25 @@ def sample(schema: Any, chosen: st.DataObject, depth: int = 3) -> Any:
     """A value that a schema of the leaderboard asks for."""
     if not isinstance(schema, dict):
         return "x"
+
+    def fits(value: Any) -> bool:
+        return not SchemaValidator({"properties": {"p": schema}}).faults({"p": value})
+
     for key in ("const", "default"):
-        if key in schema and not SchemaValidator({"properties": {"p": schema}}).faults({"p": schema[key]}):
+        if key in schema and fits(schema[key]):
             return schema[key]
     if schema.get("enum"):
-        return chosen.draw(st.sampled_from(schema["enum"]))
+        fitting = [value for value in schema["enum"] if fits(value)]
+        if not fitting:
+            reject()  # its type contradicts all that it lists (an integer, of texts): nothing can be asked for
+        return chosen.draw(st.sampled_from(fitting))
     match schema.get("type"):
         case "object":
             known = schema.get("properties", {})
             needed = set(schema.get("required", ()))
             names = [name for name in known if name in needed or (depth and chosen.draw(st.booleans()))]
-            return {name: sample(known[name], chosen, depth - 1) for name in names}
+            names += sorted(needed - known.keys())  # some ask for what they do not describe
+            return {name: sample(known.get(name), chosen, depth - 1) for name in names}
         case "array":
             size = chosen.draw(st.integers(schema.get("minItems", 0), schema.get("minItems", 0) + 2))
             return [sample(schema.get("items", {}), chosen, depth - 1) for _ in range(size)]

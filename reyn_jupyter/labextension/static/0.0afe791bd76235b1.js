@@ -958,7 +958,7 @@
 `,""]),o.d(e,{},{A:n})},23(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* Charts, and two views side by side; only what shows one carries this. Lines are as dark as text in both themes: a
    tone tints them, words say what they mean. */
 .reyn-view.reyn-view {
-  .r-chart {
+  .r-scroll.r-chart {
     container-type: inline-size;
     width: auto;
     max-height: none;
