@@ -91,7 +91,7 @@ def test_an_unfinished_file_of_a_killed_process_is_taken_over(tmp_path: Path) ->
     code = """
         import dataclasses, os, signal, sqlite3, sys
         from pathlib import Path
-        from reyn_jupyter.evaluation.store import file as store_file
+        from reyn_jupyter.evaluation.store import study_file as store_file
         from reyn_jupyter.evaluation.store.store import Store
         (tables,) = store_file.FORMAT.migrations
         store_file.FORMAT = dataclasses.replace(
