@@ -1,6 +1,7 @@
 """Limit how many trials a provider gets at a time: as many as it takes.
 
-Invariant: no provider ever has more trials under way than its limit. The limit doubles with every round of successes
+Invariants: no provider ever has more trials under way than its limit, and those that wait for it enter in their planned
+order. The limit doubles with every round of successes
 until the provider first refuses, and grows by one a round from then on; a refusal halves it, once for the calls that
 were under way together, and nothing new starts before the time that the provider named. Source: additive increase,
 multiplicative decrease (Chiu and Jain, 1989), with the slow start of TCP (RFC 5681).
@@ -9,8 +10,9 @@ multiplicative decrease (Chiu and Jain, 1989), with the slow start of TCP (RFC 5
 from __future__ import annotations
 
 import asyncio
+import heapq
+import itertools
 import time
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -39,7 +41,7 @@ class _Lane:
     refused_at: float = -1.0
     halved_until: float = 0.0
     slow_start: bool = True
-    waiting: deque[asyncio.Future[None]] = field(default_factory=deque)
+    waiting: list[tuple[int, int, asyncio.Future[None]]] = field(default_factory=list)  # a heap
     moved: asyncio.Event = field(default_factory=asyncio.Event)
 
 
@@ -79,6 +81,7 @@ class Concurrency:
         self._longest = longest_wait
         self._clock = clock
         self._lanes: dict[str, _Lane] = {}
+        self._arrivals = itertools.count()
 
     @property
     def limits(self) -> dict[str, int]:
@@ -99,20 +102,21 @@ class Concurrency:
 
     @asynccontextmanager
     async def slot(
-        self, provider: str, *, local: bool = False, most: int | None = None
+        self, provider: str, *, local: bool = False, most: int | None = None, place: int = 0
     ) -> AsyncIterator[None]:
-        """Wait for room at a provider, first come first served, and hold it for one trial.
+        """Wait for room at a provider and hold it for one trial.
 
         Args:
             provider: a host, or a label of a model in this process.
             local: whether it is in this process.
             most: how many at most, and at once, in place of the pace's own numbers (worker processes).
+            place: of those who wait, the lowest enters first; of the same place, whoever came first.
 
         Raises:
             ProviderClosedError: it asked for a longer wait than `longest_wait`.
         """
         lane = self._lane(provider, local, most)
-        await self._enter(lane, provider)
+        await self._enter(lane, provider, place)
         began = self._clock()
         try:
             yield
@@ -150,24 +154,22 @@ class Concurrency:
             lane = self._lanes[provider] = _Lane(start, ceiling, loop)
         elif lane.loop is not loop:  # what holds slots there belongs to an engine that was given up
             lane = self._lanes[provider] = replace(
-                lane, loop=loop, running=0, waiting=deque(), moved=asyncio.Event()
+                lane, loop=loop, running=0, waiting=[], moved=asyncio.Event()
             )
         return lane
 
     def _is_closed(self, lane: _Lane) -> bool:
         return lane.free_at - self._clock() > self._longest
 
-    async def _enter(self, lane: _Lane, provider: str) -> None:
+    async def _enter(self, lane: _Lane, provider: str, place: int) -> None:
         if lane.waiting or lane.running >= int(lane.limit):
             turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-            lane.waiting.append(turn)
+            heapq.heappush(lane.waiting, (place, next(self._arrivals), turn))
             try:
                 await turn
             except asyncio.CancelledError:
                 if turn.done() and not turn.cancelled():
                     self._leave(lane)  # the slot was given in the same moment
-                else:
-                    lane.waiting.remove(turn)
                 raise
         else:
             lane.running += 1
@@ -187,7 +189,7 @@ class Concurrency:
     def _leave(self, lane: _Lane) -> None:
         lane.running -= 1
         while lane.waiting and lane.running < int(lane.limit):
-            turn = lane.waiting.popleft()
+            _, _, turn = heapq.heappop(lane.waiting)
             if not turn.done():
                 lane.running += 1
                 turn.set_result(None)

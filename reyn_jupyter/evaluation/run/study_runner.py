@@ -2,14 +2,17 @@
 
 Invariants: a trial counts once it is stored; whatever ends a run (the end, evidence, budget, an interrupt, a full disk,
 a model that cannot be had), what was stored stays, nothing starts any more, and the next run of the same plan tries
-exactly what is missing. Whatever trials used is booked, those among them that did not come to an end. Until one trial
-of a variant has come to an end, its canary, no other of it runs; once one met an error that every other one would meet
-too (the key, the model's name, the account), none of that variant starts any more in this run.
+exactly what is missing. Trials begin in the planned order at each provider, and no more of them than run at a time and
+`_AHEAD` more before what is done is stored and looked at. Whatever trials used is booked, those among them that did not
+come to an end. Until one trial of a variant has come to an end, its canary, no other of it runs; once one met an error
+that every other one would meet too (the key, the model's name, the account), none of that variant starts any more in
+this run.
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -83,6 +86,7 @@ class StudyRunner:
         self._meters: set[UsageMeter] = set()  # of the trials that go on
         self._begun = 0  # trials that used something, whether or not they came to an end
         self._unsaved = asyncio.Semaphore(_AHEAD)
+        self._places = itertools.count()  # an executor takes plans in their order
 
     async def run(self) -> RunSummary:
         """Try what is missing.
@@ -202,9 +206,10 @@ class StudyRunner:
         variant, behaviour = plan.variant.name, plan.variant.behaviour_digest
         local, workers = self._sources[variant] != "real", self._workers
         most = workers.most if workers is not None and local else None
+        place = next(self._places)
         async with (
             self._admission.turn(behaviour),
-            self._pace.slot(self._providers[variant], local=local, most=most),
+            self._pace.slot(self._providers[variant], local=local, most=most, place=place),
         ):
             if behaviour in self._admission.faults:
                 return None
@@ -229,8 +234,9 @@ class StudyRunner:
             if fault is not None:
                 self._give_up()
                 return None
-            # A model that answers at once must not run far ahead of what is stored and looked at.
             with suppress(asyncio.CancelledError):  # the trial is done, so it is kept
+                await asyncio.sleep(0)  # those whom a canary let in queue up before its slot is given on
+                # A model that answers at once must not run far ahead of what is stored and looked at.
                 await self._unsaved.acquire()
         return plan, trial, events
 
@@ -345,43 +351,45 @@ class Canary:
         faults: the behaviours of which nothing starts any more, and why.
 
     Example:
-        >>> async def trial(admission: Admission) -> bool:
-        ...     async with admission.turn("a variant"):
-        ...         if "a variant" in admission.faults:
+        >>> async def trial(canary: Canary) -> bool:
+        ...     async with canary.turn("a variant"):
+        ...         if "a variant" in canary.faults:
         ...             return False
-        ...         admission.ended("a variant", Fault("There is no such model."))
+        ...         canary.ended("a variant", VariantFault("There is no such model."))
         ...         return True
         >>> async def two() -> list[bool]:
-        ...     admission = Admission()
-        ...     return list(await asyncio.gather(trial(admission), trial(admission)))
+        ...     canary = Canary()
+        ...     return list(await asyncio.gather(trial(canary), trial(canary)))
         >>> asyncio.run(two())
         [True, False]
     """
 
     def __init__(self) -> None:
         self.faults: dict[str, VariantFault] = {}
-        self._record: set[str] = set()
-        self._alone: dict[str, asyncio.Lock] = {}
+        self._tried: set[str] = set()
+        self._canaries: dict[str, asyncio.Event] = {}  # under way; each is set at its end
 
     @asynccontextmanager
     async def turn(self, behaviour: str) -> AsyncIterator[None]:
-        """Wait until a trial may run: alone, as long as none of its variant has ended."""
-        first = self._alone.setdefault(behaviour, asyncio.Lock())
-        await first.acquire()
-        if behaviour in self._record:
-            first.release()
+        """Wait until a trial may run: alone, as long as none of its variant has ended, then all at once."""
+        while behaviour not in self._tried and (canary := self._canaries.get(behaviour)) is not None:
+            await canary.wait()
+        if behaviour in self._tried:
             yield
             return
+        self._canaries[behaviour] = asyncio.Event()
         try:
             yield
         finally:
-            first.release()
+            self._canaries.pop(behaviour).set()
 
     def ended(self, behaviour: str, fault: VariantFault | None) -> None:
-        """Note that a trial came to its end."""
-        self._record.add(behaviour)
+        """Note that a trial came to its end, and let in those who wait for it."""
+        self._tried.add(behaviour)
         if fault is not None:
             self.faults.setdefault(behaviour, fault)
+        if (canary := self._canaries.get(behaviour)) is not None:
+            canary.set()
 
 
 def describe_faults(faults: Mapping[str, VariantFault], named: Iterable[tuple[str, str]]) -> str:
@@ -392,8 +400,8 @@ def describe_faults(faults: Mapping[str, VariantFault], named: Iterable[tuple[st
         named: (name, digest of its behaviour) of each variant.
 
     Example:
-        >>> fault = Fault("There is no key.", "Set OPENAI_API_KEY.")
-        >>> told({"d": fault}, [("base", "d"), ("best", "d")])
+        >>> fault = VariantFault("There is no key.", "Set OPENAI_API_KEY.")
+        >>> describe_faults({"d": fault}, [("base", "d"), ("best", "d")])
         'base and best cannot be tried: There is no key. Set OPENAI_API_KEY. Then run it again, and they are tried.'
     """
     found = [(name, faults[behaviour]) for name, behaviour in named if behaviour in faults]

@@ -12,18 +12,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reyn_jupyter.evaluation.checks.check_registry import check, forget
+from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, passed
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
+from reyn_jupyter.evaluation.plan.scenario import Scenario
+from reyn_jupyter.evaluation.plan.suite import Suite
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.run.concurrency import Concurrency
 from reyn_jupyter.evaluation.run.lock import StudyBusyError, running_alone
 from reyn_jupyter.evaluation.run.planning import PlanError, order_trials, select_scenarios
 from reyn_jupyter.evaluation.run.progress import Progress
 from reyn_jupyter.evaluation.store.study_file import StoreError
+from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.models.base import ModelError, Response, Usage
 from reyn_jupyter.models.scripted import ScriptedModel
 from tests.evaluation.study_support import BASE, BEST, BLIND, ByVariant, Holding, scenarios, small, study
 from tests.evaluation.trial_support import READ, Scripts, scenario, suite
-from tests.support.waiting import awaited
+from tests.support.waiting import awaited, until
 
 MODELS = {"scripted": ByVariant()}
 ONE_BY_ONE = Concurrency(start=1, most=1, most_local=1)
@@ -60,11 +65,65 @@ def test_a_run_stops_once_the_evidence_suffices() -> None:
     made = study(None, 40, models=MODELS, concurrency=ONE_BY_ONE)
     summary = made.run(BASE, BEST, stop="evalue")
     assert summary.ended == "evalue" and summary.stop["wins"] == summary.stop["stopped_at"] == 7
-    assert 7 <= summary.finished <= 8 and 28 <= len(made.trials) <= 32
+    assert summary.finished == 7 and 28 <= len(made.trials) <= 30
     assert made.evidence.runs[-1]["rule"] == "evalue" and summary.stop["log_e"] > 2.99
     again = made.run(BASE, BEST, stop="evalue")
     assert (again.ended, again.done - again.earlier) == ("evalue", 0)
     assert made.compare(BASE, BEST).winner == "best"
+
+
+class Numbered(ScriptedModel):
+    """A model that notes each trial as it begins; the loop turns many times before it gives its first answer."""
+
+    label = "scripted"
+
+    def __init__(self) -> None:
+        super().__init__(otherwise="Done.")
+        self.begun: list[tuple[str, int, str]] = []
+
+    async def complete(self, request: Any, on_text: Any = None) -> Response:
+        explicit = "MUST" in request.messages[0].content
+        task = request.messages[-1].content.split()[-1]
+        self.begun.append((f"s{int(task):03}", request.repeat, "best" if explicit else "base"))
+        for _ in range(200):
+            await asyncio.sleep(0)
+        return await super().complete(request, on_text)
+
+
+def numbered(count: int, **fields: Any) -> Suite:
+    tasks = [scenario(f"s{n:03}", prompts={"natural": f"Task {n}"}) for n in range(count)]
+    return suite(*tasks, **fields)
+
+
+def test_one_at_a_time_trials_begin_in_the_planned_order() -> None:
+    model, tasks = Numbered(), numbered(20)
+    made = study(None, suite=tasks, models={"scripted": model}, concurrency=ONE_BY_ONE)
+    made.run(BASE, BEST)
+    chosen = select_scenarios(tasks.scenarios, None, None, 0)
+    planned = order_trials(chosen, [BASE, BEST], range(2), 0)
+    assert model.begun == [(task.id, repeat, variant.name) for task, variant, repeat in planned]
+
+
+def test_however_late_a_trial_is_stored_only_two_more_begin_before_the_evidence_is_looked_at() -> None:
+    """The trial that decides is graded only once everything has begun that may begin before it is."""
+    model, graded = Numbered(), 0
+
+    @check("listed", "Is it the best one?")
+    def listed(trial: Trial, task: Scenario) -> Verdict:
+        nonlocal graded
+        graded += 1
+        if graded == 28:
+            until(lambda: len(model.begun) == 30)
+        return passed("it is") if trial.variant == "best" else failed("it is not")
+
+    try:
+        tasks = numbered(40, primary="listed")
+        made = study(None, suite=tasks, models={"scripted": model}, concurrency=ONE_BY_ONE)
+        summary = made.run(BASE, BEST, stop="evalue")
+    finally:
+        forget("listed")
+    assert (summary.ended, summary.stop["stopped_at"], summary.finished) == ("evalue", 7, 7)
+    assert len(model.begun) == len(made.trials) == 30
 
 
 def test_a_run_without_a_difference_goes_on_to_the_end() -> None:
