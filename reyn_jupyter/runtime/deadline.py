@@ -68,8 +68,7 @@ class Deadline:
         """
         loop = asyncio.get_running_loop()
         ending = _Ending(loop=loop)
-        task = ending.task = loop.create_task(_ended(begin))
-        task.add_done_callback(lambda _: None if ending.done() else ending.set_result(None))
+        task = ending.task = loop.create_task(_ended(begin, ending))
         self._ending = ending
         self._go_on()
         try:
@@ -125,12 +124,18 @@ class Deadline:
             self._ending.set_result(None)
 
 
-async def _ended(begin: Callable[[], Awaitable[object]]) -> _End:
-    """Return the end of the work; what it raises must not end the loop's thread, nor pass for a cancellation."""
+async def _ended(begin: Callable[[], Awaitable[object]], ending: _Ending) -> _End:
+    """Return the end of the work; what it raises must not end the loop's thread, nor pass for a cancellation.
+
+    `ending` is done with the last step of the task, which is over before anyone who waits goes on.
+    """
     try:
         return _End(await begin())
     except BaseException as error:  # noqa: BLE001 - SystemExit and the like are the handler's failure
         return _End(error=error)
+    finally:
+        if not ending.done():
+            ending.set_result(None)
 
 
 async def _stop(task: asyncio.Task[_End]) -> bool:

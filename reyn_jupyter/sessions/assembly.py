@@ -242,7 +242,9 @@ def _blobs(store: str | BlobStore | None, folder: Path) -> BlobStore | None:
 
 def keep_out_of_git(folder: Path) -> None:
     """Give the state folder a .gitignore of its own, once it exists."""
-    with suppress(OSError):  # mostly: it is there
+    if os.path.lexists(os.path.join(folder, STATE, ".gitignore")):  # noqa: PTH118 - asked after every run
+        return
+    with suppress(OSError):
         descriptor = PlainFolder(folder, STATE).open(
             ".gitignore", os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644
         )

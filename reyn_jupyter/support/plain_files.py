@@ -1,9 +1,10 @@
 """Folders and files of a workspace's state: reached without following a link, and read within bounds.
 
 A cloned folder may bring a state folder of its own making. Invariants: what is opened here lies below the root when
-the system call happens, with no link on the way; it is a regular file, so that no pipe makes a reader wait; no more of
-it is read than a bound; and JSON from it is nested and numbered as what this package writes. On a system without
-descriptors of folders each part of the path is looked at first.
+the system call happens, with no link on the way, and a folder that is held open is looked for again at each use; it is a
+regular file, so that no pipe makes a reader wait; no more of it is read than a bound; and JSON from it is nested and
+numbered as what this package writes. On a system without descriptors of folders each part of the path is looked at
+first.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FOLDER: int = os.O_RDONLY | getattr(os, "O_DIRECTORY", 0) | NO_FOLLOW | CLOSE_ON
 
 
 class PlainFolder:
-    """A folder below a root, reached one part after the other, through no link.
+    """A folder below a root, reached one part after the other, through no link, and held open from its first use on.
 
     Args:
         root: an existing folder that is trusted; links in the path to it are followed.
@@ -41,6 +42,8 @@ class PlainFolder:
         self.root = root
         self.parts = parts
         self.path = root.joinpath(*parts)
+        self._held: _HeldFolder | None = None
+        self._way = [os.fspath(root.joinpath(*parts[: length + 1])) for length in range(len(parts))]
 
     def check(self) -> None:
         """Raise OSError where a part of the path is a link or no folder; a folder that is not there is none."""
@@ -127,7 +130,15 @@ class PlainFolder:
             self._look(make)
             yield None
             return
+        held = self._held
+        if held is None or not held.is_at(self._way):
+            held = self._held = self._reached(make)
+        yield held.descriptor  # `held` keeps it open, also where another thread reaches the folder anew
+
+    def _reached(self, make: bool) -> _HeldFolder:
+        """Open the folder, one part after the other. Raises OSError."""
         descriptor = os.open(self.root, os.O_RDONLY | CLOSE_ON_EXEC)
+        identities = []
         try:
             for part in self.parts:
                 try:
@@ -144,9 +155,11 @@ class PlainFolder:
                     raise
                 os.close(descriptor)
                 descriptor = deeper
-            yield descriptor
-        finally:
+                identities.append(_identity(os.fstat(descriptor)))
+        except BaseException:
             os.close(descriptor)
+            raise
+        return _HeldFolder(descriptor, identities)
 
     def _look(self, make: bool) -> None:
         path = self.root
@@ -157,6 +170,30 @@ class PlainFolder:
                     path.mkdir(0o700)
             if not stat.S_ISDIR(os.lstat(path).st_mode):
                 raise _link_on_the_way(part)
+
+
+class _HeldFolder:
+    """An open folder, closed once nobody uses it.
+
+    Args:
+        descriptor: its own.
+        identities: of the folders on the way to it, and its own.
+    """
+
+    def __init__(self, descriptor: int, identities: list[tuple[int, int]]) -> None:
+        self.descriptor = descriptor
+        self._identities = identities
+
+    def is_at(self, way: list[str]) -> bool:
+        """Return whether these paths still lead to it, through folders that are no links."""
+        try:
+            return [_identity(os.lstat(path)) for path in way] == self._identities
+        except OSError:
+            return False
+
+    def __del__(self) -> None:
+        with suppress(OSError):
+            os.close(self.descriptor)
 
 
 def read_regular(path: Path, limit: int) -> bytes:
@@ -213,6 +250,10 @@ def _depth(value: Any) -> int:
         ]
         depth += 1
     return depth
+
+
+def _identity(status: os.stat_result) -> tuple[int, int]:
+    return status.st_dev, status.st_ino
 
 
 def _regular(descriptor: int, name: str) -> int:

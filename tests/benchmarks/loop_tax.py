@@ -25,20 +25,20 @@ from types import FrameType
 from typing import Any, ClassVar
 
 TURNS = 120
-LIMIT_MS = 0.4
 PEERS = ("reyn", "pydantic_ai", "smolagents", "langgraph")
 
 
 def main() -> None:
     rows = {name: apart(name) for name in PEERS}
-    print(f"{'loop':<14}{'ms CPU a turn':>16}{'turn 100 : turn 1':>20}")
+    ours = rows["reyn"]
+    print(f"{'loop':<14}{'ms CPU a turn':>16}{'of ours':>10}{'turn 100 : turn 1':>20}")
     for name, row in rows.items():
         if row is None:
             print(f"{name:<14}{'not installed':>16}")
             continue
         growth = f"{row['growth']:.2f}" if row["growth"] else "fresh each turn"
-        print(f"{name:<14}{row['ms']:>16.3f}{growth:>20}")
-    print(f"limit: {LIMIT_MS} ms a turn, turn 100 at most 1.3 × turn 1")
+        ratio = f"{row['ms'] / ours['ms']:.1f} ×" if ours else ""
+        print(f"{name:<14}{row['ms']:>16.3f}{ratio:>10}{growth:>20}")
     if way := apart("way"):
         print("one warm %%reyn cell, offline model: {calls:,} calls of ours, {files} files".format(**way))
         print("room switches: {switches}; most: {most}".format(**way))

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -249,3 +250,49 @@ def test_a_folder_is_reached_through_no_link(tmp_path: Path) -> None:
     ):
         with pytest.raises(OSError, match=r"link|larger|levels"):
             folder.read(name, limit)
+
+
+def _replace_by_a_folder(place: Path, elsewhere: Path) -> None:
+    place.rename(elsewhere)
+    place.mkdir()
+
+
+def _replace_by_a_link_to_where_it_went(place: Path, elsewhere: Path) -> None:
+    place.rename(elsewhere)
+    place.symlink_to(elsewhere)
+
+
+@pytest.mark.skipif(os.open not in os.supports_dir_fd, reason="this system holds no folder open")
+@pytest.mark.parametrize("part", ["state", "state/in"])
+def test_a_folder_that_went_away_while_it_was_in_use_is_written_to_no_more(tmp_path: Path, part: str) -> None:
+    plain = PlainFolder(tmp_path / "root", "state", "in")
+    (tmp_path / "root").mkdir()
+    plain.replace("first", b"1")
+    _replace_by_a_folder(tmp_path / "root" / part, tmp_path / "gone")
+    plain.replace("second", b"2")
+    assert (tmp_path / "root/state/in/second").read_bytes() == b"2"
+    assert not list((tmp_path / "gone").rglob("second"))
+    _replace_by_a_link_to_where_it_went(tmp_path / "root" / part, tmp_path / "linked")
+    with pytest.raises(OSError, match="link"):
+        plain.replace("third", b"3")
+    assert not list(tmp_path.rglob("third"))
+
+
+def _open_below(folder: Path) -> int:
+    """The number of descriptors of this process that are open on something below a folder."""
+    count = 0
+    for descriptor in Path("/proc/self/fd").iterdir():
+        with suppress(OSError):
+            count += str(descriptor.readlink()).startswith(str(folder))
+    return count
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="open descriptors are counted in /proc")
+def test_a_folder_keeps_one_descriptor_and_gives_it_back(tmp_path: Path) -> None:
+    plain = PlainFolder(tmp_path, "state")
+    for number in range(20):
+        plain.replace(f"{number}", b"1")
+        (tmp_path / "state").rename(tmp_path / f"old{number}")
+    assert _open_below(tmp_path) == 1
+    del plain
+    assert _open_below(tmp_path) == 0
