@@ -1,7 +1,7 @@
 """Folders and files of a workspace's state: reached without following a link, and read within bounds.
 
 A cloned folder may bring a state folder of its own making. Invariants: what is opened here lies below the root when
-the system call happens, with no link on the way, and a folder that is held open is looked for again at each use; it is a
+the system call happens, with no link on the way, and a folder held open is looked for again at each use; it is a
 regular file, so that no pipe makes a reader wait; no more of it is read than a bound; and JSON from it is nested and
 numbered as what this package writes. On a system without descriptors of folders each part of the path is looked at
 first.
