@@ -12,13 +12,14 @@ import re
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from reyn_jupyter.backends.sql_frames import as_table, exact_integers, hide_secrets
+from reyn_jupyter.backends.sql_scans import WHOLE, Layout, Scan, read_scans, sample
 from reyn_jupyter.backends.sql_wire import MOST_BYTES, AnswerError, Place, read_answer, write_frame
 from reyn_jupyter.support.child_process import (
     ChildDeadlineError,
@@ -142,7 +143,7 @@ class SqlQuery:
         self._speaking = False
         self._data: BinaryIO | None = None
         self._began = 0.0
-        self._tables: list[tuple[str, Place]] = []
+        self._tables: list[tuple[str, Place, Layout]] = []
         self._files: list[tuple[str, str, str]] = []
         self._descriptors: list[int] = []
         self._hidden: list[str] = []
@@ -168,14 +169,45 @@ class SqlQuery:
             )
         self._ask(Message({"check": sql}))
 
-    def add_table(self, alias: str, value: object) -> None:
-        """Make a value a table; see `sql_frames.as_table`. Raises NotATableError, SqlError."""
+    def scans(self, sql: str, frames: Mapping[str, pd.DataFrame], limit: int) -> Mapping[str, Scan]:
+        """Return what a query reads of frames, by table, so that the rest of them need not be sent.
+
+        Args:
+            sql: a statement that `check` let through.
+            frames: all sources of the query.
+            limit: as for `run`.
+
+        Returns:
+            Nothing of a frame that is read whole, or where it cannot be said.
+        """
+        with _nameless_file() as data:
+            tables = [
+                (alias, write_frame(hide_secrets(as_table(sample(frame)))[0], data, self._go_on))
+                for alias, frame in frames.items()
+            ]
+            data.flush()
+            request = {"scan": sql, "rows": limit + 1, "tables": tables}
+            answer = self._ask(Message(request, descriptors=(data.fileno(),)))
+        try:
+            return read_scans(answer.header["scans"])
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            self._child.close()
+            raise SqlError(f"the plan of its process cannot be read: {error}") from error
+
+    def add_table(self, alias: str, value: object, scan: Scan = WHOLE) -> None:
+        """Make a value a table; see `sql_frames.as_table`. Raises NotATableError, SqlError.
+
+        Args:
+            scan: the part of it that `run` reads.
+        """
         self._go_on()
-        frame, hidden = hide_secrets(as_table(value))
+        frame, hidden = hide_secrets(as_table(value, scan.left_out, scan.rows))
         self._hidden += (f"{alias}.{name}" for name in hidden)
         if self._data is None:
             self._data = _nameless_file()
-        self._tables.append((alias, write_frame(frame, self._data, self._go_on)))
+        # One column may be there although it is not read: it holds the rows.
+        layout = [(name, None if name in frame else kind) for name, kind in scan.columns]
+        self._tables.append((alias, write_frame(frame, self._data, self._go_on), layout))
 
     def add_file(self, alias: str, name: str, file: BinaryIO) -> None:
         """Make an open file a table.

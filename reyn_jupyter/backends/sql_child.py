@@ -20,6 +20,7 @@ import duckdb
 
 from reyn_jupyter.backends.object_summary import HIDDEN
 from reyn_jupyter.backends.sql_frames import ordinary_cells
+from reyn_jupyter.backends.sql_scans import plan_scans, prepare_planning, quoted, view_of
 from reyn_jupyter.backends.sql_wire import AnswerError, read_frame, write_answer
 from reyn_jupyter.runtime.namespace.variables import secret_name
 from reyn_jupyter.support.child_process import Message, serve
@@ -68,6 +69,7 @@ class SqlServer:
     def __init__(self, memory: str) -> None:
         self._memory = memory
         self._grammar = _database(_GRAMMAR_MEMORY, 1)
+        prepare_planning(self._grammar)
         _shut(self._grammar)
         self._next: Any = None
 
@@ -77,15 +79,33 @@ class SqlServer:
             self._next = _database(self._memory, min(_THREADS, os.cpu_count() or 1))
 
     def answer(self, request: Message) -> Message:
-        """Return what kind of statement a text is (``check``), or a query's rows (``sql``)."""
+        """Return what a text is (``check``), what it reads of its frames (``scan``), or a query's rows (``sql``)."""
         header = request.header
         try:
             if "check" in header:
                 with _plain_words("the SQL", _GRAMMAR_MEMORY):
                     return Message({"kind": _only_reads(self._grammar, header["check"])})
+            if "scan" in header:
+                return self._scans(header, request.descriptors)
             return self._query(header, request.descriptors)
         except _RefusalError as refusal:
             return Message(refusal.answer)
+
+    def _scans(self, header: Any, descriptors: Any) -> Message:
+        (data,) = descriptors
+        with _mapped(data) as mapped:
+            samples = [(alias, read_frame(mapped, tuple(place))) for alias, place in header["tables"]]
+            try:
+                scans = plan_scans(self._grammar, header["scan"], header["rows"], samples)
+            except (
+                duckdb.Error,
+                RuntimeError,
+                ValueError,
+            ):  # with all rows it may be right; else its run says why not
+                scans = {}
+            finally:
+                del samples
+        return Message({"scans": scans})
 
     def _query(self, header: Any, descriptors: Any) -> Message:
         self.prepare()
@@ -94,9 +114,9 @@ class SqlServer:
         with closing(connection):
             data, *files = descriptors
             with _mapped(data) as mapped:
-                for alias, place in header["tables"]:
+                for alias, place, layout in header["tables"]:
                     with _plain_words(alias, self._memory):
-                        connection.register(alias, read_frame(mapped, tuple(place)))
+                        _register(connection, alias, read_frame(mapped, tuple(place)), layout)
                 for (alias, name, reader), descriptor in zip(header["files"], files, strict=True):
                     with _plain_words(name, self._memory, descriptor):
                         hidden += _load(connection, alias, reader, descriptor)
@@ -105,8 +125,8 @@ class SqlServer:
                     frame, wide = _fetch(connection, header["sql"], header["rows"])
                     frame = ordinary_cells(frame)
                     columns, pieces = write_answer(frame)
-                for alias, _ in header["tables"]:
-                    connection.unregister(alias)
+                for alias, _, layout in header["tables"]:
+                    connection.unregister(_part_of(alias) if layout else alias)
         return Message({"columns": columns, "rows": len(frame), "wide": wide, "hidden": hidden}, pieces)
 
 
@@ -122,16 +142,29 @@ def _mapped(descriptor: int) -> Iterator[memoryview]:
         mapped.close()
 
 
+def _register(connection: Any, alias: str, frame: pd.DataFrame, layout: Any) -> None:
+    """Make a frame a table; with a layout, one that has columns of nothing where the query reads none."""
+    if not layout:
+        connection.register(alias, frame)
+        return
+    connection.register(_part_of(alias), frame)
+    connection.execute(view_of(alias, _part_of(alias), layout))
+
+
+def _part_of(alias: str) -> str:
+    return f"part of {alias}"  # no table of a query is named like this
+
+
 def _load(connection: Any, alias: str, reader: str, descriptor: int) -> list[str]:
     """Copy a file into a table; what is named like a secret in it is replaced. Returns those columns, as alias.name."""
     # The descriptor, not the path: whoever swaps the file for a link meanwhile changes nothing.
-    table = _quoted(alias)
+    table = quoted(alias)
     connection.execute(f"CREATE TABLE {table} AS FROM {reader.format(repr(f'/dev/fd/{descriptor}'))}")
     relation = connection.table(alias)
     hidden: list[str] = []
     replaced: list[str] = []
     for name, kind in zip(relation.columns, relation.types, strict=True):
-        column = _quoted(name)
+        column = quoted(name)
         if secret_name(name) or _names_a_secret(kind) or _holds_a_secret_key(connection, table, column, kind):
             hidden.append(f"{alias}.{name}")
             replaced.append(f"CASE WHEN {column} IS NOT NULL THEN '{HIDDEN}' END AS {column}")
@@ -238,12 +271,8 @@ def _fetch(connection: Any, sql: str, rows: int) -> tuple[pd.DataFrame, list[int
     if wide:
         chosen = [f"#{at + 1}{'::VARCHAR' if at in wide else ''}" for at in range(len(relation.types))]
         named = zip(chosen, relation.columns, strict=True)
-        relation = relation.project(", ".join(f"{column} AS {_quoted(name)}" for column, name in named))
+        relation = relation.project(", ".join(f"{column} AS {quoted(name)}" for column, name in named))
     return relation.limit(rows).df(), wide
-
-
-def _quoted(name: str) -> str:
-    return '"' + name.replace('"', '""') + '"'
 
 
 def _words(error: Exception) -> str:

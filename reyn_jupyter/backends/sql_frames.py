@@ -6,7 +6,7 @@ type's name. Every column has a distinct text name. A frame of the caller is nev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -46,12 +46,14 @@ def _copies_on_write() -> bool:
     return int(pd.__version__.split(".")[0]) >= 3 or pd.get_option("mode.copy_on_write") is True
 
 
-def as_table(value: object) -> pd.DataFrame:
+def as_table(value: object, without: Collection[str] = (), rows: int | None = None) -> pd.DataFrame:
     """Any tabular value as a frame that DuckDB can read.
 
     Args:
         value: a DataFrame, Series or ndarray (at most two dimensions); records as a list of dicts; a list of
             scalars (the column ``value``); a dict of equally long lists.
+        without: names of columns to leave out. One stays where these are all, which keeps the number of rows.
+        rows: most rows.
 
     Returns:
         A new frame. A named index comes first, as columns; a nameless one is left out.
@@ -61,14 +63,22 @@ def as_table(value: object) -> pd.DataFrame:
     """
     import pandas as pd
 
-    frame = _raw(value)
+    frame = _raw(value).iloc[:rows]
     if any(name is not None for name in frame.index.names):
         frame = frame.reset_index(allow_duplicates=True)
     if frame.shape[1] == 0:
         raise NotATableError("has no columns")
-    columns = [_readable(frame.iloc[:, at]) for at in range(frame.shape[1])]
     names = _distinct([_name(label, at) for at, label in enumerate(frame.columns.tolist())])
-    return pd.DataFrame(dict(zip(names, columns, strict=True)), copy=False)
+    read = [at for at, name in enumerate(names) if name not in without] or [_cheapest(frame)]
+    return pd.DataFrame({names[at]: _readable(frame.iloc[:, at]) for at in read}, copy=False)
+
+
+def _cheapest(frame: pd.DataFrame) -> int:
+    """Return the place of a column of numbers, where there is one."""
+    import numpy as np
+
+    kinds = [isinstance(dtype, np.dtype) and dtype.kind != "O" for dtype in frame.dtypes]
+    return kinds.index(True) if True in kinds else 0
 
 
 def hide_secrets(frame: pd.DataFrame) -> tuple[pd.DataFrame, tuple[str, ...]]:

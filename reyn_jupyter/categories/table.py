@@ -28,6 +28,7 @@ from reyn_jupyter.backends.sql import (
 )
 from reyn_jupyter.backends.sql_frames import NotATableError, as_table, holdable
 from reyn_jupyter.backends.sql_masking import SecretInSourceError, masked_frame, masked_source
+from reyn_jupyter.backends.sql_scans import FEWEST_CELLS, WHOLE, Scan
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, Operation, Purity, Tool
 from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.outputs.blobs.ids import canonical_id, is_blob_id
@@ -128,12 +129,14 @@ async def _query(args: Arguments, context: ToolContext, seconds: float, memory: 
 
     def work() -> SqlAnswer:
         with closing(query), ExitStack() as opened:
-            query.check(args["sql"])
+            sql, limit = args["sql"], int(args.get("limit", LIMIT))
+            query.check(sql)
+            scans = query.scans(sql, tables, limit) if not files and _is_worth_a_plan(tables) else {}
             for alias, value in tables.items():
-                _add_table(query, alias, value, sources)
+                _add_table(query, alias, value, sources, scans.get(alias, WHOLE))
             for alias, path in files.items():
                 query.add_file(alias, *sources.file(alias, path, opened))
-            return query.run(args["sql"], int(args.get("limit", LIMIT)))
+            return query.run(sql, limit)
 
     def stop() -> None:
         sources.stop()
@@ -279,11 +282,12 @@ class _Sources:
         if reading is not None:
             reading.interrupt()
 
-    def table(self, alias: str, value: object) -> object:
-        """Return a value that is a table with its secrets covered. Raises NotATableError."""
+    def table(self, alias: str, value: object, scan: Scan) -> object:
+        """Return what a query reads of a value that is a table, with its secrets covered. Raises NotATableError."""
         if self._context.actor == "person":
             return value
-        frame, covered = masked_frame(as_table(value), self._context.services.redactor)
+        frame = as_table(value, scan.left_out, scan.rows)
+        frame, covered = masked_frame(frame, self._context.services.redactor)
         self.masked += (f"{alias}.{column}" for column in covered)
         return frame
 
@@ -339,14 +343,25 @@ class _Sources:
             raise SqlError("it was interrupted")
 
 
-def _add_table(query: SqlQuery, alias: str, value: object, sources: _Sources) -> None:
+def _add_table(query: SqlQuery, alias: str, value: object, sources: _Sources, scan: Scan) -> None:
     try:
-        query.add_table(alias, sources.table(alias, value))
+        query.add_table(alias, sources.table(alias, value, scan), scan)
     except NotATableError as error:
         raise ActionError(
             f"The source {alias!r} {error}.",
             'For a part of a blob give {"$blob": "<id>", "path": "/rows"}.',
         ) from error
+
+
+def _is_worth_a_plan(tables: Mapping[str, Any]) -> bool:
+    """Return whether these are frames alone, and so large that a part of them is sent sooner than all."""
+    import pandas as pd
+
+    frames = list(tables.values())
+    return (
+        all(type(frame) is pd.DataFrame for frame in frames)
+        and sum(frame.size for frame in frames) >= FEWEST_CELLS
+    )
 
 
 def _hint(error: SqlError, context: ToolContext) -> str:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import duckdb
 
 from reyn_jupyter.backends.sql import MEMORY, SqlQuery, sql_child
+from reyn_jupyter.backends.sql_scans import FEWEST_CELLS, WHOLE
 from reyn_jupyter.support.child_process import ChildProcesses
 from tests.benchmarks.frames import table
 
@@ -24,7 +25,11 @@ if TYPE_CHECKING:
 
 ROUNDS = 15
 TICK = 10.0  # ms, as the system counts the time of other processes
-QUERIES = {"one row": "SELECT count(*) FROM t", "1,000 rows": "FROM t LIMIT 1000"}
+QUERIES = {
+    "one row": "SELECT count(*) FROM t",
+    "1,000 rows": "FROM t LIMIT 1000",
+    "ten sums": "SELECT id % 10 AS part, sum(amount) FROM t GROUP BY part",
+}
 
 
 def main() -> None:
@@ -60,7 +65,8 @@ def _there(children: ChildProcesses, frame: pd.DataFrame | None, sql: str) -> No
     with closing(SqlQuery(sql_child(children))) as query:
         query.check(sql)
         if frame is not None:
-            query.add_table("t", frame)
+            scans = query.scans(sql, {"t": frame}, 1000) if frame.size >= FEWEST_CELLS else {}
+            query.add_table("t", frame, scans.get("t", WHOLE))
         query.run(sql, 1000)
 
 
