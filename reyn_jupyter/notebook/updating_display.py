@@ -30,7 +30,13 @@ from reyn_jupyter.router.model_call import Delta
 from reyn_jupyter.runtime.consent import DESK, EXCERPT, OpenQuestion
 from reyn_jupyter.runtime.engine import running_loop
 from reyn_jupyter.runtime.pump import Interrupted
-from reyn_jupyter.runtime.record.events import ActionProgressed, ModelReplied, RunEnded, RunStarted
+from reyn_jupyter.runtime.record.events import (
+    ActionProgressed,
+    InnerEvent,
+    ModelReplied,
+    RunEnded,
+    RunStarted,
+)
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions import result_objects
 from reyn_jupyter.sessions.background_run import BackgroundRun
@@ -128,6 +134,8 @@ class LiveCard:
             self._tail.append(event.text)
         elif isinstance(event, ActionProgressed):
             self._progressed(event)
+        elif isinstance(event, InnerEvent):
+            pass  # it stands in a record of its own, which the drawing reads
         elif event is not None:
             self._events.append(event)
             if isinstance(event, ModelReplied):
@@ -139,7 +147,7 @@ class LiveCard:
         if isinstance(event, RunEnded) and self._cell is None:
             return  # `finish` shows the end
         if self._may_draw(event):
-            self._draw(Trace.from_events(self._events), "".join(self._tail))
+            self._draw(self._session.parts.runs.trace_of(self._events), "".join(self._tail))
         else:
             self._due = True
             self._later()

@@ -102,7 +102,7 @@ class RouterLoop:
             at: the place in the conversation (0-based); the end when None.
             notes: what the card should say besides.
         """
-        run.within_budget = budget.check
+        run.budget = budget
         message = Message("user", self._services.redactor.text(clean(text)))
         state = TurnState([message], notes=list(notes))
         try:
@@ -142,9 +142,10 @@ class RouterLoop:
         offer = self._caller.offer(run)
         prefix = self._conversation.prefix(self._caller.system(run, offer.surface))
         nudged, most = False, limits.max_steps
-        while state.step < most:
+        while state.step + budget.inner_steps < most:
             budget.check()
             state.step += 1
+            budget.own_steps = state.step
             if self._is_pushed():
                 await self._refresh(run)
                 offer = self._caller.offer(run)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from reyn_jupyter.config import Settings
 from reyn_jupyter.models.base import Response
 from reyn_jupyter.runtime.run import LimitReachedError
+from reyn_jupyter.support.text import count
 
 
 @dataclass
@@ -39,11 +40,28 @@ class TurnBudget:
     session: SessionSpend
     usd: float | None = None
     turn: SessionSpend = field(default_factory=SessionSpend)
+    own_steps: int = 0  # model calls of the turn itself; its loop counts them
+    inner_steps: int = 0
 
     def spend(self, response: Response) -> None:
+        """Count a model call of the turn."""
         tokens = response.usage.total
         self.turn.add(tokens, response.cost)
         self.session.add(tokens, response.cost)
+
+    def spend_step(self, response: Response) -> None:
+        """Count a model call of an inner run, which is a step of this turn."""
+        self.inner_steps += 1
+        self.spend(response)
+
+    def check_step(self) -> None:
+        """Raise LimitReachedError where the turn may not call a model any more."""
+        TurnBudget.check(self)
+        most = self.settings.router.limits.max_steps
+        if self.own_steps + self.inner_steps >= most:
+            raise LimitReachedError(
+                "router.limits.max_steps", f"the limit of {count(most, 'step')} is reached"
+            )
 
     def notes(self) -> list[str]:
         """Return the notes for the person: that a limit in dollars does not count the calls without a price."""
@@ -69,3 +87,10 @@ class TurnBudget:
         ):
             if most is not None and used >= most:
                 raise LimitReachedError(name, f"the limit of {most:,} {unit} is reached ({used:,.4g} used)")
+
+
+class ManualBudget(TurnBudget):
+    """The limits of a call by hand: none for the call itself, a turn's for the models that it calls."""
+
+    def check(self) -> None:
+        return None

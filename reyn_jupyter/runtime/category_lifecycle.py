@@ -17,6 +17,7 @@ from typing import Any
 from reyn_jupyter.catalog.action import Arguments, Category, Tool
 from reyn_jupyter.runtime.action_error import ActionError, text_of
 from reyn_jupyter.runtime.backoff import Backoff
+from reyn_jupyter.runtime.deadline import deadlines_paused
 
 START_SECONDS = 30.0  # that a start may take
 CLOSE_SECONDS = 3.0  # that a close may take, and the cleanup of a start that was cancelled
@@ -121,7 +122,8 @@ class CategoryLifecycle:
     def _waiting_handler(self, life: _Life, tool: Tool) -> Any:
         @functools.wraps(tool.handler)
         async def handler(arguments: Arguments, context: Any) -> object:
-            await self._ready(life)
+            with deadlines_paused():  # a start has a limit of its own
+                await self._ready(life)
             return await tool.handler(arguments, context)
 
         return handler

@@ -108,13 +108,15 @@ class Question:
         action: the action's name.
         detail: the targets and the change or the arguments, whole.
         pattern: what "always" would stand for; None where it cannot be offered.
-        run: the run that waits for the answer.
+        run: the run that waits for the answer; of an inner run the outermost one.
+        callers: the actions that the call is within, the nearest first.
     """
 
     action: str
     detail: QuestionDetail
     pattern: str | None
     run: str | None = None
+    callers: tuple[str, ...] = ()
 
     @property
     def heading(self) -> str:
@@ -124,7 +126,8 @@ class Question:
     @property
     def title(self) -> str:
         """Return the line above the detail."""
-        return f"{printable(self.action)} asks for consent to:"
+        called = f", called by {', '.join(map(printable, self.callers))}," if self.callers else ""
+        return f"{printable(self.action)}{called} asks for consent to:"
 
     @property
     def region(self) -> str:

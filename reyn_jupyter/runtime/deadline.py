@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -49,11 +50,14 @@ class _Ending(asyncio.Future[None]):
 class Deadline:
     """Runs one handler, at most so many seconds; the clock stands still while `paused`.
 
+    One that is made while another's handler runs, for a call within a call, pauses that one too.
+
     Args:
         seconds: None sets no limit.
     """
 
     def __init__(self, seconds: float | None) -> None:
+        self._around = _current.get()
         self._left = seconds
         self._since = 0.0
         self._pauses = 0
@@ -68,7 +72,7 @@ class Deadline:
         """
         loop = asyncio.get_running_loop()
         ending = _Ending(loop=loop)
-        task = ending.task = loop.create_task(_ended(begin, ending))
+        task = ending.task = loop.create_task(_ended(begin, ending, self))
         self._ending = ending
         self._go_on()
         try:
@@ -99,7 +103,8 @@ class Deadline:
         self._pauses += 1
         self._stand_still()
         try:
-            yield
+            with nullcontext() if self._around is None else self._around.paused():
+                yield
         finally:
             self._pauses -= 1
             self._go_on()
@@ -124,11 +129,21 @@ class Deadline:
             self._ending.set_result(None)
 
 
-async def _ended(begin: Callable[[], Awaitable[object]], ending: _Ending) -> _End:
+_current: ContextVar[Deadline | None] = ContextVar("deadline", default=None)
+
+
+def deadlines_paused() -> AbstractContextManager[None]:
+    """Let the clocks of the handlers stand still that wait for the caller; outside a handler there are none."""
+    deadline = _current.get()
+    return nullcontext() if deadline is None else deadline.paused()
+
+
+async def _ended(begin: Callable[[], Awaitable[object]], ending: _Ending, deadline: Deadline) -> _End:
     """Return the end of the work; what it raises must not end the loop's thread, nor pass for a cancellation.
 
     `ending` is done with the last step of the task, which is over before anyone who waits goes on.
     """
+    _current.set(deadline)
     try:
         return _End(await begin())
     except BaseException as error:  # noqa: BLE001 - SystemExit and the like are the handler's failure

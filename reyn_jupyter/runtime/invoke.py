@@ -20,14 +20,18 @@ from typing import Any, cast
 from reyn_jupyter.catalog.action import Action, Arguments, Tool
 from reyn_jupyter.catalog.arguments.preparation import invalid_arguments
 from reyn_jupyter.catalog.call_by_name import called_action, prepare_call
-from reyn_jupyter.catalog.resolve import bind
+from reyn_jupyter.catalog.resolve import UnknownActionError, bind, find
+from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.permissions import Policy
 from reyn_jupyter.models.base import canonical
+from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.runtime.action_error import text_of
 from reyn_jupyter.runtime.call_places import CallPlaces
 from reyn_jupyter.runtime.call_progress import CallProgress
 from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.deadline import deadlines_paused
+from reyn_jupyter.runtime.inner_calls import InnerCalls, check_circle
 from reyn_jupyter.runtime.outcomes import OutcomeBuilder, Reports, written
 from reyn_jupyter.runtime.permission_gate import PermissionGate
 from reyn_jupyter.runtime.record.events import (
@@ -38,6 +42,7 @@ from reyn_jupyter.runtime.record.events import (
     Flag,
     Problem,
 )
+from reyn_jupyter.runtime.record.run_store import RunStore
 from reyn_jupyter.runtime.reference_resolver import open_references
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.running_call import RunningCall
@@ -95,6 +100,8 @@ class Invoker:
         services: what handlers get.
         policy, ask, remember: see `PermissionGate`.
         enter: asked last before a handler runs; None where every call runs where the session is.
+        runs: keeps the record of inner runs; in memory alone where None.
+        refresh: gives the catalog as it is once a call within another has changed something.
     """
 
     def __init__(
@@ -104,8 +111,12 @@ class Invoker:
         ask: Callable[[Question], Awaitable[Answer]],
         remember: Callable[[str], None],
         enter: Enter | None = None,
+        runs: RunStore | None = None,
+        refresh: Callable[[], Awaitable[CatalogSnapshot]] | None = None,
     ) -> None:
         self._services = services
+        self._runs = runs or RunStore(None, services.blobs)
+        self._refresh = refresh
         self._gate = PermissionGate(policy, ask, remember)
         self._enter = enter
         self._outcomes = OutcomeBuilder(services)
@@ -219,6 +230,21 @@ class Invoker:
         self._finish(call, run, outcome, began)
         return outcome
 
+    async def _call_within(self, call_id: str, step: int, name: str, args: Any, run: Run) -> Outcome:
+        """Make a call of an inner run."""
+        given = {"action_name": name, "args": to_json(args)}
+        call = ActionCall(call_id, name, args, given=given, step=step)
+        try:
+            action = find(run.snapshot, name)
+        except UnknownActionError as error:
+            return self.record(call, run, ImmediateAnswer(error.payload, error.problem))
+        outcome = await self.plan(call, action, run).run()
+        if self._refresh is not None and not action.purity.repeatable:
+            snapshot = await self._refresh()
+            for caller in run.callers:
+                caller.run.snapshot = snapshot
+        return outcome
+
     async def _repeat(self, resolved: ActionResolved, first: Awaitable[Outcome], run: Run) -> Outcome:
         """Answer an equal call of the same stretch with the first one's outcome, and record its own two events."""
         run.log.append(replace(resolved, at=time.time(), flags=(*resolved.flags, "merged")))
@@ -277,6 +303,7 @@ class Invoker:
         progress: CallProgress,
     ) -> Outcome:
         name, repeatable = action.name.text, action.purity.repeatable
+        check_circle(run, name, call.args)
         context = ToolContext(
             self._services,
             action.name,
@@ -304,16 +331,28 @@ class Invoker:
             if before is not None:
                 return before
             verdict = self._gate.without_record(verdict, repeatable, run)
-        verdict = await self._gate.settle(verdict, call.id, effects, tool, target_args, context, run)
+        with deadlines_paused():
+            verdict = await self._gate.settle(verdict, call.id, effects, tool, target_args, context, run)
         if verdict.decision != "allow":
             return self._outcomes.denied(name, run, effects, verdict)
-        run.within_budget()
+        run.budget.check()
         if self._enter is not None:
             tool, context = await self._enter(action, tool, context, run)
         running = RunningCall(
             self._gate, self._places, progress, call.id, call.step, action, tool, target_args, effects, run
         )
-        value = await running.value(context)
+        within = InnerCalls(
+            self._call_within,
+            self._runs,
+            run,
+            call.id,
+            name,
+            call.args,
+            running.lends,
+            running.mark,
+            context.used,
+        )
+        value = await running.value(context, within)
         return self._kept(call, run, await self._outcomes.value(name, tool, value, run, reports))
 
     async def _opened(self, action: Action, args: Arguments, context: ToolContext, run: Run) -> Arguments:

@@ -172,7 +172,8 @@ class OutcomeBuilder:
     def interrupted(self, name: str, run: Run, reports: Reports) -> Outcome:
         """Return the outcome of an interrupted call, without waiting for anything."""
         done = "; ".join(f"{change.path} was already changed" for change in reports.changes)
-        error = f"interrupted by the person while {name} ran" + (f"; {done}" if done else "")
+        who = "the person" if run.caller is None else f"the end of {run.caller.action}, which called it,"
+        error = f"interrupted by {who} while {name} ran" + (f"; {done}" if done else "")
         return self._refusal(name, run, error, "It may not have finished.", **reports.kept)
 
     def _refusal(self, name: str, run: Run, error: str, hint: str, **kept: Any) -> Outcome:

@@ -126,7 +126,13 @@ class PermissionGate:
         # What a tool previews is what it named before the call, not what it asks for in the middle of it.
         preview = tool.preview(args, context) if tool.preview and reason is None else None
         detail = question_detail(effects, preview, args, redactor, reason)
-        question = Question(redactor.text(name), detail, suggest_pattern(name, effects), run.id)
+        question = Question(
+            redactor.text(name),
+            detail,
+            suggest_pattern(name, effects),
+            run.outermost.id,
+            tuple(redactor.text(each.action) for each in run.callers),
+        )
         return self._verdict(await (run.ask or self._ask)(question), question, run)
 
     def _verdict(self, answer: Answer, question: Question, run: Run) -> PermissionVerdict:

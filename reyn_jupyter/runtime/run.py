@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -11,6 +11,7 @@ import uuid_utils.compat as uuid_utils
 
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
+from reyn_jupyter.models.base import Response
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.record.runlog import RunLog
 from reyn_jupyter.runtime.services import Actor, VariablesPolicy
@@ -52,15 +53,64 @@ class RecordedCalls(Protocol):
     def take(self, name: str, arguments: Any) -> Outcome | None: ...
 
 
-def no_limit() -> None:
-    """Raise nothing: a call by hand has no budget."""
+class RunBudget(Protocol):
+    """What a run may use up, its inner runs included."""
+
+    def check(self) -> None:
+        """Raise LimitReachedError where a limit of the person's is reached; asked before each action."""
+
+    def check_step(self) -> None:
+        """Raise LimitReachedError where an inner run may not call a model any more."""
+
+    def spend(self, response: Response) -> None:
+        """Count a model call of the run's own."""
+
+    def spend_step(self, response: Response) -> None:
+        """Count a model call of an inner run, which is a step of this one."""
+
+
+class NoBudget:
+    """Sets no limit, and counts nothing."""
+
+    def check(self) -> None:
+        return None
+
+    def check_step(self) -> None:
+        return None
+
+    def spend(self, response: Response) -> None:
+        return None
+
+    def spend_step(self, response: Response) -> None:
+        return None
+
+
+@dataclass(frozen=True)
+class Caller:
+    """The call that calls others: an inner run belongs to it.
+
+    Attributes:
+        run: the run that the call is of.
+        call: its id in it.
+        action: what it runs, by its qualified name.
+        key: the action with its arguments, by which a call that leads back to itself is found.
+        lends: the places for calls at once that it holds, and the keys under which it lends them to calls within it.
+        mark: tells it from all other calls.
+    """
+
+    run: Run
+    call: str
+    action: str
+    key: bytes
+    lends: Mapping[Hashable, Hashable]
+    mark: object
 
 
 @dataclass
 class Run:
-    """One run: a turn of the router, or a call by hand. In a replay, `recorded` gives what was done before.
+    """One run: a turn of the router, a call by hand, or what a call of another run calls (`caller`).
 
-    `within_budget` raises LimitReachedError once a limit of the person's is reached; it is asked before each action.
+    In a replay, `recorded` gives what was done before. An inner run has the budget of the run around it.
     `ask` answers this run's questions about consent, in place of the input of a cell; a call by hand that has one is
     not consent by itself. `settings` are those that the run began with: they hold for all of it.
     """
@@ -74,11 +124,22 @@ class Run:
     variables: VariablesPolicy = "head"
     discovery: Discovery = field(default_factory=Discovery)
     recorded: RecordedCalls | None = None
-    within_budget: Callable[[], None] = no_limit
+    budget: RunBudget = field(default_factory=NoBudget)
     attended: bool = True
     ask: Callable[[Question], Awaitable[Answer]] | None = None
     started: float = field(default_factory=time.time)
     clock: float = field(default_factory=time.perf_counter)
+    caller: Caller | None = None
+
+    @property
+    def callers(self) -> tuple[Caller, ...]:
+        """The calls around this run, the nearest first."""
+        return () if self.caller is None else (self.caller, *self.caller.run.callers)
+
+    @property
+    def outermost(self) -> Run:
+        """The run that a person or a model began; this one where it is no inner run."""
+        return self if self.caller is None else self.caller.run.outermost
 
     @property
     def seconds(self) -> float:

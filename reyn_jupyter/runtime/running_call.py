@@ -2,11 +2,13 @@
 
 Invariants: what is asked for in the middle of a call goes through the same gate as the call, and is recorded under it;
 nothing is granted once the call is over. A deadline runs from the start of the handler, and stands still while somebody
-is asked.
+is asked. A call around this one does not keep it waiting for a place that itself holds.
 """
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Hashable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -19,8 +21,10 @@ from reyn_jupyter.runtime.call_places import CallPlaces
 from reyn_jupyter.runtime.call_progress import CallProgress
 from reyn_jupyter.runtime.deadline import Deadline, DeadlineError
 from reyn_jupyter.runtime.effective_limits import CallCap, EffectiveLimits
+from reyn_jupyter.runtime.inner_calls import InnerCalls
 from reyn_jupyter.runtime.outcomes import denial
 from reyn_jupyter.runtime.permission_gate import PermissionGate
+from reyn_jupyter.runtime.record.events import RunStatus
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import ToolContext
 from reyn_jupyter.support.text import count
@@ -40,6 +44,11 @@ class RunningCall:
         action, tool, arguments: what runs; the arguments as the handler gets them.
         effects: those that the call was allowed with.
         run: whose rules hold, and whose log keeps what was decided.
+
+    Attributes:
+        mark: tells the call from all others.
+        lends: the places that it holds, and the keys under which it lends them, one at a time, to calls within it: they
+            would wait for its end otherwise, and it for theirs.
     """
 
     def __init__(
@@ -63,6 +72,8 @@ class RunningCall:
         self._arguments = arguments
         self._granted = effects
         self._run = run
+        self.mark = object()
+        self.lends: dict[Hashable, Hashable] = {}
         self._over = False
         self._waited = False
         self._places = places
@@ -71,29 +82,48 @@ class RunningCall:
         self._limits = EffectiveLimits.of(category, tool, run.settings)
         self._deadline = Deadline(self._limits.seconds)
 
-    async def value(self, context: ToolContext) -> object:
+    async def value(self, context: ToolContext, within: InnerCalls) -> object:
         """Run the handler once there is a place for it, and return what it gives.
 
+        Args:
+            within: makes the calls that the handler makes.
+
         Raises:
-            CallTimeoutError: it took longer than a limit allows. Whatever the handler raises.
+            CallTimeoutError: it took longer than a limit allows.
+            CallDeadlockError: it would wait for itself. Whatever the handler raises.
         """
         self._context = context
         self._verdict_of_files = context.file_verdict
         files = self._file_verdict if context.file_verdict is not None else None
-        given = replace(context, ask=self.ask, file_verdict=files)
+        given = replace(context, ask=self.ask, file_verdict=files, invoke=within.invoke)
+        ended: RunStatus = "error"
         try:
             async with AsyncExitStack() as held:
                 for cap in self._limits.caps:
-                    await held.enter_async_context(
-                        self._places.taken(cap.key(self._arguments), cap.most, partial(self._wait, cap))
-                    )
+                    await self._take_place(cap, held)
                 if self._waited:
                     self._progress.say("")
-                return await self._deadline.within(lambda: self._tool.handler(self._arguments, given))
+                value = await self._deadline.within(lambda: self._tool.handler(self._arguments, given))
+                ended = "ok"
+                return value
         except DeadlineError as error:
             raise self._limits.timeout(self._action.name.text, error.stopped) from None
+        except asyncio.CancelledError:
+            ended = "interrupted"
+            raise
         finally:
             self._over = True
+            await within.end(ended)
+
+    async def _take_place(self, cap: CallCap, held: AsyncExitStack) -> None:
+        """Wait for a place under a cap: one of its own, or the one that a call around this one holds."""
+        key, callers = cap.key(self._arguments), self._run.callers
+        lent = next((each.lends[key] for each in callers if key in each.lends), None)
+        place, most = (key, cap.most) if lent is None else (lent, 1)
+        lineage = (*(each.mark for each in reversed(callers)), self.mark)
+        wait = partial(self._wait, cap)
+        await held.enter_async_context(self._places.taken(place, most, wait, lineage))
+        self.lends[key] = ("lent", key, self.mark)
 
     def _wait(self, cap: CallCap, before: int) -> None:
         self._waited = True

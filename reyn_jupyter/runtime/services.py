@@ -27,7 +27,8 @@ from reyn_jupyter.support.owned_program import OwnedPrograms
 from reyn_jupyter.support.secrets import Redactor
 
 T = TypeVar("T")
-Actor = Literal["model", "person", "peer", "workflow"]
+InnerActor = Literal["peer", "workflow"]
+Actor = Literal["model", "person", InnerActor]
 VariablesPolicy = Literal["off", "schema", "head"]
 
 
@@ -163,6 +164,21 @@ async def _denied(*effects: Effect, reason: str = "") -> None:
     raise PermissionDeniedError("Denied: the call belongs to no run.", "Call the action through a session.")
 
 
+class Invoke(Protocol):
+    """Calls another action from within a call."""
+
+    async def __call__(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, actor: InnerActor = "workflow"
+    ) -> Any: ...
+
+
+async def _uncalled(
+    name: str, arguments: Mapping[str, Any] | None = None, *, actor: InnerActor = "workflow"
+) -> Any:
+    """Call nothing: there is no run that the call could be part of."""
+    raise PermissionDeniedError("Denied: the call belongs to no run.", "Call the action through a session.")
+
+
 @dataclass(frozen=True)
 class ToolContext:
     """One call's surroundings, the second argument of every handler.
@@ -185,6 +201,9 @@ class ToolContext:
         report: say how far the call is, as often as it suits and from any thread: a sentence, and `done` of `total` in
             whatever is counted. `partial` is the result so far: where the call is interrupted, takes too long or fails,
             the last one is kept as its result, and marked as partial. What is left out stays as it was said before.
+        invoke: call another action by its qualified name and wait for its value, as Python has it. The call asks for
+            itself, stands in an inner run under this one, and ends with it. A failure raises an ActionError with the
+            action's own words and code, a denial PermissionDeniedError; a handler may catch both.
     """
 
     services: Services
@@ -199,6 +218,7 @@ class ToolContext:
     may_read: Callable[[str], bool] = _readable
     ask: MidCallConsent = _denied
     report: ProgressReport = _unreported
+    invoke: Invoke = _uncalled
 
     @cached_property
     def workspace(self) -> Workspace:

@@ -187,6 +187,10 @@ def assemble(
     def installed() -> tuple[Sequence[Category], Sequence[str]]:
         return (categories, ()) if categories is not None else category_files.load(services)
 
+    runs = RunStore(PlainFolder(folder, STATE, "runs") if on_disk else None, blobs)
+    invoker = Invoker(
+        services, rules.under, ask, approvals.add, runs=runs, refresh=lambda: parts.catalog.refresh()
+    )
     parts = Parts(
         root=folder,
         services=services,
@@ -197,11 +201,11 @@ def assemble(
         approvals=approvals,
         rules=rules,
         functions=register,
-        wrappers=Wrappers(services, Invoker(services, rules.under, ask, approvals.add)),
+        wrappers=Wrappers(services, invoker),
         catalog=CatalogCache(installed, lifecycle=lifecycle),
         lifecycle=lifecycle,
         tasks=tasks,
-        runs=RunStore(PlainFolder(folder, STATE, "runs") if on_disk else None, blobs),
+        runs=runs,
         usage=ActionUsage(state_files),
         search=search,
         search_problem=search_problem,

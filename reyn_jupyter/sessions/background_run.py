@@ -11,7 +11,7 @@ from typing import Any
 from reyn_jupyter.runtime.consent import DESK, Answer, OpenQuestion, UnknownQuestionError
 from reyn_jupyter.runtime.engine import also_tell, running_loop
 from reyn_jupyter.runtime.pump import Job
-from reyn_jupyter.runtime.record.events import Event
+from reyn_jupyter.runtime.record.events import Event, InnerEvent
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import new_run_id
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
@@ -120,7 +120,7 @@ class _Reports:
         self._timer: asyncio.TimerHandle | None = None
 
     def __call__(self, event: object) -> None:
-        if not isinstance(event, Event) or self._timer is not None:
+        if not isinstance(event, Event | InnerEvent) or self._timer is not None:
             return
         loop = asyncio.get_running_loop()
         self._timer = loop.call_at(max(loop.time(), self._last + INTERVAL), self._tell)

@@ -35,7 +35,7 @@ def collect(
     unlimited = max_age_days is None and max_bytes is None
     kept = set(keep or ())
     if keep is None or unlimited:
-        kept |= set(parts.runs.ids())
+        kept |= {*parts.runs.ids(), *parts.runs.inner_ids()}
     goners = collectable(
         infos,
         now=now,

@@ -26,7 +26,8 @@ TIERS = ("light", "standard", "strong")
 
 
 def runs(parts: Parts) -> Table:
-    traces = list(reversed(parts.runs.all()))
+    found = parts.runs.all()
+    traces = [*reversed(found), *reversed(list(parts.runs.orphans(found)))]
     unread = [printable(problem) for problem in parts.runs.problems.values()]
     note = (
         ("; ".join(unread[:3]) + (f"; {len(unread) - 3} more" if len(unread) > 3 else "")) if unread else ""
@@ -44,6 +45,7 @@ def _run_row(trace: Trace) -> dict[str, Any]:
         "status": trace.status,
         "steps": len(trace.steps),
         "calls": len(trace.calls),
+        "inner": sum(len(inner.calls) for inner in trace.all_inner),
         "tokens": trace.tokens,
         "cost": trace.cost,
         "seconds": round(trace.seconds, 3),

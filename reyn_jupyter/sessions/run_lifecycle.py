@@ -15,7 +15,7 @@ from reyn_jupyter.models.providers import is_local
 from reyn_jupyter.router.conversation import Conversation, Disclosure, TurnPlace
 from reyn_jupyter.router.loop import RouterLoop
 from reyn_jupyter.router.router_options import RouterOptions
-from reyn_jupyter.router.turn_budget import TurnBudget
+from reyn_jupyter.router.turn_budget import ManualBudget, TurnBudget
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.record.events import RunEnded, RunStarted, RunStatus
 from reyn_jupyter.runtime.record.trace import Trace
@@ -41,7 +41,8 @@ async def by_hand(parts: Parts, what: str, ask: Callable[[Question], Awaitable[A
     parts.search.begin(snapshot)
     run_id = new_run_id()
     log = parts.runs.open(run_id)
-    run = Run(run_id, "person", log, snapshot, parts.settings, ask=ask)
+    budget = ManualBudget(parts.settings, parts.spent)
+    run = Run(run_id, "person", log, snapshot, parts.settings, ask=ask, budget=budget)
     run.log.append(
         RunStarted(
             run=run.id,
@@ -86,7 +87,7 @@ def _closed(parts: Parts, run: Run) -> Trace:
     parts.runs.close(run.id, run.log)
     keep_out_of_git(parts.root)
     parts.usage.record(run.log.events)
-    return Trace.from_events(run.log.events, parts.services.blobs)
+    return parts.runs.trace_of(run.log.events)
 
 
 async def turn(

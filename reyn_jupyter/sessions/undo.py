@@ -1,4 +1,4 @@
-"""Undo: restores the files that a run changed from the blobs that kept their content before."""
+"""Undo: restores the files that a run and its inner runs changed, from the blobs that kept their content before."""
 
 from __future__ import annotations
 
@@ -31,10 +31,17 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
         RunNotFoundError: there is no such run.
     """
     trace, step = _meant(parts, target)
-    changes = [change for call in trace.calls for change in await _changes(parts, trace, call, step)]
+    changes = [change for _, change in await _ordered(parts, trace, step)]
+    unread = [
+        f"{problem}, so what it changed stays"
+        for run in (trace, *trace.all_inner)
+        for problem in run.inner_problems.values()
+    ]
     if not changes:
         raise NothingToUndoError(
-            f"the run {trace.run[-12:]} changed no file" + (f" in step {step}" if step else "")
+            "; ".join(
+                [f"the run {trace.run[-12:]} changed no file" + (f" in step {step}" if step else ""), *unread]
+            )
         )
     recorded = [await _recorded(parts, change) for change in changes]
     what = f"undo {trace.run}" + (f" step {step}" if step else "")
@@ -56,6 +63,8 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
     facts = [("run", trace.run), ("prompt", trace.prompt)]
     facts += [(restore.path, "removed" if restore.content is None else "restored") for restore in restores]
     sections = tuple((restore.path, tuple(restore.diff.splitlines())) for restore in restores)
+    if unread:
+        sections += (("Not undone", tuple(unread)),)
     return Card("undo", f"{count(len(restores), 'file')} restored", tuple(facts), sections)
 
 
@@ -83,13 +92,43 @@ def _undid(trace: Trace) -> str | None:
 
 
 def _changed(trace: Trace) -> bool:
-    return any(call.finished.changes if call.finished else _announced(trace, call.id) for call in trace.calls)
+    return any(
+        call.finished.changes if call.finished else _announced(run, call.id)
+        for run in (trace, *trace.all_inner)
+        for call in run.calls
+    )
 
 
-async def _changes(parts: Parts, trace: Trace, call: Call, step: int | None) -> list[dict[str, Any]]:
+async def _ordered(parts: Parts, trace: Trace, step: int | None = None) -> list[tuple[float, dict[str, Any]]]:
+    """Return the changes of a run with their times, oldest first: those of a call and of what it called go together."""
+    found: list[tuple[float, dict[str, Any]]] = []
+    for call in trace.calls:
+        if step not in (None, call.resolved.step):
+            continue
+        timed = _timed(trace, call, await _changes(parts, trace, call))
+        if call.id in trace.inner:
+            inner = await _ordered(parts, trace.inner[call.id])
+            timed = sorted([*timed, *inner], key=lambda pair: pair[0])
+        found += timed
+    return found
+
+
+def _timed(trace: Trace, call: Call, changes: list[dict[str, Any]]) -> list[tuple[float, dict[str, Any]]]:
+    """Return the changes of a call with the times when they were announced, or that of its end."""
+    announced: dict[str, list[float]] = {}
+    for event in trace.events:
+        if isinstance(event, FileChanging) and event.call == call.id:
+            announced.setdefault(event.path, []).append(event.at)
+    end = call.finished.at if call.finished else trace.events[-1].at
+    timed = []
+    for change in changes:
+        times = announced.get(str(change.get("path")), [])
+        timed.append((times.pop(0) if times else end, change))
+    return timed
+
+
+async def _changes(parts: Parts, trace: Trace, call: Call) -> list[dict[str, Any]]:
     """Return the changes of a call; of a killed one those that it announced, unless the file is as it was before."""
-    if step not in (None, call.resolved.step):
-        return []
     if call.finished is not None:
         return list(call.finished.changes)
     made = []

@@ -17,6 +17,7 @@ from reyn_jupyter.evaluation.plan.suite import Suite, SuiteError
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.models.scripted import call
+from reyn_jupyter.runtime.action_error import ActionError
 from tests.categories.test_foreign_category import install
 from tests.evaluation.trial_support import READ, Scripts, scenario, suite
 
@@ -193,3 +194,57 @@ def test_a_suite_that_names_an_installed_category_offers_it_and_still_runs_nothi
 def test_a_catalog_of_a_category_that_is_not_installed_says_so() -> None:
     with pytest.raises(MissingCategoryError, match="'ext_tool' is not installed"):
         Catalog.standard(("file", "ext_tool"))
+
+
+class Middleman:
+    """A category whose action calls another one, and keeps what it heard."""
+
+    def __init__(self, *calls: tuple[str, dict[str, Any]]) -> None:
+        self.heard: list[Any] = []
+        self._calls = calls
+        tool = Tool("ask_around", self._around, Purity.READ)
+        around = Operation("pay", "Ask.", {"type": "object", "properties": {}}, tool)
+        pay = Operation(
+            "really",
+            "Pay.",
+            {"type": "object", "properties": {}},
+            Tool("pay_really", self._pay, Purity.NETWORK),
+        )
+        self.category = Category("ext_tool", "Pay for things.", (around, pay))
+        self.paid = 0
+
+    async def _pay(self, args: Any, context: Any) -> None:
+        self.paid += 1
+
+    async def _around(self, args: Any, context: Any) -> str:
+        for name, arguments in self._calls:
+            try:
+                self.heard.append(await context.invoke(name, arguments))
+            except ActionError as error:
+                self.heard.append(error.message)
+        return "asked"
+
+    def suite(self) -> Suite:
+        catalog = Catalog.standard() + Catalog((self.category,))
+        return suite(
+            scenario(catalog="pay", workspace={"notes.md": "hello\n"}), catalogs={"pay": lambda: catalog}
+        )
+
+
+def test_a_call_within_a_call_stays_in_the_workspace_of_its_trial(tmp_path: Path) -> None:
+    path = {"path": "out.md"}
+    middleman = Middleman(("file__write", {**path, "content": "new\n"}), ("file__read", path))
+    _, trials = tried(middleman.suite())
+    assert all(trial.files["out.md"].text == "new\n" for trial in trials)
+    assert [str(each) for each in middleman.heard].count("new\n") == 3  # trials run side by side
+    assert not Path("out.md").exists() and all(trial.denied == () for trial in trials)
+
+
+def test_a_call_within_a_call_is_denied_in_a_trial_and_said_until_the_study_names_it() -> None:
+    middleman = Middleman(("ext_tool__really", {}))
+    study, trials = tried(middleman.suite())
+    assert middleman.paid == 0 and all(trial.denied == ("ext_tool__really",) for trial in trials)
+    assert any("ext_tool__really" in each and "allow_actions" in each for each in study.report().warnings)
+    named = Middleman(("ext_tool__really", {}))
+    tried(named.suite(), allow_actions=["ext_tool__really"])
+    assert named.paid == 3

@@ -197,7 +197,16 @@ class TrialEnvironment:
             fixtures.tasks.spawn,
             fixtures.programs,
         )
-        invoker = Invoker(services, lambda _: policy, _nobody, fixtures.approvals.add, self._enter)
+        runs = RunStore(None, blobs)
+        invoker = Invoker(
+            services,
+            lambda _: policy,
+            _nobody,
+            fixtures.approvals.add,
+            self._enter,
+            runs,
+            lambda: self.parts.catalog.refresh(),
+        )
         self.parts = Parts(
             root=workspace.root,
             services=services,
@@ -214,7 +223,7 @@ class TrialEnvironment:
             else fixtures.live(catalog, services),
             lifecycle=fixtures.lifecycle,
             tasks=fixtures.tasks,
-            runs=RunStore(None, blobs),
+            runs=runs,
             usage=ActionUsage(None),
             search=search,
             conversation=Conversation(new_run_id(), kept=fixtures.made.setdefault(key, {})),
@@ -247,7 +256,9 @@ class TrialEnvironment:
         parts.root, parts.workspace = workspace.root, workspace
         parts.services = replace(parts.services, root=workspace.root, workspace=workspace)
         parts.catalog = self._fixtures.live(self._catalog, parts.services)
-        run.snapshot = await parts.catalog.refresh()
+        snapshot = await parts.catalog.refresh()
+        for each in (run, *(caller.run for caller in run.callers)):
+            each.snapshot = snapshot
 
     def _own_root(self) -> Path:
         self.private = self._template.lay_out(self._fixtures.scratch.folder() / NAME)

@@ -30,7 +30,8 @@ def call_facts(trace: Trace) -> tuple[CallFact, ...]:
 
 def denied_actions(trace: Trace) -> tuple[str, ...]:
     """Return the actions of a run that were denied because a trial acts on nothing outside its workspace, each once."""
-    decisions = (each for call in trace.calls for each in (call.decision, *call.further))
+    calls = (call for run in (trace, *trace.all_inner) for call in run.calls)
+    decisions = (each for call in calls for each in (call.decision, *call.further))
     return tuple(
         dict.fromkeys(each.name for each in decisions if each and (each.by, each.decision) == (BY, "denied"))
     )

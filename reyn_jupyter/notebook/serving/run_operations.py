@@ -28,7 +28,7 @@ from reyn_jupyter.notebook.render.trace.run_diff import (
     side_view,
 )
 from reyn_jupyter.notebook.render.trace.step_details import PART, call_views, part
-from reyn_jupyter.notebook.render.trace.steps import ROWS, StepRow, step_rows
+from reyn_jupyter.notebook.render.trace.steps import ROWS, StepRow, count_rows, step_rows
 from reyn_jupyter.notebook.serving.operation import (
     OperationContext,
     OperationError,
@@ -153,7 +153,7 @@ def _describe_run(context: OperationContext, trace: Trace) -> OpenedRun:
     look = context.look
     look.now = now = look.now or time.time()
     view = trace_view(trace, look, "" if running else None, stop=STOP if stoppable else "", steps=False)
-    total = sum(bool(step.requested or step.replied) + len(step.calls) for step in trace.steps)
+    total = count_rows(trace)
     more = f"… {total - ROWS:,} more not shown here; all of them: trace.df" if total > ROWS else ""
     rows = step_rows(trace, look, now if running else None)
     return OpenedRun(run=trace.run, view=view, steps=rows, more=more, running=running, stoppable=stoppable)

@@ -15,16 +15,27 @@ from reyn_jupyter.support.secrets import Redaction
 NOT_FORCED = (
     "the provider cannot be told to list first (router.discovery: forced), so the model was asked alone"
 )
-RunKind = Literal["turn", "manual", "replay"]
+RunKind = Literal["turn", "manual", "replay", "inner"]
 RunStatus = Literal["ok", "error", "interrupted", "limit", "cancelled", "running", "lost"]
 Problem = Literal["malformed", "unknown", "hidden", "stale", "not_installed", "gated", "invalid"]
 Flag = Literal["salvaged", "repaired", "decoded", "lifted", "coerced", "aliased", "merged"]
 Decision = Literal["allowed", "denied"]
 
 
+@dataclass(frozen=True, slots=True)
+class ParentCall:
+    """The call that an inner run belongs to: the id of its run, and its own in it."""
+
+    run: str
+    call: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStarted:
-    """A run begins. `mandates` are the names of the mandates in force; `settings` the router's effective keys."""
+    """A run begins. `mandates` are the names of the mandates in force; `settings` the router's effective keys.
+
+    `parent` is set for an inner run, which holds what a call of another run calls in its turn.
+    """
 
     run: str
     at: float
@@ -42,6 +53,7 @@ class RunStarted:
     catalog: str = ""
     replay_of: str | None = None
     cell: str | None = None
+    parent: ParentCall | None = None
     sent: tuple[dict[str, Any], ...] = ()
     versions: dict[str, str] = field(default_factory=dict)
 
@@ -144,6 +156,15 @@ class FileChanging:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class InnerRunOpened:
+    """A call begins to call others: the events of these stand in an inner run, whose `RunStarted` names this call."""
+
+    call: str
+    at: float
+    run: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ActionProgressed:
     """A call says how far it is. `done` of `total` is in whatever the handler counts; either may be unknown.
 
@@ -228,9 +249,25 @@ Event = (
     | ActionResolved
     | PermissionDecided
     | FileChanging
+    | InnerRunOpened
     | ActionProgressed
     | ActionFinished
     | BlobStored
     | RunEnded
 )
+
+
+@dataclass(frozen=True, slots=True)
+class InnerEvent:
+    """An event of an inner run, as listeners of the outermost run hear of it; no event of a record itself.
+
+    Attributes:
+        run: the inner run.
+        event: what happened in it.
+    """
+
+    run: str
+    event: Event
+
+
 EVENT_TYPES: dict[str, type[Event]] = {kind.__name__: kind for kind in get_args(Event)}

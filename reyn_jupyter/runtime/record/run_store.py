@@ -1,17 +1,25 @@
-"""The runs of a workspace: `.reyn/runs/<id>.jsonl`, one file a run, named by people with any unique part of the id."""
+"""The runs of a workspace: `.reyn/runs/<id>.jsonl`, one file a run, named by people with any unique part of the id.
+
+Inner runs lie beside them, as `<id>.inner.jsonl`: they stand under the run whose call made them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import errno
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from reyn_jupyter.runtime.engine import publisher
 from reyn_jupyter.runtime.record import runlog
+from reyn_jupyter.runtime.record.events import Event, InnerEvent
+from reyn_jupyter.runtime.record.inner_runs import InnerRunFinder
 from reyn_jupyter.runtime.record.runlog import FileSink, RunLog, RunLogError
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.support.plain_files import PlainFolder
 
 SUFFIX = ".jsonl"
+INNER_SUFFIX = ".inner.jsonl"
 
 
 class RunNotFoundError(LookupError):
@@ -34,6 +42,8 @@ class RunStore:
         self._folder = folder
         self._blobs = blobs
         self._own: dict[str, RunLog | None] = {}
+        self._inner: dict[str, RunLog | None] = {}
+        self._inner_of: dict[str, list[str]] = {}  # runs under way and the inner runs that were begun in them
 
     def open(self, run: str) -> RunLog:
         """Open the log of a new run, which whoever looks hears of; its events stay at hand while it goes on."""
@@ -42,27 +52,64 @@ class RunStore:
         self._own[run] = log
         return log
 
+    def open_inner(self, run: str, outermost: str, listener: RunLog) -> RunLog:
+        """Open the log of an inner run.
+
+        Args:
+            run: its id.
+            outermost: the run at the top, until whose end the events of this one stay at hand.
+            listener: the log of that run; who hears of its events hears of these too, as `InnerEvent`.
+        """
+        sink = FileSink(self._folder, run + INNER_SUFFIX) if self._folder is not None else None
+        tell = listener.listener
+        log = RunLog(sink, None if tell is None else lambda event: tell(InnerEvent(run, event)))
+        self._inner[run] = log
+        self._inner_of.setdefault(outermost, []).append(run)
+        return log
+
     def close(self, run: str, log: RunLog) -> None:
         """Close the log of a run that is over; where its file has all of it, its events need no memory any more."""
         log.close()
         if self._folder is not None and log.problem is None:
             self._own[run] = None
+        for inner in self._inner_of.pop(run, ()):
+            kept = self._inner[inner]
+            if self._folder is not None and kept is not None and kept.problem is None:
+                self._inner[inner] = None
+
+    def trace_of(self, events: Iterable[Event]) -> Trace:
+        """Return the trace of events whose inner runs lie here."""
+        return Trace.from_events(events, self._blobs, InnerRunFinder(self._read_inner))
 
     def under_way(self, run: str) -> bool:
         """Return whether this session is still writing a run, by its whole id, or holds it in memory."""
-        return self._own.get(run) is not None
+        return self._own.get(run) is not None or self._inner.get(run) is not None
 
     def holds(self, run: str) -> bool:
         """Return whether a run, by its whole id, can be loaded."""
-        return run in self._own or (self._folder is not None and self._folder.is_regular(run + SUFFIX))
+        if run in self._own or run in self._inner:
+            return True
+        folder = self._folder
+        return folder is not None and any(folder.is_regular(run + end) for end in (SUFFIX, INNER_SUFFIX))
 
     def ids(self) -> list[str]:
-        """Return all run ids, oldest first."""
+        """Return all run ids, oldest first, those of inner runs left out."""
+        return self._names()[0]
+
+    def inner_ids(self) -> list[str]:
+        """Return the ids of all inner runs, oldest first."""
+        return self._names()[1]
+
+    def _names(self) -> tuple[list[str], list[str]]:
         found, others = self._folder.entries() if self._folder is not None else ([], [])
         for name in others:
             if name.endswith(SUFFIX):
-                self.problems[name.removesuffix(SUFFIX)] = f"{name} is no regular file, so it is not read"
-        return sorted({name.removesuffix(SUFFIX) for name in found if name.endswith(SUFFIX)} | set(self._own))
+                run = name.removesuffix(INNER_SUFFIX).removesuffix(SUFFIX)
+                self.problems[run] = f"{name} is no regular file, so it is not read"
+        inner = {name.removesuffix(INNER_SUFFIX) for name in found if name.endswith(INNER_SUFFIX)}
+        runs = {name.removesuffix(SUFFIX) for name in found if name.endswith(SUFFIX)}
+        runs -= {f"{run}{INNER_SUFFIX.removesuffix(SUFFIX)}" for run in inner}
+        return sorted(runs | set(self._own)), sorted(inner | set(self._inner))
 
     def latest_first(self) -> list[str]:
         """Return all run ids, this session's before those of other kernels on the workspace, each newest first."""
@@ -74,7 +121,7 @@ class RunStore:
 
         Args:
             wanted: None or "last" for the newest, this session's before others'; an index into `ids`; or any unique
-                part of an id.
+                part of an id, of an inner run too where no other has it.
 
         Raises:
             RunNotFoundError: says what there is instead.
@@ -90,6 +137,9 @@ class RunStore:
             except IndexError:
                 raise RunNotFoundError(f"there is no run {wanted}: there are {len(ids)}") from None
         matches = [run for run in ids if run == wanted] or [run for run in ids if wanted in run]
+        if not matches:
+            inner = self.inner_ids()
+            matches = [run for run in inner if run == wanted] or [run for run in inner if wanted in run]
         if len(matches) == 1:
             return matches[0]
         if matches:
@@ -105,17 +155,33 @@ class RunStore:
             return next(self.back(), None) or self._read(run)
         return self._read(run)
 
+    def orphans(self, runs: Iterable[Trace]) -> Iterator[Trace]:
+        """Yield the inner runs that can be read and stand under none of these runs, oldest first."""
+        under = {inner.run for run in runs for inner in run.all_inner}
+        for run in self.inner_ids():
+            if run not in under:
+                with suppress(RunLogError):
+                    yield self._read_inner(run)
+
     def _read(self, run: str) -> Trace:
-        log = self._own.get(run)
+        if run in self._own or self._folder is None or self._folder.is_regular(run + SUFFIX):
+            return self._read_file(run, self._own.get(run), SUFFIX)
+        return self._read_inner(run)
+
+    def _read_inner(self, run: str) -> Trace:
+        return self._read_file(run, self._inner.get(run), INNER_SUFFIX)
+
+    def _read_file(self, run: str, log: RunLog | None, suffix: str) -> Trace:
         if log is not None:
-            return Trace.from_events(log.now, self._blobs)
-        assert self._folder is not None
+            return self.trace_of(log.now)
         try:
-            content = self._folder.read(run + SUFFIX, runlog.LARGEST)
-            trace = Trace.from_events(runlog.events_of(content, run + SUFFIX), self._blobs)
+            if self._folder is None:
+                raise FileNotFoundError(errno.ENOENT, "it is not there")
+            content = self._folder.read(run + suffix, runlog.LARGEST)
+            trace = self.trace_of(runlog.events_of(content, run + suffix))
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
-            self.problems[run] = f"{run}{SUFFIX} cannot be read: {why}"
+            self.problems[run] = f"{run}{suffix} cannot be read: {why}"
             raise RunLogError(f"the run {run[-12:]} cannot be read: {why}") from error
         self.problems.pop(run, None)
         return trace

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +14,7 @@ from reyn_jupyter.runtime.record.events import (
     ActionProgressed,
     ActionResolved,
     Event,
+    InnerRunOpened,
     ModelReplied,
     ModelRequested,
     PermissionDecided,
@@ -73,6 +74,25 @@ class Step:
     calls: tuple[Call, ...] = ()
 
 
+@dataclass(frozen=True)
+class InnerRuns:
+    """The inner runs of one run.
+
+    Attributes:
+        traces: those that could be read, by the id of the call that they belong to.
+        problems: why another one could not, in a sentence, by the id of its call.
+    """
+
+    traces: dict[str, Trace] = field(default_factory=dict)
+    problems: dict[str, str] = field(default_factory=dict)
+
+
+def out_of_reach(trace: Trace) -> InnerRuns:
+    """Find no inner run: the trace is of a file by itself."""
+    why = "its inner run is in a file of its own, which is not at hand here"
+    return InnerRuns({}, dict.fromkeys(trace.opened, why))
+
+
 @dataclass(frozen=True, repr=False)
 class Trace:
     """One run.
@@ -81,6 +101,8 @@ class Trace:
         events: the record itself.
         started, ended: its first and last event; `ended` is None in a partial trace.
         steps: model calls with their tool calls.
+        inner: the inner runs, which hold what calls of this run called in their turn, by the id of the call. Their
+            tokens and costs are counted in those of this run.
         payload: what a model receives for it: the answer's text.
 
     Example:
@@ -93,15 +115,26 @@ class Trace:
     ended: RunEnded | None
     steps: tuple[Step, ...]
     blobs: Any = field(default=None, compare=False, repr=False)  # the store that holds its results
+    find_inner: Callable[[Trace], InnerRuns] = field(default=out_of_reach, compare=False, repr=False)
 
     @classmethod
-    def from_events(cls, events: Iterable[Event], blobs: Any = None) -> Trace:
-        """Build the trace; raises ValueError when the events do not begin with a `RunStarted`."""
+    def from_events(
+        cls,
+        events: Iterable[Event],
+        blobs: Any = None,
+        find_inner: Callable[[Trace], InnerRuns] = out_of_reach,
+    ) -> Trace:
+        """Build the trace; raises ValueError when the events do not begin with a `RunStarted`.
+
+        Args:
+            blobs: the store that holds its results.
+            find_inner: reads its inner runs, once somebody looks at them.
+        """
         listed = tuple(events)
         if not listed or not isinstance(listed[0], RunStarted):
             raise ValueError("not a run: its first event is no RunStarted")
         ended = next((event for event in reversed(listed) if isinstance(event, RunEnded)), None)
-        return cls(listed, listed[0], ended, _steps(listed), blobs)
+        return cls(listed, listed[0], ended, _steps(listed), blobs, find_inner)
 
     def __repr__(self) -> str:
         said = self.answer if self.error is None else self.error
@@ -143,17 +176,49 @@ class Trace:
         return tuple(call for step in self.steps for call in step.calls)
 
     @property
+    def opened(self) -> dict[str, str]:
+        """The ids of the inner runs that the record names, by the id of the call."""
+        return {event.call: event.run for event in self.events if isinstance(event, InnerRunOpened)}
+
+    @cached_property
+    def _inner(self) -> InnerRuns:
+        return self.find_inner(self)
+
+    @property
+    def inner(self) -> Mapping[str, Trace]:
+        return self._inner.traces
+
+    @property
+    def inner_problems(self) -> Mapping[str, str]:
+        """Why an inner run that the record names is not in `inner`, in a sentence, by the id of its call."""
+        return self._inner.problems
+
+    @property
+    def all_inner(self) -> Iterator[Trace]:
+        """Yield its inner runs and, after each, those inside it."""
+        for inner in self.inner.values():
+            yield inner
+            yield from inner.all_inner
+
+    @cached_property
+    def replies(self) -> tuple[ModelReplied, ...]:
+        """What models said, in this run and then in its inner runs."""
+        return tuple(
+            step.replied for run in (self, *self.all_inner) for step in run.steps if step.replied is not None
+        )
+
+    @property
     def tokens(self) -> int:
-        return sum(s.replied.prompt_tokens + s.replied.completion_tokens for s in self.steps if s.replied)
+        return sum(reply.prompt_tokens + reply.completion_tokens for reply in self.replies)
 
     @property
     def tokens_estimated(self) -> bool:
-        return any(step.replied.estimated for step in self.steps if step.replied)
+        return any(reply.estimated for reply in self.replies)
 
     @property
     def cost(self) -> float | None:
         """US dollars of the model calls whose price is known; None when none is."""
-        known = [s.replied.cost for s in self.steps if s.replied and s.replied.cost is not None]
+        known = [reply.cost for reply in self.replies if reply.cost is not None]
         return sum(known) if known else None
 
     @property

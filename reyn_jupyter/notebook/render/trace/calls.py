@@ -17,10 +17,12 @@ from reyn_jupyter.notebook.render.blocks import (
     Interval,
     Intervals,
     Notice,
+    Section,
     Span,
 )
 from reyn_jupyter.notebook.render.file_changes_view import Previous, diffs
 from reyn_jupyter.notebook.render.value_text import Look
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from reyn_jupyter.runtime.record.events import ActionFinished, ActionProgressed, PermissionDecided
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 
 _OUTPUT = 900
 _ARGUMENTS = 700
+_INNER_CALLS = (12, 4, 2)  # of an inner run that are drawn, by its level
 _FURTHER = 6  # decisions in the middle of a call
 _PROBLEMS = {
     "malformed": "malformed call",
@@ -40,8 +43,12 @@ _PROBLEMS = {
 }
 
 
-def call_fold(call: Call, trace: Trace, look: Look, previous: Previous) -> Fold:
-    """Return a call behind its summary line; open when it changed files."""
+def call_fold(call: Call, trace: Trace, look: Look, previous: Previous, level: int = 0) -> Fold:
+    """Return a call behind its summary line, with what it called in its turn; open when it changed files or called.
+
+    Args:
+        level: how many inner runs are around it.
+    """
     arguments = inner_arguments(call)
     finished = call.finished
     changed = diffs(finished.changes, arguments, previous, look) if finished and finished.changes else ()
@@ -51,6 +58,8 @@ def call_fold(call: Call, trace: Trace, look: Look, previous: Previous) -> Fold:
     if call.decision is not None and (said := describe_decision(call.decision, look)):
         blocks.append(Notice(said, "muted"))
     blocks += [Notice(said, "muted") for said in describe_further(call, look)]
+    inner = _inner_run(call, trace, look, previous, level)
+    blocks += inner
     if finished is not None:
         blocks += _came_back(finished, look)
     else:
@@ -61,8 +70,24 @@ def call_fold(call: Call, trace: Trace, look: Look, previous: Previous) -> Fold:
         call_badges(call, trace),
         seconds,
         tuple(blocks),
-        bool(changed),
+        bool(changed or inner),
     )
+
+
+def _inner_run(call: Call, trace: Trace, look: Look, previous: Previous, level: int) -> list[Block]:
+    """Return the calls of a call's inner run, the first of each level; nothing where it called nothing."""
+    if (problem := trace.inner_problems.get(call.id)) is not None:
+        return [Notice(look.line(problem, 300), "warn")]
+    inner = trace.inner.get(call.id)
+    if inner is None:
+        return []
+    most = _INNER_CALLS[level] if level < len(_INNER_CALLS) else 0
+    blocks: list[Block] = [call_fold(each, inner, look, previous, level + 1) for each in inner.calls[:most]]
+    if left := len(inner.calls) - len(blocks):
+        knob = f'session.trace("{look.line(inner.run[-12:], 20)}").df'
+        blocks.append(Notice(f"… {count(left, 'more call')} not shown here; all of them: {knob}", "muted"))
+    tokens = f" · {count(inner.tokens, 'token')}" if inner.replies else ""
+    return [Section(f"Inner run · {count(len(inner.calls), 'call')}{tokens}", tuple(blocks))]
 
 
 def inner_arguments(call: Call) -> object:

@@ -75,6 +75,14 @@ _FLAGS = {
 }
 
 
+_CALLED_BY = {
+    "model": "the model",
+    "person": "you",
+    "workflow": "the call around it",
+    "peer": "the call around it, as a peer",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class StepDetails:
     """Both sides of one line; `blob` is the id of what it stored, "" for none."""
@@ -90,7 +98,14 @@ def part(trace: Trace, wanted: str, look: Look, previous: Previous, running: boo
     Raises:
         LookupError: the run has no such line.
     """
-    kind, number = wanted[:1], wanted[1:]
+    outer, _, within = wanted.partition(".")
+    kind, number = outer[:1], outer[1:]
+    if within and kind == "c" and number.isdecimal() and int(number) < len(trace.calls):
+        inner = trace.inner.get(trace.calls[int(number)].id)
+        if inner is not None:
+            return part(inner, within, look, previous, running)
+    if within:
+        raise LookupError(f"the run has no step {wanted[:20]!r}")
     if kind == "m" and number.isdecimal():
         for place, step in enumerate(trace.steps):
             if step.number == int(number) and (step.requested or step.replied):
@@ -116,9 +131,7 @@ def call_views(
     knob = f"{run_expression(trace)}.calls[{place}]"
     state, *flags = call_badges(call, trace)
     pairs = [("asked through", look.line(resolved.wrapper, 80)), ("action", _resolved_to(call, look))]
-    pairs.append(
-        ("by", {"model": "the model", "person": "you"}.get(resolved.actor, look.line(resolved.actor, 40)))
-    )
+    pairs.append(("by", _CALLED_BY.get(resolved.actor) or look.line(resolved.actor, 40)))
     if call.decision is not None:
         said = describe_decision(call.decision, look) or f"{call.decision.decision}: it changes nothing"
         pairs.append(("permission", said))

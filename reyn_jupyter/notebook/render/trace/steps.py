@@ -5,7 +5,9 @@ Invariant: a line holds nothing but short texts that are ready to be shown; a re
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from reyn_jupyter.notebook.render import formatting
@@ -26,7 +28,9 @@ class StepRow:
     """One line of the list.
 
     Attributes:
-        id: "m" and the number of the step for a model call, "c" and the place in `trace.calls` for a tool call.
+        id: "m" and the number of the step for a model call, "c" and the place in `trace.calls` for a tool call; for a
+            line of an inner run after the id of its call and a dot.
+        title: marked with an arrow for each inner run that the line lies in.
         about: the end of the line: the error, the arguments, the text.
         size: tokens of a model call, bytes of what a call gave back.
         start, share: where in the run's time it lies and how much of it it took, of 1.
@@ -55,17 +59,30 @@ def step_rows(trace: Trace, look: Look, now: float | None = None) -> tuple[StepR
     """
     end = max(now or 0.0, trace.events[-1].at, trace.started.at + trace.seconds)
     clock = _Clock(trace.started.at, end)
-    rows: list[StepRow] = []
+    return tuple(islice(_rows(trace, look, clock, now is not None), ROWS))
+
+
+def count_rows(trace: Trace) -> int:
+    """Return the number of lines that a run has, those of its inner runs among them."""
+    return sum(
+        bool(step.requested or step.replied) + len(step.calls)
+        for run in (trace, *trace.all_inner)
+        for step in run.steps
+    )
+
+
+def _rows(trace: Trace, look: Look, clock: _Clock, running: bool) -> Iterator[StepRow]:
     place = 0
     for step in trace.steps:
         if step.requested is not None or step.replied is not None:
-            rows.append(_model_row(step, trace, look, clock, now is not None))
+            yield _model_row(step, trace, look, clock, running)
         for call in step.calls:
-            rows.append(_call_row(call, place, trace, look, clock))
+            row = _call_row(call, place, trace, look, clock)
+            yield row
             place += 1
-        if len(rows) >= ROWS:
-            break
-    return tuple(rows[:ROWS])
+            if call.id in trace.inner:
+                for inner in _rows(trace.inner[call.id], look, clock, running):
+                    yield replace(inner, id=f"{row.id}.{inner.id}", title=f"↳ {inner.title}", depth=1)
 
 
 class _Clock:

@@ -1,0 +1,216 @@
+"""The calls that a call makes in its turn, as a workflow or a peer: they stand in an inner run.
+
+Invariants: they go through the one invoker, as themselves: nothing that the outer call was allowed is allowed to them.
+They end with the call, have its budget and its deadline, and lead neither back to a call around them nor deeper than
+`DEEPEST`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Coroutine, Hashable, Mapping
+from dataclasses import replace
+from typing import Any, Protocol
+
+from reyn_jupyter.models.base import canonical
+from reyn_jupyter.outputs.convert import to_json
+from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
+from reyn_jupyter.runtime.deadline import GRACE
+from reyn_jupyter.runtime.record.events import (
+    InnerRunOpened,
+    ParentCall,
+    PermissionDecided,
+    RunEnded,
+    RunStarted,
+    RunStatus,
+)
+from reyn_jupyter.runtime.record.inner_runs import DEEPEST
+from reyn_jupyter.runtime.record.run_store import RunStore
+from reyn_jupyter.runtime.run import Caller, Outcome, Run, new_run_id
+from reyn_jupyter.runtime.services import InnerActor, Source
+
+Arguments = Mapping[str, Any]
+
+
+class InnerCallError(ActionError):
+    """An action that a handler called has failed; its words and its code are those of the action."""
+
+
+class CallWithin(Protocol):
+    """Makes one call of an inner run, by its id, its step, the action's name and its arguments."""
+
+    def __call__(
+        self, call: str, step: int, name: str, arguments: Any, run: Run, /
+    ) -> Coroutine[Any, Any, Outcome]: ...
+
+
+class NothingRecorded:
+    """The record of an inner run in a replay: what only reads runs again, and anything else asks."""
+
+    def runs_again(self, step: int, repeatable: bool) -> bool:
+        return repeatable
+
+    def take(self, name: str, arguments: Any) -> Outcome | None:
+        return None
+
+
+def check_circle(run: Run, action: str, arguments: Any) -> None:
+    """Check that a call of an inner run is none of those around it.
+
+    Raises:
+        ActionError: it is.
+    """
+    callers = run.callers
+    if callers and call_key(action, arguments) in (each.key for each in callers):
+        raise ActionError(
+            f"{action} was not called: it would call itself with the same arguments, without end.",
+            f"The calls are {' → '.join([*(each.action for each in reversed(callers)), action])}.",
+            code="call_circle",
+        )
+
+
+def call_key(action: str, arguments: Any) -> bytes:
+    """Return the bytes that are equal for equal calls."""
+    return canonical([action, to_json(arguments)])
+
+
+class InnerCalls:
+    """What one call calls; its inner run is opened with the first of them.
+
+    Args:
+        make: makes a call, through the invoker.
+        runs: keeps the record.
+        run, call, action, arguments: those of the outer call.
+        lends: the places for calls at once that the outer call holds, and the keys under which it lends them.
+        mark: tells the outer call from all others.
+        used: hears whose content came with the results, since the outer call's result may carry it.
+    """
+
+    def __init__(
+        self,
+        make: CallWithin,
+        runs: RunStore,
+        run: Run,
+        call: str,
+        action: str,
+        arguments: Arguments,
+        lends: Mapping[Hashable, Hashable],
+        mark: object,
+        used: Callable[[Source], None],
+    ) -> None:
+        self._make = make
+        self._runs = runs
+        self._run = run
+        self._call = call
+        self._action = action
+        self._arguments = arguments
+        self._lends = lends
+        self._mark = mark
+        self._used = used
+        self._inner: Run | None = None
+        self._steps = 0
+        self._tasks: set[asyncio.Task[Outcome]] = set()
+        self._over = False
+
+    async def invoke(
+        self, name: str, arguments: Arguments | None = None, *, actor: InnerActor = "workflow"
+    ) -> Any:
+        """Call another action, see `ToolContext.invoke`.
+
+        Raises:
+            InnerCallError: it failed. PermissionDeniedError: it was denied, or the outer call is over.
+        """
+        if self._over:
+            raise PermissionDeniedError(
+                f"Denied: {self._action} may call nothing more (the call is over).", ""
+            )
+        run = replace(self.run, actor=actor, snapshot=self._run.snapshot)
+        self._steps += 1
+        call = str(self._steps)
+        given = {} if arguments is None else dict(arguments)
+        task = asyncio.get_running_loop().create_task(self._make(call, self._steps, name, given, run))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        outcome = await task
+        for source in outcome.sources:
+            self._used(Source(**source))
+        if outcome.ok:
+            return outcome.value
+        said = outcome.payload if isinstance(outcome.payload, dict) else {}
+        words = str(outcome.error), str(said.get("hint") or "")
+        if _was_denied(run, call):
+            raise PermissionDeniedError(*words)
+        raise InnerCallError(*words, code=outcome.code)
+
+    @property
+    def run(self) -> Run:
+        """The inner run, opened now where it is not yet."""
+        if self._inner is None:
+            self._inner = self._open()
+        return self._inner
+
+    def _open(self) -> Run:
+        depth = len(self._run.callers) + 1
+        if depth > DEEPEST:
+            raise ActionError(
+                f"{self._action} may call nothing: {depth} calls would be within one another, and {DEEPEST} may be.",
+                "Call fewer actions from within actions.",
+                code="call_too_deep",
+            )
+        outer, run = self._run, new_run_id()
+        outer.log.append(InnerRunOpened(call=self._call, at=time.time(), run=run))
+        outermost = outer.outermost
+        log = self._runs.open_inner(run, outermost.id, outermost.log)
+        began = outer.log.events[0]
+        assert isinstance(began, RunStarted)
+        key = call_key(self._action, self._arguments)
+        inner = replace(
+            outer,
+            id=run,
+            actor="workflow",
+            log=log,
+            recorded=None if outer.recorded is None else NothingRecorded(),
+            started=time.time(),
+            clock=time.perf_counter(),
+            caller=Caller(outer, self._call, self._action, key, self._lends, self._mark),
+        )
+        log.append(
+            RunStarted(
+                run=run,
+                at=inner.started,
+                run_kind="inner",
+                session=began.session,
+                prompt=f"called by {self._action}",
+                catalog=outer.snapshot.hash,
+                parent=ParentCall(outer.id, self._call),
+                versions=began.versions,
+            )
+        )
+        return inner
+
+    async def end(self, status: RunStatus) -> None:
+        """End what still runs of it, and its record."""
+        self._over = True
+        try:
+            for task in self._tasks:
+                task.cancel()
+            if self._tasks:
+                await asyncio.wait(set(self._tasks), timeout=GRACE)
+        finally:
+            self._end_record(status)
+
+    def _end_record(self, status: RunStatus) -> None:
+        run = self._inner
+        if run is None:
+            return
+        notes = (run.log.problem,) if run.log.problem else ()
+        run.log.append(RunEnded(run=run.id, at=time.time(), status=status, notes=notes, seconds=run.seconds))
+        run.log.close()
+
+
+def _was_denied(run: Run, call: str) -> bool:
+    decided = [
+        event for event in run.log.events if isinstance(event, PermissionDecided) and event.call == call
+    ]
+    return bool(decided) and decided[-1].decision == "denied"
