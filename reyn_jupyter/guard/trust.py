@@ -82,6 +82,18 @@ class Trust:
             return {}
 
 
+class WorkspaceTrust:
+    """The trust in a workspace, for those who may only ask."""
+
+    def __init__(self, trust: Trust) -> None:
+        self._trust = trust
+
+    @property
+    def is_trusted(self) -> bool:
+        """True if the workspace's ``reyn.yaml`` is trusted as it is now."""
+        return self._trust.is_trusted()
+
+
 def _hashes(value: Any) -> dict[str, str]:
     files = value.get("files") if isinstance(value, dict) else None
     if not isinstance(files, dict):

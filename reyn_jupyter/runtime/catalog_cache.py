@@ -14,11 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from reyn_jupyter.catalog.action import Category, Entry, on_offer
-from reyn_jupyter.catalog.face_checks import hidden_reason, sound_entries
+from reyn_jupyter.catalog.face_checks import callable_entries, hidden_reason, sound_entries
 from reyn_jupyter.catalog.snapshot import CatalogError, CatalogSnapshot
 from reyn_jupyter.runtime.action_error import text_of
 from reyn_jupyter.runtime.backoff import Backoff
 from reyn_jupyter.runtime.category_lifecycle import CategoryLifecycle, CategoryStartError
+from reyn_jupyter.runtime.category_scope import category_scope
 
 SECONDS = 10.0  # that a category may take to name its entries, its start aside
 _NAMED = 3  # entries that are left out and whose fault is told
@@ -202,8 +203,12 @@ class CatalogCache:
         source.pushed = False  # a push that comes meanwhile stands for another read
         try:
             await self._lifecycle.ready(category)
-            async with asyncio.timeout(SECONDS):
-                entries = tuple(await category.resources.entries())
+            with category_scope(category.name):
+                async with asyncio.timeout(SECONDS):
+                    entries = tuple(await category.resources.entries())
+            faults: tuple[str, ...] = ()
+            if any(isinstance(each, Entry) and each.open_schema for each in entries):
+                entries, faults = await asyncio.to_thread(callable_entries, entries)
         except CategoryStartError:
             source.pushed = True
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a category's own code
@@ -214,7 +219,7 @@ class CatalogCache:
             raise
         else:
             source.entries, source.revision, source.unbuilt = entries, revision[0], True
-            source.read_fault, source.entry_faults = None, ()
+            source.read_fault, source.entry_faults = None, faults
             source.backoff.clear()
 
     def _failed(self, source: _Source, error: BaseException) -> None:
@@ -265,7 +270,7 @@ class CatalogCache:
         sound, faults = sound_entries(source.category, source.entries or ())
         if not faults:
             return False
-        source.entries, source.entry_faults = sound, faults
+        source.entries, source.entry_faults = sound, (*source.entry_faults, *faults)
         return True
 
 

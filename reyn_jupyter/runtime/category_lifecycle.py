@@ -17,6 +17,7 @@ from typing import Any
 from reyn_jupyter.catalog.action import Arguments, Category, Tool
 from reyn_jupyter.runtime.action_error import ActionError, text_of
 from reyn_jupyter.runtime.backoff import Backoff
+from reyn_jupyter.runtime.category_scope import category_scope
 from reyn_jupyter.runtime.deadline import deadlines_paused
 
 START_SECONDS = 30.0  # that a start may take
@@ -165,8 +166,9 @@ class CategoryLifecycle:
         category, loop = life.category, asyncio.get_running_loop()
         try:
             if category.start is not None:
-                async with asyncio.timeout(START_SECONDS):
-                    await category.start()
+                with category_scope(category.name):
+                    async with asyncio.timeout(START_SECONDS):
+                        await category.start()
         except asyncio.CancelledError:
             await self._close(life)
             raise
@@ -186,8 +188,9 @@ class CategoryLifecycle:
         life.close_failure = None
         try:
             if life.category.close is not None:
-                async with asyncio.timeout(CLOSE_SECONDS):
-                    await life.category.close()
+                with category_scope(life.category.name):
+                    async with asyncio.timeout(CLOSE_SECONDS):
+                        await life.category.close()
         except TimeoutError:
             life.close_failure = f"it took longer than {CLOSE_SECONDS:g} seconds"
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a category's own code

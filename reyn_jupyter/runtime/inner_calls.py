@@ -121,15 +121,11 @@ class InnerCalls:
         Raises:
             InnerCallError: it failed. PermissionDeniedError: it was denied, or the outer call is over.
         """
-        if self._over:
-            raise PermissionDeniedError(
-                f"Denied: {self._action} may call nothing more (the call is over).", ""
-            )
-        run = replace(self.run, actor=actor, snapshot=self._run.snapshot)
-        self._steps += 1
-        call = str(self._steps)
+        inner, step = self.next_step()
+        run = replace(inner, actor=actor, snapshot=self._run.snapshot)
+        call = str(step)
         given = {} if arguments is None else dict(arguments)
-        task = asyncio.get_running_loop().create_task(self._make(call, self._steps, name, given, run))
+        task = asyncio.get_running_loop().create_task(self._make(call, step, name, given, run))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         outcome = await task
@@ -143,12 +139,20 @@ class InnerCalls:
             raise PermissionDeniedError(*words)
         raise InnerCallError(*words, code=outcome.code)
 
-    @property
-    def run(self) -> Run:
-        """The inner run, opened now where it is not yet."""
+    def next_step(self) -> tuple[Run, int]:
+        """Return the inner run, opened now where it is not yet, and the number of its next step.
+
+        Raises:
+            PermissionDeniedError: the outer call is over. ActionError: too many calls are around it.
+        """
+        if self._over:
+            raise PermissionDeniedError(
+                f"Denied: {self._action} may call nothing more (the call is over).", ""
+            )
         if self._inner is None:
             self._inner = self._open()
-        return self._inner
+        self._steps += 1
+        return self._inner, self._steps
 
     def _open(self) -> Run:
         depth = len(self._run.callers) + 1

@@ -11,7 +11,7 @@ import uuid_utils.compat as uuid_utils
 
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
-from reyn_jupyter.models.base import Response
+from reyn_jupyter.models.base import Model, Response
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.record.runlog import RunLog
 from reyn_jupyter.runtime.services import Actor, VariablesPolicy
@@ -110,7 +110,8 @@ class Caller:
 class Run:
     """One run: a turn of the router, a call by hand, or what a call of another run calls (`caller`).
 
-    In a replay, `recorded` gives what was done before. An inner run has the budget of the run around it.
+    `model` is that of a turn. In a replay, `recorded` gives what was done before. An inner run has the budget of the
+    run around it.
     `ask` answers this run's questions about consent, in place of the input of a cell; a call by hand that has one is
     not consent by itself. `settings` are those that the run began with: they hold for all of it.
     """
@@ -130,6 +131,7 @@ class Run:
     started: float = field(default_factory=time.time)
     clock: float = field(default_factory=time.perf_counter)
     caller: Caller | None = None
+    model: Model | None = None
 
     @property
     def callers(self) -> tuple[Caller, ...]:

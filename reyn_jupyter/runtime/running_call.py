@@ -19,6 +19,8 @@ from reyn_jupyter.guard.workspace import FileDecision
 from reyn_jupyter.runtime.action_error import PermissionDeniedError
 from reyn_jupyter.runtime.call_places import CallPlaces
 from reyn_jupyter.runtime.call_progress import CallProgress
+from reyn_jupyter.runtime.call_scope import call_scope
+from reyn_jupyter.runtime.category_scope import category_scope
 from reyn_jupyter.runtime.deadline import Deadline, DeadlineError
 from reyn_jupyter.runtime.effective_limits import CallCap, EffectiveLimits
 from reyn_jupyter.runtime.inner_calls import InnerCalls
@@ -93,6 +95,7 @@ class RunningCall:
             CallDeadlockError: it would wait for itself. Whatever the handler raises.
         """
         self._context = context
+        self._within = within
         self._verdict_of_files = context.file_verdict
         files = self._file_verdict if context.file_verdict is not None else None
         given = replace(context, ask=self.ask, file_verdict=files, invoke=within.invoke)
@@ -103,7 +106,7 @@ class RunningCall:
                     await self._take_place(cap, held)
                 if self._waited:
                     self._progress.say("")
-                value = await self._deadline.within(lambda: self._tool.handler(self._arguments, given))
+                value = await self._deadline.within(lambda: self._handle(given))
                 ended = "ok"
                 return value
         except DeadlineError as error:
@@ -114,6 +117,26 @@ class RunningCall:
         finally:
             self._over = True
             await within.end(ended)
+
+    async def _handle(self, context: ToolContext) -> object:
+        with category_scope(self._action.name.category), call_scope(self):
+            return await self._tool.handler(self._arguments, context)
+
+    # What services of the session ask of the call that they are used in; see `call_scope.ScopedCall`.
+
+    @property
+    def run(self) -> Run:
+        """The run that the call is of."""
+        return self._run
+
+    async def permit(self, effect: Effect, reason: str) -> None:
+        """Wait for consent to an effect, unless the call has it. Raises PermissionDeniedError."""
+        if self._over or effect not in self._granted:
+            await self.ask(effect, reason=reason)
+
+    def inner_step(self) -> tuple[Run, int]:
+        """Return the call's inner run and the number of its next step. Raises PermissionDeniedError."""
+        return self._within.next_step()
 
     async def _take_place(self, cap: CallCap, held: AsyncExitStack) -> None:
         """Wait for a place under a cap: one of its own, or the one that a call around this one holds."""

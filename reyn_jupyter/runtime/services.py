@@ -21,6 +21,14 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import FileDecision, Workspace
 from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.runtime.action_error import PermissionDeniedError
+from reyn_jupyter.runtime.session_access import (
+    EmbedderAccess,
+    HistoryAccess,
+    ModelAccess,
+    NoAccess,
+    SecretAccess,
+    TrustAccess,
+)
 from reyn_jupyter.runtime.session_tasks import SessionTasks
 from reyn_jupyter.support.child_process import ChildProcesses
 from reyn_jupyter.support.owned_program import OwnedPrograms
@@ -90,6 +98,11 @@ class Services:
             thread, by the category's name.
         programs: starts programs, which end with the session, or with a kernel that was killed.
         children: the processes that work for this session (SQL's); they end with it.
+        secrets: gives named values for headers and programs, with consent.
+        models: asks the language model of the session; a call's use of it counts in its turn.
+        embedder: embeds texts as the session's search does.
+        runs: the runs of the workspace, to be read, without secrets.
+        trust: whether the person trusts the workspace.
     """
 
     root: Path
@@ -105,6 +118,11 @@ class Services:
     changed: Callable[[str], None] = _nobody_looks
     programs: OwnedPrograms = field(default_factory=OwnedPrograms)
     children: ChildProcesses = field(default_factory=ChildProcesses)
+    secrets: SecretAccess = field(default_factory=NoAccess)
+    models: ModelAccess = field(default_factory=NoAccess)
+    embedder: EmbedderAccess = field(default_factory=NoAccess)
+    runs: HistoryAccess = field(default_factory=NoAccess)
+    trust: TrustAccess = field(default_factory=NoAccess)
 
 
 @dataclass(frozen=True)

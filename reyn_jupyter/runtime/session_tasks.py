@@ -12,6 +12,7 @@ from contextvars import Context
 from typing import Any, TypeVar
 
 from reyn_jupyter.runtime.action_error import text_of
+from reyn_jupyter.runtime.category_scope import category_scope, current_category
 from reyn_jupyter.support.text import shorten
 
 T = TypeVar("T")
@@ -56,7 +57,7 @@ class SessionTasks:
             ) from None
         label = shorten(" ".join(str(name).split()), _LONGEST_NAME)
         self._failures.pop(label, None)
-        task = loop.create_task(_contained(coroutine), name=label, context=Context())
+        task = loop.create_task(_contained(coroutine, current_category()), name=label, context=Context())
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         return task
@@ -91,9 +92,10 @@ class SessionTasks:
             self._failures[name] = f"the task {name!r} failed: {type(error).__name__}: {text_of(error)}"
 
 
-async def _contained(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Keep what would end the engine's thread inside the task."""
+async def _contained(coroutine: Coroutine[Any, Any, T], category: str | None) -> T:
+    """Keep what would end the engine's thread inside the task, which is its category's and of no call."""
     try:
-        return await coroutine
+        with category_scope(category):
+            return await coroutine
     except (SystemExit, KeyboardInterrupt) as error:
         raise RuntimeError(f"{type(error).__name__} was raised in a task: {error}") from error

@@ -82,6 +82,11 @@ class ActionEmbeddingIndex:
         return self._in_force.resolved
 
     @property
+    def embedder(self) -> Embedder | None:
+        """Return who embeds for the configured class; None where nobody can."""
+        return self._in_force.embedder
+
+    @property
     def vectors(self) -> int:
         """Return how many actions on offer have a vector; until they were looked through, 1 where any is kept."""
         key, now = self._in_force.key, self._covering.now

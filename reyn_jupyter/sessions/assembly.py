@@ -20,9 +20,10 @@ from reyn_jupyter.config import Effective, Settings, load
 from reyn_jupyter.guard.approvals import Approvals
 from reyn_jupyter.guard.permissions import Policy, PolicyInForce
 from reyn_jupyter.guard.state_folder import StateFolder
-from reyn_jupyter.guard.trust import Trust
+from reyn_jupyter.guard.trust import Trust, WorkspaceTrust
 from reyn_jupyter.guard.workspace import Workspace
-from reyn_jupyter.models.base import Tier
+from reyn_jupyter.models.base import Model, Tier
+from reyn_jupyter.models.model_registry import resolve_model
 from reyn_jupyter.outputs.blobs.adapted_store import adapt_store
 from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
@@ -41,10 +42,14 @@ from reyn_jupyter.runtime.record.action_usage import ActionUsage
 from reyn_jupyter.runtime.record.run_store import RunStore
 from reyn_jupyter.runtime.run import new_run_id
 from reyn_jupyter.runtime.services import Services
+from reyn_jupyter.runtime.session_secrets import SessionSecrets
 from reyn_jupyter.runtime.session_tasks import SessionTasks
 from reyn_jupyter.runtime.wrappers import Wrappers
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.search.database import NAME as INDEX_NAME
+from reyn_jupyter.sessions.access.session_embedder import SessionEmbedder
+from reyn_jupyter.sessions.access.session_history import SessionHistory
+from reyn_jupyter.sessions.access.session_models import SessionModels
 from reyn_jupyter.support.import_path import keep_off
 from reyn_jupyter.support.plain_files import PlainFolder
 from reyn_jupyter.support.secrets import Redactor
@@ -111,6 +116,18 @@ class Parts:
             kept = self._router_options[tier] = (settings, RouterOptions.of(settings, tier))
         return kept[1]
 
+    def find_model(self, wanted: Any) -> Model:
+        """Return the model that is meant: an object behind the seam as it is, a name through the settings.
+
+        Raises:
+            ModelError: it is not configured; says the missing line.
+        """
+        chosen = self.model if wanted is None else wanted
+        if chosen is not None and not isinstance(chosen, str):
+            model: Model = chosen
+            return model
+        return resolve_model(self.settings, chosen, self.environ)
+
     @property
     def problems(self) -> tuple[str, ...]:
         """What is left out, stale or failed, and why, in sentences."""
@@ -142,6 +159,7 @@ def assemble(
     store: str | BlobStore | None,
     categories: Sequence[Category] | None,
     namespace: Mapping[str, Any] | None,
+    secrets: Mapping[str, str] | None,
 ) -> Parts:
     """Build a session's parts. Raises ValueError, ConfigError with what to do next."""
     folder = Path(root).expanduser().resolve()
@@ -166,6 +184,7 @@ def assemble(
     state_files = PlainFolder(folder, STATE, "state") if on_disk else None
     kept, search_problem = _search_folder(state_files)
     search = ActionEmbeddingIndex(settings, kept, wait=ENGINE.wait, redact=redactor.text)
+    runs = RunStore(PlainFolder(folder, STATE, "runs") if on_disk else None, blobs)
     tasks, lifecycle = SessionTasks(), CategoryLifecycle()
     services = Services(
         root=folder,
@@ -179,6 +198,13 @@ def assemble(
         search=search,
         spawn=tasks.spawn,
         changed=lambda category_name: parts.catalog.push(category_name),
+        secrets=SessionSecrets(secrets or {}, os.environ, redactor, lambda: parts.policy),
+        models=SessionModels(
+            lambda wanted: parts.find_model(wanted), settings, redactor, lambda: parts.spent
+        ),
+        embedder=SessionEmbedder(lambda: search.embedder, os.environ),
+        runs=SessionHistory(runs, redactor),
+        trust=WorkspaceTrust(trust),
     )
 
     def ask(question: Question) -> Awaitable[Answer]:
@@ -187,7 +213,6 @@ def assemble(
     def installed() -> tuple[Sequence[Category], Sequence[str]]:
         return (categories, ()) if categories is not None else category_files.load(services)
 
-    runs = RunStore(PlainFolder(folder, STATE, "runs") if on_disk else None, blobs)
     invoker = Invoker(
         services, rules.under, ask, approvals.add, runs=runs, refresh=lambda: parts.catalog.refresh()
     )

@@ -21,7 +21,6 @@ from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.surface import Offer, make_offer
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.result_objects import Card
-from reyn_jupyter.sessions.run_lifecycle import find_model
 from reyn_jupyter.sessions.turn_options import TurnOptions
 
 SHOWN = 60  # names of tools on the card
@@ -63,7 +62,7 @@ async def dry(parts: Parts, prompt: str, options: TurnOptions) -> Card:
     settings = options.settings(parts.effective)
     parts.override(settings)
     parts.redactor.refresh()
-    model = find_model(parts, options.model)
+    model = parts.find_model(options.model)
     router_options = RouterOptions.of(settings, model.tier)
     conversation = _conversation(parts, options)
     made = await _offer(parts, router_options, conversation)

@@ -18,7 +18,6 @@ from reyn_jupyter.runtime.record.events import ActionProgressed
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.result_objects import Card, Table
-from reyn_jupyter.sessions.run_lifecycle import find_model
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import shorten
 
@@ -162,7 +161,7 @@ def models(parts: Parts) -> Table:
 
 def model_label(parts: Parts) -> str:
     try:
-        return find_model(parts, None).label
+        return parts.find_model(None).label
     except ModelError as error:
         return f"none ({error.message})"
 
@@ -249,7 +248,7 @@ def surface(parts: Parts, snapshot: CatalogSnapshot) -> Table:
 
 def _router_options(parts: Parts) -> RouterOptions:
     try:
-        return RouterOptions.of(parts.settings, find_model(parts, None).tier)
+        return RouterOptions.of(parts.settings, parts.find_model(None).tier)
     except ModelError:
         return RouterOptions.of(parts.settings, "standard")
 
@@ -287,7 +286,7 @@ def status(parts: Parts, snapshot: CatalogSnapshot) -> Card:
 
 def _model(parts: Parts) -> Model | ModelError:
     try:
-        return find_model(parts, None)
+        return parts.find_model(None)
     except ModelError as error:
         return error
 

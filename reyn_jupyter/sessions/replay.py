@@ -121,7 +121,7 @@ async def replay(
     live_from = from_step if from_step is not None else 1 if model is not None else None
     live = None
     if live_from is not None:
-        live = run_lifecycle.find_model(parts, model) if model is not None else _own_model(parts, trace)
+        live = parts.find_model(model) if model is not None else _own_model(parts, trace)
     stand_in = live if live_from == 1 and live is not None else ReplayedModel(trace, live_from, live)
     recorded = ReplayedCalls(trace.events, live_from)
     settings = trace.started.settings
@@ -154,7 +154,7 @@ def _own_model(parts: Parts, trace: Trace) -> Model:
     """
     for name in (None, "light", "standard", "strong", trace.model):
         with suppress(ModelError):
-            model = run_lifecycle.find_model(parts, name)
+            model = parts.find_model(name)
             if (model.label, model.host) == (trace.model, trace.started.host):
                 return model
     where = f" at {trace.started.host}" if trace.started.host else ""

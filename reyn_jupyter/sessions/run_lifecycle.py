@@ -7,10 +7,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
-from typing import Any
 
 from reyn_jupyter.models.base import Model, ModelError
-from reyn_jupyter.models.model_registry import resolve_model
 from reyn_jupyter.models.providers import is_local
 from reyn_jupyter.router.conversation import Conversation, Disclosure, TurnPlace
 from reyn_jupyter.router.loop import RouterLoop
@@ -127,7 +125,7 @@ async def turn(
         ask=options.ask,
     )
     try:
-        model = find_model(parts, options.model)
+        run.model = model = parts.find_model(options.model)
     except ModelError as error:
         run.log.append(_started(parts, prompt, options, run, None, None, conversation, replay_of))
         return finish(parts, run, "error", error=error.message, hint=error.hint)
@@ -187,19 +185,6 @@ def _shown(trace: Trace, conversation: Conversation) -> tuple[Disclosure, ...]:
         Disclosure(item["call"], item["kind"], item["name"], item["bytes"], item["call"] in calls)
         for item in trace.contents_by_call
     )
-
-
-def find_model(parts: Parts, wanted: Any) -> Model:
-    """Return the model that is meant: an object behind the seam as it is, a name through the settings.
-
-    Raises:
-        ModelError: it is not configured; says the missing line.
-    """
-    chosen = parts.model if wanted is None else wanted
-    if chosen is not None and not isinstance(chosen, str):
-        model: Model = chosen
-        return model
-    return resolve_model(parts.settings, chosen, parts.environ)
 
 
 def _started(

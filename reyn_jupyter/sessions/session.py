@@ -51,6 +51,8 @@ class Session:
             that keeps no blobs.
         categories: replaces the installed categories.
         namespace: the variables that actions may see; the notebook's own when None.
+        secrets: values by name that actions may ask for, each with consent, before the environment's of the same name;
+            they are taken out of every text.
 
     Raises:
         ValueError: the folder does not exist, or `store` is not known or lacks a method.
@@ -71,9 +73,16 @@ class Session:
         store: str | BlobStore | None = "files",
         categories: Sequence[Category] | None = None,
         namespace: Mapping[str, Any] | None = None,
+        secrets: Mapping[str, str] | None = None,
     ) -> None:
         self.parts = assemble(
-            root, config=config, model=model, store=store, categories=categories, namespace=namespace
+            root,
+            config=config,
+            model=model,
+            store=store,
+            categories=categories,
+            namespace=namespace,
+            secrets=secrets,
         )
         self.aio = AsyncSession(self.parts)
         self._background: dict[str, BackgroundRun] = {}

@@ -18,6 +18,8 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from reyn_jupyter.support.secret import Secret
+
 GRACE = 2.0  # seconds between the request to end and the kill
 _KEPT = ("HOME", "LANG", "LC_ALL", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "USER")
 _WARDEN = f"""
@@ -89,13 +91,13 @@ class OwnedPrograms:
         self._programs: set[OwnedProgram] = set()
 
     async def start(
-        self, argv: Sequence[str], *, env: Mapping[str, str] | None = None, cwd: Path | None = None
+        self, argv: Sequence[str], *, env: Mapping[str, str | Secret] | None = None, cwd: Path | None = None
     ) -> OwnedProgram:
         """Start a program with pipes to its three streams.
 
         Args:
             argv: the program and its arguments; no shell reads them.
-            env: variables beside HOME, LANG, PATH and the like.
+            env: variables beside HOME, LANG, PATH and the like; a secret stands in this environment alone.
             cwd: the folder that it works in.
 
         Returns:
@@ -104,12 +106,15 @@ class OwnedPrograms:
         Raises:
             OSError: no process can be made, or the folder is none.
         """
+        own = {
+            name: each.reveal() if isinstance(each, Secret) else each for name, each in (env or {}).items()
+        }
         reading, writing = os.pipe()
         try:
             process = await asyncio.create_subprocess_exec(
                 sys.executable, "-I", "-S", "-c", _WARDEN, str(reading), *argv,
                 stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-                env={name: os.environ[name] for name in _KEPT if name in os.environ} | dict(env or {}),
+                env={name: os.environ[name] for name in _KEPT if name in os.environ} | own,
                 cwd=cwd, pass_fds=(reading,), start_new_session=True,
             )  # fmt: skip
         except BaseException:

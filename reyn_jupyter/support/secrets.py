@@ -15,6 +15,7 @@ import base64
 import json
 import os
 import re
+import threading
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
@@ -178,6 +179,8 @@ class Redactor:
         self._environ = environ
         self._named: dict[str, bool] = {}
         self._held: dict[Any, Any] | None = None
+        self._learnt: dict[str, str] = {}
+        self._lock = threading.Lock()
         self._secrets = _Secrets({})
         self._version = 0
         self.refresh()
@@ -197,9 +200,29 @@ class Redactor:
                 named = self._named[name] = _SECRET_NAME.search(name) is not None
             if named and len(value := self._environ.get(name, "").strip()) >= SHORTEST:
                 values[name] = value
+        for name, value in dict(self._learnt).items():
+            values[name if values.get(name, value) == value else f"{name} of the session"] = value
         if values != self._secrets.values:
             self._secrets = _Secrets(values)
             self._version += 1
+
+    def learn(self, name: str, value: str) -> None:
+        """Know a further secret from now on; one of fewer than `SHORTEST` characters cannot be.
+
+        >>> redactor = Redactor({})
+        >>> redactor.learn("RATES_API_KEY", "correct-horse")
+        >>> redactor.text("the key is correct-horse, keep it")
+        'the key is [redacted:RATES_API_KEY], keep it'
+        """
+        value = value.strip()
+        with self._lock:
+            if len(value) < SHORTEST or value in self._learnt.values():
+                return
+            # A name may get another value: the one before is a secret still.
+            label = name if name not in self._learnt else f"{name} {len(self._learnt)}"
+            self._learnt[label] = value
+            self._held = None
+        self.refresh()
 
     def text(self, text: str) -> str:
         """Return the text with every secret replaced by ``[redacted:NAME]`` or ``[redacted:key]``."""

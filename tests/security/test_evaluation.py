@@ -248,3 +248,37 @@ def test_a_call_within_a_call_is_denied_in_a_trial_and_said_until_the_study_name
     named = Middleman(("ext_tool__really", {}))
     tried(named.suite(), allow_actions=["ext_tool__really"])
     assert named.paid == 3
+
+
+class Keyed:
+    """A category whose action asks for a secret."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+        nothing = {"type": "object", "properties": {}}
+        pay = Operation("pay", "Pay.", nothing, Tool("pay_keyed", self._pay, Purity.READ))
+        self.category = Category("ext_tool", "Pay for things.", (pay,))
+
+    async def _pay(self, args: Any, context: Any) -> str:
+        try:
+            self.heard.append((await context.services.secrets.get("TRIAL_API_KEY")).reveal())
+        except ActionError as error:
+            self.heard.append(error.message)
+        return "asked"
+
+
+def test_a_secret_reaches_a_trial_only_where_the_study_names_its_action(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TRIAL_API_KEY", "correct-horse")
+    for allowed in ([], ["ext_tool__pay(OTHER)"], ["ext_tool__pay(TRIAL_API_KEY)"]):
+        keyed = Keyed()
+        catalog = Catalog.standard() + Catalog((keyed.category,))
+        what = suite(
+            scenario(catalog="pay", workspace={"notes.md": "hello\n"}),
+            catalogs={"pay": lambda made=catalog: made},
+        )
+        _, trials = tried(what, allow_actions=allowed)
+        got = keyed.heard.count("correct-horse")
+        assert got == (3 if "TRIAL_API_KEY" in str(allowed) else 0)
+        assert all((trial.denied == ()) is (got == 3) for trial in trials)

@@ -270,6 +270,30 @@ def test_one_bad_entry_is_left_out_alone_with_its_reason(one: tuple[reyn.Session
     assert "3 of its entries" in problem and "'oslo' is there twice" in problem
 
 
+UNUSABLE = [
+    ({"$ref": "https://example.org/a.json"}, "refers to 'https://example.org/a.json'"),
+    ({"type": "object", "properties": {"a": {"$ref": "#/$defs/none"}}}, "refers to '#/$defs/none'"),
+    ({"type": "object", "properties": {"a": {"allOf": [{"$ref": "#/properties/a"}]}}}, "refers to itself"),
+    ({"type": "object", "minProperties": "x"}, "no sound JSON Schema"),
+    ({"$schema": "urn:nope", "type": "object"}, "the dialect 'urn:nope'"),
+]
+
+
+@pytest.mark.parametrize(("schema", "reason"), UNUSABLE)
+def test_an_entry_with_a_schema_from_elsewhere_that_can_hold_no_arguments_is_left_out_alone(
+    one: tuple[reyn.Session, Station], schema: dict[str, Any], reason: str
+) -> None:
+    session, _ = one
+    good = Entry("good", "Good.", {"type": "object"}, open_schema=True)
+    FAULTS.more = [good, Entry("bad", "Bad.", schema, open_schema=True)]
+    assert names(session) == ["station__all", "station__good", "station__oslo", "station__rome"]
+    (problem,) = session.problems
+    assert "1 of its entries: the input schema of 'bad'" in problem and reason in problem
+    FAULTS.more = [good]
+    session.parts.services.changed("station")
+    assert len(names(session)) == 4 and session.problems == ()
+
+
 def test_a_push_is_seen_by_the_next_listing_whatever_the_revision_says(
     one: tuple[reyn.Session, Station],
 ) -> None:

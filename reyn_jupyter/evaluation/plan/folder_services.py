@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.runtime.services import Services, Spawn
+from reyn_jupyter.runtime.session_access import NoAccess, SecretAccess
 from reyn_jupyter.runtime.session_tasks import SessionTasks
 from reyn_jupyter.support.child_process import ChildProcesses
 from reyn_jupyter.support.owned_program import OwnedPrograms
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 
 T = TypeVar("T")
+_NOTHING = NoAccess("a trial has its own model alone, and no history")
 
 
 def services_in(
@@ -32,6 +34,7 @@ def services_in(
     children: ChildProcesses | None = None,
     spawn: Spawn | None = None,
     programs: OwnedPrograms | None = None,
+    secrets: SecretAccess | None = None,
 ) -> Services:
     """Services over one folder, without a notebook: no variables, no functions, no thread of its own."""
     return Services(
@@ -47,6 +50,11 @@ def services_in(
         children=children or ChildProcesses(),
         spawn=spawn or SessionTasks().spawn,
         programs=programs or OwnedPrograms(),
+        secrets=secrets or _NOTHING,
+        models=_NOTHING,
+        embedder=_NOTHING,
+        runs=_NOTHING,
+        trust=_NOTHING,
     )
 
 

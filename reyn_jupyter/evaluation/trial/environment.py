@@ -21,7 +21,7 @@ from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.trial.confinement import TrialPolicy
 from reyn_jupyter.evaluation.trial.workspaces import NAME, Scratch, Template, remove
 from reyn_jupyter.guard.approvals import Approvals
-from reyn_jupyter.guard.permissions import PolicyInForce
+from reyn_jupyter.guard.permissions import Policy, PolicyInForce
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.guard.workspace import Workspace
@@ -37,6 +37,7 @@ from reyn_jupyter.runtime.record.action_usage import ActionUsage
 from reyn_jupyter.runtime.record.run_store import RunStore
 from reyn_jupyter.runtime.run import Run, new_run_id
 from reyn_jupyter.runtime.services import Services, ToolContext
+from reyn_jupyter.runtime.session_secrets import SessionSecrets
 from reyn_jupyter.runtime.session_tasks import SessionTasks
 from reyn_jupyter.runtime.wrappers import Wrappers
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
@@ -95,11 +96,17 @@ class SharedFixtures:
     lifecycle: CategoryLifecycle = field(default_factory=CategoryLifecycle)
     tasks: SessionTasks = field(default_factory=SessionTasks)
     programs: OwnedPrograms = field(default_factory=OwnedPrograms)
+    environ: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def in_folder(cls, scratch: Scratch, environ: Mapping[str, str]) -> SharedFixtures:
         state = StateFolder(scratch.path, scratch.path / "state")
-        return cls(scratch, Redactor(environ), state, Trust(state), Approvals(state))
+        return cls(scratch, Redactor(environ), state, Trust(state), Approvals(state), environ=environ)
+
+    @cached_property
+    def secrets(self) -> SessionSecrets:
+        """The secrets of the environment: a call gets one where the study names its action, anything else none."""
+        return SessionSecrets({}, self.environ, self.redactor, Policy)
 
     @cached_property
     def categories(self) -> SharedCategories:
@@ -115,6 +122,7 @@ class SharedFixtures:
             children=self.children,
             spawn=self.tasks.spawn,
             programs=self.programs,
+            secrets=self.secrets,
         )
 
     def live(self, catalog: Catalog, services: Services) -> CatalogCache:
@@ -196,6 +204,7 @@ class TrialEnvironment:
             fixtures.children,
             fixtures.tasks.spawn,
             fixtures.programs,
+            fixtures.secrets,
         )
         runs = RunStore(None, blobs)
         invoker = Invoker(

@@ -1,0 +1,3 @@
+"""What a session gives its categories beside files and actions, see `runtime.session_access`."""
+
+from __future__ import annotations
