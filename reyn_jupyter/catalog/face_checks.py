@@ -151,9 +151,11 @@ def callable_entries(entries: Sequence[Entry]) -> tuple[tuple[Entry, ...], tuple
     found: list[Entry] = []
     faults: list[str] = []
     for entry in entries:
-        if not isinstance(entry, Entry) or not entry.open_schema:
-            found.append(entry)
-        elif (fault := check_schema(entry.input_schema)) is None:
+        if (
+            not isinstance(entry, Entry)
+            or not entry.open_schema
+            or (fault := check_schema(entry.input_schema)) is None
+        ):
             found.append(entry)
         else:
             faults.append(f"the input schema of {quoted(entry.entry)} {fault}")

@@ -25,7 +25,7 @@ class SecretAccess(Protocol):
         """Return the value of this exact name: what the session was given under it, else the environment's variable.
 
         From then on the value is taken out of every text. The effect ``secret NAME`` is asked for, unless the call has
-        it already; outside a call (in `start`, a task) a rule has to allow it for ``CATEGORY__start``.
+        it already; outside a call (in `start`, a task) a rule has to allow it for the action ``start`` of the category.
 
         Raises:
             ActionError: there is no such value, or it is too short to be found in texts. PermissionDeniedError.

@@ -191,7 +191,9 @@ def test_the_example_of_a_server_asks_before_it_calls() -> None:
     tool = category.operations[0].tool
     effects = tool.effects({"currency": "EUR"}, None)
     assert Policy().decide("rates__today", tool.purity, effects, "model").decision == "ask"
-    rules = Settings.model_validate({"permissions": {"allow": ["rates__today(api.example.org)"]}})
+    rules = Settings.model_validate(
+        {"permissions": {"allow": ["rates__today(api.example.org)", "rates__today(RATES_API_KEY)"]}}
+    )
     assert (
         Policy.from_settings(rules).decide("rates__today", tool.purity, effects, "model").decision == "allow"
     )
