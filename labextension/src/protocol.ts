@@ -14,6 +14,7 @@ export type Block =
   | Diff
   | Facts
   | Notice
+  | Media
   | Section
   | Fold
   | Intervals
@@ -41,6 +42,7 @@ export interface Operations {
   "catalog.command": CatalogCommandOperation;
   "catalog.invoke": CatalogInvokeOperation;
   "blob.open": BlobOpenOperation;
+  "blob.content": BlobContentOperation;
   "frame.open": FrameOpenOperation;
   "frame.rows": FrameRowsOperation;
   "frame.column": FrameColumnOperation;
@@ -365,6 +367,27 @@ export interface Notice {
   hint: string;
   type: "notice";
 }
+/**
+ * An image that is drawn, or a sound with controls.
+ *
+ * Attributes:
+ *     mime: one of `DRAWN` or `PLAYED`: formats that hold no markup and no script.
+ *     data: the content in base64. It counts for no bound of a view's size: whoever makes blocks bounds it.
+ *     alt: the text that stands for it; `caption` is the line under it.
+ *     width, height: pixels of an image, 0 for a sound.
+ *
+ * Raises:
+ *     ValueError: the type is another one, or the data is no base64.
+ */
+export interface Media {
+  mime: string;
+  data: string;
+  alt: string;
+  caption: string;
+  width: number;
+  height: number;
+  type: "media";
+}
 export interface Section {
   title: string;
   blocks: Block[];
@@ -574,8 +597,8 @@ export interface OpenedBlob {
   about: [string, string][];
   commands: [string, string][];
   value: string;
-  panes: ("grid" | "tree" | "text")[];
-  pane: "grid" | "tree" | "text";
+  panes: ("content" | "grid" | "tree" | "text")[];
+  pane: "content" | "grid" | "tree" | "text";
   start: BlobStart;
 }
 /**
@@ -588,6 +611,19 @@ export interface BlobStart {
   byte: number | null;
   find: string;
   note: string;
+}
+export interface BlobContentOperation {
+  args: ReadContent;
+  answer: BlobContent;
+}
+export interface ReadContent {
+  blob: string;
+}
+/**
+ * Hold what is drawn of a blob: the parts of a result, an image, a sound.
+ */
+export interface BlobContent {
+  blocks: Block[];
 }
 export interface FrameOpenOperation {
   args: OpenFrame;
@@ -935,7 +971,9 @@ export interface OpenedRun {
  * One line of the list.
  *
  * Attributes:
- *     id: "m" and the number of the step for a model call, "c" and the place in `trace.calls` for a tool call.
+ *     id: "m" and the number of the step for a model call, "c" and the place in `trace.calls` for a tool call; for a
+ *         line of an inner run after the id of its call and a dot.
+ *     title: marked with an arrow for each inner run that the line lies in.
  *     about: the end of the line: the error, the arguments, the text.
  *     size: tokens of a model call, bytes of what a call gave back.
  *     start, share: where in the run's time it lies and how much of it it took, of 1.

@@ -70,6 +70,9 @@ class ModelEntry(SettingsSection):
     parameters: dict[str, JsonValue] = Field(
         default_factory=dict, description="temperature, seed, max_tokens, …"
     )
+    media: tuple[Literal["image", "audio"], ...] | None = Field(
+        default=None, description="what it takes beside text; LiteLLM's list says so when left out"
+    )
 
     @model_validator(mode="before")
     @classmethod

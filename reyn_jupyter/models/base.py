@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from json.encoder import encode_basestring as _json_text
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -62,6 +62,58 @@ class ToolCall:
         return f'{{"function":{function},"id":{_json_text(self.id)},"type":"function"}}'
 
 
+Medium = Literal["image", "audio"]
+TEXT_ALONE: frozenset[Medium] = frozenset()
+
+# Pixels an image token, and pixels that an image is scaled down to at most: Anthropic's figures for Claude, whose
+# estimate lies between those of the other providers. Source: "Vision", evaluate image size, Claude documentation.
+_IMAGE_PIXELS, _LARGEST_IMAGE = 750, 1_568 * 1_568 // 2
+_SOUND_TOKENS = (
+    32  # a second; Gemini's figure, the highest. Source: "Audio understanding", Gemini API documentation
+)
+_SOUND_BYTES = (
+    4_000  # a second where a header does not say how long a sound is: 32 kbit/s, so that it is not too few
+)
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """An image or a sound beside the text of a message. The text holds a sentence about it, for whoever cannot see it.
+
+    Attributes:
+        blob: the blob that holds it; the record names it in place of the bytes.
+        data: the bytes, which no record holds and no comparison sees: `sha256` stands for them.
+    """
+
+    mime: str
+    sha256: str
+    size: int
+    blob: str = ""
+    name: str = ""
+    width: int = 0
+    height: int = 0
+    seconds: float = 0.0
+    data: bytes = field(default=b"", repr=False, compare=False)
+
+    @property
+    def medium(self) -> Medium:
+        return "audio" if self.mime.startswith("audio/") else "image"
+
+    @property
+    def record(self) -> dict[str, Any]:
+        """The attachment as the run log holds it."""
+        known = {"name": self.name, "width": self.width, "height": self.height, "blob_id": self.blob}
+        shown = {key: value for key, value in known.items() if value}
+        return {"mime": self.mime, "bytes": self.size, "sha256": self.sha256, **shown}
+
+    @property
+    def tokens(self) -> int:
+        """Tokens that it costs, estimated from its size alone."""
+        if self.medium == "audio":
+            return 1 + int((self.seconds or self.size / _SOUND_BYTES) * _SOUND_TOKENS)
+        return 1 + min(self.width * self.height, _LARGEST_IMAGE) // _IMAGE_PIXELS
+
+
 @dataclass(frozen=True)
 class Message:
     """One message of a conversation; never changed once made, so its wire form and digest are made once."""
@@ -70,6 +122,12 @@ class Message:
     content: str
     tool_calls: tuple[ToolCall, ...] = ()
     tool_call_id: str | None = None
+    attachments: tuple[Attachment, ...] = ()
+
+    @property
+    def text_alone(self) -> Message:
+        """The message for a model that takes text alone."""
+        return replace(self, attachments=()) if self.attachments else self
 
     @cached_property
     def wire(self) -> dict[str, Any]:
@@ -86,12 +144,16 @@ class Message:
             ]
         if self.tool_call_id is not None:
             wire["tool_call_id"] = self.tool_call_id
+        if self.attachments:
+            wire["attachments"] = [each.record for each in self.attachments]
         return wire
 
     @cached_property
     def canonical(self) -> bytes:
         """The wire form as canonical JSON, put together by hand: it is made for every message of every turn."""
         parts = [f'"content":{_json_text(self.content)}', f'"role":"{self.role}"']
+        if self.attachments:
+            parts.insert(0, f'"attachments":{_CANONICAL.encode([each.record for each in self.attachments])}')
         if self.tool_call_id is not None:
             parts.append(f'"tool_call_id":{_json_text(self.tool_call_id)}')
         if self.tool_calls:
@@ -107,9 +169,10 @@ class Message:
     @cached_property
     def tokens(self) -> int:
         """Tokens of the message, estimated; made once, so that a long history costs nothing again."""
+        attached = sum([each.tokens for each in self.attachments])
         if self.tool_calls:
             return estimate_tokens(self.canonical)
-        return estimate_tokens(self.content) + _MESSAGE_TOKENS
+        return estimate_tokens(self.content) + _MESSAGE_TOKENS + attached
 
     @classmethod
     def from_wire(cls, wire: Mapping[str, Any]) -> Message:
@@ -298,6 +361,8 @@ class Model(Protocol):
 
     `label` is what people call it ("offline", "openai/gpt-4o-mini"); `host` is where requests go, None when they
     stay in the process; `real` is False for the offline model, cassettes, scripted models and simulators.
+
+    One that takes images or sounds says so in a property `media`, see `media_taken`; it is handed no others.
     """
 
     @property
@@ -312,3 +377,9 @@ class Model(Protocol):
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
         """One completion. `on_text` gets pieces of the text as they stream in. Raises ModelError."""
         ...
+
+
+def media_taken(model: Model) -> frozenset[Medium]:
+    """Return what a model takes beside text: what its `media` says, and text alone where it has none."""
+    taken: frozenset[Medium] = getattr(model, "media", TEXT_ALONE)
+    return taken

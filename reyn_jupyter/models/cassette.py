@@ -22,7 +22,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self, get_args
 
-from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier
+from reyn_jupyter.models.base import Medium, Model, ModelError, Request, Response, Tier, media_taken
 from reyn_jupyter.models.cassette_file import MODEL_EVENTS, CassetteFile, KeyDetector, read_events, reply_of
 from reyn_jupyter.models.stored_ids import message_texts, replace_stored_ids, stored_ids_in, unique_ids
 from reyn_jupyter.support.text import enumerate_words
@@ -79,6 +79,10 @@ class CassetteRecorder:
     def real(self) -> bool:
         return self._inner.real
 
+    @property
+    def media(self) -> frozenset[Medium]:
+        return media_taken(self._inner)
+
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
         """The inner model's answer, or its error; either is in the file before it is handed on."""
         asked = self._clock()
@@ -120,6 +124,15 @@ def _tried_again(before: tuple[Response | ModelError, _Recorded], recorded: _Rec
     return named and isinstance(reply, ModelError)
 
 
+def _media_in(messages: Iterable[Any]) -> set[Medium]:
+    """Return the kinds of attachments in recorded messages."""
+    attached = (
+        each for message in messages if isinstance(message, dict) for each in message.get("attachments") or ()
+    )
+    mimes = [str(each.get("mime")) for each in attached if isinstance(each, dict)]
+    return {"audio" if mime.startswith("audio/") else "image" for mime in mimes}
+
+
 class CassettePlayer:
     """A model that answers from a recording alone.
 
@@ -150,6 +163,7 @@ class CassettePlayer:
         self._replies: dict[str, list[tuple[Response | ModelError, _Recorded]]] = {}
         self._served: dict[str, int] = {}
         self._systems: dict[str | None, str] = {}
+        self._media: set[Medium] = set()
         self._load(read_events(path, contains_key_shape))
         if not self._replies:
             hint = "Give a cassette, or the log of a run that called a model."
@@ -164,6 +178,7 @@ class CassettePlayer:
                 whole = len(messages) == event.get("total_messages")
                 before = () if whole else stored.get(conversation, ())
                 stored[conversation] = unique_ids((*before, *stored_ids_in(messages)))
+                self._media |= _media_in(messages)
                 for system in message_texts(messages, "system"):
                     self._systems.setdefault(conversation, system)
                 self._requests[event["key"]] = _Recorded(
@@ -227,6 +242,11 @@ class CassettePlayer:
     @property
     def real(self) -> bool:
         return False
+
+    @property
+    def media(self) -> frozenset[Medium]:
+        """What the recorded model was sent beside text: requests without it would be others."""
+        return frozenset(self._media)
 
     @property
     def parameters(self) -> Mapping[str, Any]:

@@ -160,9 +160,10 @@ def _usage(given: Any) -> Usage | None:
 
 def _estimated(request: Request, text: str, arguments: str) -> Usage:
     sent = len(canonical(request.tools.specs)) + sum(
-        len(canonical(message.wire)) for message in request.messages
+        len(canonical(message.text_alone.wire)) for message in request.messages
     )
-    return Usage((sent + 3) // 4, estimate_tokens(text) + estimate_tokens(arguments), estimated=True)
+    seen = sum(each.tokens for message in request.messages for each in message.attachments)
+    return Usage((sent + 3) // 4 + seen, estimate_tokens(text) + estimate_tokens(arguments), estimated=True)
 
 
 def _cost(litellm: Any, model: str, usage: Usage, given: Any) -> float | None:

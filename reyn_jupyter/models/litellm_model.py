@@ -19,7 +19,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
 from reyn_jupyter.models import litellm_loader, litellm_offline, provider_errors
-from reyn_jupyter.models.base import ModelError, Request, Response, Tier
+from reyn_jupyter.models.attachments import provider_messages
+from reyn_jupyter.models.base import TEXT_ALONE, Medium, ModelError, Request, Response, Tier
 from reyn_jupyter.models.litellm_answer import IncomingAnswer, NotStreamed
 from reyn_jupyter.models.providers import (
     PROVIDERS,
@@ -32,7 +33,7 @@ from reyn_jupyter.models.providers import (
 from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
 
 # A parameter of these names would change what is asked, where it goes or who hears of it.
@@ -60,6 +61,7 @@ class LiteLLMModel:
         headers: HTTP headers to add.
         parameters: sent with every request, under those of the request itself.
         environ: where keys and addresses are looked up; the process's environment when None.
+        media: what it takes beside text; what LiteLLM's list says of the model when None.
 
     Raises:
         ModelError: kind "configuration" when a parameter is one that the router sets itself.
@@ -78,6 +80,7 @@ class LiteLLMModel:
         headers: Mapping[str, str] | None = None,
         parameters: Mapping[str, Any] | None = None,
         environ: Mapping[str, str] | None = None,
+        media: Collection[Medium] | None = None,
     ) -> None:
         self._model = model
         self._tier: Tier = tier
@@ -85,6 +88,7 @@ class LiteLLMModel:
         self._headers = dict(headers or {})
         self._environ = os.environ if environ is None else environ
         self._manner: Manner = "stream with usage"
+        self._media = None if media is None else frozenset(media)
         self.parameters = dict(parameters or {})
         _refuse_reserved(self.parameters)
 
@@ -104,6 +108,20 @@ class LiteLLMModel:
     @property
     def real(self) -> bool:
         return True
+
+    @property
+    def media(self) -> frozenset[Medium]:
+        """What it takes beside text; text alone until LiteLLM is imported, which the first call does."""
+        if self._media is None:
+            litellm = litellm_loader.loaded_module()
+            if litellm is None:
+                return TEXT_ALONE
+            asked: dict[Medium, Any] = {
+                "image": litellm.supports_vision,
+                "audio": litellm.supports_audio_input,
+            }
+            self._media = frozenset(medium for medium, takes in asked.items() if _listed(takes, self._model))
+        return self._media
 
     def check(self) -> None:
         """Say without a call what every call would fail with: a key that is not set, a provider that there is not.
@@ -202,7 +220,7 @@ class LiteLLMModel:
             **request.parameters,
             "model": self._model,
             # LiteLLM rewrites messages and tools in place for some providers; these are shared and hashed.
-            "messages": copy.deepcopy([message.wire for message in request.messages]),
+            "messages": provider_messages(request.messages, self.media),
             "num_retries": 0,
             "max_retries": 0,
             "drop_params": True,
@@ -268,6 +286,14 @@ def _tool_choice(choice: str) -> str | dict[str, Any]:
     if choice in ("auto", "none", "required"):
         return choice
     return {"type": "function", "function": {"name": choice}}
+
+
+def _listed(takes: Callable[..., bool], model: str) -> bool:
+    """Return what LiteLLM's list says of a model; a model that it does not know takes text alone."""
+    try:
+        return bool(takes(model=model))
+    except Exception:  # noqa: BLE001 - it raises what it likes for a name that is not in its list
+        return False
 
 
 def _refuse_reserved(parameters: Mapping[str, Any]) -> None:

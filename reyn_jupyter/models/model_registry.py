@@ -77,6 +77,7 @@ def _from_entry(entry: ModelEntry, tier: Tier, environ: Mapping[str, str]) -> Mo
         api_base=entry.api_base,
         headers=entry.headers,
         parameters=entry.parameters,
+        media=entry.media,
         environ=environ,
     )
 

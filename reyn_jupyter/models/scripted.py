@@ -14,7 +14,17 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from reyn_jupyter.models.base import ModelError, Request, Response, Tier, ToolCall, Usage, estimate_tokens
+from reyn_jupyter.models.base import (
+    TEXT_ALONE,
+    Medium,
+    ModelError,
+    Request,
+    Response,
+    Tier,
+    ToolCall,
+    Usage,
+    estimate_tokens,
+)
 
 Step = (
     str
@@ -65,7 +75,9 @@ class ScriptedModel:
         tier: Tier = "standard",
         host: str | None = None,
         real: bool = False,
+        media: frozenset[Medium] = TEXT_ALONE,
     ) -> None:
+        self.media = media
         self.requests: list[Request] = []
         self._steps = list(steps)
         self._otherwise = otherwise

@@ -26,6 +26,8 @@ from reyn_jupyter.outputs.content import BlobStore, BlobStoreError
 from reyn_jupyter.outputs.frames.parquet import read_parquet
 from reyn_jupyter.outputs.inspect import inspect_now
 from reyn_jupyter.outputs.json_index import elements, label_at, members, parse_at
+from reyn_jupyter.outputs.parts.content_parts import ContentParts
+from reyn_jupyter.outputs.parts.stored_parts import PartEntry, read_entries, read_parts
 from reyn_jupyter.support.encoding import clip
 
 if TYPE_CHECKING:
@@ -65,7 +67,7 @@ class Blob:
 
     @property
     def kind(self) -> str:
-        """ "text", "json_array", "json_object", "json_value" or "bytes"."""
+        """ "text", "json_array", "json_object", "json_value", "bytes" or "parts"."""
         return self.info.kind
 
     @property
@@ -112,6 +114,11 @@ class Blob:
         return self._store.path(self.id)
 
     @property
+    def store(self) -> LocalBlobStore:
+        """The store that holds it."""
+        return self._store
+
+    @property
     def data(self) -> bytes:
         """The exact bytes."""
         source = self._store.open(self.id)
@@ -131,6 +138,23 @@ class Blob:
         if not self.info.is_json:
             raise BlobKindError(f"blob {self.id} is {self.kind}, no JSON; use .text")
         return parse_json(self.data, self.info)
+
+    @property
+    def parts(self) -> ContentParts:
+        """The parts of a result, whole: ``IPython.display.Image(blob.parts[1].data)`` draws an image.
+
+        Raises:
+            BlobKindError: it is no result of parts.
+            BlobStoreError: it, or what a part lies in, is gone or damaged.
+        """
+        if self.kind != "parts":
+            raise BlobKindError(f"blob {self.id} is {self.kind}, no result of parts; use .text")
+        return read_parts(self._store, self.id)
+
+    @property
+    def part_entries(self) -> tuple[PartEntry, ...]:
+        """What is known of each part, without its content; empty for anything else. Raises BlobStoreError."""
+        return read_entries(self._store, self.id) if self.kind == "parts" else ()
 
     @property
     def df(self) -> pd.DataFrame:

@@ -24,12 +24,14 @@ class Text:
 class Structured:
     """A JSON value. `source` keeps the original bytes where a handler's string was already JSON.
 
-    `frame` describes a table kept as records (rows, columns, dtypes, index), so that ``.df`` restores it.
+    `frame` describes a table kept as records (rows, columns, dtypes, index), so that ``.df`` restores it. `parts` says
+    that the value lists the parts of a result (`outputs.parts.stored_parts`).
     """
 
     value: JsonValue
     source: str | None = None
     frame: dict[str, Any] | None = field(default=None, compare=False)
+    parts: bool = False
 
 
 @dataclass(frozen=True)

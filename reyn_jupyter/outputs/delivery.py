@@ -1,8 +1,9 @@
 """The one choke point between a handler's value and the history.
 
 Invariant: with a store, no delivery passes `OutputPolicy.inline_bytes` unless it is a summary of at most
-`summary_bytes`; and no delivery raises, whatever the value or the store does. A store that fails leaves a bounded
-preview that says "not stored". Without a store everything goes inline, in full: that was the session's choice.
+`summary_bytes`; the bytes of an image or a sound are in none; and no delivery raises, whatever the value or the store
+does. A store that fails leaves a bounded preview that says "not stored". Without a store everything goes inline, in
+full: that was the session's choice.
 
 Example::
 
@@ -13,6 +14,7 @@ Example::
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import cast
@@ -32,6 +34,13 @@ from reyn_jupyter.outputs.content import (
     ToolOutput,
 )
 from reyn_jupyter.outputs.convert import ValueTooLargeError, to_content, type_name
+from reyn_jupyter.outputs.parts.content_parts import (
+    CheckedPart,
+    ContentParts,
+    check_parts,
+    lone_value,
+)
+from reyn_jupyter.outputs.parts.stored_parts import bare_entry, described_parts, store_parts
 from reyn_jupyter.outputs.summary import Mask, summarize, to_text, unmasked
 from reyn_jupyter.support.encoding import clean, clip, utf8
 
@@ -49,7 +58,7 @@ class Delivery:
     Attributes:
         text: exactly what the history holds.
         blob: the id of the stored content, None when it went inline or could not be stored.
-        content_kind: "text", "json_array", "json_object" or "json_value".
+        content_kind: "text", "json_array", "json_object", "json_value" or "parts".
         size: bytes of the whole content.
     """
 
@@ -134,6 +143,9 @@ async def deliver(
         run: the run's id, for the blob's manifest.
         mask: covers what may not be shown in a summary, before it is cut; what is stored, or goes inline, is whole.
     """
+    value = lone_value(value)
+    if issubclass(type(value), ContentParts):
+        return await _deliver_parts(cast("ContentParts", value), store, policy, action, run, mask)
     try:
         output, kind = _decide(value, policy, SMALL_VALUES, mask)
     except ValueTooLargeError:
@@ -145,6 +157,43 @@ async def deliver(
     if store is None:
         return await asyncio.to_thread(_in_full, output.content)
     return await _store(output, store, policy, action, run, mask)
+
+
+async def _deliver_parts(
+    parts: ContentParts,
+    store: BlobStore | None,
+    policy: OutputPolicy,
+    action: str | None,
+    run: str | None,
+    mask: Mask,
+) -> Delivery:
+    """Bring parts into the history: texts alone inline where they are small, anything else stored and described."""
+    checked = await asyncio.to_thread(check_parts, parts)
+    size = sum(part.size for part in checked)
+    bare = [bare_entry(part) for part in checked]
+    if all(entry.is_read or entry.kind in ("link", "omitted") for entry in bare):
+        text = described_parts(bare, checked, policy)
+        if text is not None:
+            return Delivery(text, None, "parts", size)
+    if store is None:
+        return Delivery(_parts_in_full(checked), None, "parts", size)
+    counted = f"parts | {len(checked)} parts | {size:,} bytes"
+    try:
+        blob_id, entries = await store_parts(checked, store, action=action, run=run)
+    except Exception as problem:  # noqa: BLE001 - a store that fails must not end the turn
+        header = f"[not stored: {clip(mask(str(problem)), _REASON_BYTES)}] {counted}"
+        return Delivery(described_parts(bare, checked, policy, header, mask) or header, None, "parts", size)
+    header = f"[blob:{blob_id}] {counted}"
+    return Delivery(described_parts(entries, checked, policy, header, mask) or header, blob_id, "parts", size)
+
+
+def _parts_in_full(checked: Sequence[CheckedPart]) -> str:
+    """Return texts in full and a sentence for each other part, which a session without a store does not keep."""
+    entries = [bare_entry(part) for part in checked]
+    return "\n".join(
+        (entry.text if entry.kind == "text" else to_text(entry.value)) if entry.is_read else entry.placeholder
+        for entry in entries
+    )
 
 
 async def _in_thread(value: object, policy: OutputPolicy, mask: Mask) -> tuple[ToolOutput, str]:

@@ -13,15 +13,16 @@ Example::
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
-from reyn_jupyter.outputs.blobs.in_memory_store import as_local_store
+from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore, as_local_store
 from reyn_jupyter.outputs.blobs.manifest import BlobInfo, headline
-from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore
+from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore, content_of
 from reyn_jupyter.outputs.blobs.reader import BlobView
-from reyn_jupyter.outputs.content import DEFAULT_POLICY, BlobStore, BlobStoreError
+from reyn_jupyter.outputs.content import DEFAULT_POLICY, BlobStore, BlobStoreError, Structured, Text
 from reyn_jupyter.outputs.grep import grep
 from reyn_jupyter.outputs.json_index import (
     JsonIndex,
@@ -32,18 +33,22 @@ from reyn_jupyter.outputs.json_index import (
     label_at,
     members,
 )
+from reyn_jupyter.outputs.parts.media_type import media_facts
+from reyn_jupyter.outputs.parts.stored_parts import PartEntry, entries_in, read_entries
 from reyn_jupyter.outputs.selectors import (
     BytesSelector,
     GrepSelector,
     KeySelector,
     LastLinesSelector,
     LinesSelector,
+    PartSelector,
     PointerSelector,
     Selector,
     SelectorError,
     SliceSelector,
     parse_selector,
 )
+from reyn_jupyter.outputs.summary import to_text
 from reyn_jupyter.support.encoding import clip, one_line
 
 DIRECT_BYTES = 1 << 16  # smaller blobs are read on the caller's thread
@@ -75,6 +80,14 @@ async def inspect(
     local, wanted = await as_local_store(store, blob_id)
     info = local.describe(wanted)
     parsed = _parsed(selector, info)
+    if isinstance(parsed, PartSelector):
+        entry = _entry(local, info, parsed)
+        held = _own_store(entry)
+        if held is None:
+            text = await inspect(store, entry.blob, parsed.within, cap=cap - PART_BYTES, mask=mask)
+        else:
+            text = await inspect(*held, parsed.within, cap=cap - PART_BYTES, mask=mask)
+        return _of_part(entry, parsed, text)
     if info.size <= DIRECT_BYTES and not isinstance(parsed, GrepSelector):
         return _answer(local, info, parsed, cap, mask)
     return await asyncio.to_thread(_answer, local, info, parsed, cap, mask)
@@ -89,7 +102,50 @@ def inspect_now(
 ) -> str:
     """`inspect`, as an ordinary call on a store of this machine."""
     info = store.describe(blob_id)
-    return _answer(store, info, _parsed(selector, info), cap)
+    parsed = _parsed(selector, info)
+    if isinstance(parsed, PartSelector):
+        entry = _entry(store, info, parsed)
+        held = _own_store(entry) or (store, entry.blob)
+        return _of_part(entry, parsed, inspect_now(*held, parsed.within, cap=cap - PART_BYTES))
+    return _answer(store, info, parsed, cap)
+
+
+def _entry(store: LocalBlobStore, info: BlobInfo, selector: PartSelector) -> PartEntry:
+    """Return the part that is meant. Raises SelectorError where there is none that can be opened."""
+    if info.kind != "parts":
+        kind = _right(info.kind, info)
+        raise SelectorError(f"part: does not fit: this blob is {info.kind} and takes {kind}", f"Use {kind}.")
+    entries = read_entries(store, info.id)
+    if selector.number > len(entries):
+        raise SelectorError(
+            f"there is no part {selector.number}: the result has {len(entries)}",
+            f"Give a number from 1 to {len(entries)}.",
+        )
+    entry = entries[selector.number - 1]
+    if not entry.blob and entry.kind not in ("text", "json"):
+        raise SelectorError(
+            f"part {selector.number} has no content here: {entry.placeholder}", "Go on without it."
+        )
+    return entry
+
+
+def _own_store(entry: PartEntry) -> tuple[LocalBlobStore, str] | None:
+    """Return a small part in a store of its own, so that it is read like any other; None where it has a blob."""
+    if entry.blob:
+        return None
+    held = MemoryBlobStore()
+    return held, held.put(Text(entry.text) if entry.kind == "text" else Structured(entry.value)).id
+
+
+_FOLLOWING = re.compile(r"(?<= · next: )(?=\S+\Z)")
+
+
+def _of_part(entry: PartEntry, selector: PartSelector, text: str) -> str:
+    """Return an answer about a part under a line that says which, its next selector leading into the same part."""
+    head = (
+        f"part {selector.number} | {clip(entry.facts, PART_BYTES // 2)}\n" if selector.within is None else ""
+    )
+    return head + _FOLLOWING.sub(f"part:{selector.number}/", text)
 
 
 def _parsed(selector: str | None, info: BlobInfo) -> Selector | None:
@@ -237,6 +293,7 @@ def _right(kind: str, info: BlobInfo) -> str:
 
 
 _RIGHT = {
+    "parts": "part:1, part:1/lines:20-50, or no selector for the list",
     "text": "lines:20-50, lines:20-, lines:-20, grep:<regex> or bytes:0..8192",
     "bytes": "bytes:0..8192, lines:20-50 or grep:<regex>",
     "json_array": "slice:3..8, path:/0, grep:<regex> or bytes:0..8192",
@@ -255,12 +312,22 @@ _SELECT: dict[type, Callable[[BlobView, Any, int], str]] = {
 
 
 LEADING_LINES, LEADING_ELEMENTS, LEADING_VALUES = 50, 5, 3
+MEDIA_HEAD = 1 << 16  # bytes of an image or a sound that are looked at
+PART_HEAD = 120  # bytes of a text in a list of parts
+PART_BYTES = 400  # bytes kept for what is said of a part around its content
 TRAILER = 192  # bytes kept for the last line
 
 
 def overview(view: BlobView, cap: int) -> str:
     """Kind and size, then the leading part: 50 lines, 5 elements, or all keys with types and the first 3 values."""
     info = view.info
+    if info.kind == "parts":
+        return _list_parts(view, cap)
+    if info.kind == "bytes":
+        facts = media_facts(view.source.read(0, MEDIA_HEAD))
+        if facts.mime is not None:
+            size = f" | {facts.width}×{facts.height}" if facts.pixels else ""
+            return f"{facts.mime}{size} | {info.size} bytes\nIt is no text; bytes:0..64 reads it as it is."
     if info.is_json:
         described = headline(view.json.kind, view.json.count, info.frame)
     else:
@@ -276,6 +343,29 @@ def overview(view: BlobView, cap: int) -> str:
     else:
         leading = value_at(view, view.json.start, view.json.end, room)
     return f"{header}\n{leading}"
+
+
+def _list_parts(view: BlobView, cap: int) -> str:
+    """Return one line a part: its number, what it is, and how a text begins."""
+    entries = entries_in(content_of(view.source.read(0, view.source.size), view.info))
+    lines = [f"parts | {len(entries)} parts | {sum(entry.size for entry in entries):,} bytes"]
+    room = cap - TRAILER - len(lines[0])
+    for number, entry in enumerate(entries, 1):
+        line = f"{number}: {_part_line(entry)}"
+        room -= len(line.encode()) + 1
+        if room < 0:
+            lines.append(f"… {len(entries) - number + 1} more parts · part:{number} opens the next one")
+            break
+        lines.append(line)
+    return "\n".join([*lines, "part:1 opens the first, part:1/lines:20-50 or part:1/key:name a part of it"])
+
+
+def _part_line(entry: PartEntry) -> str:
+    if entry.kind not in ("text", "json"):
+        return entry.placeholder
+    said = entry.text if entry.kind == "text" else to_text(entry.value) if not entry.blob else ""
+    begins = f": {one_line(clip(said.strip(), PART_HEAD))}" if said.strip() else ""
+    return entry.facts + (f" [blob:{entry.blob}]" if entry.blob else "") + begins
 
 
 def left(number: int, unit: str, following: str = "") -> str:

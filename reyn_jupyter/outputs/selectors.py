@@ -12,6 +12,8 @@ Invariant: a selector is either understood in exactly one way or refused with wh
 ``path:/a/0/b``         RFC 6901 JSON Pointer
 ``bytes:8192..16384``   bytes, moved to code-point boundaries
 ``grep:<regex>``        lines that match, with their numbers (RE2 syntax)
+``part:2``              the second part of a result of parts, 1-based
+``part:2/lines:20-50``  a selector within that part
 ======================  ==================================================
 """
 
@@ -25,11 +27,12 @@ from reyn_jupyter.support.encoding import clip
 
 ACCEPTED = (
     "lines:20-50, lines:20-, lines:-20, slice:3..8, slice:3.., "
-    "key:<name>, path:/a/0/b, bytes:0..8192, grep:<regex>"
+    "key:<name>, path:/a/0/b, bytes:0..8192, grep:<regex>, part:2"
 )
 _LINES = re.compile(r"([0-9]{1,18})-([0-9]{1,18})?")
 _LAST = re.compile(r"-([0-9]{1,18})")
 _RANGE = re.compile(r"([0-9]{1,18})\.\.([0-9]{1,18})?")
+_PART = re.compile(r"([0-9]{1,18})(?:/(.*))?", re.DOTALL)
 _ESCAPE = re.compile(r"~(?![01])")
 LONGEST = 4096
 
@@ -84,6 +87,14 @@ class GrepSelector:
     pattern: str
 
 
+@dataclass(frozen=True)
+class PartSelector:
+    """Part `number` (1-based) of a result of parts, and the selector within it, None for all of it."""
+
+    number: int
+    within: str | None
+
+
 Selector = (
     LinesSelector
     | LastLinesSelector
@@ -92,6 +103,7 @@ Selector = (
     | PointerSelector
     | BytesSelector
     | GrepSelector
+    | PartSelector
 )
 
 
@@ -167,6 +179,15 @@ def _grep(rest: str) -> Selector:
     return GrepSelector(rest)
 
 
+def _part(rest: str) -> Selector:
+    found = _PART.fullmatch(rest.strip())
+    if not found or int(found[1]) < 1:
+        raise _wrong("part", rest, "write part:2 or part:2/lines:20-50, parts are counted from 1")
+    if found[2] is not None and isinstance(parse_selector(found[2]), PartSelector):
+        raise _wrong("part", rest, "a part has no parts of its own")
+    return PartSelector(int(found[1]), found[2])
+
+
 _READERS: dict[str, Callable[[str], Selector]] = {
     "lines": _lines,
     "slice": lambda rest: SliceSelector(*_range("slice", rest)),
@@ -174,4 +195,5 @@ _READERS: dict[str, Callable[[str], Selector]] = {
     "path": _pointer,
     "bytes": lambda rest: BytesSelector(*_range("bytes", rest)),
     "grep": _grep,
+    "part": _part,
 }

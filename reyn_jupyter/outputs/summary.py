@@ -197,7 +197,7 @@ def _fit(parts: Sequence[SummarySection], room: int) -> list[list[str]]:
     lines_need = sum(_size(line[:room]) + 1 for part in lines for line in part.lines)
     keys_room = room if not lines else max(room // 2, room - lines_need)
     used_by_keys = min(keys_need, keys_room)
-    shared = iter(_share([line for part in lines for line in part.lines], room - used_by_keys))
+    shared = iter(share_room([line for part in lines for line in part.lines], room - used_by_keys))
     return [
         _whole_lines(part, keys_room) if part.rule == "keys" else [next(shared) for _ in part.lines]
         for part in parts
@@ -223,7 +223,7 @@ def _omitted(number: int) -> str:
     return f"{ELLIPSIS} {number} keys omitted"
 
 
-def _share(lines: list[str], room: int) -> list[str]:
+def share_room(lines: list[str], room: int) -> list[str]:
     """Clip lines to a common length, found so that short lines leave their share to long ones."""
     sizes = sorted(_size(line[: room + 1]) for line in lines)
     left = room - len(lines)

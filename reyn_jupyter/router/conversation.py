@@ -226,7 +226,9 @@ class Conversation:
                 if item.call and (item.described or (variables == "off" and item.kind == "variable"))
             }
             messages = tuple(
-                replace(message, content=NOT_SHOWN) if message.tool_call_id in secret else message
+                replace(message, content=NOT_SHOWN, attachments=())
+                if message.tool_call_id in secret
+                else message
                 for message in turn.messages
             )
             count += len(secret)
@@ -317,6 +319,11 @@ class Conversation:
 
 def _stub(message: Message) -> Message:
     size = len(message.content.encode())
+    if message.attachments and message.role == "tool":
+        shown = message.content if size <= STUB_AFTER else clip(message.content.partition("\n")[0], 120)
+        counted = f"{len(message.attachments)} images or sounds"
+        note = f"[shrunk: {size:,} bytes and {counted} before; call it again if needed]"
+        return Message("tool", f"{shown}\n{note}", (), message.tool_call_id)
     if message.role != "tool" or size <= STUB_AFTER or "\n[shrunk: " in message.content[-STUB_AFTER:]:
         return message
     head = clip(message.content.partition("\n")[0], 120)

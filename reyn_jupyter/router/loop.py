@@ -17,6 +17,7 @@ from reyn_jupyter.models.base import Message, Model, ModelError, Prefix
 from reyn_jupyter.router.conversation import Conversation, Turn
 from reyn_jupyter.router.model_call import ModelCaller, TurnState
 from reyn_jupyter.router.router_options import RouterOptions
+from reyn_jupyter.router.seen_parts import attachments_of
 from reyn_jupyter.router.surface import Offer
 from reyn_jupyter.router.tool_calls import ToolCalls
 from reyn_jupyter.router.turn_budget import TurnBudget
@@ -81,7 +82,13 @@ class RouterLoop:
             services, model, conversation, options, limits, uses=uses, parameters=parameters, repeat=repeat
         )
         self._refresh, self._is_pushed = refresh, is_pushed
-        self._calls = ToolCalls(wrappers, conversation, refresh)
+        caller = self._caller
+        self._calls = ToolCalls(
+            wrappers,
+            conversation,
+            refresh,
+            lambda outcome: attachments_of(outcome, services.blobs, caller.media),
+        )
 
     async def turn(
         self,

@@ -13,7 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from reyn_jupyter.config import Limits
-from reyn_jupyter.models.base import Message, Model, ModelError, Prefix, Request, Response, ToolCall, ToolSet
+from reyn_jupyter.models.base import (
+    Medium,
+    Message,
+    Model,
+    ModelError,
+    Prefix,
+    Request,
+    Response,
+    ToolCall,
+    ToolSet,
+    media_taken,
+)
 from reyn_jupyter.models.retry import Retry, RetryingModel, RetryPolicy
 from reyn_jupyter.router import prompt as prompts
 from reyn_jupyter.router.conversation import Conversation
@@ -162,6 +173,11 @@ class ModelCaller:
         """Return the model and its host: what one provider refuses, another may take."""
         return f"{self._model.label} at {self._model.host}"
 
+    @property
+    def media(self) -> frozenset[Medium]:
+        """Return what the model takes beside text."""
+        return media_taken(self._model)
+
     async def ask(
         self,
         state: TurnState,
@@ -185,9 +201,12 @@ class ModelCaller:
         Raises:
             ModelError: it failed for good.
         """
+        messages = (*prefix.messages, *state.messages, *((nudge,) if nudge is not None else ()))
+        if not self.media and any(message.attachments for message in messages):
+            messages = tuple([message.text_alone for message in messages])
         request = Request(
             self._model.label,
-            (*prefix.messages, *state.messages, *((nudge,) if nudge is not None else ())),
+            messages,
             offer.tools,
             choice,
             self._parameters,

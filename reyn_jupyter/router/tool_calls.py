@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
 from reyn_jupyter.catalog.names import NameEncoder
-from reyn_jupyter.models.base import Message, ToolCall
+from reyn_jupyter.models.base import Attachment, Message, ToolCall
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.router.model_call import Reply, TurnState
 from reyn_jupyter.router.normalize_reply import distinct, sendable
@@ -30,11 +31,17 @@ class ToolCalls:
         wrappers: plans each call.
         conversation: whose ids are taken.
         refresh: called after an action that may have changed resources.
+        attach: gives the images and sounds of a result that the model takes.
     """
 
     def __init__(
-        self, wrappers: Wrappers, conversation: Conversation, refresh: Callable[[Run], Awaitable[Any]]
+        self,
+        wrappers: Wrappers,
+        conversation: Conversation,
+        refresh: Callable[[Run], Awaitable[Any]],
+        attach: Callable[[Outcome], Awaitable[tuple[Attachment, ...]]],
     ) -> None:
+        self._attach = attach
         self._wrappers = wrappers
         self._conversation = conversation
         self._refresh = refresh
@@ -58,7 +65,7 @@ class ToolCalls:
             why = f"{len(extra):,} tool calls were not run: at most {most} in one completion"
             hint = "Send fewer calls at a time."
             texts = [self._refuse(call, run, state.step, why, hint) for call in extra]
-            self._settle_one(state, extra[0], texts[0])
+            self._settle_one(state, extra[0], Message("tool", texts[0]))
 
     def refuse_all(self, calls: Sequence[ToolCall], run: Run, step: int, why: str) -> None:
         """Record calls that have no place in the history as not run."""
@@ -71,7 +78,7 @@ class ToolCalls:
             text = _finished_output(run, call.id)
             if text is None:
                 text = self._refuse(call, run, state.step, why, hint)
-            self._settle_one(state, call, text)
+            self._settle_one(state, call, Message("tool", text))
 
     def release(self) -> None:
         """Give the turn's ids back: it is in the conversation, which knows them from there."""
@@ -97,14 +104,14 @@ class ToolCalls:
                 planned = plan(call)
             outcome = await planned.run()
             await self._refresh(run)
-            self._settle_one(state, call, outcome.text)
+            self._settle_one(state, call, await self._result(outcome))
         if stretch:
             await self._run_stretch(state, stretch)
 
     async def _run_stretch(self, state: TurnState, stretch: Sequence[tuple[ToolCall, PlannedCall]]) -> None:
         if len(stretch) == 1:
             call, planned = stretch[0]
-            self._settle_one(state, call, (await planned.run()).text)
+            self._settle_one(state, call, await self._result(await planned.run()))
             return
         first_of: dict[bytes, asyncio.Task[Outcome]] = {}
         tasks: list[asyncio.Task[Outcome]] = []
@@ -126,12 +133,15 @@ class ToolCalls:
             await asyncio.wait(tasks)
             raise
         for (call, _), outcome in zip(stretch, outcomes, strict=True):
-            self._settle_one(state, call, outcome.text)
+            self._settle_one(state, call, await self._result(outcome))
+
+    async def _result(self, outcome: Outcome) -> Message:
+        return Message("tool", outcome.text, attachments=await self._attach(outcome))
 
     @staticmethod
-    def _settle_one(state: TurnState, call: ToolCall, text: str) -> None:
+    def _settle_one(state: TurnState, call: ToolCall, result: Message) -> None:
         """Put a call's result into the history."""
-        state.messages.append(Message("tool", text, (), call.id))
+        state.messages.append(replace(result, tool_call_id=call.id))
         state.pending.remove(call)
 
     def _distinct(self, calls: Sequence[ToolCall]) -> tuple[ToolCall, ...]:

@@ -20,6 +20,7 @@ from reyn_jupyter.outputs.content import Inline, OutputPolicy, Stored, Structure
 from reyn_jupyter.outputs.convert import to_json, type_name
 from reyn_jupyter.outputs.delivery import deliver
 from reyn_jupyter.outputs.error_payloads import SHOWN_ERROR, bound_guide, deliver_error
+from reyn_jupyter.outputs.parts.content_parts import lone_value
 from reyn_jupyter.runtime.action_error import ActionError, text_of
 from reyn_jupyter.runtime.run import LimitReachedError, Outcome, Run
 from reyn_jupyter.runtime.services import FileChange, Services, Source
@@ -205,6 +206,7 @@ def output_policy(outputs: Outputs) -> OutputPolicy:
 def plain(value: object) -> object:
     """Return a handler's value for ordinary code, taken out of its marker of the outputs room where it has one."""
     # By its type alone: a person's object may answer for its __class__ with code of its own.
+    value = lone_value(value)
     if issubclass(type(value), Stored):
         value = cast("Stored", value).content
     if issubclass(type(value), Text | Inline):

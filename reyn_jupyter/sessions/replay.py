@@ -10,7 +10,18 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from typing import Any
 
-from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier, ToolCall, Usage, canonical
+from reyn_jupyter.models.base import (
+    TEXT_ALONE,
+    Model,
+    ModelError,
+    Request,
+    Response,
+    Tier,
+    ToolCall,
+    Usage,
+    canonical,
+    media_taken,
+)
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.runtime.record.events import ActionFinished, ActionResolved, Event, ModelReplied
 from reyn_jupyter.runtime.record.trace import Trace
@@ -35,6 +46,7 @@ class ReplayedModel:
         self._step = 0
         self.label = live.label if live is not None else f"replay of {trace.model or 'a run'}"
         self.host = live.host if live is not None else None
+        self.media = media_taken(live) if live is not None else TEXT_ALONE
         self.tier: Tier = live.tier if live is not None else _tier(trace)
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:

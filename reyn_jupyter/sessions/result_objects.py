@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.outputs.blob import Blob
+from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
 from reyn_jupyter.runtime.record.trace import Trace
 
 if TYPE_CHECKING:
@@ -139,6 +140,14 @@ class Result:
         """The action's own name for its error, such as "tool_timeout"; None where it gave none."""
         finished = [call.finished for call in self.trace.calls if call.finished] if self.trace else []
         return finished[-1].code if finished else None
+
+    @property
+    def parts(self) -> tuple[ContentPart, ...]:
+        """The parts of a result that has several, or an image or a sound; none for any other.
+
+        ``IPython.display.Image(result.parts[1].data)`` draws an image.
+        """
+        return self._value.parts if isinstance(self._value, ContentParts) else ()
 
     @property
     def value(self) -> Any:

@@ -97,7 +97,8 @@ def harmless(shown: Bare) -> None:
     page.wait_for_timeout(200)
     assert page.evaluate("() => window.ran") is None
     markup = (
-        "#host :is(script, img, iframe, math, object, embed, base, [href^=javascript], [onload], [onerror])"
+        "#host :is(script, img:not(.r-media > img), iframe, math, object, embed, base, "
+        "[href^=javascript], [onload], [onerror])"
     )
     assert [
         each.evaluate("(node) => node.outerHTML.slice(0, 200)") for each in page.locator(markup).all()

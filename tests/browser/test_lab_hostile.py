@@ -21,7 +21,8 @@ LOAD = "%load_ext reyn_jupyter"
 TEXT = " ".join(HOSTILE).encode("utf-8", "replace").decode()
 HIDDEN = set("\x1b\u202e\u2066\u200b\ufeff\x9b")
 MARKUP = (
-    ".reyn-view :is(script, img, iframe, math, object, embed, base, [href^=javascript], [onload], [onerror])"
+    ".reyn-view :is(script, img:not(.r-media > img), iframe, math, object, embed, base, "
+    "[href^=javascript], [onload], [onerror])"
 )
 
 

@@ -18,6 +18,7 @@ from reyn_jupyter.demo import REPOSITORY
 from reyn_jupyter.guard.permissions import Policy
 from reyn_jupyter.notebook import verbs
 from reyn_jupyter.notebook.options import parse, parse_leading
+from reyn_jupyter.outputs.parts.content_parts import check_parts
 from tests.docs.config_table import PAGE, with_table
 
 MANUAL = sorted((REPOSITORY / "reyn_jupyter" / "docs").glob("*.md"))
@@ -181,6 +182,17 @@ def test_the_example_of_a_category_works_when_it_is_installed(tmp_path: Path) ->
     assert "'soon' is no day" in error
     assert kept == "kept 2030-12-31"
     assert (workspace / "days.txt").read_text() == "2030-12-31\n"
+
+
+async def test_the_example_of_an_image_gives_one() -> None:
+    page = (REPOSITORY / "reyn_jupyter" / "docs" / "extending.md").read_text(encoding="utf-8")
+    names: dict[str, Any] = {"__name__": "reyn_swatch"}
+    exec(next(block for block in FENCE.findall(page) if "reyn_swatch.py" in block), names)
+    (category,) = names["categories"](None)
+    parts = check_parts(await category.operations[0].tool.handler({"colour": "c81e1e"}, None))
+    assert [part.kind for part in parts] == ["text", "image", "json", "link"]
+    assert (parts[1].width, parts[1].height, parts[2].value) == (64, 64, {"r": 200, "g": 30, "b": 30})
+    assert not any(part.notes for part in parts)
 
 
 def test_the_example_of_a_server_asks_before_it_calls() -> None:

@@ -17,7 +17,7 @@ from typing import Any, Protocol, cast, get_args, runtime_checkable
 from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
 from reyn_jupyter.evaluation.trial.trial import TrialUsage
 from reyn_jupyter.models import litellm_loader
-from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier
+from reyn_jupyter.models.base import Model, ModelError, Request, Response, Tier, media_taken
 from reyn_jupyter.models.stored_ids import replace_stored_ids, stored_ids_in, unique_ids
 from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.runtime.record.trace import Trace
@@ -125,6 +125,7 @@ class TrialModel:
         self.tier: Tier = inner.tier
         self.host: str | None = inner.host
         self.real: bool = inner.real
+        self.media = media_taken(inner)
         self.system = system
         self.parameters = dict(parameters)
 

@@ -11,7 +11,16 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from reyn_jupyter.models.base import Message, Request, Response, Tier, Usage, canonical, estimate_tokens
+from reyn_jupyter.models.base import (
+    TEXT_ALONE,
+    Message,
+    Request,
+    Response,
+    Tier,
+    Usage,
+    canonical,
+    estimate_tokens,
+)
 from reyn_jupyter.models.offline.answers import ROWS, code, plain
 from reyn_jupyter.models.offline.context import Declined, PlanningContext, ToolRequest, rank_actions
 from reyn_jupyter.models.offline.lexicon import content_stems, parts, stem
@@ -263,6 +272,7 @@ class OfflineModel:
     tier: Tier = "light"
     host: str | None = None
     real = False
+    media = TEXT_ALONE
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
         """One completion; `on_text` gets the whole text at once. Raises nothing."""

@@ -22,10 +22,19 @@ from reyn_jupyter.notebook.render.blocks import (
     View,
 )
 from reyn_jupyter.notebook.render.dataframe_view import ROWS, frame_grid, frame_of, records_grid
+from reyn_jupyter.notebook.render.parts_view import (
+    MEDIA_BYTES,
+    MediaRoom,
+    given_parts,
+    stored_media,
+    stored_parts,
+)
 from reyn_jupyter.notebook.render.problems import problem
+from reyn_jupyter.notebook.render.text_blocks import LINES, text_lines, text_preview
 from reyn_jupyter.notebook.render.tree_view import kind_of, members_tree, tree
 from reyn_jupyter.notebook.render.value_text import Look, is_a, type_name
 from reyn_jupyter.outputs.content import BlobStoreError
+from reyn_jupyter.outputs.parts.content_parts import ContentParts
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
@@ -40,9 +49,20 @@ KINDS = {
     "json_object": "JSON object",
     "json_value": "JSON value",
     "bytes": "bytes",
+    "parts": "result of several parts",
 }
-_COUNTED = {"text": ("line", "lines"), "bytes": ("line", "lines"), "json_object": ("key", "keys")}
-_KNOBS = {"json_array": "blob.df or blob.json", "json_object": "blob.json", "json_value": "blob.json"}
+_COUNTED = {
+    "text": ("line", "lines"),
+    "bytes": ("line", "lines"),
+    "json_object": ("key", "keys"),
+    "parts": ("part", "parts"),
+}
+_KNOBS = {
+    "json_array": "blob.df or blob.json",
+    "json_object": "blob.json",
+    "json_value": "blob.json",
+    "parts": "blob.parts",
+}
 _TRAILER = re.compile(r"[\d,]+ \w+ left(?: · next: (?P<next>\S.*))?")
 KEYS = 30
 LINE_BYTES = 400
@@ -78,6 +98,8 @@ def _took(result: Result) -> tuple[str, ...]:
 
 def _blob_facts(blob: Blob, look: Look) -> tuple[Block, ...]:
     what = f"{KINDS.get(blob.kind, blob.kind)}, {formatting.size(blob.size)}"
+    if blob.kind == "parts":  # the size of the list says nothing of its parts
+        what = count(blob.entries or 0, "part")
     return (Commands((f"%reyn inspect {blob.id}",), f"Blob: {what}"),)
 
 
@@ -109,6 +131,16 @@ def inspection_view(inspection: Inspection, look: Look) -> View:
 
 def _part(shown: str, inspection: Inspection, look: Look) -> tuple[Block, ...]:
     """Return numbered lines for lines, else a tree where it is JSON and text where it is not."""
+    blob = inspection.blob
+    if blob is not None and blob.kind in ("parts", "bytes"):
+        number = re.fullmatch(r"part:([1-9]\d{0,5})", inspection.selector or "")
+        drawn = (
+            _drawn_part(blob, int(number[1]) if number else None, look)
+            if inspection.selector is None or number
+            else ()
+        )
+        if drawn:
+            return drawn
     lines = re.match(r"lines:([1-9]\d{0,15})", inspection.selector or "")
     of_text = inspection.blob is not None and inspection.blob.kind == "text" and inspection.selector is None
     if lines or of_text:
@@ -153,7 +185,7 @@ def blob_view(blob: Blob, look: Look) -> View:
         facts.append(f"blob {formatting.tail(blob.id)}")
     facts.append(formatting.moment(blob.info.created, look.now))
     try:
-        blocks = _content(blob, look)
+        blocks = content_blocks(blob, look)
     except (BlobStoreError, OSError) as error:
         said = Notice(look.text(str(error), 300), "bad", "Run the action again." if blob.action else "")
         return View("blob", title, (Badge("✗ not readable", "bad"),), tuple(facts), (said,))
@@ -166,8 +198,17 @@ def blob_view(blob: Blob, look: Look) -> View:
     return View("blob", title, (), tuple(facts), blocks, _KNOBS.get(blob.kind, "blob.text"))
 
 
-def _content(blob: Blob, look: Look) -> tuple[Block, ...]:
+def content_blocks(blob: Blob, look: Look) -> tuple[Block, ...]:
+    """Return the head of what a blob holds.
+
+    Raises:
+        BlobStoreError, OSError: it cannot be read.
+    """
     match blob.kind:
+        case "parts":
+            return stored_parts(blob.store, blob.id, look, "blob.parts", MediaRoom())
+        case "bytes" if seen := _seen(blob, look):
+            return seen
         case "json_array":
             return _array(blob, look)
         case "json_object":
@@ -189,6 +230,23 @@ def _content(blob: Blob, look: Look) -> tuple[Block, ...]:
             )
 
 
+def _drawn_part(blob: Blob, number: int | None, look: Look) -> tuple[Block, ...]:
+    """Return what people see of a blob that holds parts or an image: part `number`, all of them when None."""
+    try:
+        if number is None:
+            return content_blocks(blob, look) if blob.kind == "parts" else _seen(blob, look)
+        return stored_parts(blob.store, blob.id, look, "blob.parts", MediaRoom(), number)
+    except (BlobStoreError, OSError):
+        return ()
+
+
+def _seen(blob: Blob, look: Look) -> tuple[Block, ...]:
+    """Return a blob of bytes as the image or the sound that it is; none where it is neither, or too large."""
+    if blob.size > MEDIA_BYTES:
+        return ()
+    return stored_media(blob.data, "", look, "blob", MediaRoom())
+
+
 def _array(blob: Blob, look: Look) -> tuple[Block, ...]:
     rows = blob.head_rows(ROWS)
     total = blob.entries if blob.entries is not None else len(rows)
@@ -205,16 +263,13 @@ def _next(blob: Blob, selector: str) -> tuple[Block, ...]:
     return (Commands((f"%reyn inspect {blob.id} {selector}",), "Next part"),) if selector else ()
 
 
-LINES = 40
-_LINE = 400
-_PARSED = 100_000  # characters of text that are tried as JSON
-
-
 def preview(value: object, look: Look, knob: str) -> tuple[Block, ...]:
     """Return the first look at a value; `knob` names what gives all of it."""
     frame = frame_of(value)
     if frame is not None:
         return (frame_grid(frame, look, knob),)
+    if is_a(value, ContentParts):
+        return given_parts(value, look, knob)
     kind = kind_of(value)
     if is_a(value, str):
         return (text_lines(str.__str__(value), look, knob),)
@@ -231,29 +286,3 @@ def preview(value: object, look: Look, knob: str) -> tuple[Block, ...]:
             ),
         )
     return (Code(look.compact(value)),)
-
-
-def text_preview(text: str, look: Look, knob: str) -> tuple[Block, ...]:
-    """Return a text; as a tree when it is a JSON array or object."""
-    if len(text) <= _PARSED and text.lstrip()[:1] in ("{", "["):
-        try:
-            return (tree(json.loads(text), look, knob),)
-        except (ValueError, RecursionError):
-            pass
-    return (text_lines(text, look, knob),)
-
-
-def text_lines(text: str, look: Look, knob: str, first: int = 1, limit: int = LINES) -> Lines | Code:
-    """Return the first lines of a text, numbered from `first`; a single short line stands alone."""
-    total = text.count("\n") + (not text.endswith("\n"))
-    if total <= 1 and len(text) <= _LINE:
-        return Code(look.text(text.removesuffix("\n"), _LINE) or "(empty)")
-    lines = text.split("\n", limit)[: min(limit, total)]
-    cut = any(len(line) > _LINE for line in lines)
-    more = (
-        f"The first {limit} of {count(total, 'line')}"
-        if total > limit
-        else ("Long lines are cut" if cut else "")
-    )
-    shown = look.lines([line.removesuffix("\r") for line in lines], _LINE)
-    return Lines(first, shown, "", f"{more}; all of it: {knob}" if more else "")

@@ -9,6 +9,7 @@ words, and no state is told by a tone alone.
 from __future__ import annotations
 
 import math
+import re
 from dataclasses import dataclass
 from sys import float_info
 from typing import Annotated, Any, Literal, Required
@@ -361,6 +362,48 @@ class Notice:
     type: Literal["notice"] = "notice"
 
 
+DRAWN = ("image/png", "image/jpeg", "image/gif", "image/webp")
+PLAYED = ("audio/wav", "audio/mpeg", "audio/ogg", "audio/flac", "audio/mp4")
+_BASE64 = re.compile(r"[A-Za-z0-9+/]+={0,2}")
+
+
+@dataclass(frozen=True, slots=True)
+class Media:
+    """An image that is drawn, or a sound with controls.
+
+    Attributes:
+        mime: one of `DRAWN` or `PLAYED`: formats that hold no markup and no script.
+        data: the content in base64. It counts for no bound of a view's size: whoever makes blocks bounds it.
+        alt: the text that stands for it; `caption` is the line under it.
+        width, height: pixels of an image, 0 for a sound.
+
+    Raises:
+        ValueError: the type is another one, or the data is no base64.
+    """
+
+    mime: str
+    data: str
+    alt: str
+    caption: str = ""
+    width: int = 0
+    height: int = 0
+    type: Literal["media"] = "media"
+
+    def __post_init__(self) -> None:
+        if self.mime not in (*DRAWN, *PLAYED) or _BASE64.fullmatch(self.data) is None:
+            raise ValueError(f"{self.mime[:80]} is neither drawn nor played, or its data is no base64")
+
+    @property
+    def is_image(self) -> bool:
+        return self.mime in DRAWN
+
+    @property
+    def words(self) -> str:
+        """Return what stands for it where nothing is drawn."""
+        said = self.caption if self.alt in self.caption else f"{self.alt} · {self.caption}"
+        return f"[{'image' if self.is_image else 'sound'}: {said}]"
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     title: str
@@ -405,6 +448,7 @@ Block = (
     | Diff
     | Facts
     | Notice
+    | Media
     | Section
     | Fold
     | Intervals

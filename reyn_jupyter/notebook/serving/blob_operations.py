@@ -14,13 +14,15 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 from reyn_jupyter.notebook.render import formatting
-from reyn_jupyter.notebook.render.blob_view import KINDS, blob_title
+from reyn_jupyter.notebook.render.blob_view import KINDS, blob_title, content_blocks
+from reyn_jupyter.notebook.render.blocks import Block
 from reyn_jupyter.notebook.serving.operation import (
     OperationContext,
     OperationError,
     ServedOperation,
     WireMessage,
 )
+from reyn_jupyter.outputs.blob import Blob
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError
 from reyn_jupyter.outputs.blobs.in_memory_store import as_local_store
 from reyn_jupyter.outputs.blobs.manifest import BlobInfo
@@ -28,14 +30,17 @@ from reyn_jupyter.outputs.blobs.random_access import LocalBlobStore, is_local
 from reyn_jupyter.outputs.blobs.read_progress import StoppedError, Watch, WatchedSource
 from reyn_jupyter.outputs.blobs.reader import BlobView
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStoreError
+from reyn_jupyter.outputs.inspect import MEDIA_HEAD
 from reyn_jupyter.outputs.json_index import first_byte
 from reyn_jupyter.outputs.json_tree import IndexCache
+from reyn_jupyter.outputs.parts.media_type import media_facts
 from reyn_jupyter.outputs.selectors import (
     BytesSelector,
     GrepSelector,
     KeySelector,
     LastLinesSelector,
     LinesSelector,
+    PartSelector,
     PointerSelector,
     SelectorError,
     SliceSelector,
@@ -45,7 +50,7 @@ from reyn_jupyter.runtime.record.events import ActionFinished
 from reyn_jupyter.support.text import count
 
 T = TypeVar("T")
-Pane = Literal["grid", "tree", "text"]
+Pane = Literal["content", "grid", "tree", "text"]
 ORIGIN_SECONDS = 0.5
 BORROWED = 2  # blobs of a store elsewhere that are kept here
 
@@ -53,6 +58,16 @@ BORROWED = 2  # blobs of a store elsewhere that are kept here
 class OpenBlob(WireMessage):
     blob: str
     selector: str | None = None
+
+
+class ReadContent(WireMessage):
+    blob: str
+
+
+class BlobContent(WireMessage):
+    """Hold what is drawn of a blob: the parts of a result, an image, a sound."""
+
+    blocks: tuple[Block, ...]
 
 
 class BlobStart(WireMessage):
@@ -197,7 +212,7 @@ def _describe_blob(context: OperationContext, at: Reading, selector: str | None)
     panes, pane = _panes(at)
     pane, start = _start(at, selector, panes, pane)
     value = f'reyn.session().blob("{info.id}")'
-    content = "json" if info.is_json else "text"
+    content = {"parts": "parts", "bytes": "data"}.get(info.kind, "json" if info.is_json else "text")
     commands = (
         ("In a cell", f"%reyn inspect {info.id}"),
         ("In Python", f"{value}.{'df' if 'grid' in panes else content}"),
@@ -218,6 +233,10 @@ def _describe_blob(context: OperationContext, at: Reading, selector: str | None)
 
 def _panes(at: Reading) -> tuple[tuple[Pane, ...], Pane]:
     """Return the panes that fit, and the one to begin with: a grid for records, a tree for other JSON."""
+    if at.info.kind == "parts":
+        return ("content",), "content"
+    if at.info.kind == "bytes" and media_facts(at.view.source.read(0, MEDIA_HEAD)).mime is not None:
+        return ("content", "text"), "content"
     if not at.info.is_json:
         return ("text",), "text"
     if at.info.kind != "json_array":
@@ -245,6 +264,8 @@ def _start(at: Reading, selector: str | None, panes: tuple[Pane, ...], pane: Pan
             return "text", BlobStart(byte=byte)
         case GrepSelector(pattern=pattern):
             return "text", BlobStart(find=pattern)
+        case PartSelector() if at.info.kind == "parts":
+            return pane, BlobStart()
         case SliceSelector(start=row) if "tree" in panes:
             return pane, BlobStart(row=row, path=(str(row),) if row else ())
         case KeySelector(key=key) if "tree" in panes:
@@ -254,6 +275,15 @@ def _start(at: Reading, selector: str | None, panes: tuple[Pane, ...], pane: Pan
     return pane, BlobStart(
         note=f"{selector} does not fit: this blob is {KINDS.get(at.info.kind, at.info.kind)}."
     )
+
+
+async def content(context: OperationContext, arguments: ReadContent) -> BlobContent:
+    store, _ = await _store(context, arguments.blob)
+
+    def work(at: Reading) -> BlobContent:
+        return BlobContent(blocks=content_blocks(Blob(at.info, store), context.look))
+
+    return await reading(context, arguments.blob, work, "reading the parts")
 
 
 def _step(context: OperationContext, opened: OpenedBlob) -> str:
@@ -267,4 +297,7 @@ def _step(context: OperationContext, opened: OpenedBlob) -> str:
     return ""
 
 
-OPERATIONS = (ServedOperation("blob.open", OpenBlob, OpenedBlob, open_blob),)
+OPERATIONS = (
+    ServedOperation("blob.open", OpenBlob, OpenedBlob, open_blob),
+    ServedOperation("blob.content", ReadContent, BlobContent, content),
+)

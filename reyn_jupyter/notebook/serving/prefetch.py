@@ -106,13 +106,17 @@ async def of_blob(live: LiveBlob) -> Requests:
         return
     said: list[str] = []
     for pane in opened["panes"]:
-        requests = {"grid": _rows, "tree": _tree, "text": _lines}[pane](live.blob, said)
+        requests = {"content": _content, "grid": _rows, "tree": _tree, "text": _lines}[pane](live.blob, said)
         answer = None
         async for request in _sent(requests):
             answer = yield request[0], request[1]
             request[2].append(answer)
     if said:
         opened["start"]["note"] = f"This page holds {' and '.join(said)}; the notebook has the rest."
+
+
+async def _content(blob: str, said: list[str]) -> Requests:
+    yield "blob.content", {"blob": blob}
 
 
 async def _sent(requests: Requests) -> AsyncGenerator[tuple[str, Json, list[Json | None]], None]:

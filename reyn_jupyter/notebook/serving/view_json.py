@@ -1,6 +1,7 @@
 """A view as JSON: what a display keeps for hosts that draw it themselves.
 
-Invariant: at most 24 KB (a report: 72 KB) as compact UTF-8, whatever the view holds; every text has passed `visible`,
+Invariant: at most 24 KB (a report: 72 KB) as compact UTF-8 beside the data of images and sounds, whatever the view
+holds; every text has passed `visible`,
 so that it can be encoded and shows what it hides. What had to be left out is announced in its place, in the words of
 the HTML.
 """
@@ -8,7 +9,7 @@ the HTML.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import fields, is_dataclass
 from typing import Any
 
@@ -45,6 +46,7 @@ def to_snapshot(view: View, session_id: str, live: Live | None = None, limit: in
         'Ready'
     """
     whole = plain(view)
+    data = _taken_out(whole["blocks"])
     blocks = whole["blocks"]
     made: Json = {
         "protocol": PROTOCOL,
@@ -62,7 +64,33 @@ def to_snapshot(view: View, session_id: str, live: Live | None = None, limit: in
         kept = cutter.blocks(blocks, room, ordered=roomy)
         gone = [title for place, title in enumerate(titles) if title and place in cutter.gone]
         whole["blocks"] = [*kept, cutter.left_out(gone)] if cutter.dropped else kept
+    _put_back(whole["blocks"], data)
     return made
+
+
+def _taken_out(blocks: Any, data: list[str] | None = None) -> list[str]:
+    """Take the data out of images and sounds, so that the rest is fitted by its own size; returns it by its place."""
+    data = [] if data is None else data
+    for block in blocks:
+        if block.get("type") == "media":
+            data.append(block["data"])
+            block["data"] = str(len(data) - 1)
+        for inner in _inner_lists(block):
+            _taken_out(inner, data)
+    return data
+
+
+def _put_back(blocks: Any, data: list[str]) -> None:
+    for block in blocks if data else ():
+        if block.get("type") == "media":
+            block["data"] = data[int(block["data"])]
+        for inner in _inner_lists(block):
+            _put_back(inner, data)
+
+
+def _inner_lists(block: Json) -> Iterator[list[Json]]:
+    yield from (block[key] for key in ("blocks", "left_blocks", "right_blocks") if key in block)
+    yield from block["items"] if block.get("type") == "bullets" else ()
 
 
 def plain(value: Any) -> Any:

@@ -35,6 +35,8 @@ def kind_of(content: Content) -> BlobKind:
         return "text"
     if isinstance(content, FileContent):
         return "text" if content.kind == "text" else "json_array"
+    if content.parts:
+        return "parts"
     if isinstance(content.value, dict):
         return "json_object"
     return (

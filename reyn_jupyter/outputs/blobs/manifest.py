@@ -14,9 +14,15 @@ from typing import Any, Literal
 from reyn_jupyter.outputs.blobs.ids import canonical_id
 from reyn_jupyter.support.plain_files import is_moment, parse_json
 
-BlobKind = Literal["text", "json_array", "json_object", "json_value", "bytes"]
+BlobKind = Literal["text", "json_array", "json_object", "json_value", "bytes", "parts"]
 SUFFIXES: dict[str, str] = {"text": ".txt", "bytes": ".bin"}
-COUNTED = {"text": "lines", "json_array": "entries", "json_object": "keys", "bytes": "lines"}
+COUNTED = {
+    "text": "lines",
+    "json_array": "entries",
+    "json_object": "keys",
+    "bytes": "lines",
+    "parts": "parts",
+}
 
 
 @dataclass(frozen=True)
@@ -49,12 +55,13 @@ class BlobInfo:
 
     @property
     def is_json(self) -> bool:
+        """Return whether it is a JSON value of the action's; the list of a result's parts is none."""
         return self.kind.startswith("json")
 
     @property
     def has_lines(self) -> bool:
         """True if `lines:` makes sense: texts, raw bytes and JSON that keeps its own line breaks."""
-        return not self.is_json or self.source
+        return self.kind != "parts" and (not self.is_json or self.source)
 
     @property
     def counted(self) -> str:
@@ -85,7 +92,7 @@ class BlobInfo:
         return info
 
 
-KINDS = ("text", "json_array", "json_object", "json_value", "bytes")
+KINDS = ("text", "json_array", "json_object", "json_value", "bytes", "parts")
 
 
 def _is_sound(info: BlobInfo) -> bool:

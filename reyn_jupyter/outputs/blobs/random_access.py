@@ -86,7 +86,8 @@ def content_of(raw: bytes, info: BlobInfo) -> Content:
     if info.kind == "bytes":
         return Structured({"bytes": len(raw), "base64": base64.b64encode(raw).decode()})
     value = parse_json(raw, info)
-    return Structured(value, source=raw.decode(errors="replace") if info.source else None, frame=info.frame)
+    source = raw.decode(errors="replace") if info.source else None
+    return Structured(value, source=source, frame=info.frame, parts=info.kind == "parts")
 
 
 def parse_json(raw: bytes, info: BlobInfo) -> Any:

@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from reyn_jupyter.outputs.blob import open_blob
+from reyn_jupyter.outputs.parts.content_parts import ContentPart
 from reyn_jupyter.runtime.record import runlog
 from reyn_jupyter.runtime.record.events import (
     ActionFinished,
@@ -208,6 +210,21 @@ class Trace:
         )
 
     @property
+    def parts(self) -> tuple[ContentPart, ...]:
+        """The parts of its results that have several, or an image or a sound, in their order, read from the blobs.
+
+        Raises:
+            BlobNotFoundError, BlobStoreError: one of the blobs is gone or damaged.
+            TypeError: the store cannot be read by ordinary calls.
+        """
+        blobs = [
+            call.finished.blob
+            for call in self.calls
+            if call.finished and call.finished.content_kind == "parts"
+        ]
+        return tuple(part for blob in blobs if blob for part in open_blob(self.blobs, blob).parts)
+
+    @property
     def tokens(self) -> int:
         return sum(reply.prompt_tokens + reply.completion_tokens for reply in self.replies)
 
@@ -229,12 +246,14 @@ class Trace:
     def contents_by_call(self) -> list[dict[str, Any]]:
         """Return the contents that each call put before the model: [{call, kind, name, bytes}]; bytes count once."""
         found: list[dict[str, Any]] = [{"call": "", **item} for item in self.started.sent]
+        attached = _attached_bytes(self.steps)
         for call in self.calls if self.started.model is not None else ():
             finished = call.finished
             if finished is None or not finished.ok or not (call.resolved.name or finished.sources):
                 continue
             sources = finished.sources or ({"kind": "result", "name": call.label},)
-            share, rest = divmod(len(finished.output.encode("utf-8", "surrogatepass")), len(sources))
+            size = len(finished.output.encode("utf-8", "surrogatepass")) + attached.get(call.id, 0)
+            share, rest = divmod(size, len(sources))
             found += [
                 {
                     "call": call.id,
@@ -307,6 +326,16 @@ class Trace:
     def load(cls, path: str | Path, blobs: Any = None) -> Trace:
         """Read a saved run. A torn last line (the process was killed) is left out; the rest is a partial trace."""
         return cls.from_events(runlog.read(Path(path)), blobs)
+
+
+def _attached_bytes(steps: Sequence[Step]) -> dict[str, int]:
+    """Return the bytes of images and sounds that went to the model with the result of each call."""
+    found: dict[str, int] = {}
+    for message in (message for step in steps if step.requested for message in step.requested.messages):
+        for each in message.get("attachments") or ():
+            call = str(message.get("tool_call_id"))
+            found[call] = found.get(call, 0) + int(each.get("bytes") or 0)
+    return found
 
 
 def _steps(events: Sequence[Event]) -> tuple[Step, ...]:

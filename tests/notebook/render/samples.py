@@ -9,6 +9,7 @@ from typing import Any
 from reyn_jupyter.outputs.blob import Blob, open_blob
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import Content, Structured, Text
+from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
 from reyn_jupyter.runtime.record.compare import compare
 from reyn_jupyter.runtime.record.events import (
     ActionFinished,
@@ -31,6 +32,7 @@ from reyn_jupyter.sessions.result_objects import (
     Result,
     Table,
 )
+from tests.support.media_samples import png, wav
 
 NOW = 1_790_000_000.0
 BLOB = "0198c0de-aaaa-7000-8000-000000000001"
@@ -249,6 +251,7 @@ def every_kind(text: str) -> dict[str, Any]:
         "blob list": blob(Structured([text, [text]] * 20)),
         "blob object": blob(Structured({text: text, "large": [text] * 9000, "n": {text: 1}})),
         "result blob": Result(text, text, {text: text}, blob(Text(text))),
+        "parts": Result(text, text, parts(text)),
         "table": Table(text, ({text: text, "id": text, "status": text, "size": 5},), text, text),
         "status": Card(text, text, ((text, text),), ((text, (text, text)),), (text,)),
         "script": Script(text, f"{text}\n{text}"),
@@ -259,6 +262,23 @@ def every_kind(text: str) -> dict[str, Any]:
     }
 
 
+def parts(text: str) -> ContentParts:
+    """One part of each kind, `text` wherever a text can stand."""
+    return ContentParts(
+        (
+            ContentPart.of_text(text, "text/html", text),
+            ContentPart("image/png", data=png(60, 40), name=text),
+            ContentPart("audio/wav", data=wav(0.05), name=text),
+            ContentPart.of_json({text: [text]}, text),
+            ContentPart.link(text, text),
+            ContentPart.link(f"https://docs.example/{text}", text, "text/html"),
+            ContentPart("image/svg+xml", data=text.encode("utf-8", "replace"), name=text),
+            ContentPart("image/png", data=text.encode("utf-8", "replace"), name=text, uri=text),
+            ContentPart(text, data=b"x"),
+        )
+    )
+
+
 ALLOWED: dict[str, set[str]] = {
     "div": {"class", "role", "aria-label", "tabindex"}, "p": {"class", "role", "aria-level"}, "style": set(),
     "span": {"class", "role", "aria-level"}, "table": set(), "caption": set(), "thead": set(), "tbody": set(),
@@ -266,8 +286,10 @@ ALLOWED: dict[str, set[str]] = {
     "pre": {"class", "tabindex", "role", "aria-label"}, "code": set(), "strong": set(), "em": set(), "s": set(),
     "a": {"href", "rel", "target"}, "ul": set(), "ol": {"start"}, "li": set(), "blockquote": set(), "hr": set(),
     "br": set(), "dl": {"class"}, "dt": set(), "dd": set(),
+    "figure": {"class"}, "figcaption": set(), "img": {"src", "alt", "width", "height"},
+    "audio": {"controls", "preload", "src", "aria-label"},
 }  # fmt: skip
-VOID = {"br", "hr"}
+VOID = {"br", "hr", "img"}
 
 
 class Reader(HTMLParser):

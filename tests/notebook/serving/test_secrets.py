@@ -13,9 +13,11 @@ import pytest
 from reyn_jupyter.catalog.action import Category, Operation, Purity, Tool
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.notebook.serving.operation import operations
+from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
 from reyn_jupyter.runtime.consent import DESK
 from reyn_jupyter.sessions.session import Session
 from tests.notebook.serving.blob_requests import Refused, Viewer
+from tests.support.media_samples import png
 
 SECRETS = {
     "DEMO_API_KEY": "correct-horse-battery-staple",
@@ -38,17 +40,29 @@ async def gives_frame(arguments: dict[str, Any], context: object) -> object:
     return pd.DataFrame({"text": [PLANTED] * 300, PLANTED: column}).set_index("text")
 
 
+async def gives_parts(arguments: dict[str, Any], context: object) -> object:
+    return ContentParts(
+        (
+            ContentPart.of_text(PLANTED, name=PLANTED),
+            ContentPart.of_text(f"{'x' * 990}{PLANTED}\n" * 20),
+            ContentPart("image/png", data=png(), name=PLANTED, uri=f"https://x.example/{PLANTED}"),
+            ContentPart.of_json({PLANTED: [PLANTED]}),
+            ContentPart.link(f"https://x.example/{PLANTED}", PLANTED),
+        )
+    )
+
+
 async def fails(arguments: dict[str, Any], context: object) -> object:
     raise ValueError(f"cannot log in with {PLANTED}")
+
+
+HANDLERS = {"some": gives, "much": gives_much, "frame": gives_frame, "parts": gives_parts, "fail": fails}
 
 
 def categories() -> list[Category]:
     rule = {"description": PLANTED, "default": PLANTED, "enum": [PLANTED, "b"], "examples": [PLANTED]}
     schema = {"type": "object", "properties": {"choice": rule, PLANTED: rule}, "description": PLANTED}
-    made = [
-        Operation(name, PLANTED, schema, Tool(name, run, Purity.PURE))
-        for name, run in (("some", gives), ("much", gives_much), ("frame", gives_frame), ("fail", fails))
-    ]
+    made = [Operation(name, PLANTED, schema, Tool(name, run, Purity.PURE)) for name, run in HANDLERS.items()]
     return [Category("odd", PLANTED, tuple(made))]
 
 
@@ -76,11 +90,14 @@ def everything(viewer: Viewer) -> dict[str, str]:
     stored = viewer.session.invoke_action("odd__frame", {})
     assert stored.blob is not None
     made["frame"] = stored.blob.id
+    stored = viewer.session.invoke_action("odd__parts", {})
+    assert stored.blob is not None
+    made["parts"] = stored.blob.id
     answers: list[Any] = []
     for number in range(2):
         calls = [
             call("invoke_action", action_name=f"odd__{name}", args={PLANTED: PLANTED})
-            for name in ("some", "fail")
+            for name in ("some", "parts", "fail")
         ]
         viewer.session.parts.model = ScriptedModel(
             [*calls, call(PLANTED, x=PLANTED)], f"# {PLANTED}\n\n`{PLANTED}` {number}"
@@ -127,6 +144,8 @@ def requests(made: dict[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield "lines.find", {**asked, "text": "x"}
         yield "lines.find", {**asked, "text": f"({PLANTED}", "regex": True}
         yield "lines.at", {**asked, "byte": 995}
+    yield "blob.open", {"blob": made["parts"]}
+    yield "blob.content", {"blob": made["parts"]}
     yield "blob.open", {"blob": PLANTED}
     both = {"a": made["a"], "b": made["b"]}
     for run in both.values():

@@ -3,6 +3,7 @@
 // Invariant: what the snapshot shows stays until the same is there from the kernel, and for good when it cannot be had.
 import type { OpenedBlob, BlobStart, Grid, LiveBlob, View } from "../../protocol";
 import type { Source, ViewFunction } from "../../sources/source";
+import { showBlocks } from "../blocks/blocks";
 import { copyButton, insertButton } from "../dom/copy";
 import { fill, h, visible } from "../dom/h";
 import { type Tabs, tabs } from "../dom/tabs";
@@ -12,7 +13,7 @@ import { jsonTree } from "./json-tree";
 import { textPager } from "./text-pager";
 
 type Pane = OpenedBlob["pane"];
-const NAMES: Record<Pane, string> = { grid: "Table", tree: "Tree", text: "Text" };
+const NAMES: Record<Pane, string> = { content: "Content", grid: "Table", tree: "Tree", text: "Text" };
 
 /** @param grid shows the table; it is given, so that a host may fetch it only when there is one */
 export const inspector =
@@ -110,6 +111,7 @@ function panes(
     const content = h("div.r-pane");
     fill(panel, content, shown);
     const asked = shown ? sourceWithNotice(source, () => shown.remove()) : source;
+    if (pane === "content") return shownContent(content, blob, asked);
     return pane === "grid"
       ? grid(content, { blob, row: start.row }, asked)
       : pane === "tree"
@@ -123,6 +125,21 @@ function panes(
     tabList.reopen("text");
   }
   return tabList;
+}
+
+/** What the kernel draws of a blob: the parts of a result, or an image. */
+function shownContent(element: HTMLElement, blob: string, source: Source): () => void {
+  const progress = requestProgress(source, element);
+  const box = h("div.r-in");
+  element.append(progress.box, box);
+  progress
+    .request("blob.content", { blob })
+    .then(({ blocks }) => showBlocks(box, blocks, source.host))
+    .catch(ignore);
+  return () => {
+    progress.dispose();
+    element.replaceChildren();
+  };
 }
 
 /** The rows of a snapshot, where they are the first ones of the blob. */

@@ -2,7 +2,7 @@
 //
 // Invariant: elements, classes and words are those of the HTML that Python makes; buttons are all that is added. A
 // block that is malformed or of an unknown kind is named in its place, and its neighbours are drawn.
-import type { Block, Code, Commands, Diff, Fold, Grid, Lines, Node as TreeNode } from "../../protocol";
+import type { Block, Code, Commands, Diff, Fold, Grid, Lines, Media, Node as TreeNode } from "../../protocol";
 import type { Host } from "../../sources/source";
 import { copyButton, insertButton } from "../dom/copy";
 import { append, type Child, h, visible } from "../dom/h";
@@ -101,6 +101,8 @@ function draw(block: Block, host?: Host): HTMLElement[] | undefined {
           !!block.hint && h("p.r-hint", {}, visible(block.hint)),
         ),
       ];
+    case "media":
+      return [drawMedia(block)];
     case "section":
       return [
         inner(
@@ -181,6 +183,24 @@ function drawNode(node: TreeNode, open: boolean): HTMLElement {
   if (!node.children.length) return h("div", {}, key, h(`span.r-${node.kind}`, {}, text));
   const children = node.children.map((child) => drawNode(child, false));
   return h("details", { open }, h("summary", {}, key, h("span.r-quiet", {}, text)), ...children);
+}
+
+// Formats that hold no markup and no script; blocks of other types are not made, and would not be drawn.
+const DRAWN = /^image\/(png|jpeg|gif|webp)$/;
+const PLAYED = /^audio\/(wav|mpeg|ogg|flac|mp4)$/;
+const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
+
+/** An image, or a sound with controls; its data stands in the address, so that nothing is loaded. */
+function drawMedia(media: Media): HTMLElement {
+  const drawn = DRAWN.test(media.mime);
+  if (!(drawn || PLAYED.test(media.mime)) || !BASE64.test(media.data))
+    throw new Error("neither image nor sound");
+  const src = `data:${media.mime};base64,${media.data}`;
+  const label = visible(media.alt);
+  const shown = drawn
+    ? h("img", { src, alt: label, width: media.width, height: media.height })
+    : h("audio", { src, controls: true, preload: "metadata", "aria-label": label });
+  return h("figure.r-media", {}, shown, !!media.caption && h("figcaption", {}, visible(media.caption)));
 }
 
 function drawDiff(diff: Diff): HTMLElement[] {

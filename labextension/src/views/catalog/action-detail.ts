@@ -171,8 +171,7 @@ export function actionDetail(name: string, source: Source, around: DetailHost): 
   }
 
   function drawBlobButton({ live, view }: ActionAnswer): HTMLElement | null {
-    currentBlobButton =
-      live && blobButton("Open the blob", live, name, source, around.inspect, view);
+    currentBlobButton = live && blobButton("Open the blob", live, name, source, around.inspect, view);
     return currentBlobButton?.element ?? null;
   }
 

@@ -224,13 +224,7 @@ class TraceViewer {
     this.blobButton = null;
     if (blob) {
       const live: LiveBlob = { type: "blob", blob, selector: null };
-      this.blobButton = blobButton(
-        "Inspect the blob",
-        live,
-        blob.slice(-12),
-        this.source,
-        this.inspect,
-      );
+      this.blobButton = blobButton("Inspect the blob", live, blob.slice(-12), this.source, this.inspect);
     }
     fill(this.notice, this.blobButton?.element);
   }

@@ -1,8 +1,9 @@
 """A view as static HTML: one scoped style, no script, nothing loaded.
 
 Invariants: every text goes through `escape_text` (hidden characters shown, then escaped); the only attribute that
-carries untrusted text is an http(s) address that the view model let through; whatever the view holds, the HTML keeps to
-32 KB (a report to 96 KB) with every tag closed. The style travels with every view, so it is small and without white
+carries untrusted text is an http(s) address that the view model let through, or the words that stand for an image;
+whatever the view holds, the HTML keeps to 32 KB (a report to 96 KB) with every tag closed, beside the data of images
+and sounds, which whoever makes blocks bounds. The style travels with every view, so it is small and without white
 space.
 """
 
@@ -29,6 +30,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Heading,
     Intervals,
     Lines,
+    Media,
     Node,
     Notice,
     Pair,
@@ -58,6 +60,7 @@ from reyn_jupyter.support.sanitize import visible
 HTML_BYTES = 32 * 1024
 REPORT_BYTES = 96 * 1024
 _STYLES = Path(__file__).parents[1]  # the style sheets that the front end shares
+_PLACE = re.compile("\x00([0-9]+)\x00")
 _TAGS = {"strong": "strong", "emphasis": "em", "strike": "s", "code": "code"}
 
 
@@ -81,7 +84,7 @@ def to_html(view: View) -> str:
         body += page.left_out(
             [title for title, part in zip(titles, parts, strict=False) if title and not part]
         )
-    return f'{opening}{head}<div class="r-body">{body}</div></div>'
+    return f'{opening}{head}<div class="r-body">{page.with_data(body)}</div></div>'
 
 
 class _HtmlPage:
@@ -90,6 +93,7 @@ class _HtmlPage:
     def __init__(self, knob: str) -> None:
         self._knob = knob
         self.dropped = False
+        self._data: list[str] = []
 
     def left_out(self, titles: Sequence[str]) -> str:
         return self._more(left_out_sentence(titles))
@@ -134,6 +138,8 @@ class _HtmlPage:
                     for name, value in block.pairs
                 ]
                 return self._rows('<dl class="r-list">', rows, "</dl>", limit, "facts")
+            case Media():
+                return self._media(block)
             case Notice():
                 return self._notice(block, limit)
             case Section():
@@ -286,6 +292,21 @@ class _HtmlPage:
             return whole
         room = limit - byte_size(opening) - byte_size(closing) - len("</div>")
         return f"{opening}{escape_within(block.text, room)}{closing}</div>"
+
+    def _media(self, block: Media) -> str:
+        """Return an image or a sound with a place for its data, which is put in when everything is fitted."""
+        self._data.append(f"data:{block.mime};base64,{block.data}")
+        place, alt = f"\x00{len(self._data) - 1}\x00", escape(visible(block.alt))
+        caption = f"<figcaption>{escape_text(block.caption)}</figcaption>" if block.caption else ""
+        if block.is_image:
+            size = f' width="{block.width}" height="{block.height}"'
+            return f'<figure class="r-media"><img src="{place}" alt="{alt}"{size}>{caption}</figure>'
+        sound = f'<audio controls preload="metadata" src="{place}" aria-label="{alt}"></audio>'
+        return f'<figure class="r-media">{sound}{caption}</figure>'
+
+    def with_data(self, body: str) -> str:
+        """Return the fitted blocks with the data of their images and sounds; no text holds a NUL, see `visible`."""
+        return _PLACE.sub(lambda found: self._data[int(found[1])], body) if self._data else body
 
     def _fold(self, fold: Fold, limit: int | None) -> str:
         aside = f' <span class="r-aside">{escape_text(fold.aside)}</span>' if fold.aside else ""

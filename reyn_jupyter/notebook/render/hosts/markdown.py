@@ -30,6 +30,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Intervals,
     Lines,
     Mark,
+    Media,
     Node,
     Notice,
     Pair,
@@ -184,9 +185,9 @@ def spans(children: Sequence[Token]) -> tuple[Span, ...]:
     for token in children:
         match token.type:
             case "code_inline":
-                found.append(Span(token.content, (*marks, "code"), _address(link)))
+                found.append(Span(token.content, (*marks, "code"), link_address(link)))
             case "softbreak":
-                found.append(Span(" ", tuple(marks), _address(link)))
+                found.append(Span(" ", tuple(marks), link_address(link)))
             case "hardbreak":
                 found.append(Span("\n", tuple(marks)))
             case "image":
@@ -194,14 +195,14 @@ def spans(children: Sequence[Token]) -> tuple[Span, ...]:
             case "link_open":
                 link = str(token.attrGet("href") or "")
             case "link_close":
-                found.append(Span(f" ({_destination(link)})", (*marks, "muted")))
+                found.append(Span(f" ({link_destination(link)})", (*marks, "muted")))
                 link = ""
             case "strong_open" | "em_open" | "s_open":
                 marks.append(_MARKS[token.type[:-5]])
             case "strong_close" | "em_close" | "s_close":
                 marks.remove(_MARKS[token.type[:-6]])
             case _:
-                found.append(Span(token.content, tuple(marks), _address(link)))
+                found.append(Span(token.content, tuple(marks), link_address(link)))
     return tuple(span for span in found if span.text)
 
 
@@ -215,12 +216,13 @@ def _image(token: Token, marks: tuple[Mark, ...]) -> Span:
     return Span(f"[image: {what}, not loaded]" if what else "[image, not loaded]", (*marks, "muted"))
 
 
-def _address(link: str) -> str:
+def link_address(link: str) -> str:
     """Return the link itself where it may be one, else nothing: the text stays plain."""
     return link if len(link) <= _LINK_CHARACTERS and _host(link) else ""
 
 
-def _destination(link: str) -> str:
+def link_destination(link: str) -> str:
+    """Return the host of a link, or the beginning of what is none."""
     return _host(link) or link[:80]
 
 
@@ -302,6 +304,8 @@ def _write_block(block: Block, depth: int) -> list[str]:  # noqa: C901 - one lin
             return [_text(f"{block.path} {block.summary}"), _fence(lines, "diff"), _text(block.more)]
         case Facts():
             return ["\n".join(f"- {_text(name)}: {_text(value)}" for name, value in block.pairs)]
+        case Media():
+            return [_text(block.words)]
         case Notice():
             return [f"> {_text(block.text)}", _text(block.hint)]
         case Section():

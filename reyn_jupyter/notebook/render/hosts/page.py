@@ -67,7 +67,7 @@ def to_page(title: str, entries: Sequence[PageEntry], note: str = "") -> str:
     script, sheet = _script(code), style.replace("</", "<\\/")
     digest = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     policy = (
-        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; "
+        f"default-src 'none'; script-src 'sha256-{digest}'; style-src 'unsafe-inline'; img-src data:; media-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
     body = "".join(_section(entry) for entry in entries)

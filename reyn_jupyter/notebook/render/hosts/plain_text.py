@@ -26,6 +26,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Interval,
     Intervals,
     Lines,
+    Media,
     Node,
     Notice,
     Pair,
@@ -189,6 +190,8 @@ class _TextPage:
                 ]
             case Facts():
                 return _facts(block)
+            case Media():
+                return [visible(block.words)]
             case Notice():
                 mark = {"bad": "✗ ", "warn": "! "}.get(block.tone, "")
                 return [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.notebook.render import formatting
@@ -16,11 +16,13 @@ from reyn_jupyter.notebook.render.blocks import (
     Fold,
     Interval,
     Intervals,
+    Media,
     Notice,
     Section,
     Span,
 )
 from reyn_jupyter.notebook.render.file_changes_view import Previous, diffs
+from reyn_jupyter.notebook.render.parts_view import MediaRoom, call_parts
 from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.support.text import count
 
@@ -43,25 +45,31 @@ _PROBLEMS = {
 }
 
 
-def call_fold(call: Call, trace: Trace, look: Look, previous: Previous, level: int = 0) -> Fold:
+def call_fold(
+    call: Call, trace: Trace, look: Look, previous: Previous, media: MediaRoom, level: int = 0
+) -> Fold:
     """Return a call behind its summary line, with what it called in its turn; open when it changed files or called.
 
     Args:
+        media: how much of images and sounds the card may still hold.
         level: how many inner runs are around it.
     """
     arguments = inner_arguments(call)
     finished = call.finished
     changed = diffs(finished.changes, arguments, previous, look) if finished and finished.changes else ()
     blocks: list[Block] = [*changed]
+    parts: Sequence[Block] = ()
     if arguments not in (None, {}, "") and not any(diff.lines for diff in changed):
         blocks.append(Code(pretty(arguments, look), "arguments"))
     if call.decision is not None and (said := describe_decision(call.decision, look)):
         blocks.append(Notice(said, "muted"))
     blocks += [Notice(said, "muted") for said in describe_further(call, look)]
-    inner = _inner_run(call, trace, look, previous, level)
+    inner = _inner_run(call, trace, look, previous, media, level)
     blocks += inner
     if finished is not None:
         blocks += _came_back(finished, look)
+        parts = call_parts(call, trace, look, media)
+        blocks += parts
     else:
         blocks += progress_bar(call.progress, look)
     seconds = formatting.seconds(finished.seconds) if finished else ""
@@ -70,11 +78,13 @@ def call_fold(call: Call, trace: Trace, look: Look, previous: Previous, level: i
         call_badges(call, trace),
         seconds,
         tuple(blocks),
-        bool(changed or inner),
+        bool(changed or inner) or _is_seen(parts),
     )
 
 
-def _inner_run(call: Call, trace: Trace, look: Look, previous: Previous, level: int) -> list[Block]:
+def _inner_run(
+    call: Call, trace: Trace, look: Look, previous: Previous, media: MediaRoom, level: int
+) -> list[Block]:
     """Return the calls of a call's inner run, the first of each level; nothing where it called nothing."""
     if (problem := trace.inner_problems.get(call.id)) is not None:
         return [Notice(look.line(problem, 300), "warn")]
@@ -82,12 +92,20 @@ def _inner_run(call: Call, trace: Trace, look: Look, previous: Previous, level: 
     if inner is None:
         return []
     most = _INNER_CALLS[level] if level < len(_INNER_CALLS) else 0
-    blocks: list[Block] = [call_fold(each, inner, look, previous, level + 1) for each in inner.calls[:most]]
+    blocks: list[Block] = [
+        call_fold(each, inner, look, previous, media, level + 1) for each in inner.calls[:most]
+    ]
     if left := len(inner.calls) - len(blocks):
         knob = f'session.trace("{look.line(inner.run[-12:], 20)}").df'
         blocks.append(Notice(f"… {count(left, 'more call')} not shown here; all of them: {knob}", "muted"))
     tokens = f" · {count(inner.tokens, 'token')}" if inner.replies else ""
     return [Section(f"Inner run · {count(len(inner.calls), 'call')}{tokens}", tuple(blocks))]
+
+
+def _is_seen(parts: Sequence[Block]) -> bool:
+    """Return whether a call gave an image or a sound, which people come to see."""
+    sections = [each for each in parts if isinstance(each, Section)]
+    return any(isinstance(block, Media) for section in sections for block in section.blocks)
 
 
 def inner_arguments(call: Call) -> object:

@@ -26,6 +26,7 @@ from reyn_jupyter.notebook.render.blocks import (
 )
 from reyn_jupyter.notebook.render.file_changes_view import Previous, previous_bytes
 from reyn_jupyter.notebook.render.hosts.markdown import markdown
+from reyn_jupyter.notebook.render.parts_view import MediaRoom
 from reyn_jupyter.notebook.render.trace.calls import call_fold, progress_bar
 from reyn_jupyter.notebook.render.trace.compliance_marks import compliance_blocks
 from reyn_jupyter.notebook.render.value_text import Look
@@ -177,12 +178,12 @@ def _steps(trace: Trace, look: Look, previous: Previous) -> list[Block]:
     total = len(trace.calls)
     hidden = range(FIRST_CALLS, total - LAST_CALLS) if total > FIRST_CALLS + LAST_CALLS else range(0)
     blocks: list[Block] = []
-    place = 0
+    place, media = 0, MediaRoom()
     for step in trace.steps:
         folds: list[Block] = []
         for call in step.calls:
             if place not in hidden:
-                folds.append(call_fold(call, trace, look, previous))
+                folds.append(call_fold(call, trace, look, previous, media))
             elif place == hidden.start:
                 left = count(len(hidden), "more call")
                 folds.append(Notice(f"… {left} not shown here; all of them: trace.df", "muted"))

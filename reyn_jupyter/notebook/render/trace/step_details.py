@@ -26,6 +26,7 @@ from reyn_jupyter.notebook.render.blocks import (
 )
 from reyn_jupyter.notebook.render.file_changes_view import Previous, diffs
 from reyn_jupyter.notebook.render.hosts.fit import byte_size, share_fairly
+from reyn_jupyter.notebook.render.parts_view import MediaRoom, call_parts
 from reyn_jupyter.notebook.render.trace.calls import (
     call_badges,
     describe_decision,
@@ -154,6 +155,7 @@ def call_views(
     if finished.content_kind:
         facts.append(look.line(finished.content_kind, 30).replace("_", " "))
     back = _result_blocks(finished, arguments, look, previous, f"{knob}.finished.output", room)
+    back += call_parts(call, trace, look, MediaRoom())
     return request, View("part", "Result", (state,), tuple(facts), tuple(back), f"{knob}.finished")
 
 

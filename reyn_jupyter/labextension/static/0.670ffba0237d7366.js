@@ -1474,6 +1474,30 @@
   .r-group > * + * {
     margin-top: 3px;
   }
+  .r-media {
+    margin: 0;
+  }
+  .r-media img {
+    display: block;
+    box-sizing: border-box;
+    width: auto;
+    height: auto;
+    max-width: min(100%, 640px);
+    max-height: 420px;
+    background: light-dark(var(--r-bg), var(--r-fg)); /* a drawing on nothing is mostly dark */
+    border: 1px solid var(--r-line);
+    border-radius: 6px;
+  }
+  .r-media audio {
+    display: block;
+    width: min(100%, 420px);
+  }
+  .r-media figcaption {
+    color: var(--r-quiet);
+    font-size: 12px;
+    margin-top: 3px;
+    overflow-wrap: anywhere;
+  }
   .r-diff pre {
     padding: 6px 0;
     margin-top: 3px;

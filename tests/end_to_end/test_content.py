@@ -1,0 +1,210 @@
+"""Results of parts the whole way: handler → blobs → model request, over a real connection through LiteLLM → card."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reyn_jupyter as reyn
+from reyn_jupyter.models.base import Request, media_taken
+from reyn_jupyter.models.cassette import CassettePlayer, CassetteRecorder
+from reyn_jupyter.models.litellm_model import LiteLLMModel
+from reyn_jupyter.models.scripted import ScriptedModel, call
+from tests.support.openai_server import Answer, Call, OpenAIServer, Received
+from tests.support.report_category import PLOT, TONE, report_category
+
+SEES = frozenset({"image", "audio"})
+
+
+def call_of(*names: str) -> Answer:
+    return Answer(
+        calls=tuple(Call("invoke_action", {"action_name": f"report__{name}", "args": {}}) for name in names)
+    )
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[OpenAIServer]:
+    from reyn_jupyter.models import litellm_loader
+
+    litellm_loader.load()
+    with OpenAIServer() as server:
+        yield server
+
+
+@pytest.fixture
+def server(running: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> OpenAIServer:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-proj-0123456789abcdefghijklmnop")
+    running.clear()
+    running.otherwise = Answer("ok")
+    return running
+
+
+@pytest.fixture
+def session(workspace: Path, server: OpenAIServer) -> Callable[..., reyn.Session]:
+    def make(model: str = "openai/gpt-4o-mini", **entry: Any) -> reyn.Session:
+        config = {"models": {"standard": {"model": model, "api_base": server.url, **entry}}}
+        return reyn.Session(workspace, config=config, categories=(report_category(),))
+
+    return make
+
+
+def contents(received: Received, kind: str) -> list[Any]:
+    """Every content of a kind in a request, wherever it stands."""
+    listed = [each["content"] for each in received.body["messages"] if isinstance(each["content"], list)]
+    return [part[kind] for content in listed for part in content if part["type"] == kind]
+
+
+def test_a_model_that_can_see_gets_the_image_after_the_results_and_the_record_no_bytes(
+    session: Callable[..., reyn.Session], server: OpenAIServer
+) -> None:
+    server.script(call_of("sales", "text"), Answer("A rise in May."))
+    s = session()
+    trace = s.ask("how are the sales?")
+    assert trace.answer == "A rise in May."
+    messages = server.requests[1].body["messages"]
+    assert [each["role"] for each in messages[-4:]] == ["assistant", "tool", "tool", "user"]
+    result, other, seen = messages[-3:]
+    assert isinstance(result["content"], str) and "Sales by month" in result["content"]
+    assert other["content"] == "one text alone"
+    url = f"data:image/png;base64,{base64.b64encode(PLOT).decode()}"
+    assert seen["content"][2] == {"type": "image_url", "image_url": {"url": url}}
+    assert contents(server.requests[1], "input_audio") == []  # it sees, and does not hear
+    blob = s.blob(trace.calls[0].finished.blob)  # type: ignore[union-attr]
+    assert f"[blob:{blob.part_entries[1].blob}]" in seen["content"][1]["text"]
+
+    record = json.dumps([event.messages for event in trace.events if hasattr(event, "messages")])
+    assert base64.b64encode(PLOT).decode()[:60] not in record
+    [attached] = next(each for each in json.loads(record)[1] if "attachments" in each)["attachments"]
+    assert attached["sha256"] == blob.part_entries[1].sha256
+    assert attached["blob_id"] == blob.part_entries[1].blob
+    sent = {item["name"]: item["bytes"] for item in trace.sent_contents}
+    assert sent["report__sales"] == len(trace.calls[0].finished.output.encode()) + len(PLOT)  # type: ignore[union-attr]
+
+
+def test_a_model_that_hears_gets_the_sound(
+    session: Callable[..., reyn.Session], server: OpenAIServer
+) -> None:
+    server.script(call_of("sales"))
+    session("openai/test", media=["audio"]).ask("how does it sound?")
+    [sound] = contents(server.requests[1], "input_audio")
+    assert base64.b64decode(sound["data"]) == TONE and sound["format"] == "wav"
+    assert contents(server.requests[1], "image_url") == []
+
+
+@pytest.mark.parametrize(("model", "entry"), [("openai/test", {}), ("openai/gpt-4o-mini", {"media": []})])
+def test_a_model_that_cannot_see_gets_a_sentence_and_may_inspect(
+    session: Callable[..., reyn.Session], server: OpenAIServer, model: str, entry: dict[str, Any]
+) -> None:
+    def look(received: Received) -> Answer:
+        blob = received.body["messages"][-1]["content"].partition("[blob:")[2][:36]
+        return Answer(calls=(Call("inspect", {"blob_id": blob, "selector": "part:4/key:total"}),))
+
+    server.script(call_of("sales"), look)
+    session(model, **entry).ask("how are the sales?")
+    assert contents(server.requests[1], "image_url") == []
+    assert '[image/png "sales.png", 320×200' in server.requests[1].body["messages"][-1]["content"]
+    assert server.requests[2].body["messages"][-1]["content"] == "12"
+
+
+def test_what_is_for_the_person_alone_is_not_sent(
+    session: Callable[..., reyn.Session], server: OpenAIServer
+) -> None:
+    server.script(call_of("private"))
+    session().ask("what is it?")
+    assert contents(server.requests[1], "image_url") == []
+    assert "for the person alone" in server.requests[1].body["messages"][-1]["content"]
+
+
+def test_the_next_turn_sends_it_again_until_the_history_shrinks(
+    session: Callable[..., reyn.Session], server: OpenAIServer
+) -> None:
+    server.script(call_of("picture"), Answer("red"), Answer("still red"))
+    s = session()
+    s.ask("what colour?")
+    before = s.ask("sure?")
+    assert len(contents(server.requests[2], "image_url")) == 1
+    assert before.steps[0].requested is not None
+    blind = ScriptedModel("I cannot see.")
+    s.ask("and now?", model=blind)
+    assert all(not message.attachments for message in blind.requests[0].messages)
+    shrunk = s.parts.conversation.shrink(10)
+    assert shrunk and all(not message.attachments for message in s.parts.conversation.messages())
+    server.script(Answer("forgotten"))
+    s.ask("and then?")
+    assert contents(server.requests[-1], "image_url") == []
+
+
+def test_images_count_in_the_estimate_of_tokens(workspace: Path) -> None:
+    counts = []
+    for media in (SEES, frozenset()):
+        model = ScriptedModel(
+            call("invoke_action", action_name="report__picture", args={}), "red", media=media
+        )
+        s = reyn.Session(workspace, store="memory", categories=(report_category(),))
+        trace = s.ask("what colour?", model=model)
+        requested = trace.steps[1].requested
+        assert requested is not None
+        counts.append(requested.estimated_tokens)
+    assert counts[0] - counts[1] == 1 + 320 * 200 // 750
+
+
+def test_a_recording_of_a_model_that_sees_is_replayed_and_equal_images_have_equal_keys(
+    workspace: Path, tmp_path: Path
+) -> None:
+    def ask(model: Any) -> str:
+        s = reyn.Session(workspace, store="memory", categories=(report_category(),))
+        trace = s.ask("what colour?", model=model)
+        assert trace.error is None, trace.error
+        return trace.answer
+
+    seen: list[Request] = []
+
+    def see(request: Request) -> str:
+        seen.append(request)
+        return "red"
+
+    path = tmp_path / "seen.jsonl"
+    inner = ScriptedModel(call("invoke_action", action_name="report__picture", args={}), see, media=SEES)
+    recorder = CassetteRecorder(inner, path, lambda text: False)
+    assert ask(recorder) == "red"
+    assert seen[0].messages[-1].attachments[0].data == PLOT
+    player = CassettePlayer(path, lambda text: False)
+    assert media_taken(player) == {"image"}
+    assert ask(player) == "red"
+
+
+def test_a_model_says_what_it_takes(running: OpenAIServer) -> None:
+    assert media_taken(LiteLLMModel("openai/gpt-4o-mini")) == {"image"}
+    assert media_taken(LiteLLMModel("openai/nobody-knows-this")) == set()
+    assert media_taken(LiteLLMModel("openai/nobody-knows-this", media=["image"])) == {"image"}
+    assert media_taken(ScriptedModel()) == set()
+    from reyn_jupyter.models.offline import OfflineModel
+
+    assert media_taken(OfflineModel()) == set()
+
+
+def test_python_has_the_parts_of_a_result_and_of_a_run(
+    session: Callable[..., reyn.Session], server: OpenAIServer
+) -> None:
+    s = session()
+    result = s.invoke_action("report__sales")
+    assert [part.mime for part in result.parts] == [
+        "text/plain", "image/png", "audio/wav", "application/json", "text/html",
+    ]  # fmt: skip
+    assert result.value[1].data == PLOT
+    from IPython.display import Image
+
+    assert Image(result.parts[1].data).format == "png"
+    assert result.trace is not None and [part.data for part in result.trace.parts if part.data] == [
+        PLOT,
+        TONE,
+    ]
+    assert result.blob is not None and result.blob.parts[3].json["total"] == 12
+    assert s.invoke_action("report__text").value == "one text alone"
+    assert s.invoke_action("report__figures").value == {"total": 12}
+    assert s.invoke_action("report__figures").parts == ()
