@@ -49,7 +49,7 @@ KINDS = {
     "json_object": "JSON object",
     "json_value": "JSON value",
     "bytes": "bytes",
-    "parts": "result of several parts",
+    "parts": "several parts",
 }
 _COUNTED = {
     "text": ("line", "lines"),

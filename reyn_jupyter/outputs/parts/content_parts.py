@@ -119,6 +119,16 @@ class ContentParts:
         return self.parts[index]
 
 
+def given_parts(value: ContentParts) -> tuple[ContentPart, ...]:
+    """Return the parts that an object really holds, whatever a class of the handler's answers for them."""
+    try:
+        held = object.__getattribute__(value, "parts")
+    except AttributeError:
+        return ()
+    kept = tuple.__iter__(held) if issubclass(type(held), tuple) else iter(())
+    return tuple(part for part in kept if type(part) is ContentPart)
+
+
 def lone_value(value: object) -> object:
     """Return the text or the JSON value of a result that is one such part for everybody; anything else as it is.
 
@@ -128,7 +138,7 @@ def lone_value(value: object) -> object:
         value = ContentParts((cast("ContentPart", value),))
     if not issubclass(type(value), ContentParts):
         return value
-    parts: tuple[ContentPart, ...] = object.__getattribute__(value, "parts")
+    parts = given_parts(cast("ContentParts", value))
     if len(parts) != 1 or parts[0].audience != "all" or parts[0].uri is not None:
         return value
     [part] = parts
@@ -167,7 +177,7 @@ class CheckedPart:
 
 def check_parts(parts: ContentParts) -> tuple[CheckedPart, ...]:
     """Return the parts within the bounds, with what had to be changed said beside them. Never raises."""
-    given: tuple[ContentPart, ...] = object.__getattribute__(parts, "parts")
+    given = given_parts(parts)
     checked, total = [], 0
     for part in given[:MAX_PARTS]:
         made = _checked(part)

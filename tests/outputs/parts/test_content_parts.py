@@ -6,8 +6,15 @@ from typing import Any
 
 import pytest
 
+from reyn_jupyter.outputs.delivery import deliver
 from reyn_jupyter.outputs.parts import content_parts
-from reyn_jupyter.outputs.parts.content_parts import CheckedPart, ContentPart, ContentParts, check_parts
+from reyn_jupyter.outputs.parts.content_parts import (
+    CheckedPart,
+    ContentPart,
+    ContentParts,
+    check_parts,
+    lone_value,
+)
 from tests.support.media_samples import png, png_bomb, wav
 
 
@@ -114,6 +121,36 @@ def test_what_is_of_another_type_than_it_should_be_is_left_out() -> None:
     assert [part.kind for part in parts] == ["omitted", "omitted", "text", "text", "text", "text"]
     assert parts[0].notes == ("its text is object, not a string",)
     assert (parts[4].text, parts[5].text) == ("fine", "half \ufffd")
+
+
+class Sly(ContentParts):
+    @property
+    def parts(self) -> Any:  # type: ignore[override]
+        raise SystemExit
+
+    def __iter__(self) -> Any:
+        raise SystemExit
+
+
+class SlyPart(ContentPart):
+    @property
+    def data(self) -> Any:  # type: ignore[override]
+        raise SystemExit
+
+
+async def test_an_object_that_answers_for_its_parts_is_not_asked() -> None:
+    empty = object.__new__(ContentParts)
+    odd = object.__new__(ContentParts)
+    object.__setattr__(odd, "parts", [1, 2])
+    sly = object.__new__(Sly)
+    part = object.__new__(SlyPart)
+    mixed = object.__new__(ContentParts)
+    object.__setattr__(mixed, "parts", (part, 7, ContentPart.of_text("x")))
+    for value in (empty, odd, mixed):
+        assert all(each.kind == "text" for each in check_parts(value))
+        assert (await deliver(value, store=None)).size < 10
+    assert lone_value(mixed) == "x"
+    assert isinstance(sly, ContentParts)
 
 
 @pytest.mark.parametrize("held", [{}, {"text": "a", "data": b"b"}, {"text": "a", "json": None}])

@@ -240,6 +240,8 @@ def _messages(messages: Sequence[Mapping[str, Any]], trace: Trace, look: Look, k
         inner: list[Block] = []
         if text:
             inner.append(texts.code(place, text, look, "", f"{knob}[{place}]"))
+        if attached := _attached(each.get("attachments"), look):
+            inner.append(Notice(f"sent with it: {attached}", "muted"))
         asked = _asked_calls(each.get("tool_calls"), look, PART // 2 // len(shown))
         inner += asked
         title = [Span(role, ("strong",)), Span(" ")]
@@ -259,6 +261,18 @@ def _messages(messages: Sequence[Mapping[str, Any]], trace: Trace, look: Look, k
     if not messages:
         blocks.append(Notice("No message is new in this request.", "muted"))
     return blocks
+
+
+def _attached(attachments: object, look: Look) -> str:
+    """Return the images and sounds that went with a message: type, size and name of each."""
+    listed = attachments if isinstance(attachments, list | tuple) else ()
+    said = []
+    for each in (each for each in listed[:8] if isinstance(each, Mapping)):
+        pixels = f" {each['width']}×{each['height']}" if each.get("width") and each.get("height") else ""
+        size = formatting.size(int(each.get("bytes") or 0))
+        name = f", {each['name']}" if each.get("name") else ""
+        said.append(look.line(f"{each.get('mime')}{pixels} ({size}{name})", 200))
+    return ", ".join(said)
 
 
 def _content(content: object) -> str:
