@@ -130,6 +130,7 @@ def glimpse(value: object, depth: int = _DEPTH) -> Any:
 
 
 def _frame(frame: Any, rows: int, head: bool) -> dict[str, Any]:
+    frame = without_attrs(frame)
     dtypes = list(frame.dtypes)
     known = [is_known_dtype(dtype) for dtype in dtypes]
     labels = _unique(_labels(frame.columns[:_COLUMNS]))
@@ -180,6 +181,7 @@ def _index(index: Any) -> dict[str, Any] | None:
 
 
 def _series(series: Any, rows: int, head: bool) -> dict[str, Any]:
+    series = without_attrs(series)
     known = is_known_dtype(series.dtype)
     summary: dict[str, Any] = {
         "type": "Series",
@@ -295,6 +297,11 @@ def is_frame_like(value: object) -> bool:
         or is_loaded_type(value, "pandas", "Series")
         or is_loaded_type(value, "numpy", "ndarray")
     )
+
+
+def without_attrs(value: Any) -> Any:
+    """Return a DataFrame or Series that shares its data and has no attrs: pandas copies those objects at every step."""
+    return type(value)(value, copy=False)
 
 
 def is_loaded_type(value: object, module: str, name: str) -> bool:

@@ -12,7 +12,13 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from reyn_jupyter.backends.object_summary import HIDDEN, dtype_text, is_frame_like, is_known_dtype
+from reyn_jupyter.backends.object_summary import (
+    HIDDEN,
+    dtype_text,
+    is_frame_like,
+    is_known_dtype,
+    without_attrs,
+)
 from reyn_jupyter.outputs.convert import type_name
 from reyn_jupyter.runtime.namespace.variables import secret_name
 
@@ -36,7 +42,7 @@ def holdable(value: object) -> object:
     """
     if is_frame_like(value):
         frame: Any = value
-        return frame.copy(deep=not _copies_on_write()) if hasattr(frame, "iloc") else frame
+        return without_attrs(frame).copy(deep=not _copies_on_write()) if hasattr(frame, "iloc") else frame
     return list(value) if type(value) is list else value
 
 
@@ -63,14 +69,34 @@ def as_table(value: object, without: Collection[str] = (), rows: int | None = No
     """
     import pandas as pd
 
-    frame = _raw(value).iloc[:rows]
-    if any(name is not None for name in frame.index.names):
-        frame = frame.reset_index(allow_duplicates=True)
+    frame = _with_index(_raw(value).iloc[:rows])
     if frame.shape[1] == 0:
         raise NotATableError("has no columns")
     names = _distinct([_name(label, at) for at, label in enumerate(frame.columns.tolist())])
     read = [at for at, name in enumerate(names) if name not in without] or [_cheapest(frame)]
     return pd.DataFrame({names[at]: _readable(frame.iloc[:, at]) for at in read}, copy=False)
+
+
+def _with_index(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return a frame with its index as its first columns, if that has a name; objects in it are asked for nothing."""
+    import numpy as np
+    import pandas as pd
+
+    index: Any = frame.index
+    if all(name is None for name in index.names):
+        return frame
+    several = index.nlevels > 1
+    labels = [f"level_{at}" if name is None else name for at, name in enumerate(index.names)]
+    levels = [index.get_level_values(at) if several else index for at in range(index.nlevels)]
+    first = [
+        pd.Series(level.to_numpy(), dtype=object) if _holds_objects(level.dtype) else pd.Series(level.array)
+        for level in levels
+    ]
+    rest = [frame.iloc[:, at].set_axis(np.arange(len(frame))) for at in range(frame.shape[1])]
+    joined = pd.DataFrame(dict(enumerate([*first, *rest])), copy=False)
+    columns = np.empty(len(labels) + frame.shape[1], dtype=object)
+    columns[:] = [*labels, *frame.columns.tolist()]
+    return joined.set_axis(pd.Index(columns, dtype=object, tupleize_cols=False), axis=1)
 
 
 def _cheapest(frame: pd.DataFrame) -> int:
@@ -107,9 +133,10 @@ def _raw(value: object) -> pd.DataFrame:
 
     table: Any = value
     if type(value) is pd.DataFrame:
-        return table  # type: ignore[no-any-return]
+        return without_attrs(table)  # type: ignore[no-any-return]
     if type(value) is pd.Series:
-        return table.to_frame("value" if table.name is None else table.name)  # type: ignore[no-any-return]
+        named = "value" if table.name is None else table.name
+        return without_attrs(table).to_frame(named)  # type: ignore[no-any-return]
     if type(value) is np.ndarray and table.ndim <= 2:
         if table.ndim == 2:
             return pd.DataFrame(table, columns=[f"c{at}" for at in range(table.shape[1])])

@@ -15,6 +15,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from reyn_jupyter.backends.object_summary import without_attrs
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -57,7 +59,8 @@ WHOLE = Scan()
 
 def sample(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a few rows of a frame, from all over it."""
-    return frame.iloc[:: max(1, len(frame) // _SAMPLE)].head(_SAMPLE)
+    bare: pd.DataFrame = without_attrs(frame)
+    return bare.iloc[:: max(1, len(frame) // _SAMPLE)].head(_SAMPLE)
 
 
 def read_scans(answer: Any) -> dict[str, Scan]:

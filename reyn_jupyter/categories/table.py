@@ -115,7 +115,7 @@ def _effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
         return tuple(
             Effect("read", workspace.place(given))
             for given in (args.get("sources") or {}).values()
-            if isinstance(given, str) and _kind(given) == "file"
+            if type(given) is str and _kind(given) == "file"
         )
     except WorkspaceError as error:
         raise ActionError(str(error)) from error
@@ -202,7 +202,7 @@ async def _sources(given: Mapping[str, Any], context: ToolContext) -> tuple[dict
     files: dict[str, str] = {}
     variables: dict[str, str] = {}
     for alias, source in given.items():
-        if not isinstance(source, str):
+        if type(source) is not str:  # an opened reference may be any object, whose __class__ is its own
             tables[alias] = source
         elif (kind := _kind(source)) == "blob":
             tables[alias] = await open_blob_value(source, None, context.services)

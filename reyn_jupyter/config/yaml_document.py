@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 LARGEST = 1 << 20  # bytes
 MOST_NODES = 20_000
 DEEPEST = 24
+LARGEST_INTEGER = (1 << 63) - 1
 Keys = tuple[str | int, ...]
 
 
@@ -189,6 +190,8 @@ class _ValueBuilder:
             ) from None
         if isinstance(value, float) and not math.isfinite(value):
             raise self._error("a finite number is needed", node, path)
+        if isinstance(value, int) and abs(value) > LARGEST_INTEGER:
+            raise self._error("a number of at most 64 bits is needed", node, path)
         return value
 
     def _need(self, node: Any, kind: str, path: Keys) -> None:

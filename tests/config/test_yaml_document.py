@@ -57,6 +57,7 @@ def test_only_what_json_can_say_comes_out():
         ("? [a, b]\n: 1", 1, "plain word"),
         ("a: *nowhere", 1, "undefined alias"),
         ("a: " + "9" * 5000, 1, "cannot be read"),
+        ("a: 1\nb: " + ":".join(["1"] * 3000), 2, "64 bits"),
     ],
 )
 def test_what_is_wrong_is_said_with_its_line(text, line, words):

@@ -249,3 +249,13 @@ def test_always_cannot_be_answered_before_the_last_line_was_sent(run: Background
     assert page["lines"][-1]["text"] == f"+line {PAGE - 1}"
     person.ask("approval.answer", id=question["id"], answer="always", secret=secret(page, "always"))
     assert run.result(PATIENCE).calls[0].ok
+
+
+def test_always_cannot_be_answered_after_a_page_that_left_lines_out(run: BackgroundRun, person: Page) -> None:
+    question = person.question()
+    shown = len(question["lines"])
+    for start in (10**9, question["total"], question["total"] - 1, shown + 1):
+        page = person.ask("approval.page", id=question["id"], start=start)["value"]
+        assert secret(page, "always") is None and secret(page, "once") is not None
+    page = person.ask("approval.page", id=question["id"], start=shown)["value"]
+    assert secret(page, "always") is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 from pathlib import Path
 from typing import Any
@@ -102,3 +103,17 @@ def test_each_secret_comes_back_from_the_place_that_it_was_taken_out_of(parts: l
         restored += redacted[position : found.start] + (SECRET if found.variable else mark)
         position = found.start + found.length
     assert restored + redacted[position:] == text
+
+
+@pytest.mark.parametrize("break_", ["\n", "\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
+def test_the_id_of_a_record_brings_no_line_into_a_script(workspace: Path, break_: str) -> None:
+    code, _, trace = script(workspace, {"value": 1})
+    file = next((workspace / ".reyn" / "runs").glob("*.jsonl"))
+    started, *others = file.read_text().splitlines()
+    forged = json.loads(started)
+    forged["run"] += f"{break_}import x{break_}#"
+    file.write_text("\n".join([json.dumps(forged), *others]) + "\n")
+    session, _ = scripted(workspace, "ok", store="files")
+    forged_code = str(session.script())
+    assert ast.dump(ast.parse(forged_code)) == ast.dump(ast.parse(code)), trace.run
+    assert len(forged_code.splitlines()) == len(code.splitlines())

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -140,6 +141,29 @@ class Trap:
         return 1
 
 
+class Impostor(Trap):
+    """It answers for its own class, and for its copies."""
+
+    @property
+    def __class__(self) -> Any:
+        Trap.touched.append("__class__")
+        return str
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        Trap.touched.append("__deepcopy__")
+        return self
+
+    __copy__ = __deepcopy__
+
+    def __eq__(self, other: object) -> bool:
+        Trap.touched.append("__eq__")
+        return self is other
+
+    def __hash__(self) -> int:
+        Trap.touched.append("__hash__")
+        return id(self)
+
+
 @pytest.mark.parametrize(
     ("action", "args"),
     [
@@ -243,3 +267,43 @@ def test_a_reference_that_stands_in_for_all_arguments_is_refused(workspace: Path
     attacker = Attacker(workspace, names={"note": {"path": "notes.txt"}})
     said = attacker.calls(invoke("file__read", **{"$var": "note"}))
     assert "first line" not in said
+
+
+def _frames() -> dict[str, Any]:
+    with_attrs = pd.DataFrame({"a": [1, 2], "b": ["x", "y"]})
+    with_attrs.attrs = {"of": Impostor(), Impostor(): 1}
+    column = with_attrs["a"].copy()
+    column.attrs = {"of": Impostor()}
+    traps = np.empty(2, dtype=object)
+    traps[:] = [Impostor(), Impostor()]
+    indexed = pd.DataFrame({"a": [1, 2]}, index=pd.Index(traps, name="i"))
+    several = pd.MultiIndex([pd.Index([1, 2]), pd.Index(traps)], [[0, 1], [0, 1]], names=["n", "i"])
+    return {
+        "trap": Impostor(), "with_attrs": with_attrs, "column": column, "indexed": indexed,
+        "several": pd.DataFrame({"a": [1, 2]}, index=several), "cells": pd.DataFrame({"a": traps}),
+    }  # fmt: skip
+
+
+def _touches(workspace: Path, names: dict[str, Any], action: str, **args: Any) -> list[str]:
+    attacker = Attacker(workspace, names=names, answer="once")
+    Trap.touched.clear()
+    attacker.call(action, **args)
+    return [touch for touch in Trap.touched if touch.startswith("__")]
+
+
+@pytest.mark.parametrize("name", ["trap", "with_attrs", "column", "indexed", "several", "cells"])
+def test_no_code_of_objects_in_frames_runs(workspace: Path, name: str) -> None:
+    assert _touches(workspace, _frames(), f"variable__{name}") == []
+    for source in (name, {"$var": name}):
+        args = {"sql": "SELECT count(*) FROM t", "sources": {"t": source}}
+        assert _touches(workspace, _frames(), "table__query", **args) == []
+
+
+@pytest.mark.parametrize("name", ["with_attrs", "cells"])
+def test_no_code_of_objects_runs_where_a_query_is_planned_over_a_few_rows(workspace: Path, name: str) -> None:
+    few = _frames()[name]
+    many = pd.DataFrame(few.loc[few.index.repeat(60_000)])
+    many.attrs = few.attrs
+    for source in ("many", {"$var": "many"}):
+        args = {"sql": "SELECT count(*) FROM t", "sources": {"t": source}}
+        assert _touches(workspace, {"many": many}, "table__query", **args) == []

@@ -1,4 +1,4 @@
-"""The secrets by which a connection answers questions of consent.
+"""The secrets by which a connection answers questions of consent, and how much of a question it was sent.
 
 Invariant: a connection that was not sent an answer's secret cannot give that answer, whatever it guesses.
 """
@@ -23,6 +23,13 @@ class AnswerKey:
 
     def __init__(self) -> None:
         self._key = secrets.token_bytes(32)
+        self._sent: dict[str, int] = {}
+
+    def sent(self, question: str, start: int, count: int) -> int:
+        """Remember lines of a question that go out, and return how many did from the first on, none left out."""
+        before = self._sent.get(question, 0)
+        self._sent[question] = max(before, start + count) if start <= before else before
+        return self._sent[question]
 
     def secret(self, question: str, answer: str) -> str:
         """Return the secret of one answer to the question of an id."""

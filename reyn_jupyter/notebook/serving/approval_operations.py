@@ -74,8 +74,9 @@ async def answer(context: OperationContext, arguments: AnswerApproval) -> Approv
 async def page(context: OperationContext, arguments: ReadApproval) -> ApprovalPage:
     waiting = _find(context, arguments.id)
     lines = question_lines(waiting.question, arguments.start, LINES)
-    shown = arguments.start + len(lines)
-    return ApprovalPage(lines=lines, choices=answer_choices(waiting, shown, _key(context)))
+    key = _key(context)
+    shown = key.sent(waiting.id, arguments.start, len(lines))
+    return ApprovalPage(lines=lines, choices=answer_choices(waiting, shown, key))
 
 
 async def pending(context: OperationContext, arguments: ListApprovals) -> OpenApprovals:

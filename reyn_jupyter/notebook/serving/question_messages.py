@@ -23,7 +23,7 @@ def approval_asked(waiting: OpenQuestion, key: AnswerKey) -> ApprovalAsked:
         region=question.region,
         lines=lines,
         total=len(question.detail.lines),
-        choices=answer_choices(waiting, len(lines), key),
+        choices=answer_choices(waiting, key.sent(waiting.id, 0, len(lines)), key),
         run=question.run,
     )
 

@@ -72,7 +72,7 @@ def script_of(trace: Trace) -> Script:
         else f"result = {last}.value"
     )
     head = [
-        f"# The calls of the run {trace.run[-12:]}: {_comment(trace.prompt)}",
+        f"# The calls of the run {_comment(trace.run[-12:])}: {_comment(trace.prompt)}",
         *(["import os", ""] if any("os.environ[" in line for line in lines) else []),
         "import reyn_jupyter as reyn",
         "",
