@@ -37,13 +37,12 @@ class SessionSecrets:
         redactor: Redactor,
         policy: Callable[[], Policy],
     ) -> None:
-        self._given = dict(given)
+        self._given = {name: Secret(name, value) for name, value in given.items()}
         self._environ = environ
         self._redactor = redactor
         self._policy = policy
-        for name, value in self._given.items():
-            if len(value.strip()) >= SHORTEST:
-                redactor.learn(name, value)
+        for name, value in given.items():
+            redactor.learn(name, value)
 
     async def get(self, name: str, /) -> Secret:
         """See `SecretAccess.get`."""
@@ -51,7 +50,8 @@ class SessionSecrets:
             raise ActionError(
                 f"{str(name)[:80]!r} is no name of a secret.", "Name one variable, such as RATES_API_KEY."
             )
-        value = self._given.get(name) or self._environ.get(name)
+        held = self._given.get(name)
+        value = self._environ.get(name) if held is None else held.reveal()
         if not value:
             raise ActionError(
                 f"The secret {name} is not set.",

@@ -91,12 +91,12 @@ class Parts:
     unforced: set[str] = field(default_factory=set)
     ask_person: Callable[[Question], Answer] = ask_by_input
     config: str | Path | Mapping[str, Any] | None = None
-    environ: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     _router_options: dict[Tier, tuple[Settings, RouterOptions]] = field(default_factory=dict)
 
     def damaged_files(self) -> tuple[str, ...]:
         """Return a sentence for each file of the workspace's state that is not used, or not all of it, and why."""
-        self.runs.all()
+        list(self.runs.orphans(self.runs.all()))  # reads them all, inner ones too
         found = (self.search_problem, self.usage.problem if self.usage.uses is not None else None)
         return (*self.runs.problems.values(), *(problem for problem in found if problem is not None))
 

@@ -122,9 +122,14 @@ async def replay(
 
     Raises:
         RunNotFoundError, RunLogError: there is no such run, or it cannot be read.
-        ValueError: a run by hand has no model to replay.
+        ValueError: a run by hand, or an inner one, has no model to replay.
     """
     trace = parts.runs.load(wanted)
+    if trace.started.parent is not None:
+        around = trace.started.parent.run[-12:]
+        raise ValueError(
+            f"this is an inner run, made by a call; replay the run around it: %reyn replay {around}"
+        )
     if trace.started.run_kind == "manual":
         raise ValueError("this run is a call by hand; run it again with %reyn invoke, or see %reyn script")
     steps = len(trace.steps)

@@ -16,7 +16,7 @@ from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import ManualBudget, TurnBudget
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.record.events import RunEnded, RunStarted, RunStatus
-from reyn_jupyter.runtime.record.trace import Trace
+from reyn_jupyter.runtime.record.trace import Call, Trace
 from reyn_jupyter.runtime.run import Discovery, RecordedCalls, Run, new_run_id
 from reyn_jupyter.runtime.services import VariablesPolicy
 from reyn_jupyter.sessions.assembly import Parts, keep_out_of_git
@@ -177,13 +177,21 @@ def _shown(trace: Trace, conversation: Conversation) -> tuple[Disclosure, ...]:
         looked = any(
             source["kind"] == "blob" and source["name"] in conversation.described for source in sources
         )
-        if looked or (call.resolved.name or "").startswith("variable__"):
+        if looked or _describes(trace, call):
             calls.add(call.id)
             if call.finished is not None and call.finished.blob is not None:
                 conversation.described.add(call.finished.blob)
     return tuple(
         Disclosure(item["call"], item["kind"], item["name"], item["bytes"], item["call"] in calls)
         for item in trace.contents_by_call
+    )
+
+
+def _describes(trace: Trace, call: Call) -> bool:
+    """Return whether a call, or one that it made in its turn, looked at a variable of the notebook."""
+    inner = trace.inner.get(call.id)
+    return (call.resolved.name or "").startswith("variable__") or (
+        inner is not None and any(_describes(inner, each) for each in inner.calls)
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -391,6 +392,49 @@ def test_an_inner_call_that_nobody_waits_for_ends_with_the_outer_one(workspace: 
 
     again = session(workspace, flow("other", late))
     assert "the call is over" in again.invoke_action("other__run").payload["error"]
+
+
+def test_a_handler_that_ignores_its_end_adds_nothing_to_a_record_that_is_closed(workspace: Path) -> None:
+    reached, let_go, ended = threading.Event(), threading.Event(), threading.Event()
+
+    async def stubborn(args: Any, context: ToolContext) -> str:
+        reached.set()
+        while not let_go.is_set():
+            try:
+                await asyncio.sleep(0.01)
+            except asyncio.CancelledError:
+                context.report("still here")
+        with suppress(ActionError):
+            await context.invoke("late__run")
+        ended.set()
+        return "too late"
+
+    middle = flow("middle", calling("leaf__run"))
+    made = session(
+        workspace, flow("outer", calling("middle__run")), middle, flow("leaf", stubborn), flow("late", three)
+    )
+    run = made.start(
+        "go", model=ScriptedModel(call("invoke_action", action_name="outer__run", args={}), "Done.")
+    )
+    assert reached.wait(60)
+    run.cancel()
+    trace = run.result(60)
+    let_go.set()
+    assert ended.wait(60)
+    files = sorted((workspace / ".reyn" / "runs").iterdir())
+    assert len(files) == 3  # the run and two inner ones: the late call made none
+    assert all(file.read_text().splitlines()[-1].startswith('{"type":"RunEnded"') for file in files)
+    assert [each.status for each in trace.all_inner] == ["interrupted", "interrupted"]
+
+
+def test_a_call_as_a_peer_is_recorded_as_one(workspace: Path) -> None:
+    async def outer(args: Any, context: ToolContext) -> Any:
+        return await context.invoke("leaf__run", actor="peer"), await context.invoke("leaf__run")
+
+    made = session(workspace, flow("outer", outer), flow("leaf", three))
+    made.invoke_action("outer__run")
+    (inner,) = made.trace().inner.values()
+    assert [each.resolved.actor for each in inner.calls] == ["peer", "workflow"]
 
 
 # What others hear and see of it.

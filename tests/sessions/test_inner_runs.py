@@ -55,6 +55,27 @@ def test_undo_after_a_restart_reads_the_inner_runs_from_their_files(workspace: P
         again.undo()
 
 
+def test_undo_covers_what_a_killed_run_had_changed_by_calls_within_calls(workspace: Path) -> None:
+    before = (workspace / PATH).read_bytes()
+    trace = turned(writing(workspace), approve="all")
+    # What a kill leaves: no file has its last lines, and the innermost call announced its change alone.
+    for file in (workspace / ".reyn" / "runs").iterdir():
+        lines = file.read_text().splitlines(keepends=True)
+        nested = any('"nested__run"' in line and '"RunStarted"' in line for line in lines)
+        lost = (
+            ("ActionFinished", "RunEnded") if nested or file.name == f"{trace.run}.jsonl" else ("RunEnded",)
+        )
+        file.write_text(
+            "".join(
+                line for line in lines if not line.startswith(tuple(f'{{"type":"{each}"' for each in lost))
+            )
+        )
+    again = reyn.Session(workspace)
+    assert again.trace(trace.run).status == "running" and len(list(again.trace(trace.run).all_inner)) == 2
+    again.undo()
+    assert (workspace / PATH).read_bytes() == before and not (workspace / "new.txt").exists()
+
+
 def test_undo_says_which_inner_run_it_could_not_read(workspace: Path) -> None:
     made = writing(workspace)
     trace = turned(made, approve="all")
@@ -135,6 +156,27 @@ def test_a_read_that_runs_again_in_a_replay_asks_before_it_writes_by_a_call(work
     again = made.replay(model=model)
     (inner,) = again.inner.values()
     assert inner.calls[0].denied and not (workspace / "out.txt").exists()
+
+
+def test_an_inner_run_is_not_replayed_by_itself(workspace: Path) -> None:
+    outer, inner, _ = stored(workspace)
+    with pytest.raises(ValueError, match=f"replay {outer[-12:]}"):
+        reyn.Session(workspace).replay(inner)
+
+
+def test_what_a_call_within_a_call_showed_of_a_variable_is_left_out_for_a_hosted_model(
+    workspace: Path,
+) -> None:
+    pd = pytest.importorskip("pandas")
+    names = {"people": pd.DataFrame({"name": ["alice-of-the-hill"]})}
+    installed = reyn.Session(workspace, namespace=names).catalog.categories
+    outer = flow("outer", calling("variable__people"))
+    made = session(workspace, *installed, outer, namespace=names)
+    assert "alice-of-the-hill" in turned(made).calls[0].finished.output
+    hosted = ScriptedModel("hello", label="openai/x", host="api.openai.com")
+    trace = made.ask("and now?", model=hosted)
+    assert "alice-of-the-hill" not in json.dumps([request.wire for request in hosted.requests])
+    assert trace.ended is not None and any("left out" in note for note in trace.ended.notes)
 
 
 def test_a_script_of_the_outer_run_makes_the_outer_call_alone(workspace: Path) -> None:

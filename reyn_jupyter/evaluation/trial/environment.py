@@ -96,7 +96,7 @@ class SharedFixtures:
     lifecycle: CategoryLifecycle = field(default_factory=CategoryLifecycle)
     tasks: SessionTasks = field(default_factory=SessionTasks)
     programs: OwnedPrograms = field(default_factory=OwnedPrograms)
-    environ: Mapping[str, str] = field(default_factory=dict)
+    environ: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @classmethod
     def in_folder(cls, scratch: Scratch, environ: Mapping[str, str]) -> SharedFixtures:

@@ -72,9 +72,12 @@ class RunLog:
         self.problem: str | None = None
         self.listener = listener
         self._sink = sink
+        self._closed = False
 
     def append(self, event: Event) -> None:
-        """Record an event, and tell the listener."""
+        """Record an event, and tell the listener. A log that is closed takes no more: its run is over."""
+        if self._closed:
+            return
         self.events.append(event)
         if self._sink is not None and self.problem is None:
             try:
@@ -100,6 +103,7 @@ class RunLog:
         return [*self.events, *list(self.progress.values())]
 
     def close(self) -> None:
+        self._closed = True
         if self._sink is not None:
             self._sink.close()
 

@@ -319,7 +319,7 @@ class Trace:
         return pd.DataFrame(rows, columns=columns)
 
     def save(self, path: str | Path) -> Path:
-        """Write the run as JSONL, the form of the run log; `Trace.load` reads it back."""
+        """Write the run as JSONL, the form of the run log, without its inner runs; `Trace.load` reads it back."""
         return runlog.write(Path(path), self.events)
 
     @classmethod

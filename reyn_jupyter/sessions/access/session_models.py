@@ -144,7 +144,7 @@ class SessionModels:
         return response
 
     def _log_request(self, run: Run, step: int, request: Request) -> None:
-        facts = request.facts(0, 0, system=False)
+        facts = request.facts(1, 0, system=False)
         run.log.append(
             ModelRequested(
                 step=step,
