@@ -22,7 +22,6 @@ from reyn_jupyter.evaluation.results.trial_set import TrialSet
 from reyn_jupyter.evaluation.results.trials import TrialActions, TrialTable, TrialView
 from reyn_jupyter.evaluation.run.budget import Budget
 from reyn_jupyter.evaluation.run.concurrency import Concurrency
-from reyn_jupyter.evaluation.run.executor import AsyncioExecutor, Executor
 from reyn_jupyter.evaluation.run.planning import PlanError, RunOptions
 from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
 from reyn_jupyter.evaluation.run.progress_listener import watcher
@@ -34,9 +33,10 @@ from reyn_jupyter.evaluation.store.rows import StudyUsage
 from reyn_jupyter.evaluation.store.store import Store
 from reyn_jupyter.evaluation.store.study_file import StoreError
 from reyn_jupyter.evaluation.store.usage_totals import total_usage
-from reyn_jupyter.evaluation.study_context import StudyOptions, StudyParts, suite_of
+from reyn_jupyter.evaluation.study_context import ExecutorName, StudyOptions, StudyParts, suite_of
 from reyn_jupyter.evaluation.suites import suite_names
 from reyn_jupyter.evaluation.trial.model_factory import CassetteMode
+from reyn_jupyter.executors.executor import Executor
 from reyn_jupyter.runtime.engine import publisher
 from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.sessions.assembly import ENGINE
@@ -226,9 +226,10 @@ class Study(ReadableStudy):
         root: where the person's configuration names the models of tiers.
         seed: of the order of trials, and of the simulator.
         timeout: seconds that one trial may take.
-        workers: processes for the trials of models that answer in this process (the simulator, the offline model), so
-            that they use more cores; 0 runs them here.
-        executor, concurrency: where trials run, and how many a provider gets at a time.
+        executor: where the trials of models that answer in this process (the simulator, the offline model) run:
+            "asyncio" on the session's loop, "processes" in as many processes as there are processors, or an `Executor`
+            such as `ProcessExecutor(2)`, which stays open for others. Hosted models are always called from here.
+        concurrency: how many trials a provider gets at a time.
         budget: what all runs of the study together may use.
 
     Raises:
@@ -256,14 +257,13 @@ class Study(ReadableStudy):
         root: str | Path = ".",
         seed: int = 0,
         timeout: float = 300.0,
-        workers: int = 0,
-        executor: Executor | None = None,
+        executor: ExecutorName | Executor = "asyncio",
         concurrency: Concurrency | None = None,
         budget: Budget | None = None,
     ) -> None:
         options = StudyOptions(
             models=models or {}, cassette=cassette, cassette_path=cassette_path, config=config, root=root, seed=seed,
-            timeout=timeout, workers=workers, executor=executor or AsyncioExecutor(),
+            timeout=timeout, executor=executor,
             concurrency=concurrency or Concurrency(), budget=budget or Budget(),
         )  # fmt: skip
         if path in suite_names():

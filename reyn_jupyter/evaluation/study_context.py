@@ -8,14 +8,13 @@ none of them.
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from reyn_jupyter.config import Settings, load
 from reyn_jupyter.evaluation.plan.frozen_catalog import Catalog
@@ -35,7 +34,6 @@ from reyn_jupyter.evaluation.results.trials import TrialActions, TrialView
 from reyn_jupyter.evaluation.results.true_rates import find_true_rates
 from reyn_jupyter.evaluation.run.budget import Budget
 from reyn_jupyter.evaluation.run.concurrency import Concurrency
-from reyn_jupyter.evaluation.run.executor import AsyncioExecutor, Executor
 from reyn_jupyter.evaluation.run.planning import (
     PlanError,
     RunOptions,
@@ -45,8 +43,8 @@ from reyn_jupyter.evaluation.run.planning import (
 )
 from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
 from reyn_jupyter.evaluation.run.run_state import RunPlan
+from reyn_jupyter.evaluation.run.sent_trials import RunnerSpec, SentTrials
 from reyn_jupyter.evaluation.run.study_runner import StudyRunner
-from reyn_jupyter.evaluation.run.workers import RunnerSpec, Workers
 from reyn_jupyter.evaluation.store.store import Store
 from reyn_jupyter.evaluation.suites import check_suite, load_suite
 from reyn_jupyter.evaluation.trial.code_version import code_version
@@ -54,6 +52,8 @@ from reyn_jupyter.evaluation.trial.model_factory import CassetteMode
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.evaluation.trial.trial_model import Agent, replaying_model
 from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
+from reyn_jupyter.executors.executor import Executor
+from reyn_jupyter.executors.processes import ProcessExecutor
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.runtime.record.events import Event
@@ -73,12 +73,13 @@ class StudyParts:
         self._checked = checked
         self._making = threading.RLock()  # several threads may read a study, and ask for its runner at once
         self._trial_runner: TrialRunner | None = None
-        self._workers: Workers | None = None
+        self._sent_trials: SentTrials | None = None
+        self._own_executor: Executor | None = None
         self._gathered: tuple[Any, LoadedTrials] | None = None
 
     def close(self) -> None:
-        if self._workers is not None:
-            self._workers.close()
+        if self._own_executor is not None:
+            self._own_executor.close()
         if self._trial_runner is not None:
             self._trial_runner.close()
         self.store.close()
@@ -120,27 +121,33 @@ class StudyParts:
         return made
 
     @property
-    def workers(self) -> Workers | None:
-        """The processes that trials run in, where the person wants some; made once."""
+    def sent_trials(self) -> SentTrials | None:
+        """Where trials of models in this process run; None for here. Made once. Raises PlanError."""
         options = self.options
         with self._making:
-            if self._workers is None and options.workers:
+            if self._sent_trials is None and options.executor != "asyncio":
                 if options.cassette != "off":
                     raise PlanError(
-                        "A cassette is one file for one process; leave workers out, or the cassette."
+                        "A cassette is one file for one process; leave executor out, or the cassette."
                     )
-                self._workers = Workers(
-                    RunnerSpec(
-                        self._own_suite,
-                        options.models,
-                        options.config,
-                        _settings(options.root),
-                        options.seed,
-                        options.timeout,
-                    ),
-                    options.workers,
+                spec = RunnerSpec(
+                    self._own_suite,
+                    options.models,
+                    options.config,
+                    _settings(options.root),
+                    options.seed,
+                    options.timeout,
                 )
-            return self._workers
+                self._sent_trials = SentTrials(spec, self._executor())
+            return self._sent_trials
+
+    def _executor(self) -> Executor:
+        chosen = self.options.executor
+        if not isinstance(chosen, str):
+            return chosen
+        if self._own_executor is None:
+            self._own_executor = ProcessExecutor()
+        return self._own_executor
 
     @property
     def _own_suite(self) -> Suite:
@@ -222,10 +229,9 @@ class StudyParts:
             self.trial_runner,
             self._own_suite.scenarios,
             run_plan,
-            options.executor,
             options.concurrency,
             listener,
-            self.workers,
+            self.sent_trials,
         )
         summary = await coordinator.run()
         self.store.settle()
@@ -288,7 +294,7 @@ def _settings(root: str | Path) -> Settings:
     return load(folder, trusted=Trust(StateFolder(folder)).is_trusted).settings
 
 
-MOST_WORKERS = max(16, 4 * (os.cpu_count() or 1))
+ExecutorName = Literal["asyncio", "processes"]
 _PARTS = ("label", "tier", "host", "real", "complete")
 
 
@@ -303,8 +309,7 @@ class StudyOptions:
     root: str | Path = "."
     seed: int = 0
     timeout: float = 300.0
-    workers: int = 0
-    executor: Executor = field(default_factory=AsyncioExecutor)
+    executor: ExecutorName | Executor = "asyncio"
     concurrency: Concurrency = field(default_factory=Concurrency)
     budget: Budget = field(default_factory=Budget)
 
@@ -312,13 +317,8 @@ class StudyOptions:
         choice("cassette", self.cassette, get_args(CassetteMode), PlanError)
         object.__setattr__(self, "seed", whole("seed", self.seed, PlanError, least=0))
         object.__setattr__(self, "timeout", number("timeout", self.timeout, PlanError))
-        object.__setattr__(
-            self, "workers", whole("workers", self.workers, PlanError, least=0, most=MOST_WORKERS)
-        )
-        if not callable(getattr(self.executor, "run", None)):
-            raise PlanError(
-                f"executor={quote_value(self.executor)} runs nothing; give an object with run(plans, one)."
-            )
+        if isinstance(self.executor, str) or not isinstance(self.executor, Executor):
+            choice("executor", self.executor, get_args(ExecutorName), PlanError)
         instance("concurrency", self.concurrency, Concurrency, PlanError, "a Concurrency(…)")
         instance("budget", self.budget, Budget, PlanError, "reyn.Budget(usd=2.0)")
         for name, given in (("models", self.models), ("config", self.config or {})):

@@ -22,6 +22,7 @@ from pathlib import Path
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.evaluation.suites import load_suite
+from reyn_jupyter.executors.processes import ProcessExecutor
 
 SUITE = "mandates"
 SIZES, WORKERS = (1_000, 10_000), 2
@@ -36,7 +37,8 @@ def one(trials: int, workers: int) -> dict[str, float]:
     began = time.perf_counter()
     with (
         tempfile.TemporaryDirectory() as folder,
-        Study(Path(folder) / "study.sqlite", suite=SUITE, workers=workers) as study,
+        ProcessExecutor(workers) as executor,
+        Study(Path(folder) / "study.sqlite", suite=SUITE, executor=executor) as study,
     ):
         summary = study.run(BASE, BEST, repeats=math.ceil(trials / scenarios / 2))
         wall, own = time.perf_counter() - began, resource.getrusage(resource.RUSAGE_SELF)

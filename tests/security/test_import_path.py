@@ -279,7 +279,7 @@ def test_worker_processes_of_a_study_take_nothing_from_the_folder_they_start_in(
         from reyn_jupyter import Study
         from tests.evaluation.study_support import BASE, small
         sys.path.insert(0, "")
-        print(Study(None, small(2), workers=1).run(BASE.but("simulated", model="simulator")).done)
+        print(Study(None, small(2), executor="processes").run(BASE.but("simulated", model="simulator")).done)
         """,
         clone,
         REPOSITORY,

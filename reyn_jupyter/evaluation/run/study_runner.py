@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,19 +22,19 @@ from reyn_jupyter.evaluation.plan.conditions import conditions_of
 from reyn_jupyter.evaluation.plan.scenario import Scenario, Source
 from reyn_jupyter.evaluation.run.budget import Ledger
 from reyn_jupyter.evaluation.run.concurrency import Concurrency, ProviderClosedError
-from reyn_jupyter.evaluation.run.executor import Executor, closing
 from reyn_jupyter.evaluation.run.lock import running_alone
 from reyn_jupyter.evaluation.run.planning import remaining_trials
 from reyn_jupyter.evaluation.run.progress import Ended, Progress, RunSummary
 from reyn_jupyter.evaluation.run.run_state import ProgressReporter, RunPlan, RunState
+from reyn_jupyter.evaluation.run.sent_trials import SentTrials
 from reyn_jupyter.evaluation.run.trial_writer import Writer, run_record
-from reyn_jupyter.evaluation.run.workers import Workers
 from reyn_jupyter.evaluation.store.store import Store
 from reyn_jupyter.evaluation.store.study_file import DiskFullError, StoreError
 from reyn_jupyter.evaluation.trial.facts import NOT_THE_VARIANT
 from reyn_jupyter.evaluation.trial.trial import Trial, TrialUsage
 from reyn_jupyter.evaluation.trial.trial_model import UsageMeter
 from reyn_jupyter.evaluation.trial.trial_runner import TrialPlan, TrialRunner
+from reyn_jupyter.executors.bounded import run_bounded
 from reyn_jupyter.models.base import LASTING
 from reyn_jupyter.runtime.record.events import Event, ModelReplied, ModelRequested, RunEnded
 from reyn_jupyter.runtime.run import new_run_id
@@ -56,9 +56,9 @@ class StudyRunner:
         store, trial_runner: the study's.
         suite: every scenario that the study knows, in its order.
         run_plan: what to do.
-        executor, pace: where trials run, and how many at a time.
+        pace: how many trials run at a time.
         listener: hears of progress, on the loop.
-        workers: where trials of models in this process run; here when None.
+        sent_trials: where trials of models in this process run; here when None.
     """
 
     def __init__(
@@ -67,13 +67,12 @@ class StudyRunner:
         trial_runner: TrialRunner,
         suite: tuple[Scenario, ...],
         run_plan: RunPlan,
-        executor: Executor,
         pace: Concurrency,
         listener: Callable[[Progress], None] | None = None,
-        workers: Workers | None = None,
+        sent_trials: SentTrials | None = None,
     ) -> None:
         self._store, self._trial_runner, self._suite, self._run_plan = store, trial_runner, suite, run_plan
-        self._executor, self._pace, self._workers = executor, pace, workers
+        self._pace, self._sent_trials = pace, sent_trials
         trial_runner.on_model_error = pace.on_model_error
         self.run_id = new_run_id()
         self._sources: dict[str, Source] = {
@@ -86,7 +85,7 @@ class StudyRunner:
         self._meters: set[UsageMeter] = set()  # of the trials that go on
         self._begun = 0  # trials that used something, whether or not they came to an end
         self._unsaved = asyncio.Semaphore(_AHEAD)
-        self._places = itertools.count()  # an executor takes plans in their order
+        self._places = itertools.count()  # plans are begun in their order
 
     async def run(self) -> RunSummary:
         """Try what is missing.
@@ -189,7 +188,7 @@ class StudyRunner:
         waiting = iter(self._left.plans)
         plans = iter(lambda: None if self._over else next(waiting, None), None)
         with suppress(_Halted):
-            async with closing(self._executor.run(plans, self._one)) as results:
+            async with aclosing(run_bounded(plans, self._one)) as results:
                 async for result in results:
                     if result is not None:
                         await self._keep(*result)
@@ -204,8 +203,8 @@ class StudyRunner:
 
     async def _in_turn(self, plan: TrialPlan) -> Result | None:
         variant, behaviour = plan.variant.name, plan.variant.behaviour_digest
-        local, workers = self._sources[variant] != "real", self._workers
-        most = workers.most if workers is not None and local else None
+        local, sent_trials = self._sources[variant] != "real", self._sent_trials
+        most = sent_trials.most if sent_trials is not None and local else None
         place = next(self._places)
         async with (
             self._admission.turn(behaviour),
@@ -247,9 +246,9 @@ class StudyRunner:
             self._run_state.end("errors", f"Stopped: {self._faults}")
 
     async def _try_trial(self, plan: TrialPlan, meter: UsageMeter) -> tuple[Trial, tuple[Event, ...]]:
-        if self._workers is None or self._sources[plan.variant.name] == "real":
+        if self._sent_trials is None or self._sources[plan.variant.name] == "real":
             return await self._trial_runner.run(plan, meter=meter)
-        return await self._workers.run(plan, self._catalog(plan.scenario))
+        return await self._sent_trials.run(plan, self._catalog(plan.scenario))
 
     async def _keep(self, plan: TrialPlan, trial: Trial, events: tuple[Event, ...]) -> None:
         """Grade and store a trial, then count it."""

@@ -19,7 +19,7 @@ from reyn_jupyter.evaluation.plan.folder_services import services_in
 from reyn_jupyter.evaluation.plan.frozen_catalog import RECORDED, Catalog, SharedCategories
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.trial.confinement import TrialPolicy
-from reyn_jupyter.evaluation.trial.workspaces import NAME, Scratch, Template, remove
+from reyn_jupyter.evaluation.trial.workspaces import NAME, Template
 from reyn_jupyter.guard.approvals import Approvals
 from reyn_jupyter.guard.permissions import Policy, PolicyInForce
 from reyn_jupyter.guard.state_folder import StateFolder
@@ -44,6 +44,7 @@ from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.support.child_process import ChildProcesses
 from reyn_jupyter.support.owned_program import OwnedPrograms
+from reyn_jupyter.support.scratch import Scratch, remove
 from reyn_jupyter.support.secrets import Redactor
 
 T = TypeVar("T")

@@ -26,7 +26,7 @@ from reyn_jupyter.evaluation.trial.facts import call_facts, denied_actions, effo
 from reyn_jupyter.evaluation.trial.model_factory import CassetteMode, ModelFactory
 from reyn_jupyter.evaluation.trial.trial import Trial, trial_key
 from reyn_jupyter.evaluation.trial.trial_model import Agent, OnModelError, UsageMeter
-from reyn_jupyter.evaluation.trial.workspaces import Scratch, Template, TemplateError
+from reyn_jupyter.evaluation.trial.workspaces import Template, TemplateError
 from reyn_jupyter.models.base import Model
 from reyn_jupyter.runtime.record.events import Event
 from reyn_jupyter.runtime.record.trace import Trace
@@ -34,6 +34,7 @@ from reyn_jupyter.search.active_class import EmbeddingClassError
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.run_lifecycle import turn
 from reyn_jupyter.sessions.turn_options import TurnOptions
+from reyn_jupyter.support.scratch import Scratch
 
 TIMEOUT = 300.0  # seconds of one trial
 

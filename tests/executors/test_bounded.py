@@ -1,4 +1,4 @@
-"""Where trials run: bounded, in order, and nothing that was done is lost at the end."""
+"""A function for each item: bounded, in order, and nothing that was done is lost at the end."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from contextlib import aclosing
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from reyn_jupyter.evaluation.run.executor import AsyncioExecutor
-from tests.evaluation.study_support import BASE, study
+from reyn_jupyter.executors.bounded import run_bounded
 from tests.support.waiting import awaited
 
 
@@ -28,7 +29,7 @@ async def test_every_plan_is_run_once_and_no_more_than_the_window_are_taken_ahea
         return plan
 
     results = []
-    async for result in AsyncioExecutor(window=7).run(plans(), one):
+    async for result in run_bounded(plans(), one, window=7):
         done += 1
         ahead = max(ahead, taken - done)
         results.append(result)
@@ -43,7 +44,7 @@ async def test_a_fault_of_ours_ends_the_run_after_what_was_done_is_handed_over()
         return plan
 
     results = []
-    run = AsyncioExecutor(window=2).run(iter([0, 1]), one)  # type: ignore[arg-type]
+    run = run_bounded(iter([0, 1]), one, window=2)
     results.append(await anext(run))
     with pytest.raises(ZeroDivisionError):
         await anext(run)
@@ -65,7 +66,7 @@ async def test_a_cancellation_hands_over_what_was_done_and_stops_what_runs() -> 
         return plan
 
     async def consume() -> None:
-        run = AsyncioExecutor().run(iter([0, 1, 2]), one)  # type: ignore[arg-type]
+        run = run_bounded(iter([0, 1, 2]), one)
         while True:
             results.append(await anext(run))
 
@@ -88,33 +89,44 @@ async def test_leaving_early_stops_what_runs() -> None:
             running.discard(plan)
         return plan
 
-    async with aclosing(AsyncioExecutor().run(iter(range(5)), one)) as run:  # type: ignore[arg-type]
+    async with aclosing(run_bounded(iter(range(5)), one)) as run:
         async for _ in run:
             break
     assert not running
 
 
-def test_a_window_of_nothing_is_refused() -> None:
+async def test_a_window_of_nothing_is_refused() -> None:
+    async def one(plan: Any) -> Any:
+        return plan
+
     with pytest.raises(ValueError, match="window=0"):
-        AsyncioExecutor(0)
+        await anext(run_bounded([1], one, window=0))
 
 
-def test_an_executor_may_give_any_iterator() -> None:
-    class OneByOne:
-        def __init__(self, plans: Any, one: Any) -> None:
-            self._plans, self._one = iter(plans), one
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.integers(0, 5), max_size=30), st.integers(1, 6), st.booleans())
+def test_results_come_once_each_and_in_order_where_that_is_asked(
+    turns: list[int], window: int, ordered: bool
+) -> None:
+    begun = yielded = 0
 
-        def __aiter__(self) -> Any:
-            return self
+    async def one(item: tuple[int, int]) -> int:
+        nonlocal begun
+        begun += 1
+        assert begun - yielded <= window
+        for _ in range(item[1]):
+            await asyncio.sleep(0)
+        return item[0]
 
-        async def __anext__(self) -> Any:
-            for plan in self._plans:
-                return await self._one(plan)
-            raise StopAsyncIteration
+    async def play() -> list[int]:
+        nonlocal yielded
+        found = []
+        async for each in run_bounded(enumerate(turns), one, window=window, ordered=ordered):
+            yielded += 1
+            found.append(each)
+        return found
 
-    class Plain:
-        def run(self, plans: Any, one: Any) -> Any:
-            return OneByOne(plans, one)
-
-    made = study(None, 2, executor=Plain())
-    assert (made.run(BASE).ended, made.verify().faults) == ("complete", ())
+    found = asyncio.run(play())
+    assert sorted(found) == list(range(len(turns)))
+    if ordered:
+        assert found == sorted(found)

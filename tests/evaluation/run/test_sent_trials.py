@@ -13,9 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from reyn_jupyter.evaluation.run.planning import PlanError
 from reyn_jupyter.evaluation.study import Study
+from reyn_jupyter.evaluation.trial.trial import Trial
+from reyn_jupyter.executors.local import LocalExecutor
+from reyn_jupyter.executors.processes import ProcessExecutor
 from reyn_jupyter.models.scripted import ScriptedModel
 from tests.evaluation.study_support import BASE, small, study
 from tests.support.processes import child, started
@@ -26,6 +31,7 @@ DIES = """
     import multiprocessing, os, signal, sys
     from tests.evaluation.study_support import BASE, small, study
     from reyn_jupyter.evaluation.study import Study
+    from reyn_jupyter.executors.processes import ProcessExecutor
 
     def hear(progress):
         if progress.done:
@@ -33,39 +39,61 @@ DIES = """
             os.kill(os.getpid(), signal.SIGKILL)
 
     if __name__ == "__main__":
-        made = Study(None, small(20), workers=1)
+        made = Study(None, small(20), executor=ProcessExecutor(1))
         made.run(BASE.but("simulated", model="simulator"), on_progress=hear)
 """
 
 
-def test_workers_make_the_trials_that_would_be_made_here(tmp_path: Path) -> None:
-    here = Study(None, small(6))
-    here.run(SIMULATED)
-    with Study(tmp_path / "a.sqlite", small(6), workers=2) as there:
-        summary = there.run(SIMULATED)
-        assert (summary.ended, summary.done, there.verify().faults) == ("complete", 12, ())
-        facts = [
-            {(t.trial.scenario, t.trial.repeat): (t.trial.answer, t.trial.calls) for t in made.trials}
-            for made in (here, there)
-        ]
-        assert facts[0] == facts[1]
-        assert there.trials[0].transcript.calls and len({view.trial.run for view in there.trials}) == 12
+def test_the_same_seed_gives_the_same_trials_on_every_executor() -> None:
+    with ProcessExecutor(2) as processes, LocalExecutor() as here:  # shared by studies, as a person may
+
+        @settings(max_examples=5, deadline=None)
+        @given(st.integers(0, 10_000), st.integers(1, 3))
+        def compare(seed: int, repeats: int) -> None:
+            rows = []
+            for executor in ("asyncio", here, processes):
+                with Study(None, small(3), seed=seed, executor=executor) as made:
+                    summary = made.run(SIMULATED, repeats=repeats)
+                    assert (summary.ended, summary.done, made.verify().faults) == (
+                        "complete",
+                        3 * repeats,
+                        (),
+                    )
+                    assert made.trials[0].transcript.calls
+                    assert len({view.trial.run for view in made.trials}) == 3 * repeats
+                    rows.append(
+                        {(view.trial.scenario, view.trial.repeat): facts(view.trial) for view in made.trials}
+                    )
+            assert rows[0] == rows[1] == rows[2]
+
+        compare()
+
+
+def facts(trial: Trial) -> dict[str, Any]:
+    """Return all of a trial but its run's name and what the clock gave."""
+    return trial.model_dump(exclude={"run", "seconds", "started"})
 
 
 def test_hosted_models_are_called_here() -> None:
     model = ScriptedModel(otherwise="Done.", real=True, host="api.example.com")
-    with study(None, 2, models={"scripted": model}, workers=1) as made:
+    with study(None, 2, models={"scripted": model}, executor="processes") as made:
         assert made.run(BASE).done == 4 == len(model.requests)
 
 
 def test_what_cannot_be_sent_to_a_worker_is_told_before_the_start() -> None:
-    made = study(None, 2, models={"scripted": ScriptedModel(lambda request: "Done.")}, workers=1)
-    with pytest.raises(PlanError, match="can be sent to another process"):
+    scripted = {"scripted": ScriptedModel(lambda request: "Done.")}
+    with (
+        study(None, 2, models=scripted, executor="processes") as made,
+        pytest.raises(
+            PlanError, match=r"lambda.*Define functions and classes in a module .*without executor="
+        ),
+    ):
         made.run(BASE)
-    with pytest.raises(PlanError, match="workers=-1"):
-        Study(None, small(1), workers=-1).run(SIMULATED)
-    with pytest.raises(PlanError, match="one file for one process"):
-        study(None, 2, workers=1, cassette="record", cassette_path="nowhere.jsonl").run(BASE)
+    with (
+        study(None, 2, executor="processes", cassette="record", cassette_path="nowhere.jsonl") as made,
+        pytest.raises(PlanError, match="one file for one process"),
+    ):
+        made.run(BASE)
 
 
 def test_workers_end_with_the_process_that_started_them() -> None:
@@ -91,7 +119,7 @@ def test_workers_start_where_the_main_module_is_a_bare_namespace(monkeypatch: py
     bare = types.ModuleType("__main__")  # as an embedded shell leaves it
     del bare.__spec__
     monkeypatch.setitem(sys.modules, "__main__", bare)
-    with Study(None, small(2), workers=1) as made:
+    with Study(None, small(2), executor="processes") as made:
         assert made.run(SIMULATED).ended == "complete"
 
 
@@ -116,7 +144,7 @@ def test_a_worker_that_is_killed_costs_nothing_and_its_trials_are_made_by_anothe
             killed.append(workers()[0])
             os.kill(killed[0], signal.SIGKILL)
 
-    with Study(tmp_path / "a.sqlite", small(20), workers=2) as made:
+    with ProcessExecutor(2) as executor, Study(tmp_path / "a.sqlite", small(20), executor=executor) as made:
         summary = made.run(SIMULATED, on_progress=hear)
         assert killed and (summary.ended, summary.done) == ("complete", 40)
         assert made.spent.trials == 40 and made.verify().faults == ()
@@ -125,7 +153,7 @@ def test_a_worker_that_is_killed_costs_nothing_and_its_trials_are_made_by_anothe
 
 def test_an_interrupt_ends_a_worker_whatever_it_does_and_the_next_run_has_another() -> None:
     model = {"stubborn": Stubborn()}
-    with study(None, 4, models=model, workers=1) as made:
+    with study(None, 4, models=model, executor="processes") as made:
         pressed: list[threading.Timer] = []
 
         def hear(progress: Any) -> None:
@@ -143,10 +171,11 @@ GROUP = """
     import os, signal, threading
     from tests.evaluation.study_support import BASE, small
     from reyn_jupyter.evaluation.study import Study
+    from reyn_jupyter.executors.processes import ProcessExecutor
 
     if __name__ == "__main__":
         os.setpgrp()
-        made = Study(None, small(6), workers=2)
+        made = Study(None, small(6), executor=ProcessExecutor(2))
         variant = BASE.but("simulated", model="simulator")
         def press(progress):
             if not progress.done and not pressed:
