@@ -12,45 +12,61 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
-    from typing import Any
+    from pathlib import Path
+    from typing import Any, Literal
 
     from reyn_jupyter.search.action_records import Record
     from reyn_jupyter.search.embedders.embedder import Embedder
     from reyn_jupyter.search.ranking.index import Index
+    from reyn_jupyter.search.vector_store import VectorStore
 
 __all__ = ["build"]
 
 
-def build(records: Iterable[Record | Mapping[str, Any]], embedder: Embedder | None = None) -> Index:
-    """Return an index in memory over records, with a vector each.
+def build(
+    records: Iterable[Record | Mapping[str, Any]],
+    embedder: Embedder | Literal["local"] | None = "local",
+    *,
+    store: VectorStore | Path | str | None = None,
+    name: str = "records",
+) -> Index:
+    """Return an index over records, with a vector each.
 
     Args:
-        records: records, or mappings with `id`, `name` and perhaps `description`, `parameters` (a JSON Schema) and
-            `category`; ids are unique.
-        embedder: who embeds; None for the local model `local-mini`, as it is found on this machine.
+        records: records, or mappings with `id`, `name` and perhaps `description`, `parameters` (a JSON Schema),
+            `category` and `metadata` (facts to filter by); ids are unique.
+        embedder: who embeds; "local" for the model `local-mini`, as it is found on this machine; None for an index of
+            words alone.
+        store: a folder, or the store in it, that keeps the vectors, so that the next time only new records are
+            embedded; None keeps them in memory. Texts are never stored.
+        name: of this index among those that share the store.
 
     Returns:
-        An index; `index.search(text, limit)` gives ids and scores, `index.answer(text)` also whether they fit.
+        An index; `index.search(text, limit, where={"language": "en"})` gives ids and scores, `index.answer(text)` also
+        whether they fit.
 
     Raises:
         RecordError: a record without id or name, an id that stands twice, or a part of the wrong type.
-        EmbedderError: no embedder was given, and this machine has none.
+        EmbedderError: "local", and this machine has no model.
+        IndexStoreError: the store cannot serve.
     """
-    import numpy as np
+    from pathlib import Path
 
     from reyn_jupyter.search.action_records import records_of
-    from reyn_jupyter.search.embedding_texts import join_vectors, texts_of
     from reyn_jupyter.search.ranking.index import Index
+    from reyn_jupyter.search.stored_index import embed_records
+    from reyn_jupyter.search.vector_store import VectorStore
 
     given = records_of(records)
-    serving = embedder if embedder is not None else _local()
-    texts = [texts_of(record) for record in given]
-    every = list(dict.fromkeys(text for group in texts for text in group))
-    if not every:
+    serving = _local() if embedder == "local" else embedder
+    if serving is None or not given:
         return Index(given, None, serving)
-    rows = dict(zip(every, serving.embed(every), strict=True))
-    vectors = np.stack([join_vectors(np.stack([rows[text] for text in group])) for group in texts])
-    return Index(given, vectors, serving)
+    opened = VectorStore(Path(store)) if isinstance(store, str | Path) else store
+    try:
+        return Index(given, embed_records(given, serving, opened or VectorStore(None), name), serving)
+    finally:
+        if opened is not None and opened is not store:
+            opened.close()
 
 
 def _local() -> Embedder:
@@ -62,6 +78,6 @@ def _local() -> Embedder:
     serving = found.embedder()
     if serving is None:
         raise EmbedderError(
-            f"No local embedder: {found.reason}. Install one: {found.hint}; or give `embedder`."
+            f"No local embedder: {found.reason}. Install one: {found.hint}; or give `embedder`, None for words alone."
         )
     return serving

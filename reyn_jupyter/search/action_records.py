@@ -12,10 +12,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from reyn_jupyter.search.metadata import is_fact
 from reyn_jupyter.support.user_errors import UserError
+from reyn_jupyter.support.validation_messages import quote_value
 
 _TEXTS = ("id", "name", "description", "category")
-_KNOWN = frozenset((*_TEXTS, "parameters"))
+_KNOWN = frozenset((*_TEXTS, "parameters", "metadata"))
 
 
 class RecordError(UserError, ValueError):
@@ -32,6 +34,7 @@ class Record:
         description: what it does, in any language; may be empty.
         parameters: a JSON Schema of its arguments; `{}` is valid.
         category: what a search may be narrowed to.
+        metadata: facts to narrow a search by, not ranked: key → text, number, truth value, or several of them.
 
     >>> Record("1", "read_file", "Read a text file.").name
     'read_file'
@@ -42,6 +45,7 @@ class Record:
     description: str = ""
     parameters: Mapping[str, Any] = field(default_factory=dict)
     category: str = ""
+    metadata: Mapping[str, Any] = field(default_factory=dict)
     _digest: str = field(default="", init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -61,12 +65,21 @@ class Record:
                 f"not {type(self.parameters).__name__}."
             )
 
+        if not isinstance(self.metadata, Mapping) or any(not isinstance(key, str) for key in self.metadata):
+            raise RecordError(f"{self._label()}: metadata must be a mapping from text, such as {{}}.")
+        for key, value in self.metadata.items():
+            if not is_fact(value):
+                raise RecordError(
+                    f"{self._label()}: metadata {key!r} must be text, a number, True or False, or a list of them, not "
+                    f"{quote_value(value)}."
+                )
+
     def _label(self) -> str:
         return f"Record {str(self.id)[:80]!r}"
 
     @classmethod
     def of(cls, given: Record | Mapping[str, Any]) -> Record:
-        """Return a record from a mapping with `id`, `name` and perhaps `description`, `parameters` and `category`.
+        """Return a record from a mapping with `id`, `name` and perhaps the other parts.
 
         Other keys are left aside; a None for a part that has a default means the default.
 

@@ -15,8 +15,16 @@ _TABLES = (
         model INTEGER NOT NULL REFERENCES models (id) ON DELETE CASCADE,
         digest BLOB NOT NULL, vector BLOB NOT NULL, UNIQUE (model, digest))""",
 )
+# Which vectors an index stands on, so that several indexes share one file.
+_USES = (
+    """CREATE TABLE indexes (
+        id INTEGER PRIMARY KEY, name TEXT NOT NULL, key TEXT NOT NULL, UNIQUE (name, key))""",
+    """CREATE TABLE uses (
+        owner INTEGER NOT NULL REFERENCES indexes (id) ON DELETE CASCADE,
+        digest BLOB NOT NULL, PRIMARY KEY (owner, digest)) WITHOUT ROWID""",
+)
 # Pages of 16,384 bytes hold ten vectors of 384 numbers, where pages of 4,096 would hold two.
-FORMAT = FileFormat(0x52E7A1D0, (_TABLES,), ("page_size = 16384", "auto_vacuum = INCREMENTAL"))
+FORMAT = FileFormat(0x52E7A1D0, (_TABLES, _USES), ("page_size = 16384", "auto_vacuum = INCREMENTAL"))
 
 
 class IndexStoreError(Exception):

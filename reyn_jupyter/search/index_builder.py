@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float32]
 
 LOCK = "actions.lock"
+ACTIONS = "actions"  # the index of a workspace's actions in its store
 FIRST_BATCH = 4  # records: as soon as one action has a vector, search is on
 _LOOK = 0.02  # seconds within which another one that looks who builds has looked
 _POLL = 0.2  # seconds between two looks at a lock that another process holds
@@ -47,6 +48,7 @@ async def build(
     embedder: Embedder,
     records: Mapping[str, Record],
     *,
+    index: str = ACTIONS,
     tell: Callable[[BuildProgress], None] = lambda progress: None,
     wait: bool = True,
 ) -> int:
@@ -54,6 +56,7 @@ async def build(
 
     Args:
         records: by digest, those that are to have a vector.
+        index: the name of the index that needs them, among those of the store.
         tell: hears of every batch, and once of another process that is waited for.
         wait: whether to wait for another process that builds the same index.
 
@@ -65,6 +68,8 @@ async def build(
     began = time.monotonic()
     async with _locked(store, wait, lambda holder: tell(BuildProgress(0, len(records), 0.0, holder))):
         key = store_key(embedder)
+        if records:  # before it looks: what is there must not go meanwhile
+            await asyncio.to_thread(store.claim, index, key, list(records))
         known = await asyncio.to_thread(store.find_digests, key, list(records))
         missing = [record for digest, record in records.items() if digest not in known]
         size = embedder.batch
@@ -78,7 +83,7 @@ async def build(
             done += len(batch)
             tell(BuildProgress(done, len(missing), time.monotonic() - began))
         if len(known) + len(missing) == len(records):
-            await asyncio.to_thread(store.keep_only, key, records)
+            await asyncio.to_thread(store.keep_only, index, key, records)
         return len(missing)
 
 

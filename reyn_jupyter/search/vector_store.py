@@ -4,6 +4,7 @@ Invariant: what a row refers to is whole. Vectors stand inside the rows, a batch
 serves several processes (write-ahead log); so a process that is killed at any moment leaves every batch that it
 finished, and nothing of the one under way. `verify` proves it. A vector is found by the digest of its record and
 by the key of what made it, so equal records share one, and a record that gets an old text back finds its old one.
+Several indexes share a file, each under a name: what one stands on, or said that it is about to make, no other drops.
 
 No text of an action is stored, only digests and vectors. A file that cannot be read is set aside and made anew; one
 of another program, or of a newer version, is left as it is and refused.
@@ -129,22 +130,48 @@ class VectorStore:
         with suppress(IndexStoreError), self._writing() as db:
             db.executemany(which, [(digest, key) for digest in digests])
 
-    def keep_only(self, key: str, live: Collection[str]) -> None:
-        """Drop the vectors of other keys, and those of this key that have long been of no use.
+    def claim(self, index: str, key: str, digests: Iterable[str]) -> None:
+        """Note which vectors an index stands on or is about to add, so that no other index drops them.
+
+        Args:
+            index: the name of the index.
+            key: of the vectors' model.
+            digests: of the records; those that were claimed before stay claimed.
+
+        Raises:
+            IndexStoreError: it cannot be written.
+        """
+        with self._writing() as db:
+            _claim(db, index, key, digests)
+
+    def keep_only(self, index: str, key: str, live: Collection[str]) -> None:
+        """Let go of what an index claimed and does not need any more, and drop what no index needs: vectors of keys
+        that none claims at once, those of this key once there are many.
 
         Raises:
             IndexStoreError: the vectors cannot be read or written.
         """
         with self._writing() as db:
-            db.execute("DELETE FROM models WHERE key <> ?", (key,))
-            total = db.execute("SELECT count(*) FROM vectors").fetchone()[0]
-            surplus = total - 2 * len(live) - _SPARE
+            db.execute("DELETE FROM indexes WHERE name = ? AND key <> ?", (index, key))
+            owner, held = _claim(db, index, key, live)
+            past = [(owner, digest) for digest in held - {bytes.fromhex(digest) for digest in live}]
+            db.executemany("DELETE FROM uses WHERE owner = ? AND digest = ?", past)
+            db.execute("DELETE FROM models WHERE key NOT IN (SELECT key FROM indexes)")
+            used = {row for (row,) in db.execute(_USED, (key,))}
+            total = db.execute("SELECT count(*) FROM vectors JOIN models ON model = id WHERE key = ?", (key,))
+            surplus = total.fetchone()[0] - 2 * len(used) - _SPARE
             if surplus > 0:
-                used = {bytes.fromhex(digest) for digest in live}
-                oldest = db.execute("SELECT rowid, digest FROM vectors ORDER BY rowid").fetchall()
-                gone = islice(((row,) for row, digest in oldest if digest not in used), surplus)
+                oldest = "SELECT vectors.rowid, digest FROM vectors JOIN models ON model = id WHERE key = ? ORDER BY 1"
+                rows = db.execute(oldest, (key,)).fetchall()
+                gone = islice(((row,) for row, digest in rows if digest not in used), surplus)
                 db.executemany("DELETE FROM vectors WHERE rowid = ?", list(gone))
         self._shrink()
+
+    def drop_index(self, index: str) -> None:
+        """Let go of all that an index claimed; its vectors go with the next `keep_only` of another one. Raises
+        IndexStoreError."""
+        with self._writing() as db:
+            db.execute("DELETE FROM indexes WHERE name = ?", (index,))
 
     def clear(self) -> int:
         """Drop every vector; how many there were. A damaged file goes, too. Raises IndexStoreError."""
@@ -153,6 +180,7 @@ class VectorStore:
         count = sum(self.counts().values())
         with self._writing() as db:
             db.execute("DELETE FROM models")
+            db.execute("DELETE FROM indexes")
         self._shrink()
         return count
 
@@ -274,6 +302,19 @@ class VectorStore:
             with suppress(OSError):
                 self.path.with_name(f"{NAME}{end}").unlink()
         self.note = f"The index could not be read ({why}). It lies in {aside.name} now and is built afresh."
+
+
+_USED = "SELECT digest FROM uses JOIN indexes ON owner = id WHERE key = ?"
+
+
+def _claim(db: sqlite3.Connection, index: str, key: str, digests: Iterable[str]) -> tuple[int, set[bytes]]:
+    """Claim what is not claimed yet; the row of the index, and the digests that it held before."""
+    db.execute("INSERT OR IGNORE INTO indexes (name, key) VALUES (?, ?)", (index, key))
+    (owner,) = db.execute("SELECT id FROM indexes WHERE name = ? AND key = ?", (index, key)).fetchone()
+    held = {digest for (digest,) in db.execute("SELECT digest FROM uses WHERE owner = ?", (owner,))}
+    new = {bytes.fromhex(digest) for digest in digests} - held
+    db.executemany("INSERT INTO uses (owner, digest) VALUES (?, ?)", [(owner, digest) for digest in new])
+    return int(owner), held
 
 
 def _of_length_one(vectors: Floats) -> NDArray[np.bool_]:

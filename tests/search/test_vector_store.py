@@ -89,7 +89,7 @@ def test_another_number_of_dimensions_is_refused_and_nothing_of_the_batch_is_kep
 def test_the_vectors_of_other_keys_go_when_a_build_is_complete(store: VectorStore) -> None:
     store.add("old", batch(1, 2))
     store.add("new", batch(1, dimension=4))
-    store.keep_only("new", {digest(1)})
+    store.keep_only("actions", "new", {digest(1)})
     assert store.counts() == {"new": 1}
 
 
@@ -98,10 +98,10 @@ def test_vectors_of_texts_that_are_gone_stay_for_a_while_and_not_for_ever(
 ) -> None:
     monkeypatch.setattr("reyn_jupyter.search.vector_store._SPARE", 4)
     store.add("model", batch(*range(6)))
-    store.keep_only("model", {digest(0)})
+    store.keep_only("actions", "model", {digest(0)})
     assert store.counts() == {"model": 6}
     store.add("model", batch(*range(6, 12)))
-    store.keep_only("model", {digest(0)})
+    store.keep_only("actions", "model", {digest(0)})
     kept = store.find_digests("model", map(digest, range(12)))
     assert len(kept) == 6 and digest(0) in kept and digest(11) in kept and digest(1) not in kept
 

@@ -1,7 +1,7 @@
 """The index: records in, ranked ids out, with a word on whether anything fits.
 
-Invariants: an index never changes, so any number of threads may search it; a category filter is applied before
-ranking; records that are called what was asked for come first; without vectors it ranks by words alone.
+Invariants: an index never changes, so any number of threads may search it; filters are applied before ranking; records
+that are called what was asked for come first; without vectors it ranks by words alone.
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ import operator
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from reyn_jupyter.search.action_records import Record, RecordError, records_of
+from reyn_jupyter.search.metadata import MetadataTable
 from reyn_jupyter.search.ranking import confidence as decision
 from reyn_jupyter.search.ranking.analysis import AnalyzedRecords
 from reyn_jupyter.search.ranking.dense import DenseLeg, best, fuse_scores, without_copies
@@ -98,6 +99,7 @@ class Index:
     _places: dict[str, int]  # of records, by id
     _order: NDArray[np.int32]  # the rank of each record's id
     _categories: dict[str, NDArray[np.int32]]
+    _metadata: MetadataTable
 
     def __init__(
         self,
@@ -125,6 +127,7 @@ class Index:
         if before is not None and _are_the_same(records, before.records):
             self._lexical, self._names, self._places = before._lexical, before._names, before._places
             self._order, self._categories = before._order, before._categories
+            self._metadata = before._metadata
             return
         if before is not None and before._lexical.crowded:
             before = None
@@ -138,6 +141,7 @@ class Index:
         self._names = NameIndex(records, self._places, self._lexical)
         self._order = np.empty(len(records), np.int32)
         self._order[[self._places[each] for each in sorted(self._places)]] = np.arange(len(records))
+        self._metadata = MetadataTable([record.metadata for record in records])
         categories: dict[str, list[int]] = defaultdict(list)
         for position, record in enumerate(records):
             categories[record.category].append(position)
@@ -187,7 +191,12 @@ class Index:
         return other
 
     def search(
-        self, query: str, limit: int = 10, *, categories: Collection[str] | None = None
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        categories: Collection[str] | None = None,
+        where: Mapping[str, Any] | None = None,
     ) -> list[tuple[str, float]]:
         """Return the records that fit best: ids and scores in [0, 1], best first.
 
@@ -195,23 +204,32 @@ class Index:
             query: words in any script, or a name.
             limit: records at most.
             categories: names to stay within; None for all.
+            where: conditions on metadata, all of which must hold: key → a value, a list of which one must be equal, or
+                a `Between`.
 
         Raises:
             TypeError: the request is no text.
+            FilterError: no record has a key of `where`, or its condition makes no sense.
         """
-        scored = self._scores(query, categories)
+        scored = self._scores(query, categories, where)
         if scored is None or limit <= 0:
             return []
         return self._hits(query, scored, limit, best(scored.scores, limit + _BEYOND, self._order))
 
     def answer(
-        self, query: str, limit: int = 10, *, categories: Collection[str] | None = None
+        self,
+        query: str,
+        limit: int = 10,
+        *,
+        categories: Collection[str] | None = None,
+        where: Mapping[str, Any] | None = None,
     ) -> SearchAnswer:
         """Search, and say whether anything found is likely to be an answer.
 
-        Of a weak ranking the hits are kept as long as some word was found, so that a reader can judge.
+        Of a weak ranking the hits are kept as long as some word was found, so that a reader can judge. Arguments and
+        errors are those of `search`.
         """
-        scored = self._scores(query, categories)
+        scored = self._scores(query, categories, where)
         if scored is None:
             return SearchAnswer((), True, 0.0)
         pool = best(scored.scores, max(0, limit) + _BEYOND, self._order)
@@ -231,7 +249,7 @@ class Index:
         self, query: str, *, categories: Collection[str] | None = None
     ) -> decision.RankingFeatures | None:
         """Return the features that the decision reads; None where nothing is found. For fitting its constants."""
-        scored = self._scores(query, categories)
+        scored = self._scores(query, categories, None)
         ranked = [] if scored is None else best(scored.scores, decision.LOOKED_AT, self._order)
         return self._features(scored, ranked) if scored is not None and ranked else None
 
@@ -240,12 +258,17 @@ class Index:
             ranked, self.records, scored.scores, scored.parsed, self._lexical, scored.dense
         )
 
-    def _scores(self, query: str, categories: Collection[str] | None) -> _Scored | None:
+    def _scores(
+        self, query: str, categories: Collection[str] | None, where: Mapping[str, Any] | None
+    ) -> _Scored | None:
         """Return the scores of all records; None where nothing was asked or nothing may be found."""
         if not isinstance(query, str):
             raise TypeError(f"a query is a text, such as 'read a file', and not {query!r:.40}")
         parsed = self._lexical.parse(query)
         allowed = None if categories is None else self._within(categories)
+        if where is not None:
+            fitting = self._metadata.mask(where)
+            allowed = fitting if allowed is None else allowed & fitting
         if not parsed.words or not self.size or (allowed is not None and not allowed.any()):
             return None
         lexical = self._lexical.scores(parsed)

@@ -1,0 +1,73 @@
+"""The vectors of one index over records of any kind, out of a store that several indexes may share.
+
+Invariant: what the store holds already is not embedded again, and each batch is stored before the next one begins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from reyn_jupyter.search.embedding_texts import join_vectors, texts_of
+from reyn_jupyter.search.index_builder import store_key
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from reyn_jupyter.search.action_records import Record
+    from reyn_jupyter.search.embedders.embedder import Embedder
+    from reyn_jupyter.search.vector_store import VectorStore
+
+    Floats = NDArray[np.float32]
+
+
+def embed_records(
+    records: Sequence[Record], embedder: Embedder, store: VectorStore, name: str
+) -> Floats | None:
+    """Return one row a record, shape (n, d), NaN where the model has no numbers for it; None where it has none at all.
+
+    Args:
+        records: in their order.
+        embedder: makes what is missing.
+        store: gives what there is, and keeps what is made.
+        name: of the index, which lets go of the records that it had before and has no longer.
+
+    Raises:
+        IndexStoreError: the store cannot serve.
+    """
+    import numpy as np
+
+    key = store_key(embedder)
+    by_digest = {record.digest: record for record in records}
+    store.claim(name, key, by_digest)
+    known = store.find_digests(key, by_digest)
+    missing = [record for digest, record in by_digest.items() if digest not in known]
+    embedder.expect(len(missing))
+    for first in range(0, len(missing), embedder.batch):
+        store.add(key, _embed(embedder, missing[first : first + embedder.batch]))
+    store.keep_only(name, key, by_digest)
+    dimension = store.dimension(key)
+    if dimension is None:
+        return None
+    rows = np.full((len(records), dimension), np.nan, np.float32)
+    places: dict[str, list[int]] = {}
+    for place, record in enumerate(records):
+        places.setdefault(record.digest, []).append(place)
+    for digests, vectors in store.read(key, by_digest):
+        for digest, vector in zip(digests, vectors, strict=True):
+            rows[places[digest]] = vector
+    return rows
+
+
+def _embed(embedder: Embedder, records: Iterable[Record]) -> dict[str, Floats]:
+    """Return one vector a record, by digest; a record whose texts the model has no numbers for is left out."""
+    import numpy as np
+
+    texts = {record.digest: texts_of(record) for record in records}
+    every = list(dict.fromkeys(text for group in texts.values() for text in group))
+    rows = dict(zip(every, embedder.embed(every), strict=True))
+    found = {
+        digest: join_vectors(np.stack([rows[text] for text in group])) for digest, group in texts.items()
+    }
+    return {digest: vector for digest, vector in found.items() if np.isfinite(vector).all() and vector.any()}
