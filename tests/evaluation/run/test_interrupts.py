@@ -184,19 +184,23 @@ def test_what_an_interrupted_trial_had_used_is_booked_and_told_and_outlives_the_
 
 def test_a_fault_of_ours_books_what_the_other_trials_had_used() -> None:
     model = Halfway()
+    model.real, model.host = (
+        True,
+        "api.example.com",
+    )  # called from here, where the other variant's trials are sent
 
     class Faulty:
-        async def run(self, plans: Any, one: Any) -> Any:
-            trials = [asyncio.ensure_future(one(plan)) for plan, _ in zip(plans, range(2), strict=False)]
+        slots = 1
+
+        async def submit(self, task: Any) -> Any:
             while not model.waiting:
                 await asyncio.sleep(0.01)
-            for trial in trials:
-                trial.cancel()
-            await asyncio.wait(trials)
             raise RuntimeError("the machines are gone")
-            yield
+
+        def close(self) -> None:
+            pass
 
     made = study(None, 6, models={"scripted": model}, executor=Faulty())
     with pytest.raises(RuntimeError, match="the machines are gone"):
-        made.run(BASE)
+        made.run(BASE, BASE.but("simulated", model="simulator"))
     assert (made.spent.trials, made.spent.unfinished.calls, made.spent.usd) == (0, 2, 0.25)
