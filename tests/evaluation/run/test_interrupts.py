@@ -133,8 +133,8 @@ def test_nothing_starts_once_a_run_was_told_to_stop() -> None:
 class Halfway(ScriptedModel):
     """A model whose trials never come to their end: it answers the first call of each, and not the second."""
 
-    def __init__(self, cleanup: float = 0.0) -> None:
-        super().__init__()
+    def __init__(self, cleanup: float = 0.0, real: bool = False) -> None:
+        super().__init__(real=real, host="api.example.com" if real else None)
         self.waiting, self._cleanup = 0, cleanup
 
     async def complete(self, request: Any, on_text: Any = None) -> Response:
@@ -183,11 +183,7 @@ def test_what_an_interrupted_trial_had_used_is_booked_and_told_and_outlives_the_
 
 
 def test_a_fault_of_ours_books_what_the_other_trials_had_used() -> None:
-    model = Halfway()
-    model.real, model.host = (
-        True,
-        "api.example.com",
-    )  # called from here, where the other variant's trials are sent
+    model = Halfway(real=True)  # called from here, where the other variant's trials are sent
 
     class Faulty:
         slots = 1
