@@ -168,7 +168,7 @@ async def _deliver_parts(
     mask: Mask,
 ) -> Delivery:
     """Bring parts into the history: texts alone inline where they are small, anything else stored and described."""
-    checked = await asyncio.to_thread(check_parts, parts)
+    checked = await asyncio.to_thread(check_parts, parts, mask)
     size = sum(part.size for part in checked)
     bare = [bare_entry(part) for part in checked]
     if all(entry.is_read or entry.kind in ("link", "omitted") for entry in bare):

@@ -87,7 +87,7 @@ async def inspect(
             text = await inspect(store, entry.blob, parsed.within, cap=cap - PART_BYTES, mask=mask)
         else:
             text = await inspect(*held, parsed.within, cap=cap - PART_BYTES, mask=mask)
-        return _of_part(entry, parsed, text)
+        return _of_part(entry, parsed, text, mask)
     if info.size <= DIRECT_BYTES and not isinstance(parsed, GrepSelector):
         return _answer(local, info, parsed, cap, mask)
     return await asyncio.to_thread(_answer, local, info, parsed, cap, mask)
@@ -140,11 +140,12 @@ def _own_store(entry: PartEntry) -> tuple[LocalBlobStore, str] | None:
 _FOLLOWING = re.compile(r"(?<= · next: )(?=\S+\Z)")
 
 
-def _of_part(entry: PartEntry, selector: PartSelector, text: str) -> str:
+def _of_part(
+    entry: PartEntry, selector: PartSelector, text: str, mask: Callable[[str], str] | None = None
+) -> str:
     """Return an answer about a part under a line that says which, its next selector leading into the same part."""
-    head = (
-        f"part {selector.number} | {clip(entry.facts, PART_BYTES // 2)}\n" if selector.within is None else ""
-    )
+    facts = clip((mask or str)(entry.facts), PART_BYTES // 2)
+    head = f"part {selector.number} | {facts}\n" if selector.within is None else ""
     return head + _FOLLOWING.sub(f"part:{selector.number}/", text)
 
 

@@ -87,7 +87,7 @@ class RouterLoop:
             wrappers,
             conversation,
             refresh,
-            lambda outcome: attachments_of(outcome, services.blobs, caller.media),
+            lambda outcome: attachments_of(outcome, services.blobs, caller.media, services.redactor.text),
         )
 
     async def turn(

@@ -5,16 +5,21 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import reyn_jupyter as reyn
+from reyn_jupyter.catalog.action import Category, Operation, Purity, Tool
 from reyn_jupyter.models.base import Request, media_taken
 from reyn_jupyter.models.cassette import CassettePlayer, CassetteRecorder
 from reyn_jupyter.models.litellm_model import LiteLLMModel
 from reyn_jupyter.models.scripted import ScriptedModel, call
+from reyn_jupyter.notebook.render import to_html, to_text, view
+from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
+from reyn_jupyter.runtime.action_error import ActionError
 from tests.support.openai_server import Answer, Call, OpenAIServer, Received
 from tests.support.report_category import PLOT, TONE, report_category
 
@@ -176,6 +181,97 @@ def test_a_recording_of_a_model_that_sees_is_replayed_and_equal_images_have_equa
     player = CassettePlayer(path, lambda text: False)
     assert media_taken(player) == {"image"}
     assert ask(player) == "red"
+
+
+SECRET = 'quo"ted\\\\back-slash-horse-battery'
+
+
+def hidden_secrets() -> Category:
+    """Parts whose texts, names and addresses hold a secret, where they are cut among other places."""
+    schema = {"type": "object", "properties": {}, "additionalProperties": False}
+
+    async def give(args: Any, context: Any) -> Any:
+        named = [
+            ContentPart(
+                "image/png",
+                data=PLOT,
+                name="n" * start + SECRET,
+                uri="https://a.example/" + "u" * end + SECRET,
+            )
+            for start, end in ((0, 0), (100, 1960), (110, 300), (60, 320), (115, 340))
+        ]
+        texts = [ContentPart.of_text("t" * start + SECRET + "\n" * 900) for start in (0, 60, 90, 100, 340)]
+        figures = ContentPart.of_json({SECRET: "j" * 90 + SECRET, "many": ["x" * 900 + SECRET]})
+        return ContentParts(
+            [*named, *texts, figures, ContentPart.link("https://a.example/" + SECRET, SECRET)]
+        )
+
+    tool = Tool("give_hidden", give, Purity.READ)
+    return Category("hidden", "Hold secrets.", (Operation("give", "Give parts.", schema, tool),))
+
+
+def test_no_part_of_a_secret_in_a_name_an_address_or_a_text_leaves(
+    workspace: Path, server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("DEMO_PASSWORD", SECRET)
+
+    def look(received: Received) -> Answer:
+        texts = [each["content"] for each in received.body["messages"] if each["role"] == "tool"]
+        blob = texts[0].partition("[blob:")[2][:36]
+        asked = [{"blob_id": blob}, *({"blob_id": blob, "selector": f"part:{n}"} for n in range(1, 12))]
+        return Answer(calls=tuple(Call("inspect", each) for each in asked))
+
+    server.script(Answer(calls=(Call("invoke_action", {"action_name": "hidden__give", "args": {}}),)), look)
+    entry = {"model": "openai/gpt-4o-mini", "api_base": server.url}
+    s = reyn.Session(workspace, config={"models": {"standard": entry}}, categories=(hidden_secrets(),))
+    trace = s.ask("what is there?")
+    sent = json.dumps([received.body for received in server.requests], ensure_ascii=False)
+    assert len(contents(server.requests[1], "image_url")) == 5
+    record = json.dumps([asdict(event) for event in trace.events], default=str, ensure_ascii=False)
+    card = view(trace, redact=s.parts.services.redactor.text)
+    for text in (sent, record, to_text(card), to_html(card)):
+        for piece in ("horse", "batt", "back-sl", "ted\\"):
+            assert piece not in text, text[max(0, text.index(piece) - 200) :][:300]
+
+
+def test_a_replay_on_a_model_that_sees_takes_the_image_from_the_record(workspace: Path) -> None:
+    s = reyn.Session(workspace, categories=(report_category(),))
+    first = call("invoke_action", action_name="report__picture", args={})
+    s.ask("what colour?", model=ScriptedModel(first, "I cannot see."))
+    seeing = ScriptedModel(first, "red", media=SEES)
+    assert s.replay(model=seeing).answer == "red"
+    assert seeing.requests[1].messages[-1].attachments[0].data == PLOT
+
+
+def test_a_result_so_far_may_be_parts(workspace: Path) -> None:
+    schema = {"type": "object", "properties": {}, "additionalProperties": False}
+
+    async def fail(args: Any, context: Any) -> Any:
+        context.report("half", partial=ContentParts([ContentPart("image/png", data=PLOT, name="half.png")]))
+        raise ActionError("It broke.")
+
+    category = Category(
+        "odd", "Fail.", (Operation("fail", "Fail.", schema, Tool("fail", fail, Purity.READ)),)
+    )
+    s = reyn.Session(workspace, store="memory", categories=(category,))
+    seeing = ScriptedModel(call("invoke_action", action_name="odd__fail", args={}), "half", media=SEES)
+    trace = s.ask("go", model=seeing)
+    finished = trace.calls[0].finished
+    assert finished is not None and finished.partial and finished.content_kind == "parts"
+    assert '"half.png\\", 320×200' in finished.output
+    assert seeing.requests[1].messages[-1].attachments[0].data == PLOT
+
+
+def test_without_figures_of_the_provider_an_image_counts_by_its_pixels(
+    session: Callable[..., reyn.Session], server: OpenAIServer
+) -> None:
+    server.script(call_of("picture"), Answer("red", usage=False))
+    trace = session().ask("what colour?")
+    replied = trace.steps[1].replied
+    assert replied is not None and replied.estimated
+    texts = sum(len(json.dumps(each)) for each in server.requests[1].body["messages"][:-1])
+    tools = len(json.dumps(server.requests[1].body["tools"]))
+    assert replied.prompt_tokens < (texts + tools) // 4 + 320 * 200 // 750 + 20
 
 
 def test_a_model_says_what_it_takes(running: OpenAIServer) -> None:

@@ -65,7 +65,7 @@ class MediaRoom:
 
 def given_parts(parts: ContentParts, look: Look, knob: str) -> tuple[Block, ...]:
     """Return the parts that a handler gave, as blocks."""
-    checked = check_parts(parts)
+    checked = check_parts(parts, lambda text: look.text(text, len(text)))
     entries = [bare_entry(part) for part in checked]
     data = {id(entry): part.data for entry, part in zip(entries, checked, strict=True)}
     room = MediaRoom()

@@ -16,7 +16,7 @@ Example::
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any, Final, Literal, cast
@@ -34,12 +34,14 @@ MAX_PIXELS = 64_000_000  # an image of more is never drawn nor sent: a few KB of
 MAX_SIDE = 16_384
 NAME_BYTES = 120
 URI_BYTES = 2_000
+LOOKED_THROUGH = 8_000  # characters of a name or an address
 
 # What is read as text though its type does not begin so. SVG may hold scripts and unpack to anything: nothing draws it.
 _WRITTEN = frozenset({"image/svg+xml", "application/json", "application/xml", "application/yaml"})
 
 PartKind = Literal["text", "json", "image", "audio", "link", "bytes", "omitted"]
 Audience = Literal["all", "person", "model"]
+Mask = Callable[[str], str]
 
 
 class _Absent:
@@ -175,12 +177,16 @@ class CheckedPart:
     notes: tuple[str, ...] = ()
 
 
-def check_parts(parts: ContentParts) -> tuple[CheckedPart, ...]:
-    """Return the parts within the bounds, with what had to be changed said beside them. Never raises."""
+def check_parts(parts: ContentParts, mask: Mask = str) -> tuple[CheckedPart, ...]:
+    """Return the parts within the bounds, with what had to be changed said beside them. Never raises.
+
+    Args:
+        mask: covers what may not be shown in a name or an address, before it is cut.
+    """
     given = given_parts(parts)
     checked, total = [], 0
     for part in given[:MAX_PARTS]:
-        made = _checked(part)
+        made = _checked(part, mask)
         if total + made.size > MAX_TOTAL_BYTES:
             made = _omitted(
                 made, f"it passes the {MAX_TOTAL_BYTES >> 20} MiB that all parts may have together"
@@ -193,25 +199,34 @@ def check_parts(parts: ContentParts) -> tuple[CheckedPart, ...]:
     return tuple(checked)
 
 
-def clean_name(name: object) -> str:
+def clean_name(name: object, mask: Mask = str) -> str:
     """Return a name on one line without hidden characters, in at most 120 bytes."""
-    if not issubclass(type(name), str):
+    return _clean(name, mask, NAME_BYTES)
+
+
+def _clean(text: object, mask: Mask, limit: int) -> str:
+    if not issubclass(type(text), str):
         return ""
-    return clip(printable(clean(str.__str__(name)[:1000])).strip(), NAME_BYTES)
+    return clip(printable(mask(clean(str.__str__(cast("str", text))[:LOOKED_THROUGH]))).strip(), limit)
 
 
-def _checked(part: ContentPart) -> CheckedPart:
+def _checked(part: ContentPart, mask: Mask) -> CheckedPart:
     try:
-        return _by_content(part)
+        return _by_content(part, mask)
     except Exception as problem:  # noqa: BLE001 - a hostile value may raise anything at all
         return CheckedPart("omitted", UNKNOWN, notes=(f"it could not be read: {type_name(problem)}",))
 
 
-def _by_content(part: ContentPart) -> CheckedPart:
-    mime, notes = _mime(part)
+def _by_content(part: ContentPart, mask: Mask) -> CheckedPart:
+    mime, notes = _mime(part, mask)
     audience: Audience = part.audience if part.audience in ("person", "model") else "all"
     base = CheckedPart(
-        "link", mime, clean_name(part.name), uri=_uri(part.uri), audience=audience, notes=notes
+        "link",
+        mime,
+        clean_name(part.name, mask),
+        uri=_clean(part.uri, mask, URI_BYTES),
+        audience=audience,
+        notes=notes,
     )
     if part.json is not ABSENT:
         content = to_content(Structured(part.json))
@@ -268,20 +283,14 @@ def _as_text(part: CheckedPart) -> CheckedPart:
         return replace(part, notes=(*part.notes, "it is no UTF-8"))
 
 
-def _mime(part: ContentPart) -> tuple[str, tuple[str, ...]]:
+def _mime(part: ContentPart, mask: Mask) -> tuple[str, tuple[str, ...]]:
     if part.mime == "" and part.data is None:
         plain = "application/json" if part.json is not ABSENT else "text/plain"
         return (plain if part.text is not None or part.json is not ABSENT else ""), ()
     mime = clean_mime(part.mime)
     if mime is None:
-        return UNKNOWN, (f"its type was given as {clean_name(part.mime)!r}, which is no MIME type",)
+        return UNKNOWN, (f"its type was given as {clean_name(part.mime, mask)!r}, which is no MIME type",)
     return mime, ()
-
-
-def _uri(uri: object) -> str:
-    if not issubclass(type(uri), str):
-        return ""
-    return clip(printable(clean(str.__str__(uri)[:8000]).strip()), URI_BYTES)
 
 
 def _json_size(value: JsonValue) -> int:

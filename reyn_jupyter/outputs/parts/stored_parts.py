@@ -228,7 +228,7 @@ def _shortened(
     }
     texts = dict(list(texts.items())[: max(1, room // (2 * _LEAST_TEXT))])
     needed = sum(len(text.encode()) + 1 for text in texts.values())
-    others = [clip(entry.placeholder, limit // 2) for entry in entries if not entry.is_read]
+    others = [clip(mask(entry.placeholder), limit // 2) for entry in entries if not entry.is_read]
     for_texts = min(needed, max(room // 2, room - sum(len(line.encode()) + 1 for line in others)))
     left, kept = room - for_texts, 0
     for line in others:
