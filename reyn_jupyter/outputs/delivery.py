@@ -43,6 +43,7 @@ from reyn_jupyter.outputs.parts.content_parts import (
 from reyn_jupyter.outputs.parts.stored_parts import bare_entry, described_parts, store_parts
 from reyn_jupyter.outputs.summary import Mask, summarize, to_text, unmasked
 from reyn_jupyter.support.encoding import clean, clip, utf8
+from reyn_jupyter.support.text import count
 
 SMALL_VALUES = (
     20_000  # values, and twenty times as many characters, that are converted on the caller's thread
@@ -177,7 +178,7 @@ async def _deliver_parts(
             return Delivery(text, None, "parts", size)
     if store is None:
         return Delivery(_parts_in_full(checked), None, "parts", size)
-    counted = f"parts | {len(checked)} parts | {size:,} bytes"
+    counted = f"parts | {count(len(checked), 'part')} | {size:,} bytes"
     try:
         blob_id, entries = await store_parts(checked, store, action=action, run=run)
     except Exception as problem:  # noqa: BLE001 - a store that fails must not end the turn

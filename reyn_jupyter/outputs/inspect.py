@@ -50,6 +50,7 @@ from reyn_jupyter.outputs.selectors import (
 )
 from reyn_jupyter.outputs.summary import to_text
 from reyn_jupyter.support.encoding import clip, one_line
+from reyn_jupyter.support.text import count
 
 DIRECT_BYTES = 1 << 16  # smaller blobs are read on the caller's thread
 KEYS_SHOWN = 800  # bytes of key names in an error
@@ -349,7 +350,7 @@ def overview(view: BlobView, cap: int) -> str:
 def _list_parts(view: BlobView, cap: int) -> str:
     """Return one line a part: its number, what it is, and how a text begins."""
     entries = entries_in(content_of(view.source.read(0, view.source.size), view.info))
-    lines = [f"parts | {len(entries)} parts | {sum(entry.size for entry in entries):,} bytes"]
+    lines = [f"parts | {count(len(entries), 'part')} | {sum(entry.size for entry in entries):,} bytes"]
     room = cap - TRAILER - len(lines[0])
     for number, entry in enumerate(entries, 1):
         line = f"{number}: {_part_line(entry)}"
