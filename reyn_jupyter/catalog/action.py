@@ -12,20 +12,21 @@ from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
+from reyn_jupyter.catalog.action_face import ActionFace
 from reyn_jupyter.catalog.call_limits import NO_LIMITS, CallLimits
+from reyn_jupyter.catalog.effects import Effect as Effect
+from reyn_jupyter.catalog.effects import EffectKind as EffectKind
 from reyn_jupyter.support.text import shorten
 
 if TYPE_CHECKING:
     from reyn_jupyter.catalog.names import ActionName
 
 Schema = Mapping[str, Any]
-# The first five have a path as their target; "network" has a host, "exec" a command, "mcp" a server's tool, "secret" a
-# name of a secret value.
-EffectKind = Literal["read", "write", "edit", "create", "delete", "network", "exec", "mcp", "secret"]
 Arguments = dict[str, Any]
 
+BUILT_IN = "reyn_jupyter.categories."  # where the handlers of this package stand
 SHORT_DESCRIPTION = 200  # characters, in listings that are not narrowed to a category
 
 
@@ -47,15 +48,8 @@ class Purity(StrEnum):
         self.repeatable = value in ("pure", "read")
 
 
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """One thing that a call does to the world, for consent: ``write data/out.csv``, ``network api.x.org``."""
-
-    kind: EffectKind
-    target: str
-
-    def __str__(self) -> str:
-        return f"{self.kind} {self.target}"
+# What kind of work a call is, by its arguments as its target gets them; pure.
+PurityRule = Callable[[Arguments], Purity]
 
 
 # A handler gets the target tool's arguments and a `runtime.services.ToolContext`; it returns any Python
@@ -94,7 +88,8 @@ class Tool:
     Args:
         name: the target's name, unique in the registry.
         handler: the coroutine function that does the work.
-        purity: for scheduling.
+        purity: for scheduling; a function of the target's arguments where it depends on them (a server's tool by its
+            name). What such a function cannot say, by an exception too, is `UNKNOWN`.
         effects: what a call would do, for permissions; none for pure tools and reads inside the workspace.
         preview: what a call would change, as text; without one a question of consent shows the arguments.
         guides: its results help the model find its way (a listing of tools), so they are bounded, never stored.
@@ -105,12 +100,17 @@ class Tool:
 
     name: str
     handler: Handler
-    purity: Purity
+    purity: Purity | PurityRule
     effects: EffectsRule = no_effects
     preview: Preview | None = None
     guides: bool = False
     remote: bool = False
     limits: CallLimits = NO_LIMITS
+
+    @property
+    def is_built_in(self) -> bool:
+        """True if its handler comes with this package."""
+        return str(getattr(self.handler, "__module__", "")).startswith(BUILT_IN)
 
 
 def as_given(arguments: Arguments) -> Arguments:
@@ -236,7 +236,16 @@ class Category:
 
 @dataclass(frozen=True)
 class Action:
-    """One action as people and models see it; its schema is one of JSON Schema 2020-12, whatever was declared."""
+    """One action as people and models see it; its schema is one of JSON Schema 2020-12, whatever was declared.
+
+    Attributes:
+        name, description, input_schema: its face.
+        purity: of every call; `UNKNOWN` where it depends on the arguments.
+        target_tool_name: what runs.
+        canonical_default: what invoking it does, for a live resource.
+        purity_varies: the tool says the purity of a call by its arguments, see `call_purity.purity_of_call`.
+        is_foreign: its face is somebody else's, and may change from one day to the next.
+    """
 
     name: ActionName
     description: str
@@ -244,9 +253,16 @@ class Action:
     purity: Purity
     target_tool_name: str
     canonical_default: str | None = None
+    purity_varies: bool = False
+    is_foreign: bool = False
 
     @cached_property
     def short_description(self) -> str:
         """The first paragraph on one line, at most 200 characters."""
         line = " ".join(self.description.strip().partition("\n\n")[0].split())
         return shorten(line, SHORT_DESCRIPTION)
+
+    @cached_property
+    def face(self) -> ActionFace:
+        """What an approval of this action was given for."""
+        return ActionFace(self.description, self.input_schema)

@@ -48,8 +48,8 @@ def check_category(category: Category) -> None:
 def _check_tool(tool: object, refuse: Callable[[str], CatalogError]) -> None:
     if not isinstance(tool, Tool) or not isinstance(tool.name, str) or not tool.name:
         raise refuse("a target is no Tool with a name")
-    if not isinstance(tool.purity, Purity):
-        raise refuse(f"the target {quoted(tool.name)} has no Purity")
+    if not isinstance(tool.purity, Purity) and not callable(tool.purity):
+        raise refuse(f"the target {quoted(tool.name)} has no Purity and no function that gives one")
     if not callable(tool.handler) or not callable(tool.effects):
         raise refuse(f"the handler or the effects of {quoted(tool.name)} cannot be called")
 

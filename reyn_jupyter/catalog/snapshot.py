@@ -16,7 +16,7 @@ from itertools import accumulate, chain, pairwise
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.catalog.action import Action, Category, Entry, Operation, Schema, Tool
+from reyn_jupyter.catalog.action import Action, Category, Entry, Operation, Purity, Schema, Tool
 from reyn_jupyter.catalog.dispatch import CatalogError, DispatchTables, ToolRegistry
 from reyn_jupyter.catalog.face_checks import FaceChecker, check_category, hidden_reason
 from reyn_jupyter.catalog.names import SEPARATOR, ActionName
@@ -109,7 +109,16 @@ def _action(
     name: ActionName, schema: Schema, face: Operation | Entry, tool: Tool, default: str | None
 ) -> Action:
     purity = (face.purity if isinstance(face, Entry) else None) or tool.purity
-    return Action(name, clean(face.description), schema, purity, tool.name, default)
+    return Action(
+        name,
+        clean(face.description),
+        schema,
+        purity if isinstance(purity, Purity) else Purity.UNKNOWN,
+        tool.name,
+        default,
+        purity_varies=not isinstance(purity, Purity),
+        is_foreign=face.open_schema or not tool.is_built_in,
+    )
 
 
 @dataclass(frozen=True, eq=False)

@@ -91,13 +91,13 @@ def _reading(tree: FileTree) -> tuple[Operation, ...]:
             "read",
             "Read a text file: its exact text, or some of its lines.",
             parameters(["path"], path=_PATH, offset=OFFSET, limit=LIMIT),
-            Tool("read_file", _read(tree), Purity.READ, _effects(tree, "read")),
+            Tool("read_file", _read(tree), Purity.READ, _effects(tree, EffectKind.READ)),
         ),
         Operation(
             "list",
             "List what lies in one folder: names, types and sizes in bytes.",
             parameters(["path"], path=_FOLDER),
-            Tool("list_file", _list(tree), Purity.READ, _effects(tree, "read")),
+            Tool("list_file", _list(tree), Purity.READ, _effects(tree, EffectKind.READ)),
         ),
         Operation(
             "glob",
@@ -112,7 +112,7 @@ def _reading(tree: FileTree) -> tuple[Operation, ...]:
                 },
                 path={**_FOLDER, "description": "Folder to begin in. Default: the workspace."},
             ),
-            Tool("glob_file", _glob(tree), Purity.READ, _effects(tree, "read")),
+            Tool("glob_file", _glob(tree), Purity.READ, _effects(tree, EffectKind.READ)),
         ),
         Operation(
             "grep",
@@ -126,7 +126,7 @@ def _reading(tree: FileTree) -> tuple[Operation, ...]:
                 case_sensitive=CASE_SENSITIVE,
                 max_results=MAX_RESULTS,
             ),
-            Tool("grep_file", _grep(tree), Purity.READ, _effects(tree, "read")),
+            Tool("grep_file", _grep(tree), Purity.READ, _effects(tree, EffectKind.READ)),
         ),
     )
 
@@ -175,7 +175,7 @@ def _changing(tree: FileTree) -> tuple[Operation, ...]:
 
 def _effects(tree: FileTree, kind: EffectKind) -> EffectsRule:
     def effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
-        return (Effect(kind, tree.locate(args.get("path", "."), for_write=kind != "read")),)
+        return (Effect(kind, tree.locate(args.get("path", "."), for_write=kind is not EffectKind.READ)),)
 
     return effects
 
@@ -259,5 +259,5 @@ def _changer(tree: FileTree, verb: str, maker: Maker, answer: _Answer) -> Tool:
                 raise
             return f"{path}: this change cannot be made as asked: {error.message}"
 
-    effect: EffectKind = "delete" if verb == "delete" else "write"
+    effect = EffectKind.DELETE if verb == "delete" else EffectKind.WRITE
     return Tool(f"{verb}_file", handler, Purity.WRITE, _effects(tree, effect), preview)

@@ -17,6 +17,7 @@ from pydantic import (
     ConfigDict,
     Field,
     JsonValue,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -218,9 +219,9 @@ class Permissions(SettingsSection):
 
     @field_validator("allow", "ask", "deny")
     @classmethod
-    def _readable(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+    def _readable(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         for pattern in value:
-            ActionPattern.parse(pattern)
+            ActionPattern.parse(pattern, loosens=info.field_name == "allow")
         return value
 
 

@@ -5,30 +5,25 @@ Invariant: only patterns that can be read are ever returned, and they come from 
 
 from __future__ import annotations
 
+import math
 import time
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.config import ActionPattern, PatternError
+from reyn_jupyter.catalog.action_face import FaceRecord
+from reyn_jupyter.config import ActionPattern
+from reyn_jupyter.guard.approval import Approval
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from reyn_jupyter.catalog.action_face import ActionFace
     from reyn_jupyter.guard.state_folder import StateFolder
 
 FILE = "approvals.json"
 
 
-@dataclass(frozen=True)
-class Approval:
-    """One answer: the pattern, and when it was given (seconds since the epoch)."""
-
-    pattern: str
-    at: float
-
-
 class Approvals:
-    """The approvals of one workspace; iterating gives the patterns in force, another kernel's included.
+    """The approvals of one workspace; iterating gives those in force, another kernel's included.
 
     Example:
         >>> import pathlib, tempfile
@@ -44,12 +39,12 @@ class Approvals:
         self._seen: tuple[object, tuple[Approval, ...]] = (None, ())
         self.problems: tuple[str, ...] = ()
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.list())
+    def __iter__(self) -> Iterator[Approval]:
+        return iter(self.entries())
 
     def list(self) -> tuple[str, ...]:
         """Return the patterns, in the order given."""
-        return tuple(approval.pattern for approval in self.entries())
+        return tuple(approval.pattern.text for approval in self.entries())
 
     def entries(self) -> tuple[Approval, ...]:
         """Return every approval, in the order given. A damaged file is set aside, and `problems` says so."""
@@ -69,22 +64,37 @@ class Approvals:
             return ()
 
     def add(self, pattern: str) -> None:
-        """Remember an "always".
+        """Remember a pattern that the person wrote, whatever its actions say of themselves.
 
         Raises:
-            PatternError: the pattern cannot be read.
+            PatternError: the pattern cannot be read, or could allow nothing.
             StateError: it cannot be kept.
         """
-        text = ActionPattern.parse(pattern).text
-        new = {"pattern": text, "at": time.time()}
-        self._folder.change(FILE, lambda value: _value([*_others(value, text), new]))
+        self.remember((pattern,), None)
+
+    def remember(self, patterns: Sequence[str], face: ActionFace | None) -> None:
+        """Remember an "always" for these patterns, all or none.
+
+        Args:
+            patterns: what is allowed from now on.
+            face: what the action says of itself, where the approval is bound to it.
+
+        Raises:
+            PatternError: a pattern cannot be read, or could allow nothing.
+            StateError: they cannot be kept.
+        """
+        parsed = [ActionPattern.parse(pattern, loosens=True) for pattern in patterns]
+        now, record = time.time(), face.record if face is not None else None
+        new = [Approval(pattern, now, record) for pattern in parsed]
+        texts = {pattern.text for pattern in parsed}
+        self._folder.change(FILE, lambda value: _value([*_others(value, texts), *new]))
 
     def remove(self, pattern: str) -> bool:
         """Forget an "always"; return whether there was one. Raises StateError."""
         text = pattern.strip()
         there = text in self.list()
         if there:
-            self._folder.change(FILE, lambda value: _value(_others(value, text)))
+            self._folder.change(FILE, lambda value: _value(_others(value, {text})))
         return there
 
     def clear(self) -> None:
@@ -92,25 +102,35 @@ class Approvals:
         self._folder.change(FILE, lambda value: _value([]))
 
 
-def _value(entries: list[dict[str, Any]]) -> dict[str, Any]:
-    return {"version": 1, "approvals": entries}
+def _value(approvals: Sequence[Approval]) -> dict[str, Any]:
+    return {"version": 1, "approvals": [_plain(each) for each in approvals]}
 
 
-def _others(value: Any, pattern: str) -> list[dict[str, Any]]:
+def _plain(approval: Approval) -> dict[str, Any]:
+    plain: dict[str, Any] = {"pattern": approval.pattern.text, "at": approval.at}
+    return plain if approval.face is None else {**plain, "face": approval.face.plain}
+
+
+def _others(value: Any, patterns: set[str]) -> list[Approval]:
     try:
-        approvals = _approvals(value)
+        return [each for each in _approvals(value) if each.pattern.text not in patterns]
     except ValueError:
         return []
-    return [{"pattern": one.pattern, "at": one.at} for one in approvals if one.pattern != pattern]
 
 
 def _approvals(value: Any) -> tuple[Approval, ...]:
     if value is None:
         return ()
     try:
-        return tuple(
-            Approval(ActionPattern.parse(str(entry["pattern"])).text, float(entry["at"]))
-            for entry in value["approvals"]
-        )
-    except (KeyError, TypeError, PatternError) as error:
+        return tuple(_approval(entry) for entry in value["approvals"])
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise ValueError(f"{FILE} is damaged ({error})") from None
+
+
+def _approval(entry: Any) -> Approval:
+    """Return the approval of an entry. One whose face cannot be read is damaged: without it, it would allow more."""
+    at, face = float(entry["at"]), entry.get("face")
+    if not math.isfinite(at):
+        raise ValueError("a time is none")
+    pattern = ActionPattern.parse(str(entry["pattern"]))
+    return Approval(pattern, at, None if face is None else FaceRecord.read(face))

@@ -8,20 +8,22 @@ reads inside the workspace, functions that the person registered). Everything el
 
 from __future__ import annotations
 
-import posixpath
-import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Literal
 
 from reyn_jupyter.config import ActionPattern, PatternError, Settings
+from reyn_jupyter.guard.approval import Approval
+from reyn_jupyter.support.effect_targets import EffectKind, leads_out
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import clip_middle
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
-    from reyn_jupyter.catalog.action import Effect, EffectKind, Purity
+    from reyn_jupyter.catalog.action import Purity
+    from reyn_jupyter.catalog.action_face import ActionFace, FaceRecord
+    from reyn_jupyter.catalog.effects import Effect
     from reyn_jupyter.config import Permissions
     from reyn_jupyter.guard.workspace import FileDecision
 
@@ -31,13 +33,12 @@ __all__ = [
     "PermissionVerdict",
     "Policy",
     "PolicyInForce",
-    "normalize_target",
-    "suggest_pattern",
+    "suggest_patterns",
 ]
 
 Approve = Literal["ask", "read", "all"]
 Actor = Literal["model", "person", "peer", "workflow"]
-PATH_EFFECTS: frozenset[EffectKind] = frozenset({"read", "write", "edit", "create", "delete"})
+MOST_KEPT = 20  # targets of one "always"
 _WORST = {"allow": 0, "ask": 1, "deny": 2}
 
 
@@ -52,12 +53,15 @@ class PermissionVerdict:
             "default" for what nobody has decided yet.
         reason: a few words for people and models.
         pattern: the rule that decided, as written, where a rule did.
+        approved_face: what the action said of itself when the person said "always", where it says something else now
+            and so asks again.
     """
 
     decision: Literal["allow", "ask", "deny"]
     by: str
     reason: str
     pattern: str | None = None
+    approved_face: FaceRecord | None = None
 
 
 @dataclass(frozen=True)
@@ -66,7 +70,7 @@ class Policy:
 
     Example:
         >>> from reyn_jupyter.catalog.action import Effect, Purity
-        >>> policy = Policy.from_settings(Settings(), approvals=["file__write(data/**)"])
+        >>> policy = Policy.from_settings(Settings(), [Approval(ActionPattern.parse("file__write(data/**)"))])
         >>> policy.decide("file__write", Purity.WRITE, [Effect("write", "data/a.csv")], "model").decision
         'allow'
         >>> policy.decide("file__write", Purity.WRITE, [Effect("write", "data/../a.csv")], "model").decision
@@ -76,17 +80,17 @@ class Policy:
     allow: tuple[ActionPattern, ...] = ()
     ask: tuple[ActionPattern, ...] = ()
     deny: tuple[ActionPattern, ...] = ()
-    approved: tuple[ActionPattern, ...] = ()
+    approved: tuple[Approval, ...] = ()
 
     @classmethod
-    def from_settings(cls, settings: Settings, approvals: Iterable[str] = ()) -> Policy:
+    def from_settings(cls, settings: Settings, approvals: Iterable[Approval] = ()) -> Policy:
         """Make the policy of the settings' rules and the person's "always" answers.
 
         Raises:
             PatternError: a pattern that cannot be read.
         """
         rules = settings.permissions
-        return cls(_parsed(rules.allow), _parsed(rules.ask), _parsed(rules.deny), _parsed(approvals))
+        return cls(_parsed(rules.allow), _parsed(rules.ask), _parsed(rules.deny), tuple(approvals))
 
     def decide(
         self,
@@ -95,24 +99,51 @@ class Policy:
         effects: Sequence[Effect],
         actor: Actor = "model",
         approve: Approve = "ask",
+        face: ActionFace | None = None,
     ) -> PermissionVerdict:
         """Return the verdict on a call: the strictest over all of its effects.
 
         Args:
             action: the resolved action's qualified name.
-            purity: the action's.
+            purity: the call's.
             effects: what the call would do; paths relative to the workspace root.
             actor: who calls.
             approve: what ``--approve`` says for this run: "ask", "read" (deny whatever would ask) or "all".
+            face: what the action says of itself, for approvals that are bound to it.
         """
-        targets: list[Effect | None] = list(effects)
-        if not effects or (not purity.repeatable and all(effect.kind == "read" for effect in effects)):
-            targets.append(None)
-        verdicts = [self._decide_one(action, purity, effect, actor, approve) for effect in targets]
-        return max(verdicts, key=lambda verdict: _WORST[verdict.decision])
+        verdicts = [
+            self._decide_one(action, purity, effect, actor, approve, face)
+            for effect in _targets(purity, effects)
+        ]
+        worst = max(verdicts, key=lambda verdict: _WORST[verdict.decision])
+        if worst.decision != "ask":
+            return worst
+        outdated = next((each.approved_face for each in verdicts if each.approved_face is not None), None)
+        return replace(worst, approved_face=outdated)
+
+    def asked_about(
+        self,
+        action: str,
+        purity: Purity,
+        effects: Sequence[Effect],
+        actor: Actor,
+        approve: Approve,
+        face: ActionFace | None,
+    ) -> tuple[Effect | None, ...]:
+        """Return the effects of a call that need consent, see `decide`; None stands for the call by itself."""
+        return tuple(
+            effect
+            for effect in _targets(purity, effects)
+            if self._decide_one(action, purity, effect, actor, approve, face).decision == "ask"
+        )
 
     def of_files(
-        self, action: str, effects: Sequence[Effect], actor: Actor = "model", approve: Approve = "ask"
+        self,
+        action: str,
+        effects: Sequence[Effect],
+        actor: Actor = "model",
+        approve: Approve = "ask",
+        face: ActionFace | None = None,
     ) -> Callable[[str], FileDecision] | None:
         """Return the verdict on each file that an allowed call opens, by its path; None where no rule has a say.
 
@@ -120,12 +151,15 @@ class Policy:
         call itself was asked about is settled: its own targets, and all that the same rule covers.
 
         Args:
-            action, actor, approve: as for `decide`.
+            action, actor, approve, face: as for `decide`.
             effects: those that the call was allowed with.
         """
         if not self.deny and not self.ask:
             return None
-        targets = {normalize_target(effect) for effect in effects if effect.kind in PATH_EFFECTS}
+        own = [effect for effect in effects if effect.kind.is_path]
+        targets = {effect.target for effect in own}
+        # What a call does to the files that it names it may do to those that it finds; all of them it reads.
+        kinds = {EffectKind.READ, *(effect.kind for effect in own)}
 
         @cache
         def rules() -> tuple[list[ActionPattern], list[ActionPattern]]:
@@ -137,27 +171,36 @@ class Policy:
             return denied, [
                 rule
                 for rule in asked
-                if not any(_first([rule], action, target, folded=True) for target in targets)
+                if not any(rule.restricts(action, effect.kind, effect.target) for effect in own)
             ]
+
+        def restricted(patterns: Sequence[ActionPattern], path: str) -> list[EffectKind]:
+            return [kind for kind in kinds if any(rule.restricts(action, kind, path) for rule in patterns)]
 
         @lru_cache(1024)
         def verdict(path: str) -> FileDecision:
             if path in targets:  # what denies it has denied the call
                 return "allow"
             denied, asked = rules()
-            if _first(denied, action, path, folded=True):
+            if restricted(denied, path):
                 return "deny"
-            if not _first(asked, action, path, folded=True) or _first(self.approved, action, path):
+            if all(self._approval(action, kind, path, face)[0] for kind in restricted(asked, path)):
                 return "allow"
             return "deny" if approve == "read" else "ask"
 
         return verdict
 
     def _decide_one(
-        self, action: str, purity: Purity, effect: Effect | None, actor: Actor, approve: Approve
+        self,
+        action: str,
+        purity: Purity,
+        effect: Effect | None,
+        actor: Actor,
+        approve: Approve,
+        face: ActionFace | None,
     ) -> PermissionVerdict:
-        target = None if effect is None else normalize_target(effect)
-        denied = _first(self.deny, action, target, folded=True)
+        kind, target = (effect.kind, effect.target) if effect is not None else (None, None)
+        denied = _first_restricting(self.deny, action, kind, target)
         if denied:
             return PermissionVerdict(
                 "deny", "policy", f"the rule {denied} denies {_named(action, target)}", denied
@@ -166,34 +209,53 @@ class Policy:
             return PermissionVerdict("allow", "person", "the person called it")
         if approve == "all":
             return PermissionVerdict("allow", "approve", "this run approves whatever is not denied")
-        if approved := _first(self.approved, action, target):
+        approved, outdated = self._approval(action, kind, target, face)
+        if approved:
             return PermissionVerdict("allow", "person", "the person said always", approved)
-        asked = _first(self.ask, action, target, folded=True)
+        asked = _first_restricting(self.ask, action, kind, target)
         if asked is None:
-            if allowed := _first(self.allow, action, target):
+            if allowed := next((each.text for each in self.allow if each.allows(action, kind, target)), None):
                 return PermissionVerdict("allow", "policy", f"the rule {allowed} allows it", allowed)
             if action.startswith("function__"):
                 return PermissionVerdict("allow", "person", "the person registered this function")
-            if effect.kind == "read" if effect else purity.repeatable:
+            if _only_reads(effect) if effect else purity.repeatable:
                 return PermissionVerdict("allow", "purity", "it only reads inside the workspace")
         by, what = "policy" if asked else "default", _named(action, target)
         if approve == "read":
             return PermissionVerdict(
                 "deny", "approve", f"{what} needs consent, and this run only reads", asked
             )
-        return PermissionVerdict("ask", by, f"{what} needs consent", asked)
+        return PermissionVerdict("ask", by, f"{what} needs consent", asked, outdated)
+
+    def _approval(
+        self, action: str, kind: EffectKind | None, target: str | None, face: ActionFace | None
+    ) -> tuple[str | None, FaceRecord | None]:
+        """Return the approval that covers a target; where none does, the face that one was given for."""
+        outdated = None
+        for approval in self.approved:
+            if approval.pattern.allows(action, kind, target):
+                if approval.holds_for(face):
+                    return approval.pattern.text, None
+                outdated = approval.face
+        return None, outdated
+
+
+def _targets(purity: Purity, effects: Sequence[Effect]) -> list[Effect | None]:
+    """Return what is judged: the effects, and the call by itself where they do not say what it does."""
+    unsaid = not effects or (not purity.repeatable and all(effect.kind == "read" for effect in effects))
+    return [*effects, None] if unsaid else list(effects)
 
 
 class PolicyInForce:
     """The policy of the settings and the approvals now; parsed again only when one of them moved.
 
     Args:
-        approvals: gives the patterns in force whenever it is iterated, as `Approvals` does.
+        approvals: gives those in force whenever it is iterated, as `Approvals` does.
     """
 
-    def __init__(self, approvals: Iterable[str]) -> None:
+    def __init__(self, approvals: Iterable[Approval]) -> None:
         self._approvals = approvals
-        self._parsed: tuple[Permissions, tuple[str, ...], Policy] | None = None
+        self._parsed: tuple[Permissions, tuple[Approval, ...], Policy] | None = None
 
     def under(self, settings: Settings) -> Policy:
         """Return the policy of these settings. Raises PatternError for a pattern that cannot be read."""
@@ -208,64 +270,51 @@ def _named(action: str, target: str | None) -> str:
     return action if target is None else f"{action} on {clip_middle(printable(target), 120)}"
 
 
-def suggest_pattern(action: str, effects: Sequence[Effect]) -> str | None:
-    """Return the pattern that "always" would stand for: this action on exactly this target.
+def suggest_patterns(action: str, asked: Sequence[Effect | None]) -> tuple[str, ...]:
+    """Return the patterns that "always" would stand for: this action on exactly the targets that need consent.
+
+    Args:
+        action: its qualified name.
+        asked: what needs consent, see `Policy.asked_about`.
 
     Returns:
-        None when no single pattern says it (several targets, or a target that reads as a wildcard); then
-        "always" cannot be offered.
+        One for each target; none where "always" cannot be offered: a target reads as a wildcard, there are more than
+        20, or beside its targets the call needs consent by itself.
 
-    >>> from reyn_jupyter.catalog.action import Effect
-    >>> suggest_pattern("file__write", [Effect("write", "./data/out.csv")])
-    'file__write(data/out.csv)'
+    >>> from reyn_jupyter.catalog.effects import Effect
+    >>> suggest_patterns("file__write", [Effect("write", "./data/out.csv")])
+    ('file__write(write:data/out.csv)',)
     """
-    targets = {normalize_target(effect) for effect in effects}
-    if len(targets) > 1:
-        return None
-    pattern = ActionPattern.exact(action, next(iter(targets), None))
-    return pattern.text if pattern else None
+    several = tuple(dict.fromkeys(asked))
+    if None in several and len(several) > 1:
+        return ()
+    patterns = [
+        ActionPattern.exact(action, *((each.kind, each.target) if each is not None else (None, None)))
+        for each in several[: MOST_KEPT + 1]
+    ]
+    found = tuple(pattern.text for pattern in patterns if pattern is not None)
+    return found if len(found) == len(patterns) <= MOST_KEPT else ()
 
 
 def stays_in_workspace(effect: Effect) -> bool:
     """Return whether an effect is on a path inside the workspace.
 
-    >>> from reyn_jupyter.catalog.action import Effect
+    >>> from reyn_jupyter.catalog.effects import Effect
     >>> stays_in_workspace(Effect("write", "a/../b.csv")), stays_in_workspace(Effect("write", "../b.csv"))
     (True, False)
     """
-    return effect.kind in PATH_EFFECTS and not _strays(normalize_target(effect))
+    return effect.kind.is_path and not leads_out(effect.target)
+
+
+def _only_reads(effect: Effect) -> bool:
+    return effect.kind is EffectKind.READ and stays_in_workspace(effect)
 
 
 def _parsed(patterns: Iterable[str]) -> tuple[ActionPattern, ...]:
     return tuple(ActionPattern.parse(pattern) for pattern in patterns)
 
 
-def _first(
-    patterns: Sequence[ActionPattern], action: str, target: str | None, *, folded: bool = False
+def _first_restricting(
+    patterns: Sequence[ActionPattern], action: str, kind: EffectKind | None, target: str | None
 ) -> str | None:
-    """Return the first pattern that covers the call; with `folded` also by the folded target (letter case, Unicode)."""
-    for pattern in patterns:
-        # A path that climbs out or starts at the root of the disk is nobody's target: only a rule for every
-        # target can mean it.
-        if pattern.target is not None and not folded and target is not None and _strays(target):
-            continue
-        if pattern.covers(action, target):
-            return pattern.text
-        if folded and target is not None and pattern.folded(_fold).covers(action, _fold(target)):
-            return pattern.text
-    return None
-
-
-def normalize_target(effect: Effect) -> str:
-    """Return the target that rules are matched against: of a path its shortest form, with forward slashes."""
-    if effect.kind not in PATH_EFFECTS:
-        return effect.target
-    return posixpath.normpath(effect.target.replace("\\", "/"))
-
-
-def _strays(target: str) -> bool:
-    return target.startswith("/") or ".." in target.split("/")
-
-
-def _fold(text: str) -> str:
-    return unicodedata.normalize("NFKC", text).casefold()
+    return next((each.text for each in patterns if each.restricts(action, kind, target)), None)

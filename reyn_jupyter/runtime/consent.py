@@ -21,12 +21,13 @@ from typing import Any, Literal
 
 from reyn_jupyter.runtime.question_detail import DetailLine, QuestionDetail
 from reyn_jupyter.support.sanitize import printable
-from reyn_jupyter.support.text import count
+from reyn_jupyter.support.text import count, enumerate_words
 
 PersonAnswer = Literal["once", "always", "deny"]
 Answer = Literal[PersonAnswer, "nobody", "unanswered"]
 
 PAGE = 100  # lines of a question that are shown at once where it is answered
+NAMED = 3  # patterns that a button names; the question lists the targets, and the hint every pattern
 EXCERPT = 12  # lines of one on a card or in a list
 
 
@@ -37,15 +38,15 @@ class Choice:
     Attributes:
         answer: what `ApprovalQueue.answer` takes.
         keys: what is typed for it at the prompt, which shows the first one.
-        prompt: its words at the prompt; in these and the next two `{pattern}` stands for the question's pattern.
+        prompt: its words at the prompt; in these and the next `{patterns}` stands for the question's patterns, which
+            are counted where they are many. The hint names each.
         label: its words on a button.
         hint: what it means, as the button's tooltip.
         outcome: what is said once it was given.
         verb: its word after `%reyn approvals`.
         reason: what the record says of the call.
         allows: whether the call may run.
-        keeps: whether the pattern is allowed from now on; offered only where the question has a pattern and hides
-            nothing.
+        keeps: whether the patterns are allowed from now on; offered only where the question has one and hides nothing.
     """
 
     answer: PersonAnswer
@@ -76,9 +77,9 @@ CHOICES = (
     Choice(
         "always",
         ("a", "always"),
-        prompt="always for {pattern}",
-        label="Always for {pattern}",
-        hint="Every call of {pattern} runs from now on, whatever its content; %reyn approvals takes it back.",
+        prompt="always for {patterns}",
+        label="Always for {patterns}",
+        hint="Every call of {patterns} runs from now on, whatever its content; %reyn approvals takes it back.",
         outcome="Allowed, always.",
         verb="always",
         reason="always allowed by the person",
@@ -107,14 +108,14 @@ class Question:
     Attributes:
         action: the action's name.
         detail: the targets and the change or the arguments, whole.
-        pattern: what "always" would stand for; None where it cannot be offered.
+        patterns: what "always" would stand for, one for each target; none where it cannot be offered.
         run: the run that waits for the answer; of an inner run the outermost one.
         callers: the actions that the call is within, the nearest first.
     """
 
     action: str
     detail: QuestionDetail
-    pattern: str | None
+    patterns: tuple[str, ...]
     run: str | None = None
     callers: tuple[str, ...] = ()
 
@@ -151,8 +152,8 @@ class Question:
 
     @property
     def choices(self) -> tuple[Choice, ...]:
-        """Return the answers that are offered once everything was shown, the pattern in their words."""
-        kept = self.pattern is not None and not self.detail.withheld
+        """Return the answers that are offered once everything was shown, the patterns in their words."""
+        kept = bool(self.patterns) and not self.detail.withheld
         return tuple(self._worded(each) for each in CHOICES if kept or not each.keeps)
 
     def choices_after(self, shown: int) -> tuple[Choice, ...]:
@@ -161,11 +162,13 @@ class Question:
         return tuple(each for each in self.choices if whole or not each.keeps)
 
     def _worded(self, choice: Choice) -> Choice:
-        def worded(words: str) -> str:
-            return words.replace("{pattern}", printable(self.pattern or ""))
-
+        named = enumerate_words([printable(pattern) for pattern in self.patterns])
+        few = named if len(self.patterns) <= NAMED else f"these {len(self.patterns)} targets"
         return replace(
-            choice, prompt=worded(choice.prompt), label=worded(choice.label), hint=worded(choice.hint)
+            choice,
+            prompt=choice.prompt.replace("{patterns}", few),
+            label=choice.label.replace("{patterns}", few),
+            hint=choice.hint.replace("{patterns}", named),
         )
 
 
@@ -381,7 +384,7 @@ def _unknown(wanted: str, there: int) -> str:
 def _not_offered(question: Question, offered: list[str]) -> str:
     if question.detail.withheld:
         return f"{question.detail.withheld[0].rstrip('.')}: say {' or '.join(offered)}"
-    return f"no one pattern stands for what {question.action} would do: say {' or '.join(offered)}"
+    return f"no pattern stands for exactly what {question.action} would do: say {' or '.join(offered)}"
 
 
 DESK = ApprovalQueue()  # one a process, as there is one person before it

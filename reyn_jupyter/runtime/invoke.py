@@ -20,6 +20,7 @@ from typing import Any, cast
 from reyn_jupyter.catalog.action import Action, Arguments, Tool
 from reyn_jupyter.catalog.arguments.preparation import invalid_arguments
 from reyn_jupyter.catalog.call_by_name import called_action, prepare_call
+from reyn_jupyter.catalog.call_purity import purity_before_opening, purity_of_call
 from reyn_jupyter.catalog.resolve import UnknownActionError, bind, find
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
@@ -33,7 +34,7 @@ from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.deadline import deadlines_paused
 from reyn_jupyter.runtime.inner_calls import InnerCalls, check_circle
 from reyn_jupyter.runtime.outcomes import OutcomeBuilder, Reports, written
-from reyn_jupyter.runtime.permission_gate import PermissionGate
+from reyn_jupyter.runtime.permission_gate import JudgedCall, PermissionGate, Remember
 from reyn_jupyter.runtime.record.events import (
     ActionFinished,
     ActionResolved,
@@ -109,7 +110,7 @@ class Invoker:
         services: Services,
         policy: Callable[[Settings], Policy],
         ask: Callable[[Question], Awaitable[Answer]],
-        remember: Callable[[str], None],
+        remember: Remember,
         enter: Enter | None = None,
         runs: RunStore | None = None,
         refresh: Callable[[], Awaitable[CatalogSnapshot]] | None = None,
@@ -138,6 +139,7 @@ class Invoker:
             return self.answer(
                 replace(call, flags=flags), run, ImmediateAnswer(payload, "invalid", action.name.text)
             )
+        purity = purity_before_opening(run.snapshot, action, prepared.args)
         given, inner = redactor.value((call.given, prepared.args))
         resolved = ActionResolved(
             call=call.id,
@@ -150,10 +152,10 @@ class Invoker:
             redactions=() if inner is prepared.args else redactor.redactions(prepared.args),
             name=action.name.text,
             target=action.target_tool_name,
-            purity=action.purity.value,
+            purity=purity.value,
             flags=flags,
         )
-        repeatable = action.purity.repeatable
+        repeatable = purity.repeatable
         return PlannedCall(
             partial(self._execute, resolved, action, prepared.args, run),
             repeatable,
@@ -302,7 +304,7 @@ class Invoker:
         reports: Reports,
         progress: CallProgress,
     ) -> Outcome:
-        name, repeatable = action.name.text, action.purity.repeatable
+        name = action.name.text
         check_circle(run, name, call.args)
         context = ToolContext(
             self._services,
@@ -317,30 +319,37 @@ class Invoker:
         )
         opened = await self._opened(action, call.args, context, run)
         tool, target_args = bind(run.snapshot, action, opened)
+        judged = JudgedCall(
+            call.id,
+            call.step,
+            action,
+            self._described(action, call.args, run),
+            tool,
+            target_args,
+            purity_of_call(run.snapshot, action, target_args),
+        )
         effects = tuple(tool.effects(target_args, context))
-        verdict = self._gate.judge(action, effects, run)
+        verdict = self._gate.judge(judged, effects, run)
         context = replace(
             context,
-            file_verdict=self._gate.rules_of_files(action, effects, run),
+            file_verdict=self._gate.rules_of_files(judged, effects, run),
             may_read=lambda path: self._gate.may_read(path, run),
         )
         # What a rule denies today is not answered from the record either: the run may be older than the rule.
         replays = run.recorded if verdict.decision != "deny" else None
-        if replays is not None and not replays.runs_again(call.step, repeatable):
+        if replays is not None and not replays.runs_again(call.step, judged.purity.repeatable):
             before = replays.take(name, recorded_args)
             if before is not None:
                 return before
-            verdict = self._gate.without_record(verdict, repeatable, run)
+            verdict = self._gate.judge_unrecorded(judged, effects, run)
         with deadlines_paused():
-            verdict = await self._gate.settle(verdict, call.id, effects, tool, target_args, context, run)
+            verdict = await self._gate.settle(verdict, judged, effects, context, run)
         if verdict.decision != "allow":
             return self._outcomes.denied(name, run, effects, verdict)
         run.budget.check()
         if self._enter is not None:
             tool, context = await self._enter(action, tool, context, run)
-        running = RunningCall(
-            self._gate, self._places, progress, call.id, call.step, action, tool, target_args, effects, run
-        )
+        running = RunningCall(self._gate, self._places, progress, replace(judged, tool=tool), effects, run)
         within = InnerCalls(
             self._call_within,
             self._runs,
@@ -354,6 +363,12 @@ class Invoker:
         )
         value = await running.value(context, within)
         return self._kept(call, run, await self._outcomes.value(name, tool, value, run, reports))
+
+    @staticmethod
+    def _described(action: Action, args: Arguments, run: Run) -> Action:
+        """Return the action whose description and schema a person consents to: of a call by name, the one called."""
+        called = called_action(run.snapshot, action, args)
+        return action if called is None else called[0]
 
     async def _opened(self, action: Action, args: Arguments, context: ToolContext, run: Run) -> Arguments:
         """Return a call's arguments with references opened, those for an action called by name by its schema."""

@@ -6,24 +6,55 @@ Invariant: nobody there to ask means no; what the person is shown is redacted be
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from reyn_jupyter.catalog.action import Action, Effect, Purity, Tool
+from reyn_jupyter.catalog.action import Action, Purity, Tool
+from reyn_jupyter.catalog.action_face import ActionFace
+from reyn_jupyter.catalog.effects import Effect, EffectKind
 from reyn_jupyter.config import Settings
-from reyn_jupyter.guard.permissions import Actor, PermissionVerdict, Policy, suggest_pattern
+from reyn_jupyter.guard.permissions import Actor, PermissionVerdict, Policy, suggest_patterns
 from reyn_jupyter.guard.state_folder import StateError
 from reyn_jupyter.guard.workspace import FileDecision
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.question_detail import question_detail
+from reyn_jupyter.runtime.question_line import QuestionLine
 from reyn_jupyter.runtime.record.events import PermissionDecided
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import ToolContext
 
 IN_BACKGROUND = "nobody is there to ask: the run is in the background"
-
-
 READS = "file__read"  # the action whose rules say what may be read
+
+# Keeps patterns, bound to what an action says of itself where it is somebody else's; raises StateError when it cannot.
+Remember = Callable[[Sequence[str], ActionFace | None], None]
+
+
+@dataclass(frozen=True)
+class JudgedCall:
+    """A call as the gate sees it.
+
+    Attributes:
+        id: the call's id.
+        step: the step of the run that asked for the call.
+        action: what is invoked.
+        described: the action whose description and schema stand for what happens: the one called by name, if any.
+        tool, arguments: what runs; the arguments as the handler gets them.
+        purity: of this very call.
+    """
+
+    id: str
+    step: int
+    action: Action
+    described: Action
+    tool: Tool
+    arguments: dict[str, Any]
+    purity: Purity
+
+    @property
+    def name(self) -> str:
+        return self.action.name.text
 
 
 def _judged_actor(run: Run) -> Actor:
@@ -37,53 +68,54 @@ class PermissionGate:
     Args:
         policy: gives the permission rules now, under the settings of a run.
         ask: asks the person.
-        remember: keeps an "always" pattern; raises StateError when it cannot.
+        remember: keeps an "always".
     """
 
     def __init__(
         self,
         policy: Callable[[Settings], Policy],
         ask: Callable[[Question], Awaitable[Answer]],
-        remember: Callable[[str], None],
+        remember: Remember,
     ) -> None:
         self._policy = policy
         self._ask = ask
         self._remember = remember
+        self._line = QuestionLine()
 
-    def judge(self, action: Action, effects: Sequence[Effect], run: Run) -> PermissionVerdict:
+    def judge(self, call: JudgedCall, effects: Sequence[Effect], run: Run) -> PermissionVerdict:
         """Return the verdict of the rules alone, without asking the person."""
-        policy = self._policy(run.settings)
-        return policy.decide(action.name.text, action.purity, effects, _judged_actor(run), run.approve)
+        actor, face = _judged_actor(run), call.described.face
+        return self._policy(run.settings).decide(call.name, call.purity, effects, actor, run.approve, face)
 
-    def rules_of_files(
-        self, action: Action, effects: Sequence[Effect], run: Run
-    ) -> Callable[[str], FileDecision] | None:
-        """Return the rules' word on each file that the call opens once it is allowed; see `Policy.of_files`."""
-        policy = self._policy(run.settings)
-        return policy.of_files(action.name.text, effects, _judged_actor(run), run.approve)
-
-    def may_read(self, path: str, run: Run) -> bool:
-        """Return whether the caller may read a file without a question."""
-        effects = (Effect("read", path),)
-        policy = self._policy(run.settings)
-        verdict = policy.decide(READS, Purity.READ, effects, _judged_actor(run), run.approve)
-        return verdict.decision == "allow"
-
-    @staticmethod
-    def without_record(verdict: PermissionVerdict, repeatable: bool, run: Run) -> PermissionVerdict:
-        """Return the verdict on what a replay did not find in its record: what changes something is asked about."""
+    def judge_unrecorded(self, call: JudgedCall, effects: Sequence[Effect], run: Run) -> PermissionVerdict:
+        """Return the verdict on what no record answers; in a replay, what changes something is asked about."""
+        verdict, repeatable = self.judge(call, effects, run), call.purity.repeatable
+        if run.recorded is None or run.recorded.runs_again(call.step, repeatable):
+            return verdict
         if verdict.decision != "allow" or repeatable or run.approve == "all":
             return verdict
         why = "it is not in the replayed run"
         return PermissionVerdict("deny" if run.approve == "read" else "ask", "replay", why)
 
+    def rules_of_files(
+        self, call: JudgedCall, effects: Sequence[Effect], run: Run
+    ) -> Callable[[str], FileDecision] | None:
+        """Return the rules' word on each file that the call opens once it is allowed; see `Policy.of_files`."""
+        actor, face = _judged_actor(run), call.described.face
+        return self._policy(run.settings).of_files(call.name, effects, actor, run.approve, face)
+
+    def may_read(self, path: str, run: Run) -> bool:
+        """Return whether the caller may read a file without a question."""
+        effects = (Effect(EffectKind.READ, path),)
+        policy = self._policy(run.settings)
+        verdict = policy.decide(READS, Purity.READ, effects, _judged_actor(run), run.approve)
+        return verdict.decision == "allow"
+
     async def settle(
         self,
         verdict: PermissionVerdict,
-        call: str,
+        call: JudgedCall,
         effects: Sequence[Effect],
-        tool: Tool,
-        args: dict[str, Any],
         context: ToolContext,
         run: Run,
         reason: str | None = None,
@@ -94,13 +126,13 @@ class PermissionGate:
             reason: what a handler says of its question in the middle of a call; None before a call.
         """
         if verdict.decision == "ask":
-            verdict = await self._consent(effects, tool, args, context, run, reason)
+            verdict = await self._consent(verdict, call, effects, context, run, reason)
         targets, pattern = tuple(map(str, effects)), verdict.pattern or None
         if targets or pattern:
             targets, pattern = context.services.redactor.value((targets, pattern))
         run.log.append(
             PermissionDecided(
-                call=call,
+                call=call.id,
                 at=time.time(),
                 name=context.name.text,
                 effects=targets,
@@ -113,29 +145,52 @@ class PermissionGate:
 
     async def _consent(
         self,
+        verdict: PermissionVerdict,
+        call: JudgedCall,
         effects: Sequence[Effect],
-        tool: Tool,
-        args: dict[str, Any],
         context: ToolContext,
         run: Run,
         reason: str | None,
     ) -> PermissionVerdict:
         if not run.attended and run.ask is None:
             return PermissionVerdict("deny", "nobody", IN_BACKGROUND)
-        name, redactor = context.name.text, context.services.redactor
-        # What a tool previews is what it named before the call, not what it asks for in the middle of it.
-        preview = tool.preview(args, context) if tool.preview and reason is None else None
-        detail = question_detail(effects, preview, args, redactor, reason)
-        question = Question(
-            redactor.text(name),
-            detail,
-            suggest_pattern(name, effects),
-            run.outermost.id,
-            tuple(redactor.text(each.action) for each in run.callers),
+        question = self._question(verdict, call, effects, context, run, reason)
+        ask = run.ask or self._ask
+        given = await self._line.answer(
+            # A prompt shows one question at a time; a page shows several, but those about the same in turn.
+            "prompt" if run.ask is None else (run.outermost.id, call.name, frozenset(effects)),
+            _shared_by(question, call, run),
+            lambda: ask(question),
+            lambda: self.judge_unrecorded(call, effects, run),
+            recallable=run.ask is not None,
         )
-        return self._verdict(await (run.ask or self._ask)(question), question, run)
+        if isinstance(given, PermissionVerdict):
+            return given
+        return self._verdict(given, question, call, run)
 
-    def _verdict(self, answer: Answer, question: Question, run: Run) -> PermissionVerdict:
+    def _question(
+        self,
+        verdict: PermissionVerdict,
+        call: JudgedCall,
+        effects: Sequence[Effect],
+        context: ToolContext,
+        run: Run,
+        reason: str | None,
+    ) -> Question:
+        redactor, face = context.services.redactor, call.described.face
+        # What a tool previews is what it named before the call, not what it asks for in the middle of it.
+        preview = call.tool.preview(call.arguments, context) if call.tool.preview and reason is None else None
+        before = verdict.approved_face
+        changes = () if before is None else face.changes_since(before)
+        detail = question_detail(effects, preview, call.arguments, redactor, reason, changes)
+        asked: Sequence[Effect | None] = self._policy(run.settings).asked_about(
+            call.name, call.purity, effects, _judged_actor(run), run.approve, face
+        )
+        patterns = suggest_patterns(call.name, asked or effects or (None,))
+        callers = tuple(redactor.text(each.action) for each in run.callers)
+        return Question(redactor.text(call.name), detail, patterns, run.outermost.id, callers)
+
+    def _verdict(self, answer: Answer, question: Question, call: JudgedCall, run: Run) -> PermissionVerdict:
         if answer == "unanswered":
             return PermissionVerdict("deny", "nobody", "nobody answered in time")
         if answer == "nobody" and not run.attended:
@@ -148,9 +203,23 @@ class PermissionGate:
         choice = next((each for each in choices if each.answer == answer), choices[-1])
         if not choice.keeps:
             return PermissionVerdict("allow" if choice.allows else "deny", "person", choice.reason)
-        assert question.pattern is not None  # it is offered only with one
+        assert question.patterns  # it is offered only with one
+        described = call.described
         try:
-            self._remember(question.pattern)
+            self._remember(question.patterns, described.face if described.is_foreign else None)
         except StateError:  # it holds for this call; the next one is asked about again
             return PermissionVerdict("allow", "person", "allowed by the person; it could not be kept")
-        return PermissionVerdict("allow", "person", choice.reason, question.pattern)
+        self._line.rules_moved()
+        return PermissionVerdict("allow", "person", choice.reason, " ".join(question.patterns))
+
+
+def _shared_by(question: Question, call: JudgedCall, run: Run) -> Hashable | None:
+    """Return what is equal for questions that one answer is enough for; None where each call needs its own.
+
+    A call that changes something is allowed one at a time, even if another shows the same; and what a question cannot
+    show may differ.
+    """
+    if question.detail.withheld:
+        return None
+    once = None if call.purity.repeatable else (run.id, call.id)
+    return question.run, question.callers, once, question.text, question.patterns

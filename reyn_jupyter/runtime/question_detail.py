@@ -14,8 +14,9 @@ from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any, Literal
 
-from reyn_jupyter.catalog.action import Effect, PartialPreview
-from reyn_jupyter.guard.permissions import normalize_target
+from reyn_jupyter.catalog.action import PartialPreview
+from reyn_jupyter.catalog.action_face import FaceChange
+from reyn_jupyter.catalog.effects import Effect
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.secrets import Redactor
 from reyn_jupyter.support.text import count
@@ -24,6 +25,7 @@ WIDTH = 160  # characters of a line, after which it goes on in the next one
 MOST_SHOWN = 1 << 20  # characters of the targets, and of the change
 DEEPEST = 40  # levels of an argument
 UNDER_WAY = "The call is under way already, and asks for more:"
+CHANGED = "You said always to another version of this action."
 MASKED = "A secret in it is masked."
 
 LineKind = Literal["effect", "note", "text", "added", "removed", "place"]
@@ -65,6 +67,7 @@ def question_detail(
     arguments: Mapping[str, Any],
     redactor: Redactor,
     reason: str | None = None,
+    changes: Sequence[FaceChange] = (),
 ) -> QuestionDetail:
     """Return what a call would do: its targets, then the preview of its tool, or else its arguments.
 
@@ -74,9 +77,10 @@ def question_detail(
         arguments: what the call will be given.
         redactor: masks secrets, in the whole text before it is split.
         reason: what a handler says of a question in the middle of its call, "" where it says nothing; None before one.
+        changes: what is different from the action that the person said "always" to.
     """
     withheld: list[str] = []
-    targets = "\n".join(_one_line(f"{each.kind} {normalize_target(each)}") for each in effects)
+    targets = "\n".join(_one_line(str(each)) for each in effects)
     targets = _bounded(targets or "run (its effects are not known in advance)", "targets", withheld)
     if isinstance(preview, PartialPreview):
         withheld.append(preview.missing)
@@ -90,10 +94,26 @@ def question_detail(
     if masked != content or shown_targets != targets:
         withheld.append(MASKED)
     lines = [DetailLine("note", UNDER_WAY)] if reason is not None else []
+    lines += _face_lines(changes, redactor, withheld)
     lines += _split("effect", shown_targets.split("\n"))
     lines += _content_lines(_bounded(masked, "content", withheld))
     notes = tuple(dict.fromkeys(withheld))
     return QuestionDetail((*lines, *(DetailLine("note", printable(each)) for each in notes)), notes)
+
+
+def _face_lines(
+    changes: Sequence[FaceChange], redactor: Redactor, withheld: list[str]
+) -> Iterator[DetailLine]:
+    """Yield what an action's maker has changed since the person said "always", their words as content."""
+    for change in changes:
+        yield DetailLine("note", f"{CHANGED} {change.sentence}")
+        sides: tuple[tuple[LineKind, str], ...] = (
+            ("removed", f"-{change.before}"),
+            ("added", f"+{change.now}"),
+        )
+        for kind, text in sides:
+            if len(text) > 1:
+                yield from _split(kind, _bounded(redactor.text(text), "description", withheld).split("\n"))
 
 
 def _one_line(text: str) -> str:

@@ -12,9 +12,8 @@ from collections.abc import Hashable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
-from typing import Any
 
-from reyn_jupyter.catalog.action import Action, Effect, Tool
+from reyn_jupyter.catalog.effects import Effect
 from reyn_jupyter.guard.workspace import FileDecision
 from reyn_jupyter.runtime.action_error import PermissionDeniedError
 from reyn_jupyter.runtime.call_places import CallPlaces
@@ -25,7 +24,7 @@ from reyn_jupyter.runtime.deadline import Deadline, DeadlineError
 from reyn_jupyter.runtime.effective_limits import CallCap, EffectiveLimits
 from reyn_jupyter.runtime.inner_calls import InnerCalls
 from reyn_jupyter.runtime.outcomes import denial
-from reyn_jupyter.runtime.permission_gate import PermissionGate
+from reyn_jupyter.runtime.permission_gate import JudgedCall, PermissionGate
 from reyn_jupyter.runtime.record.events import RunStatus
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import ToolContext
@@ -41,9 +40,7 @@ class RunningCall:
         places: of the calls that may not all run at once.
         progress: says that the call waits.
         gate: judges what is asked for in the middle of the call.
-        call: the call's id.
-        step: the step of the run that asked for the call.
-        action, tool, arguments: what runs; the arguments as the handler gets them.
+        call: what runs.
         effects: those that the call was allowed with.
         run: whose rules hold, and whose log keeps what was decided.
 
@@ -58,20 +55,12 @@ class RunningCall:
         gate: PermissionGate,
         places: CallPlaces,
         progress: CallProgress,
-        call: str,
-        step: int,
-        action: Action,
-        tool: Tool,
-        arguments: dict[str, Any],
+        call: JudgedCall,
         effects: tuple[Effect, ...],
         run: Run,
     ) -> None:
         self._gate = gate
         self._call = call
-        self._step = step
-        self._action = action
-        self._tool = tool
-        self._arguments = arguments
         self._granted = effects
         self._run = run
         self.mark = object()
@@ -80,8 +69,8 @@ class RunningCall:
         self._waited = False
         self._places = places
         self._progress = progress
-        category = run.snapshot.slices[action.name.category].category
-        self._limits = EffectiveLimits.of(category, tool, run.settings)
+        category = run.snapshot.slices[call.action.name.category].category
+        self._limits = EffectiveLimits.of(category, call.tool, run.settings)
         self._deadline = Deadline(self._limits.seconds)
 
     async def value(self, context: ToolContext, within: InnerCalls) -> object:
@@ -110,7 +99,7 @@ class RunningCall:
                 ended = "ok"
                 return value
         except DeadlineError as error:
-            raise self._limits.timeout(self._action.name.text, error.stopped) from None
+            raise self._limits.timeout(self._call.name, error.stopped) from None
         except asyncio.CancelledError:
             ended = "interrupted"
             raise
@@ -119,8 +108,8 @@ class RunningCall:
             await within.end(ended)
 
     async def _handle(self, context: ToolContext) -> object:
-        with category_scope(self._action.name.category), call_scope(self):
-            return await self._tool.handler(self._arguments, context)
+        with category_scope(self._call.action.name.category), call_scope(self):
+            return await self._call.tool.handler(self._call.arguments, context)
 
     # What services of the session ask of the call that they are used in; see `call_scope.ScopedCall`.
 
@@ -140,7 +129,7 @@ class RunningCall:
 
     async def _take_place(self, cap: CallCap, held: AsyncExitStack) -> None:
         """Wait for a place under a cap: one of its own, or the one that a call around this one holds."""
-        key, callers = cap.key(self._arguments), self._run.callers
+        key, callers = cap.key(self._call.arguments), self._run.callers
         lent = next((each.lends[key] for each in callers if key in each.lends), None)
         place, most = (key, cap.most) if lent is None else (lent, 1)
         lineage = (*(each.mark for each in reversed(callers)), self.mark)
@@ -160,24 +149,18 @@ class RunningCall:
             ValueError: no effect is named.
         """
         if not effects:
-            raise ValueError(
-                'name at least one effect: await context.ask(Effect("network", "api.example.org"))'
-            )
-        name = self._action.name.text
+            raise ValueError('name at least one effect: await context.ask(Effect.network("api.example.org"))')
+        name = self._call.name
         if self._over:
             raise PermissionDeniedError(f"Denied: {name} may ask for nothing more ({OVER}).", "")
-        run, repeatable = self._run, self._action.purity.repeatable
-        verdict = self._gate.judge(self._action, effects, run)
-        if run.recorded is not None and not run.recorded.runs_again(self._step, repeatable):
-            verdict = self._gate.without_record(verdict, repeatable, run)
+        run = self._run
+        verdict = self._gate.judge_unrecorded(self._call, effects, run)
         with self._deadline.paused():
-            verdict = await self._gate.settle(
-                verdict, self._call, effects, self._tool, self._arguments, self._context, run, str(reason)
-            )
+            verdict = await self._gate.settle(verdict, self._call, effects, self._context, run, str(reason))
         if verdict.decision != "allow":
             raise PermissionDeniedError(*denial(name, effects, verdict))
         self._granted = (*self._granted, *effects)
-        self._verdict_of_files = self._gate.rules_of_files(self._action, self._granted, run)
+        self._verdict_of_files = self._gate.rules_of_files(self._call, self._granted, run)
 
     def _file_verdict(self, path: str) -> FileDecision:
         """Return the rules' word on a file, by what is granted now."""

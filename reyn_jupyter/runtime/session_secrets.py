@@ -79,5 +79,5 @@ class SessionSecrets:
         if verdict.decision != "allow":
             raise PermissionDeniedError(
                 f"Denied: {action} may not {effect} (nobody can be asked outside a call).",
-                f'A rule allows it: permissions: {{allow: ["{action}({name})"]}}.',
+                f'A rule allows it: permissions: {{allow: ["{action}({effect.kind}:{name})"]}}.',
             )

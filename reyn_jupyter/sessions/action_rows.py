@@ -64,7 +64,7 @@ def permission_of(parts: Parts, action: Action) -> str:
 
 
 def permission_under(policy: Policy, action: Action) -> str:
-    verdict = policy.decide(str(action.name), action.purity, (), "model", "ask")
+    verdict = policy.decide(str(action.name), action.purity, (), "model", "ask", action.face)
     return PERMISSION[verdict.decision]
 
 

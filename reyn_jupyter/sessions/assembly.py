@@ -214,7 +214,7 @@ def assemble(
         return (categories, ()) if categories is not None else category_files.load(services)
 
     invoker = Invoker(
-        services, rules.under, ask, approvals.add, runs=runs, refresh=lambda: parts.catalog.refresh()
+        services, rules.under, ask, approvals.remember, runs=runs, refresh=lambda: parts.catalog.refresh()
     )
     parts = Parts(
         root=folder,

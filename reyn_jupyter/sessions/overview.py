@@ -171,7 +171,7 @@ def approvals(parts: Parts) -> Table:
     waiting = DESK.pending()
     rows = [
         {
-            "pattern": each.question.pattern or each.question.action,
+            "pattern": " ".join(each.question.patterns) or each.question.action,
             "decision": "asks",
             "from": f"question {each.id}",
         }

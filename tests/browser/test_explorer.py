@@ -333,7 +333,7 @@ def test_a_question_takes_the_focus_from_nobody_who_types(browser: Browser, sess
         opened(page, "payment__send")
         note = page.get_by_role("textbox", name="note")
         note.focus()
-        question = ENGINE.start(shown.server.hub.ask(Question("other", QuestionDetail(()), None)))
+        question = ENGINE.start(shown.server.hub.ask(Question("other", QuestionDetail(()), ())))
         expect(page.get_by_role("group", name="Consent for other")).to_be_visible()
         page.keyboard.type("for two")
         expect(note).to_have_value("for two")

@@ -279,7 +279,7 @@ def test_a_long_question_is_read_to_its_end_in_the_dialog_before_always_is_offer
     content = "".join(f"line {number}\n" for number in range(150))
     lab.open(SAYS, f"says(write('long.txt', {content!r}), 'Written.')", "run = %reyn ask --bg write it").run()
     dialog = lab.page.locator(".jp-Dialog")
-    always = dialog.get_by_role("button", name="Always for file__write(long.txt)")
+    always = dialog.get_by_role("button", name="Always for file__write(write:long.txt)")
     expect(dialog).to_contain_text("+line 90")
     expect(dialog.get_by_role("button", name="Deny")).to_be_focused()
     expect(always).to_be_hidden()

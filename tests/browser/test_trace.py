@@ -336,7 +336,7 @@ def test_a_long_question_is_read_to_its_end_before_always_is_offered(
     with waiting_for_consent(browser, tmp_path, content) as (shown, run):
         card = consent(shown)
         detail = card.get_by_role("region", name="What file__write would do")
-        always = card.get_by_role("button", name="Always for file__write(new.txt)")
+        always = card.get_by_role("button", name="Always for file__write(write:new.txt)")
         expect(detail).to_contain_text("+line 90")
         expect(detail).not_to_contain_text("+line 140")
         expect(always).to_be_hidden()

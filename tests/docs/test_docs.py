@@ -203,9 +203,8 @@ def test_the_example_of_a_server_asks_before_it_calls() -> None:
     tool = category.operations[0].tool
     effects = tool.effects({"currency": "EUR"}, None)
     assert Policy().decide("rates__today", tool.purity, effects, "model").decision == "ask"
-    rules = Settings.model_validate(
-        {"permissions": {"allow": ["rates__today(api.example.org)", "rates__today(RATES_API_KEY)"]}}
-    )
+    allowed = ["rates__today(network:api.example.org)", "rates__today(secret:RATES_API_KEY)"]
+    rules = Settings.model_validate({"permissions": {"allow": allowed}})
     assert (
         Policy.from_settings(rules).decide("rates__today", tool.purity, effects, "model").decision == "allow"
     )

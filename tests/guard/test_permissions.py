@@ -6,19 +6,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reyn_jupyter.catalog.action import Effect, Purity
+from reyn_jupyter.catalog.action import Effect, EffectKind, Purity
+from reyn_jupyter.catalog.effects import TargetError
 from reyn_jupyter.config import Settings
+from reyn_jupyter.guard.approval import Approval
 from reyn_jupyter.guard.permissions import (
     ActionPattern,
     PatternError,
     Policy,
-    suggest_pattern,
+    suggest_patterns,
 )
 
 
 def policy(allow=(), ask=(), deny=(), approvals=()) -> Policy:
     settings = Settings.model_validate({"permissions": {"allow": allow, "ask": ask, "deny": deny}})
-    return Policy.from_settings(settings, approvals)
+    return Policy.from_settings(settings, [Approval(ActionPattern.parse(each)) for each in approvals])
 
 
 def write(*paths: str, rules: Policy | None = None, actor="model", approve="ask") -> str:
@@ -55,7 +57,9 @@ def write(*paths: str, rules: Policy | None = None, actor="model", approve="ask"
     ],
 )
 def test_a_pattern_means_an_action_and_its_targets(pattern, action, target, covered):
-    assert ActionPattern.parse(pattern).covers(action, target) is covered
+    kind = None if target is None else EffectKind.MCP if action.startswith("mcp__") else EffectKind.WRITE
+    assert ActionPattern.parse(pattern).allows(action, kind, target) is covered
+    assert ActionPattern.parse(pattern).restricts(action, kind, target) is covered
 
 
 @pytest.mark.parametrize(
@@ -64,13 +68,13 @@ def test_a_pattern_means_an_action_and_its_targets(pattern, action, target, cove
 )  # fmt: skip
 def test_a_malformed_pattern_is_refused_in_words(text):
     with pytest.raises(PatternError, match=r"pattern|parentheses"):
-        Policy.from_settings(Settings(), [text])
+        ActionPattern.parse(text)
 
 
 def test_a_hostile_pattern_costs_no_time():
     # A backtracking matcher would not come back within the life of this machine.
     pattern = ActionPattern.parse(f"file__*a*a*a*a*a*a*a*b({'**/*a' * 60}b)")
-    assert not pattern.covers("file__" + "a" * 2000, "a/" * 1500)
+    assert not pattern.allows("file__" + "a" * 2000, EffectKind.WRITE, "a/" * 1500)
 
 
 def test_pure_actions_and_reads_need_no_consent_and_the_rest_asks():
@@ -159,24 +163,218 @@ def test_a_registered_function_is_allowed_until_a_rule_says_otherwise():
     assert policy(ask=["function__*"]).decide("function__discount", Purity.UNKNOWN, []).decision == "ask"
 
 
-def test_always_means_exactly_this_target():
-    suggested = suggest_pattern("file__write", [Effect("write", "./data/out.csv")])
-    assert suggested == "file__write(data/out.csv)"
+def test_always_means_exactly_this_target_and_what_is_done_to_it():
+    (suggested,) = suggest_patterns("file__write", [Effect("write", "./data/out.csv")])
+    assert suggested == "file__write(write:data/out.csv)"
     rules = policy(approvals=[suggested])
     assert write("data/out.csv", rules=rules) == "allow"
     assert write("data/out2.csv", rules=rules) == "ask"
+    deleting = [Effect("delete", "data/out.csv")]
+    assert rules.decide("file__write", Purity.WRITE, deleting).decision == "ask"
+
+
+def test_always_for_several_targets_has_a_pattern_for_each_that_needs_consent():
+    effects = [Effect("read", "a"), Effect("write", "b"), Effect("network", "https://c.example/x")]
+    rules = policy(allow=["x__y(network:c.example)"])
+    asked = rules.asked_about("x__y", Purity.WRITE, effects, "model", "ask", None)
+    assert asked == (Effect("write", "b"),)
+    assert suggest_patterns("x__y", effects[1:]) == ("x__y(write:b)", "x__y(network:c.example)")
+    assert suggest_patterns("x__y", [None]) == ("x__y",)
 
 
 @pytest.mark.parametrize("target", ["data/*.csv", "a?b", "a\nb", "a\u202eb", "x" * 600])
 def test_always_is_not_offered_where_no_pattern_says_just_that(target):
-    assert suggest_pattern("file__write", [Effect("write", target)]) is None
-    assert suggest_pattern("file__write", [Effect("write", "a"), Effect("write", "b")]) is None
+    assert suggest_patterns("file__write", [Effect("write", target)]) == ()
+    assert suggest_patterns("file__write", [Effect("write", "a"), Effect("write", target)]) == ()
+    assert suggest_patterns("file__write", [Effect("read", "a"), None]) == ()
+    assert suggest_patterns("file__write", [Effect("write", f"{number}") for number in range(21)]) == ()
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_a_suggested_pattern_covers_its_target_and_no_other(target, other):
-    suggested = suggest_pattern("mcp__call_tool", [Effect("mcp", target)])
-    if suggested is not None:
+    try:
+        one, another = Effect("mcp", target), Effect("mcp", other)
+    except TargetError:
+        return
+    for suggested in suggest_patterns("mcp__call_tool", [one]):
         pattern = ActionPattern.parse(suggested)
-        assert pattern.covers("mcp__call_tool", target)
-        assert target == other or not pattern.covers("mcp__call_tool", other)
+        assert pattern.allows("mcp__call_tool", one.kind, one.target)
+        assert one == another or not pattern.allows("mcp__call_tool", another.kind, another.target)
+
+
+def test_a_read_outside_the_workspace_asks_whatever_the_purity():
+    for path in ("../x", "/etc/passwd"):
+        assert policy().decide("x__look", Purity.READ, [Effect("read", path)]).decision == "ask"
+
+
+# Rules by kind
+
+TARGETS = {
+    "read": "data/a", "write": "data/a", "edit": "data/a", "create": "data/a", "delete": "data/a",
+    "network": "a.example.org", "exec": "git status", "mcp": "git/commit", "secret": "RATES_KEY",
+}  # fmt: skip
+RULES = TARGETS | {"network": "*.example.org", "mcp": "git/*"}
+
+
+@pytest.mark.parametrize("named", EffectKind)
+@pytest.mark.parametrize("kind", EffectKind)
+def test_a_rule_for_one_kind_never_matches_another(named, kind):
+    for action in ("x__y", "*"):
+        rule = f"{action}({named}:{RULES[named]})"
+        verdicts = {
+            listed: policy(**{listed: [rule]}).decide("x__y", Purity.WRITE, [Effect(kind, TARGETS[kind])])
+            for listed in ("allow", "ask", "deny", "approvals")
+        }
+        for listed, verdict in verdicts.items():
+            expected = {"approvals": "allow"}.get(listed, listed)
+            without = "ask"  # a write that only reads is asked about for itself
+            if named is not kind or (kind is EffectKind.READ and listed in ("allow", "approvals")):
+                assert verdict.decision == without, (listed, rule)
+            else:
+                assert verdict.decision == expected, (listed, rule)
+
+
+def test_without_a_kind_a_rule_that_tightens_is_for_all_and_one_that_loosens_for_files_or_one_action():
+    connect, run = Effect("network", "a.example.org"), Effect("exec", "data/run")
+    for listed in ("ask", "deny"):
+        assert (
+            policy(**{listed: ["*(*.example.org)"]}).decide("x__y", Purity.NETWORK, [connect]).decision
+            == listed
+        )
+        assert (
+            policy(**{listed: ["*(*example*)"]}).decide("x__y", Purity.NETWORK, [connect]).decision == listed
+        )
+        assert policy(**{listed: ["*(data/**)"]}).decide("x__y", Purity.EXEC, [run]).decision == listed
+    assert policy(allow=["*(*.example.org)"]).decide("x__y", Purity.NETWORK, [connect]).decision == "ask"
+    assert policy(allow=["*(data/**)"]).decide("x__y", Purity.EXEC, [run]).decision == "ask"
+    assert (
+        policy(allow=["*(data/**)"]).decide("x__y", Purity.WRITE, [Effect("write", "data/a")]).decision
+        == "allow"
+    )
+    assert policy(allow=["x__y(*.example.org)"]).decide("x__y", Purity.NETWORK, [connect]).decision == "allow"
+
+
+@pytest.mark.parametrize(
+    ("rule", "target", "denied", "allowed"),
+    [
+        ("a.example.org", "https://A.example.ORG./x", True, True),
+        ("*.example.org", "a.b.example.org", True, True),
+        ("*.example.org", "example.org", False, False),
+        ("*.example.org", "notexample.org", False, False),
+        ("*.EXAMPLE.org.", "a.example.org", True, True),
+        ("*.bücher.example", "a.xn--bcher-kva.example", True, True),
+        ("api.*.org", "api.example.org", True, True),
+        ("*", "a.org:22", True, True),
+        ("0x7f.1", "127.0.0.1", True, True),
+        ("10.*", "10.1.2.3", True, True),
+        ("[::1]", "::1", True, True),
+        ("a.org", "a.org:8443", True, True),
+        ("a.org:8443", "http://a.org:8443/", True, True),
+        ("a.org:8443", "a.org:22", False, False),
+        ("a.org:8443", "a.org", True, False),  # who names no port may mean any
+        ("a.org:443", "https://a.org/", True, True),
+        ("a.org:443", "a.org:22", False, False),
+        ("*.org:22", "a.org:22", True, True),
+        ("[::1]:22", "http://[::1]:22", True, True),
+    ],
+)
+def test_hosts(rule, target, denied, allowed):
+    held("network", rule, target, denied, allowed)
+
+
+@pytest.mark.parametrize(
+    ("rule", "target", "denied", "allowed"),
+    [
+        ("git", "git", True, True),
+        (
+            "git",
+            "git push --force",
+            True,
+            False,
+        ),  # a program by itself: to allow whatever it is given, say so
+        ("git **", "git push --force", True, True),
+        ("git **", "git", True, True),
+        ("git status", "git  'status'", True, True),
+        ("git status", "git status -s", False, False),
+        ("git status *", "git status -s", True, True),
+        ("git *", "git push --force", False, False),
+        ("git **", "github push", False, False),
+        ("git **", "./git push", True, False),
+        ("git **", "/usr/bin/git push", True, False),
+        ("git **", "GIT push", True, False),
+        ("/usr/bin/git **", "/usr/bin/../bin/git push", True, True),
+        ("/usr/bin/git **", "git push", True, False),
+        ("git **", "git push; rm -rf /", True, True),  # one command: a shell would be a program of its own
+        ("data/**", "run data/a", False, False),
+        ("rm **", "sh -c 'rm -rf /'", False, False),
+        ("cat data/*", "cat data/a", True, True),
+        ("cat data/*", "cat data/a/../../etc/passwd", False, False),
+    ],
+)
+def test_programs(rule, target, denied, allowed):
+    held("exec", rule, target, denied, allowed)
+
+
+@pytest.mark.parametrize(
+    ("rule", "target", "denied", "allowed"),
+    [
+        ("git/*", "git/commit", True, True),
+        ("git/*", "github/commit", False, False),
+        ("git/*", "GIT/commit", True, False),
+        ("git/commit", "git / commit", True, True),
+        ("git/commit*", "git/commit/all", True, True),
+        ("git", "git/commit", True, False),
+        ("git", "git", True, True),
+        ("git/*", "git", True, False),
+        ("*/delete", "files/delete", True, True),
+        ("*/delete", "a/b/delete", False, False),  # the server is what stands before the first slash
+    ],
+)
+def test_tools_of_servers(rule, target, denied, allowed):
+    held("mcp", rule, target, denied, allowed)
+
+
+def held(kind: str, rule: str, target: str, denied: bool, allowed: bool) -> None:
+    effect = [Effect(kind, target)]
+    denying, allowing = policy(deny=[f"*({kind}:{rule})"]), policy(allow=[f"x__y({kind}:{rule})"])
+    assert (denying.decide("x__y", Purity.WRITE, effect).decision == "deny") is denied
+    assert (allowing.decide("x__y", Purity.WRITE, effect).decision == "allow") is allowed
+
+
+@pytest.mark.parametrize(
+    ("rule", "says"),
+    [
+        ("*(network:)", "without its targets"),
+        ("*(network:https://a.org/x)", "could match nothing"),
+        ("*(network:a.org/x)", "could match nothing"),
+        ("*(network:*a.org)", r"\*.example.org for all names below"),
+        ("*(network:a..org)", "could match nothing"),
+        ("*(network:a.org:99999)", "port from 0 to 65535"),
+        ("*(network:300.1.1.1)", "could match nothing"),
+        ("*(exec:git 'push)", "quotation mark"),
+        ("*(exec:**)", "names no program"),
+        ("*(mcp:/tool)", "server/tool"),
+        ("*(netwrok:a.org)", "did you mean network:a.org"),
+        ("*(Network:a.org)", "did you mean network:a.org"),
+    ],
+)
+def test_a_rule_that_can_match_nothing_says_so(rule, says):
+    for listed in ("allow", "ask", "deny"):
+        with pytest.raises(ValueError, match=says):
+            policy(**{listed: [rule]})
+
+
+@pytest.mark.parametrize("rule", ["file__write(write:../x)", "file__write(write:/etc/**)"])
+def test_a_rule_that_allows_what_lies_outside_is_refused(rule):
+    with pytest.raises(ValueError, match="allows nothing"):
+        policy(allow=[rule])
+    assert write("../x", rules=policy(deny=[rule.replace("/etc/**", "../x")])) == "deny"
+
+
+def test_a_path_may_begin_like_a_kind():
+    rules = policy(allow=["file__write(./network:x)", "file__write(write:exec:y)", "file__write(c:z)"])
+    assert [write(path, rules=rules) for path in ("network:x", "exec:y", "c:z", "x")] == ["allow"] * 3 + [
+        "ask"
+    ]
+    (suggested,) = suggest_patterns("file__write", [Effect("write", "network:x")])
+    assert write("network:x", rules=policy(approvals=[suggested])) == "allow"

@@ -23,7 +23,9 @@ def test_the_question_shows_the_target_and_the_change_above_it(kernel: Kernel) -
     prepare(kernel)
     cell = kernel.run(ASK, answers=["n"])
     assert "write new.txt" in cell.printed and "+hello" in cell.printed
-    assert cell.questions == ["Allow file__write? [y] once  [a] always for file__write(new.txt)  [n] no: "]
+    assert cell.questions == [
+        "Allow file__write? [y] once  [a] always for file__write(write:new.txt)  [n] no: "
+    ]
 
 
 def test_no_means_no(kernel: Kernel) -> None:
@@ -42,7 +44,7 @@ def test_yes_allows_it_once(kernel: Kernel) -> None:
 def test_always_allows_it_from_then_on_and_is_listed(kernel: Kernel) -> None:
     prepare(kernel)
     kernel.run(ASK, answers=["a"])
-    assert "file__write(new.txt)" in kernel.run("%reyn approvals").text
+    assert "file__write(write:new.txt)" in kernel.run("%reyn approvals").text
     (kernel.workspace / "new.txt").unlink()
     prepare(kernel)
     again = kernel.run(ASK, answers=[])
@@ -54,7 +56,7 @@ def test_a_long_question_is_shown_part_by_part_and_always_waits_for_the_end(kern
     cell = kernel.run(ASK, answers=["a", "m", "a"])
     first, again, last = cell.questions
     assert first == again and "more lines" in first and "always" not in first
-    assert last == "Allow file__write? [y] once  [a] always for file__write(new.txt)  [n] no: "
+    assert last == "Allow file__write? [y] once  [a] always for file__write(write:new.txt)  [n] no: "
     assert "+the end" in cell.printed and written(kernel)
 
 

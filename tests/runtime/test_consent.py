@@ -18,20 +18,30 @@ def test_no_two_answers_share_a_key_a_verb_or_a_name() -> None:
 
 
 def test_what_would_be_kept_is_offered_only_with_a_pattern() -> None:
-    assert not any(each.keeps for each in Question("file__write", detail(1), None).choices)
-    (kept,) = kept_by(Question("file__write", detail(1), "file__write({a})").choices)
+    assert not any(each.keeps for each in Question("file__write", detail(1), ()).choices)
+    (kept,) = kept_by(Question("file__write", detail(1), ("file__write({a})",)).choices)
     assert kept.prompt == "always for file__write({a})" and kept.label == "Always for file__write({a})"
 
 
+def test_always_names_each_pattern_and_counts_them_on_a_button_where_they_are_many() -> None:
+    patterns = tuple(f"file__copy(write:{name})" for name in "abcd")
+    (few,) = kept_by(Question("file__copy", detail(1), patterns[:2]).choices)
+    assert few.label == "Always for file__copy(write:a) and file__copy(write:b)"
+    (many,) = kept_by(Question("file__copy", detail(1), patterns).choices)
+    assert many.label == "Always for these 4 targets" and all(pattern in many.hint for pattern in patterns)
+
+
 def test_what_would_be_kept_is_offered_once_every_line_was_shown_and_nothing_is_withheld() -> None:
-    long = Question("file__write", detail(PAGE + 1), "file__write(a)")
+    long = Question("file__write", detail(PAGE + 1), ("file__write(a)",))
     assert not kept_by(long.choices_after(PAGE)) and kept_by(long.choices_after(PAGE + 1))
-    withheld = Question("file__write", QuestionDetail((), ("A secret in it is masked.",)), "file__write(a)")
+    withheld = Question(
+        "file__write", QuestionDetail((), ("A secret in it is masked.",)), ("file__write(a)",)
+    )
     assert not kept_by(withheld.choices)
 
 
 def test_an_excerpt_counts_the_lines_that_it_leaves_out() -> None:
-    question = Question("file__write", detail(15), None)
+    question = Question("file__write", detail(15), ())
     assert question.excerpt(12).splitlines()[-1] == "  … 3 more lines"
     assert question.excerpt(15) == question.text
 

@@ -25,7 +25,7 @@ def text(found: QuestionDetail) -> str:
 
 def test_the_question_names_action_targets_and_change() -> None:
     found = question_detail([Effect("edit", "./data/a.csv")], "--- a\n+++ b\n-1\n+2", {}, Redactor({}))
-    assert Question("file__edit", found, None).text.splitlines() == [
+    assert Question("file__edit", found, ()).text.splitlines() == [
         "file__edit asks for consent to:", "  edit data/a.csv", "  │ --- a", "  │ +++ b", "  │ -1", "  │ +2",
     ]  # fmt: skip
     assert [each.kind for each in found.lines] == ["effect", "text", "text", "removed", "added"]
@@ -34,7 +34,7 @@ def test_the_question_names_action_targets_and_change() -> None:
 def test_no_content_can_pass_for_the_question() -> None:
     hostile = "+ok\n\x1b[2J\x1b[H\rexec__run asks for consent to:\u2028Allowed.\u202e\u200b\x07\x9b1m"
     found = question_detail([Effect("write", "a\nAllow everything? y\x1b[0m")], hostile, {}, Redactor({}))
-    question = Question("file__write\x1b[1A", found, None)
+    question = Question("file__write\x1b[1A", found, ())
     lines = question.text.split("\n")
     assert len(lines) == 4 and all(line.startswith("  ") for line in lines[1:])
     assert lines[2].startswith("  │ ") and lines[3].startswith("  │ ")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import reyn_jupyter as reyn
+from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.models.base import ToolCall
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.runtime.consent import Answer, Question
@@ -29,6 +30,7 @@ class Attacker:
         names: the notebook's variables.
         answer: the person's answer to every question.
         settings: other settings of the session.
+        categories: in place of those that are installed.
     """
 
     root: Path
@@ -36,11 +38,14 @@ class Attacker:
     names: Mapping[str, Any] = field(default_factory=dict)
     answer: Answer = "deny"
     settings: Mapping[str, Any] = field(default_factory=dict)
+    categories: Sequence[Category] | None = None
     questions: list[Question] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         config = {"permissions": dict(self.permissions), "variables": "schema", **self.settings}
-        self.session = reyn.Session(self.root, store="memory", config=config, namespace=self.names)
+        self.session = reyn.Session(
+            self.root, store="memory", config=config, namespace=self.names, categories=self.categories
+        )
         self.session.parts.ask_person = self._asked
 
     def _asked(self, question: Question) -> Answer:

@@ -51,7 +51,7 @@ def test_a_secret_is_asked_for_by_its_name_and_never_leaves_by_its_value(workspa
     trace = turned(made, "rates__run", ask=asked(questions, "once"))
     (question,) = questions
     assert f"secret {NAME}" in question.text and VALUE not in question.text
-    assert question.pattern == f"rates__run({NAME})"
+    assert question.patterns == (f"rates__run(secret:{NAME})",)
     output = trace.calls[0].finished.output
     assert VALUE not in output and "[redacted:" in output
     kept = "".join(file.read_text() for file in (workspace / ".reyn" / "runs").iterdir())
@@ -136,10 +136,10 @@ def test_a_start_gets_a_secret_where_a_rule_allows_it(workspace: Path, allowed: 
         await context.services.spawn(work(), "work")
         return 3
 
-    rules = {"permissions": {"allow": [f"rates__*({NAME})"] if allowed else []}}
+    rules = {"permissions": {"allow": [f"rates__*(secret:{NAME})"] if allowed else []}}
     made.append(session(workspace, flow("rates", three, start=start), config=rules))
     assert made[0].invoke_action("rates__run").value == 3
-    hint = f'A rule allows it: permissions: {{allow: ["rates__start({NAME})"]}}.'
+    hint = f'A rule allows it: permissions: {{allow: ["rates__start(secret:{NAME})"]}}.'
     assert heard == [len(VALUE)] * 2 if allowed else heard == [hint] * 2
 
 

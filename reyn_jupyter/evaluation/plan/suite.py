@@ -143,7 +143,7 @@ def _check_patterns(patterns: Sequence[object]) -> None:
         if not isinstance(pattern, str):
             raise SuiteError(f"allow_actions: {quote_value(pattern)} is no text; write the name of an action")
         try:
-            ActionPattern.parse(pattern)
+            ActionPattern.parse(pattern, loosens=True)
         except PatternError as error:
             raise SuiteError(f"allow_actions: {quote_value(pattern)}: {error}") from error
 

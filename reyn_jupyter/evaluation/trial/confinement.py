@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from reyn_jupyter.catalog.action import Effect, Purity
+from reyn_jupyter.catalog.action_face import ActionFace
 from reyn_jupyter.config import ActionPattern, Settings
 from reyn_jupyter.guard.permissions import Actor, Approve, PermissionVerdict, Policy, stays_in_workspace
 
@@ -31,26 +32,32 @@ class TrialPolicy(Policy):
         effects: Sequence[Effect],
         actor: Actor = "model",
         approve: Approve = "ask",
+        face: ActionFace | None = None,
     ) -> PermissionVerdict:
         """See `Policy.decide`."""
-        verdict = super().decide(action, purity, effects, actor, approve)
+        verdict = super().decide(action, purity, effects, actor, approve, face)
         if verdict.decision == "deny" or all(
-            any(pattern.covers(action, target) for pattern in self.named)
-            for target in _targets_outside(purity, effects)
+            any(self._names(pattern, action, effect) for pattern in self.named)
+            for effect in _outside(purity, effects)
         ):
             return verdict
         return PermissionVerdict("deny", BY, REASON)
+
+    @staticmethod
+    def _names(pattern: ActionPattern, action: str, effect: Effect | None) -> bool:
+        kind, target = (effect.kind, effect.target) if effect is not None else (None, None)
+        return pattern.allows(action, kind, target)
 
 
 def trial_policy(settings: Settings, allow_actions: Iterable[str] = ()) -> TrialPolicy:
     """Return the rules of the settings inside a trial. Raises PatternError for a pattern that cannot be read."""
     rules = Policy.from_settings(settings)
-    named = tuple(ActionPattern.parse(pattern) for pattern in allow_actions)
+    named = tuple(ActionPattern.parse(pattern, loosens=True) for pattern in allow_actions)
     return TrialPolicy(rules.allow, rules.ask, rules.deny, (), named)
 
 
-def _targets_outside(purity: Purity, effects: Sequence[Effect]) -> list[str | None]:
-    """Return the targets of a call that lie outside the workspace; None stands for what the action does not say."""
-    outside: list[str | None] = [effect.target for effect in effects if not stays_in_workspace(effect)]
+def _outside(purity: Purity, effects: Sequence[Effect]) -> list[Effect | None]:
+    """Return the effects of a call that lie outside the workspace; None stands for what the action does not say."""
+    outside: list[Effect | None] = [effect for effect in effects if not stays_in_workspace(effect)]
     unsaid = purity not in _DECLARED or (purity is Purity.WRITE and not effects)
     return [None] if unsaid and not outside else outside

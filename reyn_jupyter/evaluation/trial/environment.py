@@ -48,7 +48,6 @@ from reyn_jupyter.support.scratch import Scratch, remove
 from reyn_jupyter.support.secrets import Redactor
 
 T = TypeVar("T")
-OURS = "reyn_jupyter.categories."  # whose reading handlers are known to write nothing
 MOST_READING = 64  # templates that readers' catalogs are kept of
 
 
@@ -212,7 +211,7 @@ class TrialEnvironment:
             services,
             lambda _: policy,
             _nobody,
-            fixtures.approvals.add,
+            fixtures.approvals.remember,
             self._enter,
             runs,
             lambda: self.parts.catalog.refresh(),
@@ -292,7 +291,7 @@ def _may_write(action: Action, tool: Tool) -> bool:
         return False
     if not action.purity.repeatable or action.name.category == "function":
         return True
-    return not str(getattr(tool.handler, "__module__", "")).startswith(OURS)
+    return not tool.is_built_in
 
 
 async def _nobody(question: Question) -> Answer:

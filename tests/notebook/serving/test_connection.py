@@ -281,7 +281,7 @@ def test_a_background_run_asks_where_somebody_can_answer(
     labels = [(each["answer"], each["label"], each["allows"]) for each in asked["choices"]]
     assert labels == [
         ("once", "Allow once", True),
-        ("always", "Always for file__write(new.txt)", True),
+        ("always", "Always for file__write(write:new.txt)", True),
         ("deny", "Deny", False),
     ]
     assert [each["id"] for each in channel.ask("approval.pending", 2)["value"]["questions"]] == [asked["id"]]
@@ -304,7 +304,7 @@ def test_always_is_kept_and_not_asked_again(hub: Hub, session: reyn.Session) -> 
     run = session.start("write it")
     channel.answer(channel.event("approval"), "always")
     run.result(PATIENCE)
-    assert session.parts.approvals.list() == ("file__write(new.txt)",)
+    assert session.parts.approvals.list() == ("file__write(write:new.txt)",)
     session.parts.model = writes()
     assert session.start("again").result(PATIENCE).calls[0].ok
 
@@ -388,7 +388,7 @@ def test_code_answers_a_run_that_waits_for_it(session: reyn.Session, workspace: 
     until(lambda: bool(run.pending))
     (question,) = run.pending
     assert session.background[run.run_id] is run
-    assert ("file__write(new.txt)", "asks") in [
+    assert ("file__write(write:new.txt)", "asks") in [
         (row["pattern"], row["decision"]) for row in session.approvals
     ]
     with pytest.raises(UnknownQuestionError, match="no open question"):
