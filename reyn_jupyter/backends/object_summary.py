@@ -21,7 +21,7 @@ from typing import Any
 from uuid import UUID
 
 from reyn_jupyter.outputs.convert import number_tag, to_json, type_name
-from reyn_jupyter.runtime.namespace.variables import secret_name
+from reyn_jupyter.support.secret_names import secret_name
 from reyn_jupyter.support.text import count
 
 HIDDEN = "[hidden]"  # in place of a value under a name like a secret's

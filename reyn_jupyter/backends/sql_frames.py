@@ -20,7 +20,7 @@ from reyn_jupyter.backends.object_summary import (
     without_attrs,
 )
 from reyn_jupyter.outputs.convert import type_name
-from reyn_jupyter.runtime.namespace.variables import secret_name
+from reyn_jupyter.support.secret_names import secret_name
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -160,17 +160,34 @@ def plainly(name: str) -> Iterator[None]:
 
 
 STATE_FOLDER = ".reyn"
-_SECRET_FOLDERS = frozenset({STATE_FOLDER, ".ssh", ".gnupg", ".aws", ".azure", ".gcloud", ".kube"})
+_SECRET_FOLDERS = frozenset({
+    STATE_FOLDER, ".ssh", ".gnupg", ".aws", ".azure", ".gcloud", ".kube", ".kaggle", ".terraform.d", ".databricks",
+    ".password-store",
+})  # fmt: skip
+# A pattern with a dot and a star at its end holds whatever follows, as in "service.pem.bak".
 _SECRET_FILES = (
-    ".env*", "*.env", "*.pem", "*.key", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk",
-    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc*", "_netrc", ".npmrc", ".yarnrc.yml",
-    ".pypirc", ".pgpass", ".my.cnf", ".git-credentials", ".htpasswd", ".dockercfg", "credentials",
-    "credentials.json", "credentials.db", "client_secret*.json", "service-account*.json",
-    "service_account*.json", "application_default_credentials.json", "secrets.toml", "secrets.json",
-    "secrets.yaml", "secrets.yml",
+    ".env*", "*.env", "*.env.local*", "*.env.bak*", "*.env.old", "*.env.dev*", "*.env.prod*", "*.env.staging*",
+    "*.pem", "*.pem.*", "*.key", "*.key.*", "*.p12", "*.pfx", "*.jks", "*.keystore", "*.kdbx", "*.ppk",
+    "id_rsa*", "id_dsa*", "id_ecdsa*", "id_ed25519*", ".netrc*", "_netrc", ".npmrc", ".yarnrc.yml", ".pypirc",
+    ".pgpass", ".my.cnf", ".git-credentials", ".htpasswd", ".dockercfg", "credentials", "credentials.csv*",
+    "credentials.db*", "credentials.ini*", "credentials.json*", "credentials.tfrc.json", "credentials.toml*",
+    "credentials.xml*", "credentials.yaml*", "credentials.yml*", "client_secret*.json", "service-account*.json",
+    "service_account*.json", "application_default_credentials.json", "kaggle.json", "rclone.conf*",
+    "secrets.env*", "secrets.ini*", "secrets.json*", "secrets.toml*", "secrets.yaml*", "secrets.yml*",
+    "*.secrets.json*", "*.secrets.toml*", "*.secrets.yaml*", "*.secrets.yml*", "terraform.tfstate*",
+    "*.tfstate", "*.tfstate.backup", ".databrickscfg", ".s3cfg", ".boto", ".vault-token", ".terraformrc",
+    ".renviron", ".bash_history", ".zsh_history", ".sh_history", ".python_history", ".node_repl_history",
+    ".psql_history", ".mysql_history", ".sqlite_history", ".rhistory", "history.sqlite", "history.sqlite-*",
 )  # fmt: skip
 _EXAMPLES = (".env.example", ".env.sample", ".env.template", ".env.dist")
-_SECRET_PATHS = ((".git", "config"), (".git", "credentials"), (".docker", "config.json"))
+# Files and folders that hold credentials where they lie: the server's token and the kernel's key among them.
+_SECRET_PATHS = (
+    (".git", "config"), (".git", "credentials"), (".docker", "config.json"), (".m2", "settings.xml"),
+    (".config", "gh", "hosts.yml"), (".config", "rclone"), (".config", "gcloud"), (".config", "op"),
+    (".cache", "huggingface", "token"), (".cache", "huggingface", "stored_tokens"), (".huggingface", "token"),
+    (".jupyter",), ("jupyter", "runtime"), ("jupyter", "jupyter_server_config.json"), ("jupyter", "nbsignatures.db"),
+    ("jupyter", "notebook_secret"), ("jupyter", "notebook_cookie_secret"),
+)  # fmt: skip
 _SECRET = re.compile(
     "|".join(f"(?:{re.escape(glob).replace(chr(92) + '*', '.*')})" for glob in _SECRET_FILES), re.DOTALL
 )
@@ -439,8 +456,8 @@ class Workspace:
             except OSError:
                 continue
             folders: list[str] = []
-            # The folders above were judged on the way down; only this one's name matters for what is in it.
-            above = (current.rpartition("/")[2],) if current != self._root else ()
+            # The folders above were judged on the way down; at most two of their names matter for what is in it.
+            above = tuple(current[len(self._prefix) :].rsplit("/", 2)[-2:]) if current != self._root else ()
             for entry in entries:
                 if entry.name == ".git" or protects((*above, entry.name)) or entry.path in self._off_limits:
                     continue

@@ -15,7 +15,7 @@ from typing import Protocol
 from reyn_jupyter.support.plain_files import CLOSE_ON_EXEC, NO_FOLLOW, NO_WAIT
 
 BLOCK = 1 << 20
-AROUND = 1 << 15  # bytes before and after a part that a mask looks at too; no secret is longer
+AROUND = 1 << 16  # bytes before and after a part that a mask looks at too; no secret is longer
 
 
 class ByteSource(Protocol):

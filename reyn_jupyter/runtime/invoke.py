@@ -214,6 +214,7 @@ class Invoker:
 
     def _answer(self, call: ActionCall, run: Run, answered: ImmediateAnswer, began: float) -> Outcome:
         payload: Any = answered.payload
+        self._services.redactor.refresh()
         if isinstance(payload, dict):
             payload = self._outcomes.bounded(payload, run)
             text = written(payload)

@@ -70,6 +70,7 @@ class OutcomeBuilder:
     async def value(self, name: str, tool: Tool, value: object, run: Run, reports: Reports) -> Outcome:
         """Return the outcome of a value that a handler returned: inline, or stored with a summary."""
         redactor = self._services.redactor
+        redactor.refresh()  # a handler may have logged in, or loaded an .env file
         if tool.guides and issubclass(type(value), dict):
             text = written(self.bounded(cast("dict[str, Any]", value), run))
             return Outcome(text, True, text, value, size=len(text.encode()), name=name, **reports.kept)
@@ -99,6 +100,7 @@ class OutcomeBuilder:
 
     async def failure(self, name: str, error: BaseException, run: Run, reports: Reports) -> Outcome:
         """Return the outcome of an exception that a handler raised; its whole text is stored when it is long."""
+        self._services.redactor.refresh()
         plainly = isinstance(error, ActionError | LimitReachedError)
         code = error.code if isinstance(error, ActionError) else None
         delivered = await deliver_error(

@@ -1,29 +1,32 @@
-"""Secrets: the shapes of well-known keys, and their removal from text that leaves the kernel.
+"""Secrets: the values of the environment and well-known keys, and their removal from text that leaves the kernel.
 
 Invariant: ``text(text(x)) == text(x)``, and no value of an environment variable that is named like a secret
-is in what comes out (for a model, a run file, a cassette, a saved display), in its plain, repr, JSON, base64 or
-URL form. A text without a secret comes back as the very same object after one linear pass (about 2 µs for 500
-bytes, 2 ms for a megabyte), since every text of a turn passes here. Nothing is taken for a key because it
-looks random: hashes and identifiers stay as they are. The prefixes are those that the providers publish for
-secret scanning. Each shape has a hint, a part of it in the syntax of RE2: one linear pass with all hints decides
-whether a text is looked at any closer.
+is in what comes out (for a model, a run file, a cassette, a saved display), in any spelling that `spellings` decodes,
+nor in base64. A text is looked through as it stands and as it reads once it is decoded. One without a secret and
+without an escape comes back as the very same object after one linear pass (about 2 µs for 500 bytes, 2 ms for a
+megabyte), since every text of a turn passes here; escapes cost more (50 to 100 ms for a megabyte). Time is linear in
+the text, however many secrets it holds.
 """
 
 from __future__ import annotations
 
 import base64
-import json
 import os
 import re
 import threading
+import unicodedata
+from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cache, cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import quote, quote_plus
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.support.key_shapes import SHAPES, key_spans
+from reyn_jupyter.support.secret_names import secret_variable
+from reyn_jupyter.support.spellings import DECODERS, Reading, Spellings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 
 SHORTEST = 8  # characters; anything shorter would eat ordinary words
 DEEPEST = 200  # levels of JSON; what lies deeper is replaced as a whole
@@ -31,109 +34,12 @@ LONGEST_KEPT = 16 << 10  # characters of a clean text that is remembered
 MOST_KEPT = 4 << 20  # characters of all of them
 MOST_TEXTS = 20_000
 HINT = 32  # characters of a secret that the first pass looks for
-_SECRET_NAME = re.compile(
-    r"TOKEN(?!IZ)|SECRET|PASSW(?:OR)?D|PASSPHRASE|CREDENTIAL|PRIVATE|KEYS?(?![A-Z])|_(?:PWD|PAT|PASS|DSN|AUTH)$",
-    re.IGNORECASE,
-)
 _NESTED = "[redacted:nested]"
-_STRUCTURE = re.compile(r"""(\\u[0-9a-fA-F]{4}|\\.|[\s"{}\[\],:])""", re.DOTALL)  # of JSON and of lines
+_STRUCTURE = re.compile(r"""(\\[^u]|[\s"{}\[\],:])""", re.DOTALL)  # of JSON and of lines
+_SURROGATE = re.compile("[\ud800-\udfff]+")
+_SHORTEST_HINT = 4
+_PASSES = 3  # looks at what a redaction gave
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
-
-
-class KeyShape(NamedTuple):
-    """A kind of key.
-
-    Attributes:
-        needles: substrings, one of which is in every text that holds such a key.
-        pattern: the key; group 1, if there is one, is the secret part.
-        hint: a regular expression without look-around that is found wherever `pattern` is.
-    """
-
-    needles: tuple[str, ...]
-    pattern: re.Pattern[str]
-    hint: str
-
-
-def _shape(pattern: str, *needles: str, hint: str = "", flags: int = 0) -> KeyShape:
-    compiled = re.compile(pattern, re.ASCII | flags)
-    return KeyShape(needles, compiled, hint or "|".join(re.escape(needle) for needle in needles))
-
-
-_START = r"(?<![A-Za-z0-9_-])"  # not in the middle of a word: `task-…` is no `sk-…`
-_PRIVATE_KEY = r"[A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----"
-
-SHAPES: tuple[KeyShape, ...] = (
-    # A bare sk- key is one run without hyphens; words joined by hyphens (CSS classes) are not.
-    _shape(
-        _START + r"sk-(?:(?:ant|proj|or|svcacct|admin|lf)-[A-Za-z0-9_-]{16,}|[A-Za-z0-9]{20,})",
-        "sk-",
-        hint=r"sk-[A-Za-z0-9_-]{16}",
-    ),
-    _shape(_START + r"(?:[srp]k|whsec)_(?:live_|test_)?[A-Za-z0-9]{20,}", "sk_", "rk_", "pk_", "whsec_"),
-    _shape(_START + r"gh[pousr]_[A-Za-z0-9]{30,}", "ghp_", "gho_", "ghu_", "ghs_", "ghr_"),
-    _shape(_START + r"github_pat_[A-Za-z0-9_]{22,}", "github_pat_"),
-    _shape(
-        _START + r"gl(?:pat|dt|rt|cbt|ptt)-[A-Za-z0-9_.-]{20,}",
-        "glpat-",
-        "gldt-",
-        "glrt-",
-        "glcbt-",
-        "glptt-",
-    ),
-    _shape(r"(?<![A-Za-z0-9])A[KS]IA[A-Z0-9]{16}(?![A-Za-z0-9])", "AKIA", "ASIA"),
-    _shape(_START + r"AIza[A-Za-z0-9_-]{35}", "AIza"),
-    _shape(_START + r"ya29\.[A-Za-z0-9_-]{20,}", "ya29."),
-    _shape(_START + r"xox[abeoprs](?:\.xox[bp])?-[A-Za-z0-9-]{10,}", "xox"),
-    _shape(_START + r"xapp-[A-Za-z0-9-]{20,}", "xapp-"),
-    _shape(_START + r"hf_[A-Za-z0-9]{30,}", "hf_"),
-    _shape(_START + r"npm_[A-Za-z0-9]{30,}", "npm_"),
-    _shape(_START + r"pypi-[A-Za-z0-9_-]{50,}", "pypi-"),
-    _shape(_START + r"SG\.[A-Za-z0-9_-]{16,}\.[A-Za-z0-9_-]{16,}", "SG."),
-    _shape(_START + r"(?:gsk|r8|dop_v1)_[A-Za-z0-9]{30,}", "gsk_", "r8_", "dop_v1_"),
-    _shape(_START + r"(?:xai|pplx|tvly|nvapi)-[A-Za-z0-9_-]{20,}", "xai-", "pplx-", "tvly-", "nvapi-"),
-    _shape(_START + r"eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}", "eyJ"),
-    # The body ends at the next run of five hyphens, so many openings without an end stay linear.
-    _shape(
-        rf"-----BEGIN {_PRIVATE_KEY}(?:[^-]|-(?!----)){{0,20000}}(?:-----END {_PRIVATE_KEY})?",
-        "PRIVATE KEY",
-    ),
-    _shape(
-        r"\b(?:bearer|basic)\s{1,8}((?=[A-Za-z_./+~=-]{0,400}[0-9])[A-Za-z0-9._~+/-]{16,}={0,2})",
-        *("bearer", "Bearer", "BEARER", "basic", "Basic", "BASIC"),
-        hint=r"(?:[Bb]earer|BEARER|[Bb]asic|BASIC)\s+[A-Za-z0-9._~+/-]{16}",
-        flags=re.IGNORECASE,
-    ),
-    # The password of a URL.
-    _shape(
-        r"://[^\s/:@\[\]'\"]{0,100}:([^\s/@\[\]'\"]{3,200})@[A-Za-z0-9.\[-]",
-        "://",
-        hint=r"://[^\s/:@]*:[^\s/@]+@",
-    ),
-)
-
-# What a provider quotes of a key that it refused: its beginning, or the key with its middle starred out.
-PARTIAL_KEY = re.compile(
-    r"\b(?:sk|pk|rk|gsk|xai|hf|pplx|nvapi|AIza|ghp|Bearer|Basic)[-_ ]?[A-Za-z0-9_\-*.=+/]{8,}"
-    r"|\b\w{3,12}\*{3,}\w{0,8}"
-)
-
-
-def key_spans(text: str) -> Iterator[tuple[int, int]]:
-    """Yield the spans of `text` that have the shape of a key, kind by kind."""
-    for shape in SHAPES:
-        if any(needle in text for needle in shape.needles):
-            group = 1 if shape.pattern.groups else 0
-            for match in shape.pattern.finditer(text):
-                yield match.span(group)
-
-
-def contains_key_shape(text: str) -> bool:
-    """Return whether anything in `text` has the shape of a well-known key, for what is about to be kept (a cassette).
-
-    >>> contains_key_shape("AKIA" + "ABCDEFGHIJKLMNOP"), contains_key_shape("the task-list is empty")
-    (True, False)
-    """
-    return next(key_spans(text), None) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +83,6 @@ class Redactor:
 
     def __init__(self, environ: Mapping[str, str]) -> None:
         self._environ = environ
-        self._named: dict[str, bool] = {}
         self._held: dict[Any, Any] | None = None
         self._learnt: dict[str, str] = {}
         self._lock = threading.Lock()
@@ -186,7 +91,7 @@ class Redactor:
         self.refresh()
 
     def refresh(self) -> None:
-        """Read the environment again; cheap when nothing in it changed. Call it at the start of a run."""
+        """Read the environment again, as at the start of a run and before an outcome; cheap when nothing changed."""
         # `os.environ` decodes each name and value it is asked for; what it holds can be compared as it is.
         held = getattr(self._environ, "_data", None)
         if held is not None:
@@ -195,10 +100,7 @@ class Redactor:
             self._held = dict(held)
         values: dict[str, str] = {}
         for name in self._environ:
-            named = self._named.get(name)
-            if named is None:
-                named = self._named[name] = _SECRET_NAME.search(name) is not None
-            if named and len(value := self._environ.get(name, "").strip()) >= SHORTEST:
+            if secret_variable(name) and len(value := self._environ.get(name, "").strip()) >= SHORTEST:
                 values[name] = value
         for name, value in dict(self._learnt).items():
             values[name if values.get(name, value) == value else f"{name} of the session"] = value
@@ -265,12 +167,11 @@ class Redactor:
         if not secrets.may_be_in(text):
             secrets.remember(text)
             return ()
-        found = [SecretSpan(start, end, "key") for start, end in key_spans(text)]
-        for needle, name in secrets.needles.items():
-            found += (SecretSpan(at, at + len(needle), name) for at in _occurrences(text, needle))
-        if "[redacted:" in text:
-            marks = [match.span() for match in secrets.mark.finditer(text)]
-            found = [span for span in found if not any(a <= span.start and span.end <= b for a, b in marks)]
+        found = secrets.found_in(text)
+        if found and "[redacted:" in text:
+            found = _outside([match.span() for match in secrets.mark.finditer(text)], found)
+        if not found:
+            secrets.remember(text)
         return _joined(found)
 
     @property
@@ -328,22 +229,26 @@ class Redactor:
 
     def _redacted(self, text: str) -> tuple[str, list[tuple[SecretSpan, str]]]:
         """Return the text with marks, and for each mark where it stands and what stood there."""
+        spans = self.spans(text)
+        if not spans:
+            return text, []
+        for _ in range(_PASSES):
+            redacted = Reading(text, ((span.start, span.end, f"[redacted:{span.name}]") for span in spans))
+            # A mark ends the word before it, and what stands there may only now be seen to be a key: look again.
+            more = self.spans(redacted.text)
+            if not more:
+                break
+            moved = (SecretSpan(*redacted.source(span.start, span.end), span.name) for span in more)
+            spans = _joined([*spans, *moved])
         marks: list[tuple[SecretSpan, str]] = []
-        # A mark ends the word before it, and what stands there may only now be seen to be a key: look again.
-        while spans := self.spans(text):
-            pieces: list[str] = []
-            position = length = 0
-            moved: list[tuple[SecretSpan, str]] = []
-            for span in spans:
-                pieces += (text[position : span.start], f"[redacted:{span.name}]")
-                start = length + len(pieces[-2])
-                moved += _shifted(marks, position, span.start, length - position)
-                length = start + len(pieces[-1])
-                moved.append((SecretSpan(start, length, span.name), text[span.start : span.end]))
-                position = span.end
-            moved += _shifted(marks, position, len(text), length - position)
-            text, marks = "".join([*pieces, text[position:]]), moved
-        return text, marks
+        longer = 0
+        for span in spans:
+            start, taken = span.start + longer, text[span.start : span.end]
+            longer += len(f"[redacted:{span.name}]") - len(taken)
+            marks.append((SecretSpan(start, span.end + longer, span.name), taken))
+        return Reading(
+            text, ((each.start, each.end, f"[redacted:{each.name}]") for each in spans)
+        ).text, marks
 
     def _value(self, value: Any, depth: int) -> Any:
         if isinstance(value, str):
@@ -407,12 +312,60 @@ class _Secrets:
         self.clean: dict[str, None] = {}
         self._kept = 0
         self.mark = re.compile("|".join(re.escape(mark) for mark in marks))
+        self._spellings = Spellings(
+            decoder
+            for decoder in DECODERS
+            if not decoder.needs or any(decoder.needs in value for value in values.values())
+        )
         self.needles: dict[str, str] = {}
         for name, value in values.items():
-            for form in _forms(value):
+            for form in self._forms(value):
                 # A value that is part of a mark would be found in every mark, without end.
-                if not any(form in mark for mark in marks):
+                if len(form) >= SHORTEST and not any(form in mark for mark in marks):
                     self.needles.setdefault(form, labels[name])
+
+    def found_in(self, text: str) -> list[SecretSpan]:
+        """Return the secrets in a text as it stands and as it reads once it is decoded; they may overlap."""
+        found = self._read(text, ()) if _matches(self._hint, text) else []
+        way: list[Callable[[], Reading]] = []
+        for decoded, read in self._spellings.layers(text):
+            way.append(read)
+            if not _matches(self._hint, decoded):
+                continue
+            readings = [step() for step in way]
+            for span in self._read(decoded, readings[-1].seams):
+                start, end = span.start, span.end
+                for reading in reversed(readings):
+                    start, end = reading.source(start, end)
+                found.append(SecretSpan(start, end, span.name))
+        return found
+
+    def _read(self, text: str, seams: Collection[int]) -> list[SecretSpan]:
+        found = [
+            SecretSpan(at, at + len(needle), name)
+            for needle, name in self.needles.items()
+            for at in _occurrences(text, needle)
+        ]
+        keys = key_spans(text, [(span.start, span.end) for span in found], seams)
+        return [*found, *(SecretSpan(start, end, "key") for start, end in keys)]
+
+    def _forms(self, value: str) -> Iterator[str]:
+        """Return the texts that reveal a value: itself, as it reads once decoded, its lines, base64 at any offset."""
+        yield value
+        yield from (decoded for decoded, _ in self._spellings.layers(value))
+        yield value.replace(" ", "+")  # of a form in a URL
+        if not value.isascii():
+            yield from (unicodedata.normalize(form, value) for form in ("NFC", "NFD"))
+        if value.startswith("-----BEGIN"):
+            lines = (line.strip() for line in value.splitlines())
+            yield from (line for line in lines if len(line) >= 2 * SHORTEST and "-----" not in line)
+        raw = value.encode("utf-8", "surrogateescape")
+        for offset in range(3):
+            # Only the characters that the value alone decides; its neighbours decide the rest.
+            encoded = base64.b64encode(b"\0" * offset + raw).decode()
+            certain = encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
+            yield certain
+            yield certain.replace("+", "-").replace("/", "_")
 
     def remember(self, text: str) -> None:
         """Keep a clean text, within bounds; when they are reached, begin again."""
@@ -425,29 +378,48 @@ class _Secrets:
 
     def may_be_in(self, text: str | bytes) -> bool:
         """Return False for a text that certainly holds no secret, after one linear pass."""
-        try:
-            return self._hint.search(text) is not None
-        except UnicodeEncodeError:  # lone surrogates, which RE2 cannot read
-            return True
+        return _matches(self._first_hint, text)
+
+    @cached_property
+    def _first_hint(self) -> Any:
+        """What is in every text that holds a secret, or an escape."""
+        return _compiled((*self._hints, self._spellings.hint))
 
     @cached_property
     def _hint(self) -> Any:
+        """What is in every text that spells a secret out."""
+        return _compiled(self._hints)
+
+    @property
+    def _hints(self) -> tuple[str, ...]:
         import re2
 
-        options = re2.Options()
-        options.max_mem = 64 << 20
-        literals = [re2.escape(needle[:HINT]) for needle in self.needles]
-        return re2.compile("|".join([*literals, *(shape.hint for shape in SHAPES)]), options)
+        literals = (max(_SURROGATE.split(needle), key=len)[:HINT] for needle in self.needles)
+        # One character of a text that is read with "surrogateescape" cannot be looked for: RE2 says so then.
+        known = [re2.escape(literal) for literal in literals if len(literal) >= _SHORTEST_HINT]
+        return (*known, *(shape.hint for shape in SHAPES))
 
 
-def _shifted(
-    marks: list[tuple[SecretSpan, str]], start: int, end: int, by: int
-) -> list[tuple[SecretSpan, str]]:
-    """Return the marks that lie in text[start:end], moved by some characters."""
+def _compiled(hints: Iterable[str]) -> Any:
+    import re2
+
+    options = re2.Options()
+    options.max_mem = 64 << 20
+    return re2.compile("|".join(hints), options)
+
+
+def _matches(hint: Any, text: str | bytes) -> bool:
+    try:
+        return hint.search(text) is not None
+    except UnicodeEncodeError:  # lone surrogates, which RE2 cannot read
+        return True
+
+
+def _outside(marks: list[tuple[int, int]], spans: list[SecretSpan]) -> list[SecretSpan]:
+    """Return the spans that lie in none of the marks, which follow each other."""
+    starts = [start for start, _ in marks]
     return [
-        (SecretSpan(mark.start + by, mark.end + by, mark.name), taken)
-        for mark, taken in marks
-        if start <= mark.start and mark.end <= end
+        span for span in spans if (at := bisect_right(starts, span.start) - 1) < 0 or span.end > marks[at][1]
     ]
 
 
@@ -488,24 +460,3 @@ def _joined(spans: list[SecretSpan]) -> tuple[SecretSpan, ...]:
         else:
             joined.append(span)
     return tuple(joined)
-
-
-def _forms(value: str) -> Iterator[str]:
-    """Return the texts that reveal a value: itself, each line of a key block, repr, JSON, URL, base64 at any offset."""
-    yield value
-    yield repr(value)[1:-1]
-    yield json.dumps(value)[1:-1]
-    yield json.dumps(value, ensure_ascii=False)[1:-1]
-    if value.startswith("-----BEGIN"):
-        lines = (line.strip() for line in value.splitlines())
-        yield from (line for line in lines if len(line) >= 2 * SHORTEST and "-----" not in line)
-    raw = value.encode("utf-8", "surrogateescape")
-    for quoted in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
-        yield quoted
-        yield re.sub(r"%[0-9A-F]{2}", lambda match: match[0].lower(), quoted)
-    for offset in range(3):
-        # Only the characters that the value alone decides; its neighbours decide the rest.
-        encoded = base64.b64encode(b"\0" * offset + raw).decode()
-        certain = encoded[(offset * 8 + 5) // 6 : (offset + len(raw)) * 8 // 6]
-        yield certain
-        yield certain.replace("+", "-").replace("/", "_")

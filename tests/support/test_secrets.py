@@ -13,7 +13,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from reyn_jupyter.support.secrets import Redactor, contains_key_shape
+from reyn_jupyter.support.key_shapes import contains_key_shape
+from reyn_jupyter.support.secrets import Redactor
 
 SECRET = "p@ss/w0rd+????>>>>~~~~ spaces&äö"
 KEYS = {

@@ -10,28 +10,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Mapping
-from itertools import pairwise
 from types import ModuleType
 from typing import Any, Protocol
 
 from reyn_jupyter.runtime.services import Services
+from reyn_jupyter.support.secret_names import secret_name
 
 _IPYTHONS = frozenset({"In", "Out", "exit", "quit", "get_ipython"})
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
-_SECRET_WORDS = frozenset({
-    "auth", "bearer", "cookie", "cookies", "credential", "credentials", "jwt", "passphrase",
-    "passwd", "password", "passwords", "pwd", "secret", "secrets", "token",
-})  # fmt: skip
-_SECRET_PARTS = re.compile(
-    "password|passwd|passphrase|apikey|authtoken|accesstoken|secretkey|privatekey|accesskey"
-)
-_KEYS = frozenset({"key", "keys", "tokens"})
-_BEFORE_KEY = frozenset({
-    "access", "account", "anthropic", "api", "auth", "aws", "azure", "client", "cohere",
-    "encryption", "gcp", "gemini", "github", "gitlab", "google", "groq", "hf", "huggingface",
-    "license", "master", "mistral", "openai", "openrouter", "private", "refresh", "secret",
-    "service", "session", "signing", "slack", "ssh", "storage", "stripe", "tavily", "twilio",
-})  # fmt: skip
 _SHORTEST_KEY = 16  # characters of text, under a name that ends in "key", that pass for one
 _LOOKED_AT = 4096  # characters of a text that are searched for a secret; borders redact the whole again
 
@@ -43,18 +28,6 @@ class RedactsText(Protocol):
     """The part of `secrets.Redactor` that is needed here."""
 
     def redacts(self, text: str) -> bool: ...
-
-
-def secret_name(name: str) -> bool:
-    """Return whether a variable, column or key is named like a secret.
-
-    >>> [secret_name(name) for name in ("api_key", "dbPassword", "token", "tokens", "sort_key", "keyboard")]
-    [True, True, True, False, False, False]
-    """
-    words = [word.lower() for word in _WORD.findall(name)]
-    if not _SECRET_WORDS.isdisjoint(words) or _SECRET_PARTS.search("".join(words)):
-        return True
-    return any(word in _KEYS and before in _BEFORE_KEY for before, word in pairwise(words))
 
 
 def is_secret(name: str, value: object, redactor: RedactsText) -> bool:

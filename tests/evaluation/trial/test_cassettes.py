@@ -19,7 +19,7 @@ from reyn_jupyter.models.base import Message, ModelError, Request, Response, Too
 from reyn_jupyter.models.cassette import CassettePlayer, CassetteRecorder
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.runtime.record.runlog import encode
-from reyn_jupyter.support.secrets import contains_key_shape
+from reyn_jupyter.support.key_shapes import contains_key_shape
 from tests.evaluation.trial_support import ENGINE, READ, Scripts, bench, run, scenario
 
 PLAIN = Variant("plain", model="simulator")
