@@ -63,8 +63,16 @@ def read_host(text: str) -> Host:
     """
     if len(text) > LONGEST:
         raise HostError(f"{_quoted(text)} is longer than {LONGEST} characters.")
-    name, port = _name_and_port(_authority(text.strip(_AROUND).translate(_WITHIN), text), text)
-    return Host(normalize_name(name), port)
+    plain = text.strip(_AROUND).translate(_WITHIN)
+    authority = _authority(plain, text)
+    # Without brackets one parser ends the host at the first colon, another at the last.
+    if authority.count(":") > 1 and not authority.startswith("[") and authority != plain:
+        raise HostError(f"{_quoted(text)} has an address of version 6 without its brackets.")
+    name, port = _name_and_port(authority, text)
+    host = Host(normalize_name(name), port)
+    if host.port is not None and host.name in _LENIENT:
+        raise HostError(f"{_quoted(text)} names a host that reads like a scheme.")
+    return host
 
 
 def _authority(text: str, given: str) -> str:

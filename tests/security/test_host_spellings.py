@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import httpx
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from reyn_jupyter.catalog.action import Effect, Purity
@@ -115,6 +115,11 @@ PIECES = st.lists(
 
 @settings(max_examples=1500)
 @given(PIECES)
+@example(["80", ":", "::1"])
+@example(["a", ":", ":", "1"])
+@example(["::1", ":", "80"])
+@example(["a", "@", "::1"])
+@example(["http:", "80", "80"])
 def test_no_parser_goes_to_a_host_that_was_not_judged(pieces: list[str]) -> None:
     url = "http://" + "".join(pieces)
     try:
