@@ -213,8 +213,11 @@ class VectorStore:
         """Return the size on disk in bytes."""
         if self.path is None:
             return 0
-        files = (self.path, self.path.with_name(f"{NAME}-wal"))
-        return sum(file.stat().st_size for file in files if file.is_file())
+        size = 0
+        for file in (self.path, self.path.with_name(f"{NAME}-wal")):
+            with suppress(FileNotFoundError):  # the last of several processes takes the log away
+                size += file.stat().st_size
+        return size
 
     def close(self) -> None:
         with self._lock:

@@ -16,6 +16,7 @@ import numpy as np
 
 from reyn_jupyter.search import embedding_texts
 from reyn_jupyter.search.action_records import Record
+from reyn_jupyter.search.embedders.embedder import Embedder
 from reyn_jupyter.search.embedders.packaged import PackagedMiniLM, weights_folder
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ def ndcg(found: Sequence[str], gold: Sequence[Collection[str]], depth: int = 10)
     return total / sum(1 / math.log2(rank + 2) for rank in range(min(depth, len(gold))))
 
 
-class Remembering:
+class Remembering(Embedder):
     """The packaged embedder, each text once; `file` keeps vectors from run to run."""
 
     key, dimension = PackagedMiniLM.key, PackagedMiniLM.dimension

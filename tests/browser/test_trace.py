@@ -311,7 +311,7 @@ def test_a_press_in_haste_allows_nothing(shown: Bare) -> None:
       }).observe(document.body, { childList: true, subtree: true })""")
     hub = shown.server.hub
     detail = QuestionDetail((DetailLine("effect", "write new.txt"),))
-    waiting = OpenQuestion("q", Question("file__write", detail, None), 0.0)
+    waiting = OpenQuestion("q", Question("file__write", detail, ()), 0.0)
     hub.tell(approval_asked(waiting, AnswerKey()))
     expect(consent(shown).get_by_role("button")).to_have_count(2)  # no pattern, no "always"
     hub.tell(ApprovalSettled(id="q"))
