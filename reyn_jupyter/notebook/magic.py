@@ -20,7 +20,7 @@ from reyn_jupyter.runtime.record.run_store import RunNotFoundError
 from reyn_jupyter.runtime.record.runlog import RunLogError
 from reyn_jupyter.runtime.record.script import ScriptError
 from reyn_jupyter.sessions.result_objects import ActionCard, ActionTable, Inspection, Result
-from reyn_jupyter.sessions.undo import NothingToUndoError
+from reyn_jupyter.sessions.undo import NothingToUndoError, UndoDeclinedError
 from reyn_jupyter.support.text import nearest
 
 # Errors whose own words are for the person; any other one is named by its type.
@@ -33,6 +33,7 @@ PLAIN = (
     ScriptError,
     RunNotFoundError,
     NothingToUndoError,
+    UndoDeclinedError,
     ModelError,
     IndexError,
     ValueError,

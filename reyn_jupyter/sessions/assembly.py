@@ -56,6 +56,7 @@ from reyn_jupyter.support.secrets import Redactor
 
 ENGINE = Engine()  # one thread and loop a process
 STATE = ".reyn"
+NOTEBOOK = "JPY_SESSION_NAME"  # in which a Jupyter server gives a kernel the path of its notebook
 
 # Whose settings they are stands with them: an action of one session may use another, under that one's own rules.
 _overrides: ContextVar[tuple[Parts, Settings] | None] = ContextVar("overrides", default=None)
@@ -99,6 +100,17 @@ class Parts:
         list(self.runs.orphans(self.runs.all()))  # reads them all, inner ones too
         found = (self.search_problem, self.usage.problem if self.usage.uses is not None else None)
         return (*self.runs.problems.values(), *(problem for problem in found if problem is not None))
+
+    @property
+    def notebook(self) -> str | None:
+        """Return the notebook of this kernel, as its server names it: from the workspace on, or its file name."""
+        named = self.environ.get(NOTEBOOK, "")
+        if not named:
+            return None
+        path = Path(named)
+        return self.redactor.text(
+            str(path.relative_to(self.root) if path.is_relative_to(self.root) else path.name)
+        )
 
     @property
     def settings(self) -> Settings:

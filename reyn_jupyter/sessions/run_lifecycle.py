@@ -49,6 +49,7 @@ async def by_hand(parts: Parts, what: str, ask: Callable[[Question], Awaitable[A
             session=parts.conversation.id,
             prompt=parts.redactor.text(what),
             catalog=run.snapshot.hash,
+            notebook=parts.notebook,
             versions=versions(),
         )
     )
@@ -224,6 +225,7 @@ def _started(
         catalog=run.snapshot.hash,
         replay_of=replay_of,
         cell=options.cell,
+        notebook=parts.notebook,
         sent=(
             *options.sent,
             *(

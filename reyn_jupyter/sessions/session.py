@@ -327,7 +327,15 @@ class Session:
         return script_of(self.trace(run))
 
     def undo(self, target: str | int | None = None) -> Card:
-        """Restore what a run wrote, edited or deleted; refused, with the difference, where a file changed since."""
+        """Restore what a run wrote, edited or deleted; refused, with the difference, where a file changed since.
+
+        Args:
+            target: a run, ``RUN:STEP``, or the name of a notebook; the last run of this session that changed a file
+                when None. A run of another session of the workspace asks first.
+
+        Raises:
+            NothingToUndoError, UndoRefusedError, UndoDeclinedError: nothing was undone; says why.
+        """
         return _run(ENGINE.awaited(restoring.undo(self.parts, target)))
 
     # The conversation

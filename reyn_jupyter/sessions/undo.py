@@ -1,31 +1,57 @@
-"""Undo: restores the files that a run and its inner runs changed, from the blobs that kept their content before."""
+"""Undo: restores the files that a run and its inner runs changed, from the blobs that kept their content before.
+
+Invariant: what another session of the workspace did is taken back only by name, and only once the person said yes.
+"""
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
-from reyn_jupyter.guard.file_restore import RecordedChange, UndoRefusedError, apply, content, plan
+from reyn_jupyter.catalog.effects import Effect
+from reyn_jupyter.guard.file_restore import (
+    RecordedChange,
+    Restore,
+    UndoRefusedError,
+    apply,
+    content,
+    plan,
+)
 from reyn_jupyter.outputs.content import BlobStoreError
+from reyn_jupyter.runtime.consent import Question
+from reyn_jupyter.runtime.question_detail import DetailLine, question_detail
 from reyn_jupyter.runtime.record.events import FileChanging
+from reyn_jupyter.runtime.record.run_store import RunNotFoundError
+from reyn_jupyter.runtime.record.runlog import RunLogError
 from reyn_jupyter.runtime.record.trace import Call, Trace
 from reyn_jupyter.sessions import run_lifecycle
-from reyn_jupyter.sessions.assembly import Parts
+from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.sessions.result_objects import Card
-from reyn_jupyter.support.text import count
+from reyn_jupyter.support.sanitize import printable
+from reyn_jupyter.support.text import count, shorten
 
 
 class NothingToUndoError(LookupError):
     """The run changed no file, or kept nothing to restore."""
 
 
+class UndoDeclinedError(Exception):
+    """The run is another session's, and the person did not say yes to undoing it."""
+
+
 async def undo(parts: Parts, target: str | int | None) -> Card:
     """Restore the files that a run, or one step of it, changed.
 
     Args:
-        target: a run (any unique part of its id), ``RUN:STEP``, or None for the last run that changed a file and
-            was not undone yet, so that one undo after another walks back.
+        target: a run (any unique part of its id), ``RUN:STEP``, the name of a notebook for its last run that is to be
+            undone, or None for that of this session, so that one undo after another walks back. A run of another
+            session asks first.
 
     Raises:
+        UndoDeclinedError: a run of another session, and the person said no or is not there.
         NothingToUndoError: no file was changed, it was undone already, or the content before was not kept.
         UndoRefusedError: a file changed since; its `diff` shows how.
         RunNotFoundError: there is no such run.
@@ -51,6 +77,8 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
         if any(_undid(other) == what for other in parts.runs.all()):
             raise NothingToUndoError(f"the run {trace.run[-12:]} was undone already") from None
         raise
+    if not _is_own(parts, trace):
+        await _ask(parts, trace, restores)
     run = await run_lifecycle.by_hand(parts, what)
     try:
         apply(restores, parts.workspace)
@@ -70,19 +98,85 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
 
 def _meant(parts: Parts, target: str | int | None) -> tuple[Trace, int | None]:
     if target is None:
-        undone = set()
-        for trace in parts.runs.back():
+        return _last(parts), None
+    name, separator, step = str(target).rpartition(":")
+    if separator and step.isdecimal():
+        return _named(parts, name), int(step)
+    return _named(parts, target), None
+
+
+def _last(parts: Parts) -> Trace:
+    """Return the last run of this session that changed a file and was not undone; says whose the next one would be."""
+    others = []
+    for trace in _to_undo(parts):
+        if _is_own(parts, trace):
+            return trace
+        others.append(trace)
+    if others:
+        raise NothingToUndoError(
+            f"this session has nothing to undo. {count(len(others), 'run')} of other sessions changed files, the last "
+            f"one is {_described(others[0])}. %reyn undo {others[0].run[-12:]} asks you, then restores what it changed"
+        )
+    undone = any(_undid(trace) for trace in parts.runs.back())
+    raise NothingToUndoError(
+        "everything that runs here changed is undone" if undone else "no run here has changed a file"
+    )
+
+
+def _named(parts: Parts, target: str | int) -> Trace:
+    """Return the run that is meant by a part of its id, or by the notebook that it was made in."""
+    try:
+        return parts.runs.load(target or None)
+    except RunNotFoundError:
+        if not any(trace.started.notebook == target for trace in parts.runs.back()):
+            raise
+    for trace in _to_undo(parts):
+        if trace.started.notebook == target:
+            return trace
+    raise NothingToUndoError(f"everything that runs of {printable(str(target))} changed is undone")
+
+
+def _to_undo(parts: Parts) -> Iterator[Trace]:
+    """Yield the runs that changed a file and were not undone, newest first: what undid a run is newer than it."""
+    undone = set()
+    for run in reversed(parts.runs.ids()):
+        with suppress(RunLogError):
+            trace = parts.runs.load(run)
             if (what := _undid(trace)) is not None:
                 undone.add(what)
             elif f"undo {trace.run}" not in undone and _changed(trace):
-                return trace, None
-        raise NothingToUndoError(
-            "everything that runs here changed is undone" if undone else "no run here has changed a file"
-        )
-    name, separator, step = str(target).rpartition(":")
-    if separator and step.isdecimal():
-        return parts.runs.load(name or None), int(step)
-    return parts.runs.load(target), None
+                yield trace
+
+
+def _is_own(parts: Parts, trace: Trace) -> bool:
+    """Return whether a run is of this session, or of its notebook before the kernel began anew."""
+    notebook = parts.notebook
+    same = notebook is not None and trace.started.notebook == notebook
+    return same or parts.runs.is_own(trace.run)
+
+
+def _described(trace: Trace) -> str:
+    at = time.strftime("%Y-%m-%d %H:%M", time.localtime(trace.started.at))
+    who = printable(trace.started.notebook) if trace.started.notebook else "another session"
+    return f"{trace.run[-12:]} of {who}, {at}: {printable(shorten(trace.prompt, 80))}"
+
+
+async def _ask(parts: Parts, trace: Trace, restores: Sequence[Restore]) -> None:
+    """Ask whether what another session did is to be taken back: whose run it is, when, and each file. Raises."""
+    effects = [Effect("delete" if restore.content is None else "write", restore.path) for restore in restores]
+    preview = "\n".join(restore.diff for restore in restores)
+    detail = question_detail(effects, preview, {}, parts.redactor)
+    whose = DetailLine("note", f"It was not this session that changed them, but {_described(trace)}")
+    question = Question("undo", replace(detail, lines=(whose, *detail.lines)), (), trace.run)
+    answer = await ENGINE.main_thread(lambda: parts.ask_person(question))
+    if answer in ("once", "always"):
+        return
+    why = (
+        "nobody is here to be asked. Undo it from its own notebook, or from a notebook or terminal with you at it"
+        if answer in ("nobody", "unanswered")
+        else "you said no"
+    )
+    raise UndoDeclinedError(f"nothing was undone: the run is {_described(trace)}; {why}")
 
 
 def _undid(trace: Trace) -> str | None:

@@ -104,15 +104,16 @@ def test_a_kill_leaves_a_partial_trace_whole_blobs_and_a_file_that_is_old_or_new
     workspace: Path, moment: str, content: str
 ) -> None:
     s = killed(workspace, moment)
+    s.parts.ask_person = lambda question: "once"
     trace = s.trace()
     assert trace.ended is None and trace.started.prompt == "go"
     assert (workspace / "notes.txt").read_text() == content
     if content == "changed":
-        s.undo()
+        s.undo(trace.run)
         assert (workspace / "notes.txt").read_text() == BEFORE
     else:
         with pytest.raises(LookupError):
-            s.undo()
+            s.undo(trace.run)
     assert s.invoke_action("file__read", {"path": "notes.txt"}).value == BEFORE
     assert [row["kind"] for row in s.runs.rows][-1] == "turn"
 
@@ -125,12 +126,13 @@ def test_a_new_file_of_a_killed_run_is_taken_away_again_and_a_later_edit_is_resp
     )
     assert child(code, str(workspace), "after the rename").returncode == -signal.SIGKILL
     s = reyn.Session(workspace)
+    s.parts.ask_person = lambda question: "once"
     assert (workspace / "new.txt").read_text() == "changed"
     (workspace / "new.txt").write_text("edited by hand")
     with pytest.raises(Exception, match="changed since"):
-        s.undo()
+        s.undo("last")
     (workspace / "new.txt").write_text("changed")
-    s.undo()
+    s.undo("last")
     assert not (workspace / "new.txt").exists()
 
 

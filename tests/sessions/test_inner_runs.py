@@ -36,6 +36,13 @@ def writing(workspace: Path) -> reyn.Session:
     return session(workspace, *installed, flow("outer", three_writes, Purity.WRITE), nested)
 
 
+def another(workspace: Path) -> reyn.Session:
+    """Return another session on the workspace, whose person says yes to undoing what it did not do."""
+    made = reyn.Session(workspace)
+    made.parts.ask_person = lambda question: "once"
+    return made
+
+
 def test_undo_of_the_outer_run_covers_the_inner_ones_newest_first(workspace: Path) -> None:
     before = (workspace / PATH).read_bytes()
     made = writing(workspace)
@@ -47,12 +54,12 @@ def test_undo_of_the_outer_run_covers_the_inner_ones_newest_first(workspace: Pat
 
 def test_undo_after_a_restart_reads_the_inner_runs_from_their_files(workspace: Path) -> None:
     before = (workspace / PATH).read_bytes()
-    turned(writing(workspace), approve="all")
-    again = reyn.Session(workspace)
-    again.undo()
+    trace = turned(writing(workspace), approve="all")
+    again = another(workspace)
+    again.undo(trace.run)
     assert (workspace / PATH).read_bytes() == before
     with pytest.raises(NothingToUndoError):
-        again.undo()
+        again.undo(trace.run)
 
 
 def test_undo_covers_what_a_killed_run_had_changed_by_calls_within_calls(workspace: Path) -> None:
@@ -70,9 +77,9 @@ def test_undo_covers_what_a_killed_run_had_changed_by_calls_within_calls(workspa
                 line for line in lines if not line.startswith(tuple(f'{{"type":"{each}"' for each in lost))
             )
         )
-    again = reyn.Session(workspace)
+    again = another(workspace)
     assert again.trace(trace.run).status == "running" and len(list(again.trace(trace.run).all_inner)) == 2
-    again.undo()
+    again.undo(trace.run)
     assert (workspace / PATH).read_bytes() == before and not (workspace / "new.txt").exists()
 
 
@@ -82,7 +89,7 @@ def test_undo_says_which_inner_run_it_could_not_read(workspace: Path) -> None:
     (inner,) = trace.inner.values()
     (deepest,) = inner.inner.values()
     (workspace / ".reyn" / "runs" / f"{deepest.run}.inner.jsonl").unlink()
-    again = reyn.Session(workspace)
+    again = another(workspace)
     (workspace / PATH).write_text("one")
     card = again.undo(trace.run)
     assert any(title == "Not undone" and deepest.run[-12:] in lines[0] for title, lines in card.sections)

@@ -1,4 +1,4 @@
-"""`%reyn undo [RUN|RUN:STEP]`: restore what a run wrote, edited or deleted."""
+"""`%reyn undo [RUN|RUN:STEP|NOTEBOOK]`: restore what a run wrote, edited or deleted; another session's asks."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from reyn_jupyter.sessions.result_objects import Card
 
 
 class UndoOptions(Options):
-    run: Annotated[str | None, Positional("RUN|RUN:STEP")] = None
+    run: Annotated[str | None, Positional("RUN|RUN:STEP|NOTEBOOK")] = None
 
 
 def run(context: Context, options: UndoOptions) -> Card:
@@ -20,9 +20,9 @@ def run(context: Context, options: UndoOptions) -> Card:
 
 VERB = Verb(
     "undo",
-    "restore what a run wrote, edited or deleted",
+    "restore what a run of this session wrote, edited or deleted; one of another session asks",
     run,
     UndoOptions,
-    ("%reyn undo", "%reyn undo last:2"),
+    ("%reyn undo", "%reyn undo last:2", "%reyn undo other.ipynb"),
     completes=completers.one_run,
 )

@@ -34,7 +34,8 @@ class ParentCall:
 class RunStarted:
     """A run begins. `mandates` are the names of the mandates in force; `settings` the router's effective keys.
 
-    `parent` is set for an inner run, which holds what a call of another run calls in its turn.
+    `parent` is set for an inner run, which holds what a call of another run calls in its turn. `notebook` is the file
+    that the kernel worked for, where its server says so.
     """
 
     run: str
@@ -53,6 +54,7 @@ class RunStarted:
     catalog: str = ""
     replay_of: str | None = None
     cell: str | None = None
+    notebook: str | None = None
     parent: ParentCall | None = None
     sent: tuple[dict[str, Any], ...] = ()
     versions: dict[str, str] = field(default_factory=dict)

@@ -85,6 +85,10 @@ class RunStore:
         """Return whether this session is still writing a run, by its whole id, or holds it in memory."""
         return self._own.get(run) is not None or self._inner.get(run) is not None
 
+    def is_own(self, run: str) -> bool:
+        """Return whether this session began a run, by its whole id."""
+        return run in self._own or run in self._inner
+
     def holds(self, run: str) -> bool:
         """Return whether a run, by its whole id, can be loaded."""
         if run in self._own or run in self._inner:

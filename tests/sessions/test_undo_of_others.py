@@ -1,0 +1,108 @@
+"""Whose run an undo takes back: this session's by itself, another's by name and with the person's yes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import reyn_jupyter as reyn
+from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.sessions.undo import NothingToUndoError, UndoDeclinedError
+
+
+def write(session: reyn.Session, name: str) -> str:
+    session.invoke_action("file__write", {"path": name, "content": "x"})
+    return session.trace().run
+
+
+def answers(session: reyn.Session, answer: Answer) -> list[Question]:
+    """Let the session's person give an answer; returns what they were asked."""
+    asked: list[Question] = []
+
+    def person(question: Question) -> Answer:
+        asked.append(question)
+        return answer
+
+    session.parts.ask_person = person
+    return asked
+
+
+@pytest.fixture
+def notebook(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], reyn.Session]:
+    """A session as a kernel of a notebook in the workspace makes it."""
+
+    def begin(name: str) -> reyn.Session:
+        session = reyn.Session(workspace)
+        session.parts.environ = {"JPY_SESSION_NAME": str(workspace / name)}
+        return session
+
+    return begin
+
+
+def test_without_a_target_only_this_sessions_runs_are_undone(
+    workspace: Path, notebook: Callable[[str], reyn.Session]
+) -> None:
+    mine, other = notebook("mine.ipynb"), notebook("other.ipynb")
+    write(mine, "first.txt")
+    run = write(other, "other.txt")
+    asked = answers(mine, "once")
+    mine.undo()
+    assert not (workspace / "first.txt").exists() and (workspace / "other.txt").exists()
+    with pytest.raises(NothingToUndoError, match=f"other.ipynb.*%reyn undo {run[-12:]}"):
+        mine.undo()
+    assert (workspace / "other.txt").exists() and not asked
+
+
+@pytest.mark.parametrize("by", ["id", "notebook"])
+def test_another_notebooks_run_is_undone_by_name_once_the_person_says_yes(
+    workspace: Path, notebook: Callable[[str], reyn.Session], by: str
+) -> None:
+    mine, other = notebook("mine.ipynb"), notebook("sub/other.ipynb")
+    run = write(other, "other.txt")
+    asked = answers(mine, "once")
+    card = mine.undo(run[-12:] if by == "id" else "sub/other.ipynb")
+    assert "1 file restored" in card.title and not (workspace / "other.txt").exists()
+    [question] = asked
+    said = question.text
+    assert "sub/other.ipynb" in said and "other.txt" in said and run[-12:] in said and "20" in said
+    with pytest.raises(NothingToUndoError, match="is undone"):
+        mine.undo("sub/other.ipynb")
+    with pytest.raises(NothingToUndoError, match="undone"):
+        other.undo()
+
+
+@pytest.mark.parametrize(("answer", "why"), [("deny", "you said no"), ("nobody", "nobody is here")])
+def test_without_a_yes_nothing_of_another_session_is_undone(
+    workspace: Path, notebook: Callable[[str], reyn.Session], answer: Answer, why: str
+) -> None:
+    mine, other = notebook("mine.ipynb"), notebook("other.ipynb")
+    run = write(other, "other.txt")
+    answers(mine, answer)
+    with pytest.raises(UndoDeclinedError, match=why):
+        mine.undo(run)
+    assert (workspace / "other.txt").exists()
+    assert [row["kind"] for row in mine.runs.rows] == ["manual"]
+
+
+def test_after_a_restart_the_notebooks_own_runs_are_undone_without_a_question(
+    workspace: Path, notebook: Callable[[str], reyn.Session]
+) -> None:
+    write(notebook("mine.ipynb"), "mine.txt")
+    again = notebook("mine.ipynb")
+    asked = answers(again, "deny")
+    again.undo()
+    assert not (workspace / "mine.txt").exists() and not asked
+
+
+def test_what_another_session_undid_is_not_undone_twice(
+    workspace: Path, notebook: Callable[[str], reyn.Session]
+) -> None:
+    mine, other = notebook("mine.ipynb"), notebook("other.ipynb")
+    write(mine, "first.txt")
+    second = write(mine, "second.txt")
+    answers(other, "once")
+    other.undo(second)
+    mine.undo()
+    assert not (workspace / "first.txt").exists() and not (workspace / "second.txt").exists()
