@@ -11,7 +11,7 @@ import json
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -206,9 +206,17 @@ def bare(
     theme: str = "light",
     *,
     silent: bool = False,
+    hold: Sequence[str] = (),
 ) -> Iterator[Bare]:
-    """Show a snapshot in a bare page, by the module that every widget carries; `silent`: the kernel does not answer."""
+    """Show a snapshot in a bare page, by the module that every widget carries.
+
+    Args:
+        silent: the kernel does not answer.
+        hold: operations that it does not answer before `release`.
+    """
     server = Served(session, snapshot, theme)
+    for each in hold:
+        server.hold(each)
     if silent:
         server.silent.set()
     page = browser.new_page(viewport={"width": 1100, "height": 900})

@@ -1,8 +1,9 @@
 // A table of any size: windows of rows and columns from the kernel, sorted and filtered there.
 //
 // Invariant: scrolling never waits. Rows that are not there yet are drawn as "…"; a new order or filter replaces what
-// is shown only when its first window has come, so that a failure loses nothing.
-import type { FrameColumn, FrameRows, Grid } from "../../protocol";
+// is shown only when its first window has come, so that a failure loses nothing. A press on a column means that column,
+// also while a snapshot is shown, whose columns stand elsewhere than the kernel's.
+import type { FrameColumn, FrameRows, Grid, OpenedFrame } from "../../protocol";
 import { RequestError, type Source, type ViewFunction } from "../../sources/source";
 import { copy, copyButton, insertButton, announce } from "../dom/copy";
 import { fill, formatCount, h, visible } from "../dom/h";
@@ -72,6 +73,7 @@ class DataGridView {
   private drawnBar = ""; // what the bar depends on, as it was drawn
   private windows: Windows;
   private first: Grid | null; // what the snapshot holds, while nothing else is there
+  private opened: Promise<OpenedFrame> | null = null;
   private nextQuery: Query | null = null; // asked for, not shown yet
   private queryRequest = new AbortController();
   private figuresRequest = new AbortController();
@@ -100,8 +102,8 @@ class DataGridView {
       this.layout.all = this.first.rows.length;
       this.show(firstRows(this.first));
     }
-    this.progress
-      .request("frame.open", { blob: this.model.blob })
+    this.opened = this.progress.request("frame.open", { blob: this.model.blob });
+    this.opened
       .then((opened) => {
         this.layout.all = opened.rows;
         this.changeQuery({}, this.model.row ?? 0);
@@ -172,7 +174,7 @@ class DataGridView {
     if (this.cursor.position[1] < this.layout.labelColumns)
       this.cursor.position[1] = this.layout.labelColumns;
     const cells = headCells(this.layout, this.windows.query, {
-      sortBy: (column, more) => this.sortBy(column, more),
+      sortBy: (column, more) => this.withColumn(column, (each) => this.sortBy(each, more)),
       openMenu: (place) => this.openMenu(place),
     });
     const focused = this.head.contains(document.activeElement);
@@ -224,7 +226,7 @@ class DataGridView {
     else if (event.key === "Enter" || event.key === " ") {
       if (row >= 0) this.showWhole(row, place);
       else if ((event.target as Element).tagName === "BUTTON") return;
-      else if (this.layout.place(place).column) this.sortBy(this.layout.place(place).column!, event.shiftKey);
+      else this.withColumn(this.layout.place(place).column, (each) => this.sortBy(each, event.shiftKey));
     } else if (far && event.key.toLowerCase() === "c" && !getSelection()?.toString() && row >= 0)
       this.copyCell(row, place);
     else return;
@@ -244,6 +246,21 @@ class DataGridView {
     this.changeQuery({ first_column: Math.max(0, first) }, this.rows.first);
     this.cursor.position = [this.cursor.position[0], this.layout.labelColumns];
     this.port.scrollLeft = 0;
+  }
+
+  /**
+   * Acts on a column as the kernel counts them. In a snapshot the rows of a plain frame have their numbers in a column,
+   * which is none of the stored table; the kernel's answer says whether any columns name its rows.
+   */
+  private withColumn(column: FrameColumn | undefined, act: (column: FrameColumn) => void): void {
+    if (!column || !this.first) return void (column && act(column));
+    const named = this.layout.columns.filter((each) => each.header).length;
+    this.opened
+      ?.then(({ headers }) => {
+        const position = column.position - (headers ? 0 : named);
+        if (position >= 0) act({ ...column, position });
+      })
+      .catch(ignore);
   }
 
   private sortBy({ position }: FrameColumn, more: boolean): void {
@@ -287,8 +304,10 @@ class DataGridView {
   }
 
   private openMenu(place: number): void {
-    const { column } = this.layout.place(place);
-    if (!column) return;
+    this.withColumn(this.layout.place(place).column, (column) => this.showMenu(column, place));
+  }
+
+  private showMenu(column: FrameColumn, place: number): void {
     const { blob, filter } = this.windows.query;
     const now = filter.find((each) => each.column === column.position);
     const { parts, show } = columnMenu(column, now, (chosen) => {

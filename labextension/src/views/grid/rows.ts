@@ -20,7 +20,10 @@ export interface CellActions {
 export const headCells = (layout: Layout, query: Query, actions: HeadActions): HTMLElement[] =>
   layout.lefts.map((left, place) => heading(layout, query, place, left, actions));
 
-/** Draws cells in a row and leaves alone those that are as they were, so that a press that has begun on one counts. */
+/**
+ * Draws cells in a row and leaves alone those that are as they were, so that a press that has begun on one counts. What a
+ * cell does is told apart by `data-column`.
+ */
 export function patchCells(row: Element, cells: HTMLElement[]): void {
   const there = [...row.children] as HTMLElement[];
   if (there.length !== cells.length) return fill(row, cells);
@@ -52,6 +55,7 @@ function heading(
       "aria-keyshortcuts": column && "Alt+ArrowDown",
       "data-row": -1,
       "data-place": place,
+      "data-column": column?.position,
       tabindex: -1,
       style: sticky ? `left:${left}px` : null,
       onclick: (event: MouseEvent) => column && sortBy(column, event.shiftKey),
