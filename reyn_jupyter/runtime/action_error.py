@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 LONGEST_CODE = 60  # characters
+DENIED = "permission_denied"  # the code of every denial, before a call and in the middle of one
 _CODE = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*|[A-Z][0-9]{3}")
 
 
@@ -39,7 +40,7 @@ class PermissionDeniedError(ActionError):
     """
 
     def __init__(self, message: str, hint: str) -> None:
-        super().__init__(message, hint, code="permission_denied")
+        super().__init__(message, hint, code=DENIED)
 
 
 class CallTimeoutError(ActionError):

@@ -21,7 +21,7 @@ from reyn_jupyter.outputs.convert import to_json, type_name
 from reyn_jupyter.outputs.delivery import deliver
 from reyn_jupyter.outputs.error_payloads import SHOWN_ERROR, bound_guide, deliver_error
 from reyn_jupyter.outputs.parts.content_parts import lone_value
-from reyn_jupyter.runtime.action_error import ActionError, text_of
+from reyn_jupyter.runtime.action_error import DENIED, ActionError, text_of
 from reyn_jupyter.runtime.run import LimitReachedError, Outcome, Run
 from reyn_jupyter.runtime.services import FileChange, Services, Source
 from reyn_jupyter.support.encoding import clean, clip, compact
@@ -166,7 +166,8 @@ class OutcomeBuilder:
         )
 
     def denied(self, name: str, run: Run, effects: Sequence[Effect], verdict: PermissionVerdict) -> Outcome:
-        return self._refusal(name, run, *denial(name, effects, verdict))
+        """Return the outcome of a call that the gate denied; its code is that of a denial in the middle of a call."""
+        return self._refusal(name, run, *denial(name, effects, verdict), code=DENIED)
 
     async def cut_short(self, name: str, run: Run, reports: Reports) -> Outcome:
         """Return the outcome of an interrupted call, with its result so far."""
@@ -179,9 +180,12 @@ class OutcomeBuilder:
         error = f"interrupted by {who} while {name} ran" + (f"; {done}" if done else "")
         return self._refusal(name, run, error, "It may not have finished.", **reports.kept)
 
-    def _refusal(self, name: str, run: Run, error: str, hint: str, **kept: Any) -> Outcome:
-        payload = self.bounded({"error": error, "hint": hint}, run)
-        return Outcome(written(payload), False, payload, name=name, error=payload["error"], **kept)
+    def _refusal(
+        self, name: str, run: Run, error: str, hint: str, code: str | None = None, **kept: Any
+    ) -> Outcome:
+        named = {} if code is None else {"code": code}
+        payload = self.bounded({"error": error, "hint": hint, **named}, run)
+        return Outcome(written(payload), False, payload, name=name, error=payload["error"], code=code, **kept)
 
     def bounded(self, payload: Mapping[str, Any], run: Run) -> dict[str, Any]:
         """Return a guiding answer (a listing, an error) within the bytes of an answer; redacted before it is cut."""

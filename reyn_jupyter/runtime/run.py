@@ -159,7 +159,7 @@ class Outcome:
         value: the handler's own value, for the person.
         blob: id of the blob.
         name: the resolved qualified name, None for a wrapper's own answer.
-        error: what went wrong, in words; `code` is the handler's own name for it, where it gave one.
+        error: what went wrong, in words; `code` names it for programs, where it has a name.
         partial: whether the content is what a call that did not come to its end had reported until then.
     """
 

@@ -92,3 +92,15 @@ def test_the_codes_of_the_designs_are_codes(code: str) -> None:
 def test_another_form_is_refused(code: Any) -> None:
     with pytest.raises(ValueError, match="no code of an error"):
         ActionError("No.", code=code)
+
+
+def test_a_denial_before_a_call_has_the_code_of_one_in_the_middle_of_it(workspace: Path) -> None:
+    categories = failing(ActionError("It never runs."))
+    steps = call("invoke_action", action_name="utility__run", args={}), "It was denied."
+    rules = {"permissions": {"deny": ["utility__run"]}}
+    made = reyn.Session(workspace, model=ScriptedModel(*steps), categories=categories, config=rules)
+    result = made.invoke_action("utility__run", {})
+    assert (result.code, result.payload["code"]) == ("permission_denied", "permission_denied")
+    trace = made.ask("run it")
+    (finished,) = [event for event in trace.events if isinstance(event, ActionFinished)]
+    assert finished.code == "permission_denied" and '"code":"permission_denied"' in finished.output
