@@ -21,6 +21,7 @@ from reyn_jupyter.router.prompt import static_prompt
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.runtime.consent import Question
 from reyn_jupyter.sessions import current
+from tests.support.installation import install_module
 
 WEATHER = """
 from reyn_jupyter.catalog.action import Category, Effect, Entry, Operation, Purity, Resources, Tool
@@ -71,12 +72,7 @@ BROKEN = {
 
 
 def install(site: Path, module: str, code: str) -> None:
-    """What a package installer leaves: the module, and metadata that names its entry point."""
-    (site / f"{module}.py").write_text(code)
-    metadata = site / f"{module}-1.0.dist-info"
-    metadata.mkdir()
-    (metadata / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(f"[reyn_jupyter.categories]\n{module} = {module}:categories\n")
+    install_module(site, module, code, name=module, version="1.0")
 
 
 @pytest.fixture

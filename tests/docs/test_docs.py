@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import nbformat
 import pytest
 
-from reyn_jupyter.config import Settings
 from reyn_jupyter.demo import REPOSITORY
-from reyn_jupyter.guard.permissions import Policy
 from reyn_jupyter.notebook import verbs
 from reyn_jupyter.notebook.options import parse, parse_leading
-from reyn_jupyter.outputs.parts.content_parts import check_parts
 from tests.docs.config_table import PAGE, with_table
+from tests.docs.example_code import BLOCK, PROJECT, definitions, with_code
+from tests.docs.example_code import PAGE as CODE_PAGE
+from tests.support.installation import write_metadata
 
 MANUAL = sorted((REPOSITORY / "reyn_jupyter" / "docs").glob("*.md"))
 TEXTS = [
@@ -35,7 +35,7 @@ TEXTS = [
     ),
     *MANUAL,
 ]
-HOSTS = {"github.com", "docs.litellm.ai", "www.iana.org", "localhost"}
+HOSTS = {"github.com", "docs.litellm.ai", "www.iana.org", "localhost", "127.0.0.1"}
 FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
@@ -150,15 +150,10 @@ def test_the_example_of_a_category_works_when_it_is_installed(tmp_path: Path) ->
     blocks = FENCE.findall(page)
     module = next(block for block in blocks if "reyn_countdown.py" in block)
     project = tomllib.loads(next(block for block in blocks if block.startswith("[project]")))["project"]
-    ((group, points),) = project["entry-points"].items()
     site, workspace = tmp_path / "site", tmp_path / "workspace"
-    info = site / "reyn_countdown-0.1.0.dist-info"
-    info.mkdir(parents=True)
+    write_metadata(site, project)
     workspace.mkdir()
     (site / "reyn_countdown.py").write_text(module, encoding="utf-8")
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: 0.1.0\n")
-    lines = "\n".join(f"{name} = {target}" for name, target in points.items())
-    (info / "entry_points.txt").write_text(f"[{group}]\n{lines}\n")
     program = """
         import reyn_jupyter as reyn
         session = reyn.Session(".", namespace={})
@@ -184,30 +179,18 @@ def test_the_example_of_a_category_works_when_it_is_installed(tmp_path: Path) ->
     assert (workspace / "days.txt").read_text() == "2030-12-31\n"
 
 
-async def test_the_example_of_an_image_gives_one() -> None:
-    page = (REPOSITORY / "reyn_jupyter" / "docs" / "extending.md").read_text(encoding="utf-8")
-    names: dict[str, Any] = {"__name__": "reyn_swatch"}
-    exec(next(block for block in FENCE.findall(page) if "reyn_swatch.py" in block), names)
-    (category,) = names["categories"](None)
-    parts = check_parts(await category.operations[0].tool.handler({"colour": "c81e1e"}, None))
-    assert [part.kind for part in parts] == ["text", "image", "json", "link"]
-    assert (parts[1].width, parts[1].height, parts[2].value) == (64, 64, {"r": 200, "g": 30, "b": 30})
-    assert not any(part.notes for part in parts)
+def test_the_code_of_the_larger_example_is_that_of_the_package_that_tests_run() -> None:
+    page = CODE_PAGE.read_text(encoding="utf-8")
+    assert page.count("<!-- code: ") == len(BLOCK.findall(page)) > 10
+    assert with_code(page) == page, "run: python tests/docs/example_code.py --write"
 
 
-def test_the_example_of_a_server_asks_before_it_calls() -> None:
-    page = (REPOSITORY / "reyn_jupyter" / "docs" / "extending.md").read_text(encoding="utf-8")
-    names: dict[str, Any] = {"__name__": "reyn_rates"}
-    exec(next(block for block in FENCE.findall(page) if "reyn_rates.py" in block), names)
-    (category,) = names["categories"](None)
-    tool = category.operations[0].tool
-    effects = tool.effects({"currency": "EUR"}, None)
-    assert Policy().decide("rates__today", tool.purity, effects, "model").decision == "ask"
-    allowed = ["rates__today(network:api.example.org)", "rates__today(secret:RATES_API_KEY)"]
-    rules = Settings.model_validate({"permissions": {"allow": allowed}})
-    assert (
-        Policy.from_settings(rules).decide("rates__today", tool.purity, effects, "model").decision == "allow"
-    )
+def test_the_larger_example_shows_all_of_its_category() -> None:
+    file = "reyn_observatory/__init__.py"
+    blocks = BLOCK.findall(CODE_PAGE.read_text(encoding="utf-8"))
+    shown = [name for place, names, _ in blocks if place == file for name in names.split()]
+    source = (PROJECT / file).read_text(encoding="utf-8")
+    assert sorted(shown) == sorted(set(dict(definitions(ast.parse(source)))) - {"Observatory"})
 
 
 def test_the_terminal_of_the_readme_is_one_of_the_demo() -> None:

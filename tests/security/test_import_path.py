@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.installation import install_module
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 LIBRARIES = (
@@ -67,13 +69,7 @@ def run(
 
 
 def install(site: Path, module: str, code: str, *, name: str = "lent", version: str = "1.5") -> None:
-    """Leave what an installer leaves: a module, and metadata that names it as an entry point."""
-    site.mkdir(parents=True, exist_ok=True)
-    (site / f"{module}.py").write_text(code)
-    info = site / f"{name}-{version}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-    (info / "entry_points.txt").write_text(f"[reyn_jupyter.categories]\n{name} = {module}:categories\n")
+    install_module(site, module, code, name=name, version=version)
 
 
 @pytest.fixture

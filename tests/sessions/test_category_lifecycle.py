@@ -9,7 +9,6 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import psutil
 import pytest
 
 import reyn_jupyter as reyn
@@ -17,9 +16,9 @@ from reyn_jupyter.catalog.action import Entry
 from reyn_jupyter.runtime.engine import Interrupted
 from reyn_jupyter.sessions.assembly import ENGINE
 from tests.support import station
-from tests.support.processes import started
+from tests.support.processes import is_gone, started
 from tests.support.station import COUNTS, FAULTS, SCHEMA, Station
-from tests.support.waiting import LoopClock, until
+from tests.support.waiting import clock_of, until
 
 
 @pytest.fixture(autouse=True)
@@ -32,15 +31,8 @@ def clean() -> Iterator[None]:
 @pytest.fixture
 def clock() -> Iterator[Callable[[float], None]]:
     """Puts the engine's clock forward."""
-
-    async def clock_of_the_engine() -> LoopClock:
-        return LoopClock()
-
-    loop = ENGINE.loop
-    before = loop.time
-    made = ENGINE.run(clock_of_the_engine())
-    yield made.advance
-    loop.time = before  # type: ignore[method-assign]
+    with clock_of(ENGINE.loop) as advance:
+        yield advance
 
 
 def session_of(workspace: Path, *stations: Station, live: bool = True) -> reyn.Session:
@@ -65,13 +57,6 @@ def names(session: reyn.Session) -> list[str]:
 def pid_of(unit: Station) -> int:
     assert unit.program is not None
     return unit.program.process.pid
-
-
-def is_gone(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
 
 
 def fails() -> Any:

@@ -8,6 +8,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+import psutil
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -33,3 +35,11 @@ def started(code: str, *arguments: str) -> subprocess.Popen[str]:
         [sys.executable, "-c", textwrap.dedent(code), *arguments],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment(),
     )  # fmt: skip
+
+
+def is_gone(pid: int) -> bool:
+    """Return whether no process of this number runs; one that ended and that nobody waited for counts as gone."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

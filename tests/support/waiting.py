@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -52,6 +53,26 @@ class LoopClock:
 
     def advance(self, seconds: float) -> None:
         self.ahead += seconds
+
+
+@contextmanager
+def clock_of(loop: asyncio.AbstractEventLoop) -> Iterator[Callable[[float], None]]:
+    """Give a function that puts forward the clock of a loop in another thread, in seconds, and wakes it."""
+
+    async def clock() -> LoopClock:
+        return LoopClock()
+
+    before = loop.time
+    clock_there = asyncio.run_coroutine_threadsafe(clock(), loop).result()
+
+    def advance(seconds: float) -> None:
+        clock_there.advance(seconds)
+        loop.call_soon_threadsafe(lambda: None)
+
+    try:
+        yield advance
+    finally:
+        loop.time = before  # type: ignore[method-assign]
 
 
 async def awaited(reached: Callable[[], T], seconds: float = PATIENCE) -> T:

@@ -16,6 +16,7 @@ from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.models.scripted import call
 from tests.evaluation.trial_support import Scripts, run, scenario, suite
 from tests.support import station
+from tests.support.installation import install_module
 from tests.support.station import COUNTS
 
 ASK = call("invoke_action", action_name="station__all", args={})
@@ -26,13 +27,8 @@ WRITE = call("invoke_action", action_name="file__write", args={"path": "notes.md
 def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """The station as a package that is installed."""
     site = tmp_path / "site"
-    metadata = site / "stationary-1.0.dist-info"
-    metadata.mkdir(parents=True)
-    (site / "stationary.py").write_text("from tests.support.station import categories\n")
-    (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: stationary\nVersion: 1.0\n")
-    (metadata / "entry_points.txt").write_text(
-        "[reyn_jupyter.categories]\nstationary = stationary:categories\n"
-    )
+    code = "from tests.support.station import categories\n"
+    install_module(site, "stationary", code, name="stationary", version="1.0")
     monkeypatch.syspath_prepend(site)
     importlib.invalidate_caches()
     station.reset()
