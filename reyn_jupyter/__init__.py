@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from reyn_jupyter.evaluation.study import Study
     from reyn_jupyter.notebook.export import export
     from reyn_jupyter.runtime.namespace.functions import action
+    from reyn_jupyter.runtime.record.result_frame import ResultFrame
     from reyn_jupyter.runtime.record.trace import Trace
     from reyn_jupyter.sessions.current import session
     from reyn_jupyter.sessions.session import Session
@@ -36,6 +37,7 @@ __all__ = [
     "Claim",
     "Expected",
     "Gold",
+    "ResultFrame",
     "Scenario",
     "Session",
     "Study",
@@ -56,6 +58,7 @@ _PUBLIC = {
     "Claim": "reyn_jupyter.evaluation.plan.suite",
     "Expected": "reyn_jupyter.evaluation.plan.scenario",
     "Gold": "reyn_jupyter.evaluation.plan.scenario",
+    "ResultFrame": "reyn_jupyter.runtime.record.result_frame",
     "Scenario": "reyn_jupyter.evaluation.plan.scenario",
     "Study": "reyn_jupyter.evaluation.study",
     "Suite": "reyn_jupyter.evaluation.plan.suite",

@@ -279,6 +279,7 @@ def _unique(labels: list[str]) -> list[str]:
 
 
 _LONGEST_DTYPE = 200  # characters
+_RESULT_FRAME = "reyn_jupyter.runtime.record.result_frame"
 
 _SCALARS = frozenset({
     type(None), bool, int, float, complex, Decimal, date, datetime, time, timedelta, UUID,
@@ -301,13 +302,21 @@ def is_frame_like(value: object) -> bool:
 
 def without_attrs(value: Any) -> Any:
     """Return a DataFrame or Series that shares its data and has no attrs: pandas copies those objects at every step."""
-    return type(value)(value, copy=False)
+    return value._constructor(value, copy=False)
 
 
 def is_loaded_type(value: object, module: str, name: str) -> bool:
-    """By identity: a subclass is the person's own class, whose properties could do anything."""
+    """By identity: a subclass is the person's own class, whose properties could do anything.
+
+    Only the frame that a question came to (`ResultFrame`) is the DataFrame that it is made of.
+    """
     loaded = sys.modules.get(module)
-    return loaded is not None and type(value) is loaded.__dict__.get(name)
+    if loaded is None:
+        return False
+    ours, kind = sys.modules.get(_RESULT_FRAME), type(value)
+    if ours is not None and kind is ours.__dict__.get("ResultFrame"):
+        kind = kind.__base__
+    return kind is loaded.__dict__.get(name)
 
 
 def is_known_dtype(dtype: object) -> bool:

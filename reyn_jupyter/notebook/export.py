@@ -50,6 +50,7 @@ def export(path: str | Path, *objects: object, title: str | None = None) -> Card
     from reyn_jupyter.notebook.errors import ReynError
     from reyn_jupyter.notebook.render.hosts.page import to_page
     from reyn_jupyter.notebook.serving.connection import package_version
+    from reyn_jupyter.runtime.record.result_frame import ResultFrame
 
     if not objects:
         raise TypeError("export() needs at least one object: a run, a blob, a table, a report")
@@ -69,6 +70,7 @@ def export(path: str | Path, *objects: object, title: str | None = None) -> Card
         raise ReynError(f"There is no folder {file.parent}.", "Make it first, or name another file.")
     if ending == ".parquet":
         return _parquet(file, objects)
+    objects = tuple(each.trace if isinstance(each, ResultFrame) else each for each in objects)
     if ending == ".md":
         return _markdown(file, objects)
     entries, shown = _entries(objects)
@@ -96,7 +98,11 @@ def _parquet(file: Path, objects: tuple[object, ...]) -> Card:
     from reyn_jupyter.notebook.errors import ReynError
     from reyn_jupyter.outputs.frames.parquet import write_parquet
 
-    table: Any = getattr(objects[0], "df", None) if len(objects) == 1 else None
+    try:
+        table: Any = getattr(objects[0], "df", None) if len(objects) == 1 else None
+    except TypeError as error:
+        said = str(error)
+        raise ReynError(f"{said[:1].upper()}{said[1:]}.", "Write a page.") from error
     if table is None:
         raise ReynError(
             "A Parquet file holds the table of one object.", "Give one that has a .df, or write a page."

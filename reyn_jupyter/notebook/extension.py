@@ -127,6 +127,8 @@ def _displays(shell: Any) -> None:
     for kind in DISPLAYABLES:
         if kind.updates:
             display_by_name(shell.display_formatter.ipython_display_formatter, kind, _skip_silenced)
+            if kind.name == "ResultFrame":
+                display_by_name(shell.display_formatter.formatters["text/plain"], kind, _print_frame)
 
 
 def _skip_silenced(shown: object) -> None:
@@ -134,6 +136,12 @@ def _skip_silenced(shown: object) -> None:
     if live is None:
         raise NotImplementedError  # IPython's word for: show it in the ordinary way
     live.skip_silenced(shown)
+
+
+def _print_frame(frame: Any, printer: Any, cycle: bool) -> None:
+    from reyn_jupyter.notebook.updating_display import print_frame
+
+    print_frame(frame, printer, cycle)
 
 
 def _card(shell: Any) -> ProgressListener | None:

@@ -1,7 +1,8 @@
 """Displays that are updated in place: the card of a run, a series of objects, the card of a study's run.
 
 Invariants: a cell shows one output for all updates. The object that a verb or `study.run` returns is silent the first
-time that the cell displays it, since it stands there already; `_` and ``x = …`` still hold it. A display is updated at
+time that the cell displays it, since it stands there already, also where it is the table of a run whose card stands
+there; `_` and ``x = …`` still hold it. A display is updated at
 most ten times a second (a study's four times), so that it slows the work down by no more than it takes to draw. While a
 run of the cell goes on its card is static; its last update is live, as a widget where the host needs one. The card of a
 background run is live from its first drawing.
@@ -23,6 +24,7 @@ from reyn_jupyter.notebook.mime import MIME, bundle, mimebundle
 from reyn_jupyter.notebook.mimebundle import display_bundle, live_of, update_widget, widget_view
 from reyn_jupyter.notebook.render.blocks import Notice, View
 from reyn_jupyter.notebook.render.displayables import view
+from reyn_jupyter.notebook.render.hosts.plain_text import to_text
 from reyn_jupyter.notebook.render.trace.card import STOP
 from reyn_jupyter.notebook.serving.protocol import LiveTrace
 from reyn_jupyter.notebook.verb import Context
@@ -44,7 +46,10 @@ from reyn_jupyter.sessions.session import Session
 from reyn_jupyter.support.secrets import environment_redaction
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
+    from reyn_jupyter.runtime.record.result_frame import ResultFrame
 
 INTERVAL = 0.1  # seconds between two updates
 STUDY_INTERVAL = 0.25  # the same of a study's card
@@ -54,16 +59,39 @@ T = TypeVar("T")
 
 # The objects themselves, so that another one that took an id over is not taken for one of them.
 _shown: dict[int, object] = {}
+_drawn_as_run: dict[int, object] = {}  # frames that stand for a run whose card is not on the screen yet
 
 
 def forget_silenced() -> None:
     """Let everything display again: a new cell begins."""
     _shown.clear()
+    _drawn_as_run.clear()
 
 
 def silence(shown: object) -> None:
     """Keep an object silent the next time the cell displays it: it is on the screen already."""
     _shown[id(shown)] = shown
+
+
+def show_for(context: Context, trace: Trace, frame: pd.DataFrame) -> pd.DataFrame:
+    """Let the card of a run stand for the frame that a verb returns in its place.
+
+    A kernel shows the card already; a terminal prints it where the cell displays the frame.
+    """
+    if getattr(context.shell, "kernel", None) is None:
+        _drawn_as_run[id(frame)] = frame
+    else:
+        _shown.pop(id(trace), None)
+        silence(frame)
+    return frame
+
+
+def print_frame(frame: ResultFrame, printer: Any, cycle: bool) -> None:
+    """Print the table of a run, or the card of the run where the cell has not shown it; a formatter of IPython."""
+    if _drawn_as_run.pop(id(frame), None) is None:
+        printer.text(repr(frame))
+    else:
+        printer.text(to_text(view(frame, redact=environment_redaction())))
 
 
 def skip_silenced(shown: object) -> None:

@@ -47,9 +47,10 @@ Content = Text | Structured | FileContent
 
 @dataclass(frozen=True)
 class Inline:
-    """A small result: it goes to the history as it is."""
+    """A small result: it goes to the history as it is. `frame` is as that of `Structured`, where it is a table."""
 
     text: str
+    frame: dict[str, Any] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ import asyncio
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 from reyn_jupyter.outputs.blobs.blob_writer import kind_of, pieces
 from reyn_jupyter.outputs.blobs.random_access import is_local, read_handed_over
@@ -61,12 +61,14 @@ class Delivery:
         blob: the id of the stored content, None when it went inline or could not be stored.
         content_kind: "text", "json_array", "json_object", "json_value" or "parts".
         size: bytes of the whole content.
+        frame: what restores the table whose records `text` holds, None where it holds none.
     """
 
     text: str
     blob: str | None
     content_kind: str
     size: int
+    frame: dict[str, Any] | None = None
 
 
 def _decide(
@@ -85,7 +87,7 @@ def _decide(
         return _decide_file(content, policy, budget, mask)
     text = _short_text(content, policy.inline_bytes)
     if text is not None:
-        return Inline(text), kind_of(content)
+        return Inline(text, _frame_of(content)), kind_of(content)
     if budget is not None and isinstance(content, Text) and len(content.text) > LOOKED_THROUGH:
         raise ValueTooLargeError
     return Stored(summarize(content, policy, mask=mask), content), kind_of(content)
@@ -121,6 +123,10 @@ def _short_text(content: Text | Structured, limit: int) -> str | None:
     return text if text.isascii() or len(text.encode()) <= limit else None
 
 
+def _frame_of(content: Content) -> dict[str, Any] | None:
+    return content.frame if isinstance(content, Structured) else None
+
+
 def _surely_long(value: object, limit: int) -> bool:
     return isinstance(value, list | dict) and len(value) > limit
 
@@ -154,7 +160,7 @@ async def deliver(
     except Exception as problem:  # noqa: BLE001 - a hostile value or a file that went away
         output, kind = _unreadable(value, problem), "text"
     if isinstance(output, Inline):
-        return Delivery(output.text, None, kind, len(output.text.encode()))
+        return Delivery(output.text, None, kind, len(output.text.encode()), output.frame)
     if store is None:
         return await asyncio.to_thread(_in_full, output.content)
     return await _store(output, store, policy, action, run, mask)
@@ -215,7 +221,7 @@ def _in_full(content: Content) -> Delivery:
     except (OSError, RecursionError, MemoryError) as problem:
         return Delivery(_unreadable(content, RuntimeError(type_name(problem))).text, None, "text", 0)
     _consume(content)
-    return Delivery(text, None, kind_of(held), len(text.encode()))
+    return Delivery(text, None, kind_of(held), len(text.encode()), _frame_of(held))
 
 
 async def _store(

@@ -423,6 +423,8 @@ class Invoker:
                 seconds=time.perf_counter() - began,
                 changes=self._redacted(outcome.changes),
                 sources=self._redacted(outcome.sources),
+                frame=None if outcome.frame is None else self._services.redactor.value(dict(outcome.frame)),
+                note=outcome.note,
             )
         )
 

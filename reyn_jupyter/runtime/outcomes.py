@@ -28,6 +28,7 @@ from reyn_jupyter.support.encoding import clean, clip, compact
 
 NOTE = "reyn_note"  # in a frame's `attrs`: one sentence for whoever reads the result
 NOTE_BYTES = 160
+FRAME_BYTES = 16_384  # of the description of a table in the record
 PARTIAL = "What it had until then is in partial; it is not the whole result."
 
 
@@ -54,15 +55,11 @@ class OutcomeBuilder:
         self._services = services
 
     @staticmethod
-    def _with_note(text: str, value: object, policy: OutputPolicy, *, stored: bool) -> str:
+    def _with_note(text: str, note: str, policy: OutputPolicy, *, stored: bool) -> str:
         """Return the text with the note of a table (that it was cut, and the knob), within a summary's bound."""
-        kind = type(value)
-        if kind.__name__ != "DataFrame" or not kind.__module__.startswith("pandas"):
+        if not note:
             return text
-        note = cast("Any", value).attrs.get(NOTE)
-        if not isinstance(note, str):
-            return text
-        line = f"\n[{clip(note, NOTE_BYTES)}]"
+        line = f"\n[{note}]"
         if stored:
             text = clip(text, policy.summary_bytes - len(line.encode()))
         return text + line
@@ -83,9 +80,8 @@ class OutcomeBuilder:
             run=run.id,
             mask=redactor.masked,
         )
-        text = self._with_note(
-            redactor.text(delivered.text), value, policy, stored=delivered.blob is not None
-        )
+        note = clip(redactor.text(_note(value)), NOTE_BYTES)
+        text = self._with_note(redactor.text(delivered.text), note, policy, stored=delivered.blob is not None)
         return Outcome(
             text,
             True,
@@ -95,6 +91,8 @@ class OutcomeBuilder:
             delivered.content_kind,
             delivered.size,
             name,
+            frame=_recordable(delivered.frame),
+            note=note,
             **reports.kept,
         )
 
@@ -201,6 +199,20 @@ def denial(name: str, effects: Sequence[Effect], verdict: PermissionVerdict) -> 
         f"Denied: {name} may not {what} ({verdict.reason}).",
         "Do not retry it. Go on without it, or tell the person what you would have done.",
     )
+
+
+def _note(value: object) -> str:
+    """Return what a table says of itself in its `attrs`, "" where it says nothing or the value is none."""
+    kind = type(value)  # never isinstance: that asks the value for its __class__
+    if kind.__name__ != "DataFrame" or not kind.__module__.startswith("pandas"):
+        return ""
+    note = cast("Any", value).attrs.get(NOTE)
+    return note if isinstance(note, str) else ""
+
+
+def _recordable(frame: Mapping[str, Any] | None) -> Mapping[str, Any] | None:
+    """Return what restores a table where the record can hold it: a few rows may have thousands of columns."""
+    return None if frame is None or len(written(frame)) > FRAME_BYTES else frame
 
 
 @cache

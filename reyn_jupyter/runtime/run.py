@@ -161,6 +161,8 @@ class Outcome:
         name: the resolved qualified name, None for a wrapper's own answer.
         error: what went wrong, in words; `code` names it for programs, where it has a name.
         partial: whether the content is what a call that did not come to its end had reported until then.
+        frame: what restores the table whose records the text holds; a stored one has it in its manifest.
+        note: one sentence for whoever reads a table: that it was cut, say.
     """
 
     text: str
@@ -176,3 +178,5 @@ class Outcome:
     partial: bool = False
     changes: Sequence[Mapping[str, Any]] = ()
     sources: Sequence[Mapping[str, str]] = ()
+    frame: Mapping[str, Any] | None = None
+    note: str = ""

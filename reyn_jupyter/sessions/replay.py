@@ -102,6 +102,9 @@ class ReplayedCalls:
             name,
             event.error,
             event.code,
+            sources=event.sources,
+            frame=event.frame,
+            note=event.note,
         )
 
 

@@ -211,7 +211,8 @@ class Session:
             options: those of `TurnOptions`: model, surface, discovery, max_steps, budget, approve, new.
 
         Returns:
-            The `Trace`: `.answer`, `.steps`, `.df`, `.cost`; `.error` where it failed, with the partial run kept.
+            The `Trace`: `.answer`, `.result`, `.df` (its table), `.steps`, `.cost`; `.error` where it failed, with the
+            partial run kept.
 
         Raises:
             ValueError: the prompt is blank or no text.

@@ -134,7 +134,7 @@ def test_it_stands_in_the_prompt_and_in_the_tools_without_the_names_of_its_actio
         ("weather__report", True),
     ]
     assert len(asked) == 1 and "network weather.example" in asked[0].text
-    assert list(trace.df["action"][1:]) == ["weather__oslo", "weather__report"]
+    assert list(trace.call_log["action"][1:]) == ["weather__oslo", "weather__report"]
 
 
 def test_rules_cover_it_and_a_run_without_anyone_to_ask_denies_it(session: reyn.Session) -> None:

@@ -56,6 +56,38 @@ def test_the_returned_trace_is_silent_once_and_then_shows(kernel: Kernel) -> Non
     assert len(kernel.run("x").outputs) == 1
 
 
+TABLE = """
+import pandas as pd
+orders = pd.DataFrame({"region": ["north", "south"], "day": pd.to_datetime(["2024-01-01", "2024-01-02"])})
+query = {"sql": "SELECT * FROM orders", "sources": {"orders": "orders"}}
+says(call("invoke_action", action_name="table__query", args=query), "Two orders.", "Two, as I said.")
+"""
+
+
+@pytest.mark.parametrize(
+    "code", ["%%reyn\ngo", "%reyn ask go", "%%reyn -o res\ngo", "res = %reyn ask go", "%reyn ask go -o res"]
+)
+def test_an_answer_that_is_a_table_comes_back_as_its_frame(kernel: Kernel, code: str) -> None:
+    assert kernel.run(TABLE).error is None
+    cell = kernel.run(code)
+    assert "Two orders." in cell.text and len(cell.outputs) == 1
+    name = "res" if "res" in code else "_"
+    assert kernel.value(f"type({name}).__name__, {name}.answer, {name}.sql, {name}.trace.status") == (
+        "('ResultFrame', 'Two orders.', 'SELECT * FROM orders', 'ok')"
+    )
+    assert kernel.value(f"{name}.day.dtype.kind, list({name}.region)") == "('M', ['north', 'south'])"
+    shown = kernel.run(name)
+    assert "2024-01-02" in shown.text and "Two orders." not in shown.text and len(shown.outputs) == 1
+    assert "Two orders." in kernel.run(f"{name}.trace").text
+
+
+def test_an_answer_without_a_table_comes_back_as_its_run(kernel: Kernel) -> None:
+    assert kernel.run(TABLE).error is None
+    kernel.run("%%reyn\ngo")
+    kernel.run("%%reyn -o res\nand now?")
+    assert kernel.value("type(res).__name__, res.answer") == "('Trace', 'Two, as I said.')"
+
+
 def test_a_second_display_in_the_same_cell_shows(kernel: Kernel) -> None:
     kernel.run("says('Hello to you.')")
     cell = kernel.run("x = %reyn ask hello\ndisplay(x)\ndisplay(x)")

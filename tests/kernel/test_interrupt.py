@@ -26,7 +26,10 @@ def test_an_interrupt_while_the_model_hangs_ends_the_run_and_keeps_what_it_did(k
     assert cell.error is None and cell.reply["status"] == "ok"
     assert len(cell.outputs) == 1
     assert "◼ interrupted" in cell.text and "Before that it ran file__read." in cell.text
-    assert kernel.value("cleaned, _.status, len(_.calls), _.df.shape[0]") == "(['yes'], 'interrupted', 1, 1)"
+    assert (
+        kernel.value("cleaned, _.status, len(_.calls), _.call_log.shape[0]")
+        == "(['yes'], 'interrupted', 1, 1)"
+    )
     assert "Back again." in kernel.run("%%reyn\ngo on").text
 
 

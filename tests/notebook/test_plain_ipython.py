@@ -20,6 +20,11 @@ _.answer
 %reyn ask --bg "read notes.txt"
 _.result(20).status
 %reyn invoke file__write path=made.txt content=hello
+res = %reyn ask "number of rows by region in data/orders.csv"
+type(res).__name__, list(res.columns)[0], res.trace.status
+%reyn ask "number of rows by region in data/orders.csv"
+_ is not res and _.equals(res)
+res
 [name for name in ("ipywidgets", "comm", "anywidget", "ipykernel", "litellm") if name in __import__("sys").modules]
 %unload_ext reyn_jupyter
 """
@@ -56,5 +61,10 @@ def test_the_same_verbs_work_in_a_terminal(workspace: Path, tmp_path: Path) -> N
     assert "In the background: read notes.txt" in shown["9"]
     assert "Out[10]: 'ok'" in shown["10"]
     assert (workspace / "made.txt").read_text() == "hello"
-    assert "Out[12]: []" in shown["12"]
+    assert shown["12"].strip() == ""
+    assert "Out[13]: ('ResultFrame', 'region', 'ok')" in shown["13"]
+    assert "Out[14]" in shown["14"] and "language model" in shown["14"]
+    assert "Out[15]: True" in shown["15"]
+    assert "Out[16]:" in shown["16"] and "language model" not in shown["16"] and "north" in shown["16"]
+    assert "Out[17]: []" in shown["17"]
     assert "Traceback" not in done.stdout + done.stderr

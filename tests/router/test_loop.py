@@ -256,7 +256,7 @@ def test_a_trace_can_be_saved_loaded_and_turned_into_frames(workspace: Path, tmp
     trace = session(workspace, invoke("file__read", path="notes.txt"), "done").ask("go")
     again = type(trace).load(trace.save(tmp_path / "run.jsonl"))
     assert again.events == trace.events
-    assert list(again.df["action"]) == ["file__read"]
+    assert list(again.call_log["action"]) == ["file__read"]
 
 
 def test_a_configured_tier_that_is_missing_is_an_error_with_the_line_to_add(workspace: Path) -> None:

@@ -52,7 +52,7 @@ def test_a_code_reaches_model_record_trace_and_person(workspace: Path) -> None:
     made = session(workspace, ActionError("It took 3 s.", "Ask for less.", code="tool_timeout"))
     trace = made.ask("run it")
     (finished,) = [event for event in trace.events if isinstance(event, ActionFinished)]
-    assert finished.code == "tool_timeout" and list(trace.df["code"]) == ["tool_timeout"]
+    assert finished.code == "tool_timeout" and list(trace.call_log["code"]) == ["tool_timeout"]
     answer = {"error": "It took 3 s.", "hint": "Ask for less.", "blob": None, "code": "tool_timeout"}
     assert json.loads(finished.output) == answer
     assert [event.code for event in trace.load(trace.save(workspace / "run.jsonl")).events

@@ -154,7 +154,7 @@ def _describe_run(context: OperationContext, trace: Trace) -> OpenedRun:
     look.now = now = look.now or time.time()
     view = trace_view(trace, look, "" if running else None, stop=STOP if stoppable else "", steps=False)
     total = count_rows(trace)
-    more = f"… {total - ROWS:,} more not shown here; all of them: trace.df" if total > ROWS else ""
+    more = f"… {total - ROWS:,} more not shown here; all of them: trace.call_log" if total > ROWS else ""
     rows = step_rows(trace, look, now if running else None)
     return OpenedRun(run=trace.run, view=view, steps=rows, more=more, running=running, stoppable=stoppable)
 

@@ -1,8 +1,11 @@
-"""`%reyn ask "…"` and `%%reyn`: a turn of the router, shown live."""
+"""`%reyn ask "…"` and `%%reyn`: a turn of the router, shown live.
+
+Invariant: where the answer is a table, what comes back is that table, which knows its run; else the run itself.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -11,6 +14,11 @@ from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.interpolation import interpolate
 from reyn_jupyter.notebook.options import Option, Options
 from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.outputs.content import BlobStoreError
+from reyn_jupyter.runtime.record.trace import Trace
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 class AskOptions(Options):
@@ -64,7 +72,27 @@ def run(context: Context, options: AskOptions) -> Any:
         card = updating_display.live_card(context, background=True)
         begun = session.start(prompt, on_event=card, **chosen)
         return card.follow(begun) if card is not None else begun
-    return updating_display.watch_run(context, lambda card: session.ask(prompt, on_event=card, **chosen))
+    trace = updating_display.watch_run(context, lambda card: session.ask(prompt, on_event=card, **chosen))
+    frame = _table(trace)
+    return trace if frame is None else updating_display.show_for(context, trace, frame)
+
+
+def _table(trace: Trace) -> pd.DataFrame | None:
+    """Return the table that a run came to; None where it did not end well, or came to something else."""
+    if trace.status != "ok" or trace.result is None:
+        return None
+    try:
+        if not trace.result.is_table:
+            return None
+        frame = trace.df
+    except (
+        BlobStoreError,
+        TypeError,
+    ):  # gone meanwhile, or in a store of another kind: the run says what it was
+        return None
+    from reyn_jupyter.runtime.record.result_frame import ResultFrame
+
+    return ResultFrame(frame, trace)
 
 
 def _prompt(context: Context, options: AskOptions) -> tuple[str, list[dict[str, Any]]]:

@@ -44,7 +44,8 @@ def is_secret(name: str, value: object, redactor: RedactsText) -> bool:
     return keylike or redactor.redacts(text)
 
 
-_OURS = "reyn_jupyter."  # what `-o NAME` keeps is no data of the person's
+_OURS = "reyn_jupyter."  # what `-o NAME` keeps is no data of the person's, unless it is a table
+_RESULT_FRAME = "reyn_jupyter.runtime.record.result_frame"
 
 
 def hidden(name: object, value: object) -> str | None:
@@ -57,7 +58,8 @@ def hidden(name: object, value: object) -> str | None:
         return "it belongs to IPython"
     if callable(value) or ModuleType in _mro_of(type(value)):
         return "it is code (a module, function or class)"
-    if str(_names_of(type(value)).get("__module__", "")).startswith(_OURS):
+    module = str(_names_of(type(value)).get("__module__", ""))
+    if module.startswith(_OURS) and module != _RESULT_FRAME:
         return "it is an object of this session (a run, a table, a script)"
     return None
 

@@ -198,6 +198,8 @@ def _amount(number: float) -> str:
 class ActionFinished:
     """A call ended. `output` is the exact text that the history holds for it; `code` the handler's own name for its
     error, where it gave one. `partial`: it did not come to its end, and its content is what it had reported until then.
+    `frame` restores the table whose records `output` begins with, dtypes and index included; a stored one has it in its
+    manifest. `note` is one sentence for whoever reads a table: that it was cut, say.
     """
 
     call: str
@@ -216,6 +218,8 @@ class ActionFinished:
     partial: bool = False
     changes: tuple[dict[str, Any], ...] = ()
     sources: tuple[dict[str, str], ...] = ()
+    frame: dict[str, Any] | None = None
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from reyn_jupyter.outputs.blob import open_blob
+from reyn_jupyter.outputs.blob import Blob, open_blob
 from reyn_jupyter.outputs.parts.content_parts import ContentPart
 from reyn_jupyter.runtime.record import runlog
 from reyn_jupyter.runtime.record.events import (
@@ -28,6 +29,8 @@ from reyn_jupyter.support.text import shorten
 
 if TYPE_CHECKING:
     import pandas as pd
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -76,6 +79,150 @@ class Step:
     calls: tuple[Call, ...] = ()
 
 
+class NoTableError(TypeError):
+    """A table was asked for where there is none; the message says what there is."""
+
+
+@dataclass(frozen=True, repr=False)
+class RunResult:
+    """The data that the answer of a run rests on: what its last call that gave any came to.
+
+    Attributes:
+        call: the call, with the action and its arguments.
+        store: the store that holds its blob.
+
+    Example:
+        >>> trace.result.df.groupby("region").amount.mean(), trace.result.sql      # doctest: +SKIP
+    """
+
+    call: Call
+    finished: ActionFinished
+    store: Any = field(default=None, compare=False)
+
+    def __repr__(self) -> str:
+        kind = str(self.finished.content_kind)
+        return (
+            f"RunResult({self.action!r}, {kind!r}, {self.finished.size:,} bytes, blob={self.finished.blob!r})"
+        )
+
+    @property
+    def action(self) -> str:
+        """The qualified name of the action."""
+        return self.call.label
+
+    @property
+    def sql(self) -> str | None:
+        """The query's text, None where the action takes none."""
+        return self._argument("sql", str)
+
+    @property
+    def tables(self) -> dict[str, str]:
+        """What each table of the query is: its name there → a variable, a workspace file or a blob."""
+        given = self._argument("sources", dict) if self.sql is not None else None
+        return {str(name): str(source) for name, source in (given or {}).items()}
+
+    @property
+    def sources(self) -> tuple[dict[str, str], ...]:
+        """The variables, files and blobs that the action read: {kind, name}."""
+        return self.finished.sources
+
+    @property
+    def note(self) -> str:
+        """One sentence for whoever reads the table, "" where there is none: that it was cut, and the knob."""
+        return self.finished.note
+
+    @property
+    def blob(self) -> Blob | None:
+        """The stored result; None where it was so short that the record itself holds it.
+
+        Raises:
+            BlobNotFoundError, BlobStoreError: it is gone or damaged.
+            TypeError: the store cannot be read by ordinary calls.
+        """
+        return None if self.finished.blob is None else open_blob(self.store, self.finished.blob)
+
+    @property
+    def text(self) -> str:
+        """The whole result as text."""
+        return (
+            self.finished.output
+            if self.finished.blob is None
+            else open_blob(self.store, self.finished.blob).text
+        )
+
+    @property
+    def is_table(self) -> bool:
+        """Return whether it is a table: a frame, or an array of objects. Reads a few rows of a stored one.
+
+        Raises:
+            BlobStoreError: the stored one is gone or damaged.
+        """
+        if self.finished.content_kind != "json_array":
+            return False
+        blob = self.blob
+        if self.finished.frame is not None or (blob is not None and blob.info.frame is not None):
+            return True
+        rows = self._records() if blob is None else blob.head_rows(_ROWS_LOOKED_AT)
+        return bool(rows) and all(isinstance(row, dict) for row in rows)
+
+    @property
+    def df(self) -> pd.DataFrame:
+        """The whole result as a new DataFrame, with its dtypes and index where the action gave a table.
+
+        Raises:
+            NoTableError: it is no table.
+            BlobNotFoundError, BlobStoreError: the stored one is gone or damaged.
+        """
+        if not self.is_table:
+            kind = str(self.finished.content_kind).replace("_", " ")
+            raise NoTableError(
+                f"{self.action} gave no table but {'an' if kind[0] in 'aeiou' else 'a'} {kind}; use .result.text"
+            )
+        blob = self.blob
+        if blob is not None:
+            return blob.df
+        from reyn_jupyter.outputs.frames import restore
+
+        frame, records = self.finished.frame, self._records()
+        try:
+            return restore.from_plain(records) if frame is None else restore.restore(records, frame)
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise NoTableError(
+                f"the record of {self.action} does not restore its table: {error}; use .result.text"
+            ) from error
+
+    def _records(self) -> list[Any]:
+        """Return the rows that the record holds: what comes after them is the note."""
+        try:
+            found, _ = json.JSONDecoder().raw_decode(self.finished.output)
+        except (ValueError, RecursionError):
+            return []
+        return found if isinstance(found, list) else []
+
+    def _argument(self, name: str, kind: type[T]) -> T | None:
+        given = self.call.resolved.inner
+        value = given.get(name) if isinstance(given, Mapping) else None
+        return value if isinstance(value, kind) else None
+
+
+_ROWS_LOOKED_AT = 20
+_NO_DATA = frozenset({"variable"})  # categories whose results describe what there is
+
+
+def _gave_data(call: Call) -> bool:
+    """Return whether a call came to data: not a listing or another word of the catalog's own, not a change."""
+    done, resolved = call.finished, call.resolved
+    return (
+        done is not None
+        and done.ok
+        and not done.changes
+        and done.content_kind is not None
+        and resolved.name is not None
+        and resolved.purity not in (None, "write")
+        and resolved.name.partition("__")[0] not in _NO_DATA
+    )
+
+
 @dataclass(frozen=True)
 class InnerRuns:
     """The inner runs of one run.
@@ -105,6 +252,8 @@ class Trace:
         steps: model calls with their tool calls.
         inner: the inner runs, which hold what calls of this run called in their turn, by the id of the call. Their
             tokens and costs are counted in those of this run.
+        result: the data that the answer rests on; `df` is its table, `sql` its query.
+        call_log: a table of the calls.
         payload: what a model receives for it: the answer's text.
 
     Example:
@@ -280,8 +429,33 @@ class Trace:
             for (kind, name), size in sorted(total.items(), key=lambda item: -item[1])
         ]
 
+    @cached_property
+    def result(self) -> RunResult | None:
+        """The data that the answer rests on: of the last call that gave any. None where no call did."""
+        found = next((call for call in reversed(self.calls) if _gave_data(call)), None)
+        return (
+            None if found is None or found.finished is None else RunResult(found, found.finished, self.blobs)
+        )
+
     @property
     def df(self) -> pd.DataFrame:
+        """The result as a new DataFrame; `call_log` has the calls.
+
+        Raises:
+            NoTableError: no call gave data, or the last that did gave no table.
+            BlobNotFoundError, BlobStoreError: the stored result is gone or damaged.
+        """
+        if self.result is None:
+            raise NoTableError("no call of this run gave data; .call_log has its calls, .answer the answer")
+        return self.result.df
+
+    @property
+    def sql(self) -> str | None:
+        """The query that gave the result, None where the result comes of none."""
+        return None if self.result is None else self.result.sql
+
+    @property
+    def call_log(self) -> pd.DataFrame:
         """One row a call: step, action, ok, problem, flags, seconds, bytes, blob, error, code."""
         import pandas as pd
 

@@ -96,7 +96,7 @@ def _inner_run(
         call_fold(each, inner, look, previous, media, level + 1) for each in inner.calls[:most]
     ]
     if left := len(inner.calls) - len(blocks):
-        knob = f'session.trace("{look.line(inner.run[-12:], 20)}").df'
+        knob = f'session.trace("{look.line(inner.run[-12:], 20)}").call_log'
         blocks.append(Notice(f"… {count(left, 'more call')} not shown here; all of them: {knob}", "muted"))
     tokens = f" · {count(inner.tokens, 'token')}" if inner.replies else ""
     return [Section(f"Inner run · {count(len(inner.calls), 'call')}{tokens}", tuple(blocks))]

@@ -33,6 +33,7 @@ from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
+    from reyn_jupyter.runtime.record.result_frame import ResultFrame
     from reyn_jupyter.runtime.record.script import Script
     from reyn_jupyter.runtime.record.trace import Step, Trace
     from reyn_jupyter.sessions.background_run import BackgroundRun
@@ -186,7 +187,7 @@ def _steps(trace: Trace, look: Look, previous: Previous) -> list[Block]:
                 folds.append(call_fold(call, trace, look, previous, media))
             elif place == hidden.start:
                 left = count(len(hidden), "more call")
-                folds.append(Notice(f"… {left} not shown here; all of them: trace.df", "muted"))
+                folds.append(Notice(f"… {left} not shown here; all of them: trace.call_log", "muted"))
             place += 1
         said = step.replied.text if step.replied and step.calls else ""
         if folds and said.strip():
@@ -195,7 +196,7 @@ def _steps(trace: Trace, look: Look, previous: Previous) -> list[Block]:
             blocks.append(Section(_step_title(step, trace, look), tuple(folds)))
     if len(blocks) > FIRST_CALLS + LAST_CALLS:
         steps = count(len(blocks) - FIRST_CALLS - LAST_CALLS, "more step")
-        note = Notice(f"… {steps} not shown here; all of them: trace.df", "muted")
+        note = Notice(f"… {steps} not shown here; all of them: trace.call_log", "muted")
         blocks = [*blocks[:FIRST_CALLS], note, *blocks[-LAST_CALLS:]]
     return blocks
 
@@ -251,6 +252,11 @@ def _sent(trace: Trace, look: Look) -> str:
         return f"nothing left the kernel; read here: {shown}" if items else "nothing left the kernel"
     host = look.line(trace.started.host, 120)
     return f"to {host}: {shown}" if items else f"to {host}: the conversation alone, no variable, file or blob"
+
+
+def frame_view(frame: ResultFrame, look: Look) -> View:
+    """Return the card of the run that a table comes from."""
+    return trace_view(frame.trace, look)
 
 
 _CODE = 20_000

@@ -79,5 +79,5 @@ def _reasons(marks: tuple[ComplianceMark, ...], look: Look) -> Grid:
         rows.append((step, Cell(text, mark.tone, "badge"), why))
     columns = (Column("step", right=True, header=True), Column("mark"), Column("why", wide=True))
     left = len(times) - len(rows)
-    more = f"… {left:,} more marks; what they are about: trace.df" if left else ""
+    more = f"… {left:,} more marks; what they are about: trace.call_log" if left else ""
     return Grid("", columns, tuple(rows), more)

@@ -143,7 +143,7 @@ def test_what_was_cut_names_its_knob() -> None:
 
 def test_many_calls_show_the_first_and_the_last_and_count_the_rest() -> None:
     text = Reader(to_html(view(HUGE["calls"]))).text
-    assert "4,970 more calls not shown here; all of them: trace.df" in text
+    assert "4,970 more calls not shown here; all of them: trace.call_log" in text
 
 
 @given(st.lists(st.integers(0, 10_000), min_size=1, max_size=30), st.integers(0, 50_000))
