@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, Any, Self, get_args
 from reyn_jupyter.models.base import Medium, Model, ModelError, Request, Response, Tier, media_taken
 from reyn_jupyter.models.cassette_file import MODEL_EVENTS, CassetteFile, KeyDetector, read_events, reply_of
 from reyn_jupyter.models.stored_ids import message_texts, replace_stored_ids, stored_ids_in, unique_ids
+from reyn_jupyter.models.wire import watch
 from reyn_jupyter.support.text import enumerate_words
 
 if TYPE_CHECKING:
@@ -259,6 +260,7 @@ class CassettePlayer:
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
         """The recorded answer, or the recorded failure; a ModelError of kind "miss" when there is none."""
+        watch()  # a recorded answer goes nowhere
         replies = self._replies.get(request.key)
         if not replies:
             raise self._miss(request)

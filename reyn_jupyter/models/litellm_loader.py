@@ -1,7 +1,8 @@
 """LiteLLM, imported once, on first use, and quietened.
 
 It stays off the network apart from the calls themselves: no price list, no tokenizer and no header table is
-fetched, no ``.env`` of the working folder is read, no callback is registered and nothing is logged.
+fetched, no ``.env`` of the working folder is read, no callback is registered and nothing is logged. Every HTTP client
+that it makes counts what it sends (`wire`).
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import threading
 from typing import Any
 
+from reyn_jupyter.models import wire
 from reyn_jupyter.models.base import ModelError
 
 # What LiteLLM reads on import or on first use: without these it asks GitHub for prices and headers, and in an
@@ -48,6 +50,7 @@ def load() -> Any:
                     "Install it again (pip install 'litellm[mcp]'), or use the offline model: -m offline.",
                 ) from error
             _quieten(litellm)
+            _count_clients(litellm)
             _loaded = litellm
     return _loaded
 
@@ -64,3 +67,20 @@ def _quieten(litellm: Any) -> None:
     litellm.disable_streaming_logging = True
     # Providers that want `tools` whenever the history holds a call get a placeholder in a closing call.
     litellm.modify_params = True
+
+
+def _count_clients(litellm: Any) -> None:
+    """Let every HTTP client count what it sends: LiteLLM keeps them all, those of providers' libraries too, in a cache."""
+    import httpx
+    from litellm.caching.llm_caching_handler import LLMClientCache
+
+    class CountedClients(LLMClientCache):  # type: ignore[misc]
+        def set_cache(self, key: str, value: Any, *args: Any, **options: Any) -> Any:
+            client = getattr(value, "_client", None)
+            if isinstance(client, httpx.AsyncClient):
+                wire.count_client(client)
+            return super().set_cache(key, value, *args, **options)
+
+    # Of the two transports that LiteLLM has, only httpx's own says when a body leaves.
+    litellm.disable_aiohttp_transport = True
+    litellm.in_memory_llm_clients_cache = CountedClients()

@@ -18,9 +18,9 @@ import os
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Literal
 
-from reyn_jupyter.models import litellm_loader, litellm_offline, provider_errors
+from reyn_jupyter.models import litellm_loader, litellm_offline, provider_errors, wire
 from reyn_jupyter.models.attachments import provider_messages
-from reyn_jupyter.models.base import TEXT_ALONE, Medium, ModelError, Request, Response, Tier
+from reyn_jupyter.models.base import TEXT_ALONE, Medium, ModelError, Request, Response, Tier, canonical
 from reyn_jupyter.models.litellm_answer import IncomingAnswer, NotStreamed
 from reyn_jupyter.models.providers import (
     PROVIDERS,
@@ -106,6 +106,11 @@ class LiteLLMModel:
         return known or provider_name(self._model) or "unknown host"
 
     @property
+    def _leaves(self) -> bool:
+        """Return whether requests leave the process at all: those of the offline provider do not."""
+        return provider_name(self._model) != litellm_offline.PROVIDER
+
+    @property
     def real(self) -> bool:
         return True
 
@@ -143,6 +148,8 @@ class LiteLLMModel:
         A provider that refuses streaming, or usage in a stream, is asked again without it, and remembered.
         Without usage from the provider, tokens are estimated as bytes / 4 and marked so.
         """
+        meter = wire.watch()
+        before = meter.requests if meter is not None else 0
         _refuse_reserved(request.parameters)
         self._demand_key()
         litellm = await self._litellm()
@@ -155,6 +162,9 @@ class LiteLLMModel:
                 manner = refusal.manner
                 continue
             self._manner = manner
+            if meter is not None and meter.requests == before and self._leaves:
+                # Answered by a way that is not counted: the provider's library has a client of its own.
+                meter.add(self.host or "", len(canonical(request.wire)), counted=False)
             return incoming.response(self._model, litellm)
 
     async def _litellm(self) -> Any:

@@ -132,7 +132,7 @@ def provider_host(model: str, api_base: str | None, environ: Mapping[str, str] |
     """
     base = api_base or base_override(model, environ or {})
     if base:
-        return _host_of(base)
+        return host_of(base)
     provider = PROVIDERS.get(provider_name(model) or "")
     return provider.host if provider is not None else None
 
@@ -157,8 +157,8 @@ def _parses(host: str) -> bool:
         return False
 
 
-def _host_of(base: str) -> str | None:
-    """Host and port of an address, its user name and password left out."""
+def host_of(base: str) -> str | None:
+    """Return host and port of an address, its user name and password left out; None where it has none."""
     try:
         parts = urlsplit(base if "//" in base else f"//{base}")
         port = parts.port

@@ -14,8 +14,9 @@ from typing import Any
 
 from reyn_jupyter.config import Limits
 from reyn_jupyter.models.base import Message, Model, ModelError, Prefix
+from reyn_jupyter.models.wire import metering
 from reyn_jupyter.router.conversation import Conversation, Turn
-from reyn_jupyter.router.model_call import ModelCaller, TurnState
+from reyn_jupyter.router.model_call import ModelCaller, TurnState, sends_of
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.seen_parts import attachments_of
 from reyn_jupyter.router.surface import Offer
@@ -113,7 +114,8 @@ class RouterLoop:
         message = Message("user", self._services.redactor.text(clean(text)))
         state = TurnState([message], notes=list(notes))
         try:
-            await self._steps(state, run, budget)
+            with metering(sends_of(run.log, lambda: state.step, "search")):
+                await self._steps(state, run, budget)
         except asyncio.CancelledError:
             self._interrupted(state, run)
         except LimitReachedError as error:

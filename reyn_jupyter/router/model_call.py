@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from reyn_jupyter.config import Limits
 from reyn_jupyter.models.base import (
@@ -26,6 +26,7 @@ from reyn_jupyter.models.base import (
     media_taken,
 )
 from reyn_jupyter.models.retry import Retry, RetryingModel, RetryPolicy
+from reyn_jupyter.models.wire import metering_call
 from reyn_jupyter.router import prompt as prompts
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.router.normalize_reply import readable
@@ -33,7 +34,8 @@ from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.surface import Offer, make_offer
 from reyn_jupyter.router.turn_budget import TurnBudget
 from reyn_jupyter.runtime.record.action_usage import ActionUse
-from reyn_jupyter.runtime.record.events import ModelReplied, ModelRequested, RunStatus
+from reyn_jupyter.runtime.record.events import ModelReplied, ModelRequested, RequestSent, RunStatus
+from reyn_jupyter.runtime.record.runlog import RunLog
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import Services
 
@@ -220,7 +222,8 @@ class ModelCaller:
         began = time.perf_counter()
         self._retries.clear()
         try:
-            response = readable(await self._patient.complete(request, on_text))
+            with metering_call(self._model, request, sends_of(run.log, lambda: step)):
+                response = readable(await self._patient.complete(request, on_text))
         except ModelError as error:
             run.log.append(
                 ModelReplied(
@@ -281,6 +284,17 @@ class ModelCaller:
                 repeat=request.repeat,
             )
         )
+
+
+def sends_of(
+    log: RunLog, step: Callable[[], int], by: Literal["model", "search"] = "model"
+) -> Callable[[str, int, bool], None]:
+    """Return what records in a run's log each request that leaves in a step."""
+
+    def record(host: str, size: int, counted: bool) -> None:
+        log.append(RequestSent(step=step(), at=time.time(), host=host, size=size, counted=counted, by=by))
+
+    return record
 
 
 def _replied(step: int, request: Request, response: Response, seconds: float, retries: int) -> ModelReplied:

@@ -22,6 +22,7 @@ from reyn_jupyter.models.base import (
     canonical,
     media_taken,
 )
+from reyn_jupyter.models.wire import watch
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.runtime.record.events import ActionFinished, ActionResolved, Event, ModelReplied
 from reyn_jupyter.runtime.record.trace import Trace
@@ -53,6 +54,7 @@ class ReplayedModel:
         self._step += 1
         if self._live is not None and self._live_from is not None and self._step >= self._live_from:
             return await self._live.complete(request, on_text)
+        watch()  # what the record answers goes nowhere
         if self._step > len(self._replies):
             raise ModelError(
                 "miss",

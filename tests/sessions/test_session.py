@@ -515,7 +515,7 @@ def test_a_look_into_a_variables_stored_description_is_left_out_too_and_a_query_
     session = reyn.Session(workspace, namespace=names)
     first = session.ask("look", model=local)
     assert "alice-7" in first.calls[1].finished.output  # type: ignore[union-attr]
-    assert "blob" in {item["kind"] for item in first.sent_contents}
+    assert "blob" in {item["kind"] for item in first.contents} and first.sent_contents == []
     session.ask("and now?", model=hosted)
     sent = json.dumps(hosted.requests[0].wire)
     assert "alice-7" not in sent and "ALICE-7" in sent

@@ -87,6 +87,22 @@ class ModelRequested:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RequestSent:
+    """The body of a request began to leave: to which host, and its bytes. Each attempt of a model call has its own.
+
+    `by` is what sent it: the model call of a step, or a search by meaning in a call of that step. `counted` is False
+    where the sender cannot count on the wire; the bytes are then those of the request as JSON.
+    """
+
+    step: int
+    at: float
+    host: str
+    size: int
+    counted: bool = True
+    by: Literal["model", "search"] = "model"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelReplied:
     """The model answered, or failed (`error`). `key` is the request's."""
 
@@ -251,6 +267,7 @@ class RunEnded:
 Event = (
     RunStarted
     | ModelRequested
+    | RequestSent
     | ModelReplied
     | ActionResolved
     | PermissionDecided

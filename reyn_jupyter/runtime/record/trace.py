@@ -21,10 +21,12 @@ from reyn_jupyter.runtime.record.events import (
     ModelReplied,
     ModelRequested,
     PermissionDecided,
+    RequestSent,
     RunEnded,
     RunStarted,
     RunStatus,
 )
+from reyn_jupyter.runtime.record.sent import Sent, total_by_name
 from reyn_jupyter.support.text import shorten
 
 if TYPE_CHECKING:
@@ -415,19 +417,28 @@ class Trace:
         return found
 
     @property
-    def sent_contents(self) -> list[dict[str, Any]]:
-        """Return the person's contents that went to the model: [{kind, name, bytes}], biggest first.
+    def contents(self) -> list[dict[str, Any]]:
+        """Return the person's contents that the model was given: [{kind, name, bytes}], biggest first.
 
         The result of a call counts under its sources (variables, files, blobs), else as the action's result.
         """
-        total: dict[tuple[str, str], int] = {}
-        for item in self.contents_by_call:
-            key = (str(item["kind"]), str(item["name"]))
-            total[key] = total.get(key, 0) + int(item["bytes"])
-        return [
-            {"kind": kind, "name": name, "bytes": size}
-            for (kind, name), size in sorted(total.items(), key=lambda item: -item[1])
-        ]
+        return total_by_name(self.contents_by_call)
+
+    @property
+    def sent(self) -> Sent:
+        """Return what left the kernel: hosts, bytes, and the person's contents in these requests."""
+        requests = [event for event in self.events if isinstance(event, RequestSent)]
+        last = max((each.step for each in requests if each.by == "model"), default=0)
+        steps = {call.id: call.resolved.step for call in self.calls}
+        contents = [item for item in self.contents_by_call if steps.get(item["call"], 0) < last]
+        for inner in self.all_inner:
+            requests += [event for event in inner.events if isinstance(event, RequestSent)]
+        return Sent.of(requests, contents)
+
+    @property
+    def sent_contents(self) -> list[dict[str, Any]]:
+        """Return the person's contents that left the kernel: [{kind, name, bytes}], biggest first."""
+        return [dict(item) for item in self.sent.contents]
 
     @cached_property
     def result(self) -> RunResult | None:

@@ -15,6 +15,8 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.models.base import Message, Model, ModelError, Request, Response
 from reyn_jupyter.models.providers import is_local
 from reyn_jupyter.models.retry import RetryingModel, RetryPolicy
+from reyn_jupyter.models.wire import metering_call
+from reyn_jupyter.router.model_call import sends_of
 from reyn_jupyter.router.turn_budget import SessionSpend, TurnBudget
 from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
 from reyn_jupyter.runtime.call_scope import ScopedCall, current_call
@@ -111,7 +113,8 @@ class SessionModels:
         self._log_request(run, step, request)
         began = time.perf_counter()
         try:
-            response = await self._patient(model).complete(request)
+            with metering_call(model, request, sends_of(run.log, lambda: step)):
+                response = await self._patient(model).complete(request)
         except ModelError as error:
             run.log.append(
                 ModelReplied(

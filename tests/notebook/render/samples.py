@@ -18,6 +18,7 @@ from reyn_jupyter.runtime.record.events import (
     ModelReplied,
     ModelRequested,
     PermissionDecided,
+    RequestSent,
     RunEnded,
     RunStarted,
 )
@@ -210,6 +211,7 @@ def every_kind(text: str) -> dict[str, Any]:
             changes=({"path": text, "previous_blob": None, "sha256": "f"},),
             sources=({"kind": text, "name": text},),
         ),
+        [RequestSent(step=2, at=NOW, host=text, size=7)],
     ]
     answer = f"# {text}\n\n- {text}\n\n> {text}\n\n| {text} |\n|--|\n| {text} |\n\n```{text}\n{text}\n```"
     about = {

@@ -8,7 +8,8 @@ Two small views: a run as code, and a run in the background.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.blocks import (
@@ -30,7 +31,7 @@ from reyn_jupyter.notebook.render.parts_view import MediaRoom
 from reyn_jupyter.notebook.render.trace.calls import call_fold, progress_bar
 from reyn_jupyter.notebook.render.trace.compliance_marks import compliance_blocks
 from reyn_jupyter.notebook.render.value_text import Look
-from reyn_jupyter.support.text import count
+from reyn_jupyter.support.text import count, enumerate_words
 
 if TYPE_CHECKING:
     from reyn_jupyter.runtime.record.result_frame import ResultFrame
@@ -240,18 +241,29 @@ def _about(trace: Trace, look: Look, rules: bool) -> list[Block]:
 
 
 def _sent(trace: Trace, look: Look) -> str:
-    """Return what of the person's went to the model, in bytes, and where that is."""
-    items = trace.sent_contents
+    """Return what of the person's left the kernel, where it went, and the bytes of the requests."""
+    sent = trace.sent
+    if not sent.requests:
+        read = _contents(trace.contents, look)
+        return f"nothing left the kernel; read here: {read}" if read else "nothing left the kernel"
+    about = "" if sent.counted else "about "
+    places = [
+        f"{about}{formatting.size(size)} to {look.line(host, 120)}"
+        for host, size in [
+            *sent.hosts.items(),
+            *((f"{host} on this machine", n) for host, n in sent.local.items()),
+        ]
+    ]
+    items = _contents(sent.contents, look) or "the conversation alone, no variable, file or blob"
+    return f"{enumerate_words(places)}: {items}"
+
+
+def _contents(items: Sequence[Mapping[str, Any]], look: Look) -> str:
     shown = ", ".join(
         f"{look.line(item['name'], 80)} ({look.line(item['kind'], 20)}, {formatting.size(item['bytes'])})"
         for item in items[:8]
     )
-    if len(items) > 8:
-        shown += f" and {len(items) - 8} more"
-    if trace.started.host is None:
-        return f"nothing left the kernel; read here: {shown}" if items else "nothing left the kernel"
-    host = look.line(trace.started.host, 120)
-    return f"to {host}: {shown}" if items else f"to {host}: the conversation alone, no variable, file or blob"
+    return f"{shown} and {len(items) - 8} more" if len(items) > 8 else shown
 
 
 def frame_view(frame: ResultFrame, look: Look) -> View:

@@ -9,7 +9,7 @@ import pytest
 
 from reyn_jupyter.notebook.render import to_html, to_text, view
 from reyn_jupyter.outputs.blobs.file_store import FsBlobStore
-from reyn_jupyter.runtime.record.events import ActionProgressed
+from reyn_jupyter.runtime.record.events import ActionProgressed, Event, RequestSent
 from reyn_jupyter.runtime.record.trace import Trace
 from tests.notebook.render.samples import (
     BLOB,
@@ -59,15 +59,22 @@ def test_the_answer_comes_before_the_steps() -> None:
     assert page.index("It is 4.") < page.index("Step 1")
 
 
+def out(host: str, step: int = 1, size: int = 2000) -> list[Event]:
+    return [RequestSent(step=step, at=NOW, host=host, size=size)]
+
+
 def test_nothing_sent_is_said_and_what_was_sent_is_listed_with_its_host() -> None:
     sent = {"sent": ({"kind": "variable", "name": "orders", "bytes": 120},)}
-    assert "nothing left the kernel" in text_of(trace())
-    assert "nothing left the kernel; read here: orders (variable, 120 bytes)" in text_of(trace(**sent))
-    assert "to api.x.org: orders (variable, 120 bytes)" in text_of(trace(host="api.x.org", **sent))
-    assert "to api.x.org: the conversation alone" in text_of(trace(host="api.x.org"))
+    assert "nothing left the kernel" in text_of(trace(host="api.x.org"))
+    said = text_of(trace(host="api.x.org", **sent))
+    assert "nothing left the kernel; read here: orders (variable, 120 bytes)" in said
+    said = text_of(trace(out("api.x.org"), **sent))
+    assert "2.0 KB to api.x.org: orders (variable, 120 bytes)" in said
+    assert "to api.x.org: the conversation alone" in text_of(trace(out("api.x.org")))
+    assert "2.0 KB to 127.0.0.1:80 on this machine: the conv" in text_of(trace(out("127.0.0.1:80")))
 
 
-def test_files_that_a_call_read_count_as_sent() -> None:
+def test_files_that_a_call_read_count_as_sent_once_a_request_carried_them() -> None:
     read = call(
         1,
         "file__read",
@@ -75,7 +82,8 @@ def test_files_that_a_call_read_count_as_sent() -> None:
         "12345",
         sources=({"kind": "file", "name": "a.csv"},),
     )
-    assert "to h: a.csv (file, 5 bytes)" in text_of(trace(read, host="h"))
+    assert "to h: the conversation alone" in text_of(trace([*out("h"), *read]))
+    assert "to h: a.csv (file, 5 bytes)" in text_of(trace([*out("h"), *read, *out("h", 2)]))
 
 
 def test_a_call_shows_its_action_state_flags_and_time_on_one_line() -> None:
