@@ -70,7 +70,7 @@ def _quieten(litellm: Any) -> None:
 
 
 def _count_clients(litellm: Any) -> None:
-    """Let every HTTP client count what it sends: LiteLLM keeps them all, those of providers' libraries too, in a cache."""
+    """Let every HTTP client count what it sends: LiteLLM keeps them all in one cache, also those of other libraries."""
     import httpx
     from litellm.caching.llm_caching_handler import LLMClientCache
 
