@@ -6,6 +6,7 @@ import asyncio
 import importlib
 import json
 import sys
+import threading
 import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,7 +25,7 @@ from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.assembly import ENGINE
 from tests.support.installation import install_project
 from tests.support.processes import is_gone, started
-from tests.support.waiting import clock_of, until
+from tests.support.waiting import PATIENCE, clock_of, until
 
 PROJECT = Path(__file__).parents[1] / "support" / "observatory"
 KEY, SITE = "OBSERVATORY_KEY", "OBSERVATORY_SITE"
@@ -142,6 +143,11 @@ def test_the_instruments_of_the_driver_are_actions_beside_the_operations(session
     operations = ["observe", "plate", "recall", "summary", "survey"]
     assert names(session) == sorted(f"observatory__{each}" for each in instruments + operations)
     assert session.problems == ()
+    permissions = {
+        row["qualified_name"].partition("__")[2]: row["permission"]
+        for row in session.list_actions("observatory")
+    }
+    assert (permissions["mast"], permissions["telescope"]) == ("allowed", "asks")
 
 
 def test_its_driver_ends_with_the_session_and_the_next_use_starts_another(session: reyn.Session) -> None:
@@ -152,6 +158,17 @@ def test_its_driver_ends_with_the_session_and_the_next_use_starts_another(sessio
     assert session.invoke_action("observatory__mast").error is None
     [second] = drivers()
     assert second.pid != first.pid and session.problems == ()
+
+
+def test_a_driver_that_dies_is_named_and_a_reset_starts_another(session: reyn.Session) -> None:
+    names(session)
+    [first] = drivers()
+    first.kill()
+    until(lambda: "'listen to the driver' failed" in " ".join(session.problems))
+    assert session.invoke_action("observatory__mast").code == "upstream"
+    session.reset()
+    assert session.invoke_action("observatory__mast").error is None
+    until(lambda: TELESCOPE in names(session) and session.problems == ())
 
 
 def test_two_sessions_side_by_side_have_a_driver_each(
@@ -202,8 +219,7 @@ def test_an_instrument_that_is_mounted_stands_in_the_next_request_of_a_turn(sess
         return invoke("mast")
 
     async def wait(request: Request) -> Any:
-        until_there = session.aio.list_actions
-        while "observatory__spectrograph" not in str((await until_there("observatory")).rows):
+        while "observatory__spectrograph" not in str((await session.aio.list_actions("observatory")).rows):
             await asyncio.sleep(0.01)
         return call("list_actions", category=["observatory"])
 
@@ -250,6 +266,17 @@ def test_what_only_looks_is_read_without_a_question_and_what_moves_asks_for_itse
     [question] = person.questions
     assert "mcp observatory/telescope" in question.text and f"secret {KEY}" in question.text
     assert [each.purity for each in trace.events if isinstance(each, ActionResolved)] == ["read", "write"]
+
+
+def test_rules_for_the_instruments_and_the_key_move_the_telescope_unasked(
+    observe: Callable[..., reyn.Session],
+) -> None:
+    rules = [f"{TELESCOPE}(mcp:observatory/*)", f"{TELESCOPE}(secret:{KEY})"]
+    person = Person("deny")
+    for count, allowed in ((1, False), (2, True)):
+        session = observe(config={"permissions": {"allow": rules[:count]}})
+        assert asked(session, invoke("telescope", pointing=M31), ask=person).calls[0].ok is allowed
+    assert len(person.questions) == 1
 
 
 def test_two_that_only_look_run_side_by_side(session: reyn.Session) -> None:
@@ -311,14 +338,20 @@ def test_what_an_archive_does_not_have_is_an_error_with_its_code(session: reyn.S
 def half_an_exposure(session: reyn.Session) -> Any:
     """Begin an exposure of four frames in the background, of which two come, and return the run once they are there."""
     post(f"{driver_of(session)}/sky", clear_frames=2)
-    model = ScriptedModel(invoke("telescope", pointing=M31, frames=4), "Done.")
-    run = session.start("observe", model=model, approve="all")
+    begun = threading.Event()
+
+    def expose(request: Request) -> Any:
+        begun.set()
+        return invoke("telescope", pointing=M31, frames=4)
+
+    run = session.start("observe", model=ScriptedModel(expose, "Done."), approve="all")
+    assert begun.wait(PATIENCE)
 
     def frames() -> float:
         last = [each for each in session.trace(run.run_id).events if isinstance(each, ActionProgressed)][-1:]
         return last[0].done or 0 if last else 0
 
-    until(lambda: run.run_id in session.parts.runs.ids() and frames() == 2)
+    until(lambda: frames() == 2)
     return run
 
 

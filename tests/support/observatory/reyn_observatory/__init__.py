@@ -138,8 +138,10 @@ class Observatory:
         self._driver = self._listening = None
 
     async def _listen(self, driver: Driver) -> None:
+        # The first line comes at once, so that a driver that was started again is asked for its instruments.
         async for _ in driver.news():
             self._services.changed(NAME)
+        raise ActionError("The driver ended; %reyn reset starts another.")
 
     @property
     def driver(self) -> Driver:
@@ -151,7 +153,13 @@ class Observatory:
     async def entries(self) -> list[Entry]:
         self._instruments = {each.name: each for each in await self.driver.instruments()}
         return [
-            Entry(each.name, each.description, admit_references(each.input_schema), open_schema=True)
+            Entry(
+                each.name,
+                each.description,
+                admit_references(each.input_schema),
+                purity_of(each),
+                open_schema=True,
+            )
             for each in self._instruments.values()
         ]
 
@@ -165,7 +173,7 @@ class Observatory:
             ) from None
 
     def purity(self, args: dict[str, Any]) -> Purity:
-        return Purity.WRITE if self.instrument(args).moves else Purity.READ
+        return purity_of(self.instrument(args))
 
     def effects(self, args: dict[str, Any], context: ToolContext) -> list[Effect]:
         instrument = self.instrument(args)
@@ -238,6 +246,10 @@ class Observatory:
 def why_hidden() -> str | None:
     """Return None where a dome is chosen, and otherwise what the person can do."""
     return None if os.environ.get(SITE) else f"No dome is chosen: set {SITE}, as in %env {SITE}=north."
+
+
+def purity_of(instrument: Instrument) -> Purity:
+    return Purity.WRITE if instrument.moves else Purity.READ
 
 
 def plate_effects(args: dict[str, Any], context: ToolContext) -> list[Effect]:
