@@ -120,10 +120,11 @@ def nearest_passage(text: str, old: str) -> str:
     return "Read the file first and copy the text exactly, without line numbers."
 
 
-Maker = Callable[[FileTree, Arguments, ToolContext], Make]
+# The rule of a change, from the call and the place of the file as it was judged.
+Maker = Callable[[FileTree, Arguments, ToolContext, str], Make]
 
 
-def make_written(tree: FileTree, args: Arguments, context: ToolContext) -> Make:
+def make_written(tree: FileTree, args: Arguments, context: ToolContext, place: str) -> Make:
     """{path, content}: the file is the content, text or a JSON value."""
     given = args["content"]
     if isinstance(given, dict | list):  # a stored JSON result, given by reference
@@ -151,7 +152,7 @@ def write_result(made: AppliedChange, args: Arguments, context: ToolContext) -> 
     return {"bytes": size, "created": made.before is None}
 
 
-def make_edited(tree: FileTree, args: Arguments, context: ToolContext) -> Make:
+def make_edited(tree: FileTree, args: Arguments, context: ToolContext, place: str) -> Make:
     """{path, old_string, new_string, replace_all?}: one place of the text, or every one, is replaced."""
     old, new = args["old_string"], args["new_string"]
     _encoded(old, "old_string")
@@ -171,7 +172,7 @@ def make_edited(tree: FileTree, args: Arguments, context: ToolContext) -> Make:
             every = args.get("replace_all", False)
             return replace(text, old, new, every=every, secrets=secrets).text.encode()
         except EditError as error:
-            if not context.may_read(tree.locate(args["path"], for_write=True)):
+            if not context.may_read(place):
                 raise _unread(args["path"]) from None
             hint = error.hint if error.matches else nearest_passage(seen, old)
             raise ActionError(f"{args['path']} was not changed: {error}", hint) from error
@@ -204,7 +205,7 @@ def edit_result(made: AppliedChange, args: Arguments, context: ToolContext) -> d
     return {"replacements": len(lines), "lines": list(lines[:20])}
 
 
-def make_deleted(tree: FileTree, args: Arguments, context: ToolContext) -> Make:
+def make_deleted(tree: FileTree, args: Arguments, context: ToolContext, place: str) -> Make:
     """{path}: the file is gone."""
 
     def make(before: bytes | None) -> None:

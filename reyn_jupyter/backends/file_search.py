@@ -36,11 +36,12 @@ MOST_PATHS = 1000  # paths of one answer
 MOST_FILES = 100_000  # files that one search opens
 
 
-def glob(tree: FileTree, pattern: str, path: str, check: Check) -> dict[str, Any]:
-    """The files whose path matches: {paths, total, note?}, relative to the root. Raises ActionError."""
-    chosen, start = _glob(pattern, path)
+def glob(tree: FileTree, pattern: str, place: str, check: Check) -> dict[str, Any]:
+    """The files below a place whose path matches: {paths, total, note?}, relative to the root. Raises ActionError."""
+    chosen, start = _glob(pattern, place)
     skipped: set[str] = set()
-    found = [printable_name(relative) for relative in tree.files(start, skipped, check, chosen.matches)]
+    files = tree.files(start, skipped, check, chosen.matches, place if start == place else None)
+    found = [printable_name(relative) for relative in files]
     notes = [f"The first {MOST_PATHS}: give a narrower pattern or path."] if len(found) > MOST_PATHS else []
     notes += tree.workspace.left_out.notes + _skipped(skipped)
     answer: dict[str, Any] = {"paths": found[:MOST_PATHS], "total": len(found)}
@@ -53,7 +54,7 @@ class GrepQuery:
 
     Args:
         pattern: a regular expression in RE2 syntax.
-        path: a file or folder.
+        path: a file or folder, as its place (see `FileTree.locate`).
         glob: which files, by path below `path`; None for all.
         case_sensitive: whether letter case counts.
         max_results: how many matching lines are shown.
@@ -99,11 +100,12 @@ def grep(tree: FileTree, search: GrepQuery, check: Check) -> str:
     chosen, start = _glob(search.glob, search.path) if search.glob is not None else (None, search.path)
     skipped: set[str] = set()
     findings = _Findings()
-    for relative in tree.files(start, skipped, check, chosen.matches if chosen is not None else None):
+    place = start if start == search.path else None
+    for relative in tree.files(start, skipped, check, chosen.matches if chosen is not None else None, place):
         if findings.more or findings.files >= MOST_FILES:
             break
         findings.files += 1
-        with suppress(WorkspaceError, OSError), tree.workspace.open_read(relative) as file:
+        with suppress(WorkspaceError, OSError), tree.workspace.open_place(relative) as file:
             if b"\0" in file.read(8192):
                 findings.binary += 1
                 continue

@@ -21,6 +21,7 @@ from reyn_jupyter.backends.file_lines import (
     PastTheEndError,
     read_lines,
 )
+from reyn_jupyter.guard.held_place import HeldPlace
 from reyn_jupyter.guard.workspace import Workspace, WorkspaceError, protects
 from reyn_jupyter.outputs.content import FileContent, Text
 from reyn_jupyter.runtime.action_error import ActionError
@@ -100,28 +101,42 @@ class FileTree:
         """Return the tree as a call may see it, whose `workspace` is given."""
         return self if workspace is self.workspace else FileTree(workspace, self._hidden)
 
-    def locate(self, path: object, *, for_write: bool = False) -> str:
-        """The relative path that `path` leads to, links followed. Raises ActionError."""
+    def locate(self, path: object) -> str:
+        """Return the place that `path` leads to, links followed, see `Workspace.place`. Raises ActionError."""
+        return self._located(path, self.workspace.place)
+
+    def held(self, path: object) -> HeldPlace:
+        """Return the place that `path` leads to, links followed, held for a change. Raises ActionError."""
+        return self._located(path, self.workspace.held)
+
+    def _located(self, path: object, find: Callable[[str], T]) -> T:
         if not isinstance(path, str):
             raise ActionError("a path must be given as text", "A reference cannot stand for a path.")
         try:
-            relative = self.workspace.place(path, for_write=for_write)
+            found = find(path)
         except WorkspaceError as error:
             raise ActionError(
                 str(error), "Use a path relative to the workspace, such as data/orders.csv."
             ) from error
-        if not self._hidden.isdisjoint(relative.split("/")):
+        place = found.path if isinstance(found, HeldPlace) else str(found)
+        if not self._hidden.isdisjoint(place.split("/")):
             raise ActionError(f"{path} does not exist", "List the folder above it to see its files.")
-        return relative
+        return found
 
-    def open(self, path: str) -> BinaryIO:
-        """Open a file for reading. Raises ActionError; for a missing file with the nearest names."""
-        if self._hidden:
-            self.locate(path)
+    def open(self, path: str, place: str) -> BinaryIO:
+        """Open a file for reading.
+
+        Args:
+            path: as the caller wrote it, for messages.
+            place: where it leads to, see `locate`.
+
+        Raises:
+            ActionError: it cannot be read; for a missing file with the nearest names.
+        """
         try:
-            return self.workspace.open_read(path)
+            return self.workspace.open_place(place)
         except WorkspaceError as error:
-            target = self.workspace.root / self.locate(path)
+            target = self.workspace.root / place
             if not os.path.lexists(target):
                 raise self.missing(path) from error
             raise ActionError(str(error), "List it to see its files." if target.is_dir() else "") from error
@@ -137,17 +152,20 @@ class FileTree:
         limit: int | None = None,
         spool: Path | None = None,
         redactor: Redactor | None = None,
+        place: str | None = None,
     ) -> Text | FileContent:
         """The exact text of a file, or of `limit` lines from line `offset` (from 1).
 
         Args:
+            path: as the caller wrote it.
             spool: where text over 4 MiB goes as a file, instead of through memory.
             redactor: see `file_lines.read_lines`.
+            place: where the path led to when the call was judged; None looks now.
 
         Raises:
             ActionError: no such file, no text, a window past the end, a file that changes meanwhile.
         """
-        with self.open(path) as file:
+        with self.open(path, self.locate(path) if place is None else place) as file:
             for _ in range(2):
                 before = os.fstat(file.fileno())
                 try:
@@ -165,16 +183,20 @@ class FileTree:
             "Something is writing to it. Read it again when that is done.",
         )
 
-    def entries(self, path: str) -> dict[str, Any]:
+    def entries(self, path: str, place: str | None = None) -> dict[str, Any]:
         """Return what lies in one folder: {path, entries: [{name, type, size?}], total, note?}, by name.
 
         `type` is file, folder, link or other; `size` is in bytes, for files. Protected files are left out.
+
+        Args:
+            path, place: as for `read`.
         """
-        relative = self.locate(path)
-        folder = self.workspace.root / relative
+        relative = self.locate(path) if place is None else place
         try:
-            with os.scandir(folder) as listing:
-                visible = [entry for entry in listing if self._visible(relative, entry.name)]
+            with self.workspace.listing(relative) as found:
+                visible = (entry for entry in found if self._visible(relative, entry.name))
+                listed = list(self._allowed(relative, visible))
+                entries = [each for entry in listed[:MOST_ENTRIES] if (each := _described(entry))]
         except NotADirectoryError:
             raise ActionError(
                 f"{path} is a file, not a folder", "Read it, or list the folder it is in."
@@ -183,8 +205,6 @@ class FileTree:
             raise self.missing(path) from None
         except OSError as error:
             raise ActionError(f"{path} cannot be listed: {error.strerror}") from error
-        listed = sorted(self._allowed(relative, visible), key=lambda entry: entry.name)
-        entries = [described for entry in listed[:MOST_ENTRIES] if (described := _described(entry))]
         answer: dict[str, Any] = {"path": printable_name(relative), "entries": entries, "total": len(listed)}
         notes = self.workspace.left_out.notes
         if len(listed) > MOST_ENTRIES:
@@ -192,7 +212,12 @@ class FileTree:
         return {**answer, "note": " ".join(notes)} if notes else answer
 
     def files(
-        self, path: str, skipped: set[str], check: Check, wanted: Callable[[str], bool] | None = None
+        self,
+        path: str,
+        skipped: set[str],
+        check: Check,
+        wanted: Callable[[str], bool] | None = None,
+        place: str | None = None,
     ) -> Iterator[str]:
         """Yield the path from the root of every file below, in order, that the rules allow.
 
@@ -203,10 +228,11 @@ class FileTree:
             skipped: gets the names of folders that were left out.
             check: asked before each file.
             wanted: asked with each file's path from `path`; False leaves it out.
+            place: where the path led to when the call was judged; None looks now.
         """
-        relative = self.locate(path)
+        relative = self.locate(path) if place is None else place
         start = self.workspace.root / relative
-        if not start.exists():
+        if not os.path.lexists(start):
             raise self.missing(path)
         base = start if start.is_dir() else start.parent
 
@@ -220,7 +246,7 @@ class FileTree:
             below = file.name not in self._hidden
             return below and (wanted is None or wanted(file.relative_to(base).as_posix()))
 
-        for file in self.workspace.walk(relative, skip, chosen):
+        for file in self.workspace.walk_place(relative, skip, chosen):
             yield self.workspace.relative(file)
 
     def _allowed(self, folder: str, entries: Iterable[os.DirEntry[str]]) -> Iterator[os.DirEntry[str]]:

@@ -72,8 +72,11 @@ class PartialPreview:
     missing: str
 
 
+# What effects, preview and handler of one call go by, so that none of them looks anew at a world that moves: the place
+# that a path leads to, say. Asked once, first, with the same two arguments; it must not change anything.
+Plan = Callable[[Arguments, Any], object]
 # A preview of what a call would change (a unified diff for a file), shown whole with the question of consent. Where it
-# is None, the question shows the arguments.
+# is None, the question shows the arguments. It runs in a thread.
 Preview = Callable[[Arguments, Any], str | PartialPreview | None]
 
 
@@ -96,6 +99,8 @@ class Tool:
         remote: the handler sends its arguments elsewhere, so a reference is opened as JSON: a frame as its records.
         limits: a deadline in place of the category's, and how many calls of this tool run at once, beside what the
             category says of all of its calls.
+        plan: what effects, preview and handler find as `ToolContext.plan`; its ``close()``, where it has one, is called
+            when the call is over.
     """
 
     name: str
@@ -106,6 +111,7 @@ class Tool:
     guides: bool = False
     remote: bool = False
     limits: CallLimits = NO_LIMITS
+    plan: Plan | None = None
 
     @property
     def is_built_in(self) -> bool:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
-from reyn_jupyter.backends.file_changes import AppliedChange, change, content
+from reyn_jupyter.backends.file_changes import AppliedChange, Make, PlannedChange
 from reyn_jupyter.backends.file_edits import (
     Maker,
     delete_result,
@@ -27,7 +27,6 @@ from reyn_jupyter.catalog.action import (
     Category,
     Effect,
     EffectKind,
-    EffectsRule,
     Handler,
     Operation,
     PartialPreview,
@@ -91,13 +90,13 @@ def _reading(tree: FileTree) -> tuple[Operation, ...]:
             "read",
             "Read a text file: its exact text, or some of its lines.",
             parameters(["path"], path=_PATH, offset=OFFSET, limit=LIMIT),
-            Tool("read_file", _read(tree), Purity.READ, _effects(tree, EffectKind.READ)),
+            _reader(tree, "read_file", _read(tree)),
         ),
         Operation(
             "list",
             "List what lies in one folder: names, types and sizes in bytes.",
             parameters(["path"], path=_FOLDER),
-            Tool("list_file", _list(tree), Purity.READ, _effects(tree, EffectKind.READ)),
+            _reader(tree, "list_file", _list(tree)),
         ),
         Operation(
             "glob",
@@ -112,7 +111,7 @@ def _reading(tree: FileTree) -> tuple[Operation, ...]:
                 },
                 path={**_FOLDER, "description": "Folder to begin in. Default: the workspace."},
             ),
-            Tool("glob_file", _glob(tree), Purity.READ, _effects(tree, EffectKind.READ)),
+            _reader(tree, "glob_file", _glob(tree)),
         ),
         Operation(
             "grep",
@@ -126,7 +125,7 @@ def _reading(tree: FileTree) -> tuple[Operation, ...]:
                 case_sensitive=CASE_SENSITIVE,
                 max_results=MAX_RESULTS,
             ),
-            Tool("grep_file", _grep(tree), Purity.READ, _effects(tree, EffectKind.READ)),
+            _reader(tree, "grep_file", _grep(tree)),
         ),
     )
 
@@ -173,11 +172,16 @@ def _changing(tree: FileTree) -> tuple[Operation, ...]:
     )
 
 
-def _effects(tree: FileTree, kind: EffectKind) -> EffectsRule:
-    def effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
-        return (Effect(kind, tree.locate(args.get("path", "."), for_write=kind is not EffectKind.READ)),)
+def _reader(tree: FileTree, name: str, handler: Handler) -> Tool:
+    """The tool that reads at one place, which is its plan: links in the path are followed once."""
 
-    return effects
+    def plan(args: Arguments, context: ToolContext) -> str:
+        return tree.locate(args.get("path", "."))
+
+    def effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
+        return (Effect(EffectKind.READ, context.plan),)
+
+    return Tool(name, handler, Purity.READ, effects, plan=plan)
 
 
 def _read(tree: FileTree) -> Handler:
@@ -187,7 +191,7 @@ def _read(tree: FileTree) -> Handler:
         # Only a store takes a file over.
         folder = None if context.services.blobs is None else spool
         text = await tree.within(context.workspace).read(
-            args["path"], args.get("offset"), args.get("limit"), folder, redactor_for(context)
+            args["path"], args.get("offset"), args.get("limit"), folder, redactor_for(context), context.plan
         )
         context.used(Source("file", posixpath.normpath(args["path"])))
         return text
@@ -198,23 +202,21 @@ def _read(tree: FileTree) -> Handler:
 def _list(tree: FileTree) -> Handler:
     async def list_folder(args: Arguments, context: ToolContext) -> dict[str, Any]:
         own = tree.within(context.workspace)
-        return await in_thread(lambda check: own.entries(args["path"]))
+        return await in_thread(lambda check: own.entries(args["path"], context.plan))
 
     return list_folder
 
 
 def _glob(tree: FileTree) -> Handler:
     async def find(args: Arguments, context: ToolContext) -> dict[str, Any]:
-        return await in_thread(
-            partial(glob, tree.within(context.workspace), args["pattern"], args.get("path", "."))
-        )
+        return await in_thread(partial(glob, tree.within(context.workspace), args["pattern"], context.plan))
 
     return find
 
 
 def _grep(tree: FileTree) -> Handler:
     async def search(args: Arguments, context: ToolContext) -> Text:
-        path = tree.locate(args.get("path", "."))
+        path = context.plan
         own = tree.within(context.workspace)
         text = await in_thread(partial(grep, own, as_grep({**args, "path": path}, context)))
         context.used(Source("file", path))
@@ -237,27 +239,33 @@ _Answer = Callable[[AppliedChange, Arguments, ToolContext], dict[str, Any]]
 
 
 def _changer(tree: FileTree, verb: str, maker: Maker, answer: _Answer) -> Tool:
-    """The tool of one kind of change: the same rule makes its preview and the change itself."""
+    """The tool of one kind of change: the same plan and the same rule make its preview and the change itself."""
+
+    def plan(args: Arguments, context: ToolContext) -> PlannedChange:
+        return PlannedChange(tree.held(args["path"]))
+
+    def effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
+        return (Effect(EffectKind.DELETE if verb == "delete" else EffectKind.WRITE, context.plan.path),)
+
+    def make(args: Arguments, context: ToolContext) -> Make:
+        return maker(tree.within(context.workspace), args, context, context.plan.path)
 
     async def handler(args: Arguments, context: ToolContext) -> dict[str, Any]:
-        own = tree.within(context.workspace)
-        made = await change(own, args["path"], maker(own, args, context), context)
+        made = await context.plan.apply(make(args, context), context)
         told: dict[str, Any] = {"path": made.path, **answer(made, args, context)}
         if not made.undo:
             told["note"] = "The previous content was not kept (this session stores nothing): no undo."
         return told
 
     def preview(args: Arguments, context: ToolContext) -> str | PartialPreview | None:
-        own = tree.within(context.workspace)
-        path = own.locate(args["path"], for_write=True)
+        path = context.plan.path
         try:
-            before = content(own, path)
-            return whole_diff(before, maker(own, args, context)(before), path)
+            before, after = context.plan.preview(make(args, context))
+            return whole_diff(before, after, path)
         except ActionError as error:
             # To whom may not read the file, an error tells of its content: only the person sees it before the answer.
             if context.may_read(path):
                 raise
             return f"{path}: this change cannot be made as asked: {error.message}"
 
-    effect = EffectKind.DELETE if verb == "delete" else EffectKind.WRITE
-    return Tool(f"{verb}_file", handler, Purity.WRITE, _effects(tree, effect), preview)
+    return Tool(f"{verb}_file", handler, Purity.WRITE, effects, preview, plan=plan)

@@ -63,7 +63,7 @@ def _operations(tree: FileTree) -> tuple[Operation, ...]:
         return await in_thread(lambda check: tree.entries(_inside(args.get("path", "."))))
 
     async def search(args: Arguments, context: ToolContext) -> Text:
-        path = _inside(args.get("path", "."))
+        path = tree.locate(_inside(args.get("path", ".")))
         return Text(await in_thread(partial(grep, tree, as_grep({**args, "path": path}, context))))
 
     return (

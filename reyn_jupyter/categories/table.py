@@ -101,24 +101,29 @@ def categories(services: Services, *, seconds: float = SECONDS, memory: str = ME
                     "Run one SQL query (DuckDB) over notebook variables, workspace files and stored results: "
                     "filter, join, group, aggregate, sort. Name every table of the query in sources.",
                     _SCHEMA,
-                    Tool("query_table", query, Purity.READ, _effects),
+                    Tool("query_table", query, Purity.READ, _effects, plan=_plan),
                 ),
             ),
         ),
     )
 
 
-def _effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
-    """Reads of workspace files, so that a deny rule can name them."""
+def _plan(args: Arguments, context: ToolContext) -> dict[str, str]:
+    """Return where the paths of the files lead to, each by the name of its table: links are followed once."""
     workspace = context.services.workspace
     try:
-        return tuple(
-            Effect("read", workspace.place(given))
-            for given in (args.get("sources") or {}).values()
+        return {
+            alias: workspace.place(given)
+            for alias, given in (args.get("sources") or {}).items()
             if type(given) is str and _kind(given) == "file"
-        )
+        }
     except WorkspaceError as error:
-        raise ActionError(str(error)) from error
+        raise ActionError(str(error), _available(context)) from error
+
+
+def _effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
+    """Reads of workspace files, so that a deny rule can name them."""
+    return tuple(Effect("read", place) for place in context.plan.values())
 
 
 async def _query(args: Arguments, context: ToolContext, seconds: float, memory: str) -> pd.DataFrame:
@@ -210,7 +215,7 @@ async def _sources(given: Mapping[str, Any], context: ToolContext) -> tuple[dict
         elif kind == "variable":
             variables[alias] = source.removeprefix("@")
         else:
-            files[alias] = _checked_path(source, context)
+            files[alias] = _readable(context.plan[alias], context)
     if variables:
         # On the notebook's thread, where nobody changes a frame while it is copied.
         tables |= await context.services.main_thread(
@@ -246,12 +251,7 @@ def _check_aliases(given: Mapping[str, Any]) -> None:
         seen[alias.lower()] = alias
 
 
-def _checked_path(source: str, context: ToolContext) -> str:
-    workspace = context.services.workspace
-    try:
-        path = workspace.place(source)
-    except WorkspaceError as error:
-        raise ActionError(str(error), _available(context)) from error
+def _readable(path: str, context: ToolContext) -> str:
     if reader_of(path) is None:
         raise ActionError(
             f"{path[:200]} is no file that SQL reads; these are: {FILE_KINDS}, and most of them as .gz.",
@@ -293,7 +293,7 @@ class _Sources:
 
     def file(self, alias: str, path: str, opened: ExitStack) -> tuple[str, BinaryIO]:
         """Return the name and the open file of a source. Raises ActionError, WorkspaceError."""
-        file = opened.enter_context(self._context.workspace.open_read(path))
+        file = opened.enter_context(self._context.workspace.open_place(path))
         if self._context.actor == "person":
             return path, file
         redactor = self._context.services.redactor

@@ -15,19 +15,25 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 import stat
 import unicodedata
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Literal
 
 from reyn_jupyter.config import user_path
+from reyn_jupyter.guard.held_place import (
+    HeldPlace,
+    WorkspaceError,
+    open_folder,
+    open_regular,
+    plainly,
+    shown,
+)
 from reyn_jupyter.guard.state_folder import state_base
-from reyn_jupyter.support.plain_files import CLOSE_ON_EXEC, FOLDER, NO_FOLLOW, NO_WAIT
-from reyn_jupyter.support.text import count, shorten
+from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -61,10 +67,6 @@ class LeftOutFiles:
                 f"{count(self.asking, 'file')} left out: reading needs the person's consent; name a single file to ask."
             )
         return said
-
-
-class WorkspaceError(Exception):
-    """A path that may not be used, or a file that could not be; the message says why and what to do."""
 
 
 def as_prefix(folder: str) -> str:
@@ -112,51 +114,6 @@ def checked(path: str | Path) -> str:
     if parts[0].startswith("~"):
         raise WorkspaceError(f"{shown(text)}: '~' is not expanded; name the file from the workspace root")
     return text
-
-
-def shown(text: str) -> str:
-    """Return a path for a message: quoted and bounded."""
-    return repr(shorten(text, 120))
-
-
-def need_regular(status: os.stat_result, name: str) -> None:
-    """Check that a file is a regular one. Raises WorkspaceError."""
-    if stat.S_ISDIR(status.st_mode):
-        raise WorkspaceError(f"{shown(name)} is a folder; name a file in it")
-    if not stat.S_ISREG(status.st_mode):
-        raise WorkspaceError(f"{shown(name)} is no regular file (a device, pipe or socket)")
-
-
-def mode_to_keep(last: str, folder: int, name: str) -> int | None:
-    """Return the permission bits of the file that is to be replaced; None for a new one. Raises WorkspaceError.
-
-    Args:
-        last: its name in the open `folder`.
-        name: what messages call it.
-    """
-    try:
-        status = os.stat(last, dir_fd=folder, follow_symlinks=False)
-    except FileNotFoundError:
-        return None
-    need_regular(status, name)
-    if not status.st_mode & 0o222:
-        raise WorkspaceError(f"{shown(name)} is read-only; make it writable first (chmod u+w)")
-    return stat.S_IMODE(status.st_mode) & 0o777
-
-
-@contextmanager
-def plainly(name: str) -> Iterator[None]:
-    """Raise the operating system's refusals in the block as WorkspaceError, in words."""
-    try:
-        yield
-    except FileNotFoundError:
-        raise WorkspaceError(f"{shown(name)} does not exist") from None
-    except NotADirectoryError:
-        raise WorkspaceError(
-            f"{shown(name)}: a part of this path is a file or a link, not a folder"
-        ) from None
-    except OSError as error:
-        raise WorkspaceError(f"{shown(name)} cannot be used: {error.strerror or error}") from None
 
 
 STATE_FOLDER = ".reyn"
@@ -350,21 +307,21 @@ class Workspace:
 
     def open_read(self, path: str | Path) -> BinaryIO:
         """Open a regular file for reading. Raises WorkspaceError, also for a file that the rules do not allow."""
-        name = self.place(path)
-        decision = self.decision(name)
+        return self.open_place(self.place(path))
+
+    def open_place(self, place: str) -> BinaryIO:
+        """Open the file at a place, as `place` gave it, through no link. Raises WorkspaceError as `open_read` does."""
+        decision = self.decision(place)
         if decision != "allow":
             why = "a permission rule denies it" if decision == "deny" else "that needs the person's consent"
-            raise WorkspaceError(f"{shown(name)} is not read: {why}")
-        with plainly(name), self._parent(name) as (folder, last):
-            # Without O_NONBLOCK, opening a pipe that was swapped in would wait for a writer.
-            flags = os.O_RDONLY | NO_FOLLOW | NO_WAIT | CLOSE_ON_EXEC
-            descriptor = os.open(last, flags, dir_fd=folder)
+            raise WorkspaceError(f"{shown(place)} is not read: {why}")
+        *folders, name = place.split("/")
+        with plainly(place):
+            folder = open_folder(self._root, folders)
             try:
-                need_regular(os.fstat(descriptor), name)
-                return os.fdopen(descriptor, "rb")
-            except BaseException:
-                os.close(descriptor)
-                raise
+                return open_regular(name, folder, place)
+            finally:
+                os.close(folder)
 
     def read_bytes(self, path: str | Path, limit: int | None = None) -> bytes:
         """Return the content of a regular file, at most `limit` bytes of it. Raises WorkspaceError."""
@@ -378,10 +335,16 @@ class Workspace:
         except FileNotFoundError:
             return None
 
-    def write_atomic(self, path: str | Path, data: bytes, *, mode: int | None = None) -> Path:
-        """Put `data` in place of a file in one step; readers see the old content or the new, never a part.
+    def held(self, path: str | Path) -> HeldPlace:
+        """Return the place that `path` leads to, links followed, for one change; it is the caller's to close.
 
-        Missing folders are made. The permission bits of a file that is there are kept, or set to `mode`.
+        Raises:
+            WorkspaceError: the path may not be written.
+        """
+        return HeldPlace(self._root, self.place(path, for_write=True), durable=self.durable)
+
+    def write_atomic(self, path: str | Path, data: bytes, *, mode: int | None = None) -> Path:
+        """Put `data` in place of a file in one step; see `HeldPlace.replace`.
 
         Returns:
             The absolute path written.
@@ -389,37 +352,15 @@ class Workspace:
         Raises:
             WorkspaceError: the path may not be written, or the system refused (disk full, read-only).
         """
-        name = self.place(path, for_write=True)
-        with plainly(name), self._parent(name, make=True) as (folder, last):
-            kept = mode_to_keep(last, folder, name)
-            temporary = f".{secrets.token_hex(8)}.tmp"
-            flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | NO_FOLLOW | CLOSE_ON_EXEC
-            descriptor = os.open(temporary, flags, 0o666, dir_fd=folder)
-            try:
-                with os.fdopen(descriptor, "wb") as file:
-                    file.write(data)
-                    wanted = kept if mode is None else mode & 0o777
-                    if wanted is not None:
-                        os.fchmod(file.fileno(), wanted)
-                    file.flush()
-                    if self.durable:
-                        os.fsync(file.fileno())
-                os.replace(temporary, last, src_dir_fd=folder, dst_dir_fd=folder)
-            except BaseException:
-                with suppress(OSError):
-                    os.unlink(temporary, dir_fd=folder)
-                raise
-            if self.durable:
-                os.fsync(folder)
-        return self.root / name
+        with closing(self.held(path)) as place:
+            place.replace(data, mode=mode)
+        return self.root / place.path
 
     def delete(self, path: str | Path) -> Path:
         """Remove a regular file. Raises WorkspaceError."""
-        name = self.place(path, for_write=True)
-        with plainly(name), self._parent(name) as (folder, last):
-            need_regular(os.stat(last, dir_fd=folder, follow_symlinks=False), name)
-            os.unlink(last, dir_fd=folder)
-        return self.root / name
+        with closing(self.held(path)) as place:
+            place.remove()
+        return self.root / place.path
 
     def walk(
         self,
@@ -434,53 +375,80 @@ class Workspace:
             skip: asked with the name of each folder below; True leaves it out.
             wanted: asked with each file; False leaves it out before it is judged.
         """
-        folder = self.resolve(base)
-        files = iter((folder,)) if folder.is_file() else self._walk(os.fspath(folder), skip)
-        for file in files:
+        return self.walk_place(self.place(base), skip, wanted)
+
+    def walk_place(
+        self,
+        place: str,
+        skip: Callable[[str], bool] | None = None,
+        wanted: Callable[[Path], bool] | None = None,
+    ) -> Iterator[Path]:
+        """Yield what `walk` does, from a folder or file at a place, as `place` gave it, and through no link."""
+        mode = self._mode(place)
+        files = self._walk(place, skip) if stat.S_ISDIR(mode) else (place,) if stat.S_ISREG(mode) else ()
+        for found in files:
+            file = Path(self._prefix + found)
             if wanted is not None and not wanted(file):
                 continue
-            if self._verdict is not None and (said := self._verdict(self.relative(file))) != "allow":
+            if self._verdict is not None and (said := self._verdict(found)) != "allow":
                 self.left_out.add(said)
                 continue
             yield file
 
-    def _walk(self, folder: str, skip: Callable[[str], bool] | None) -> Iterator[Path]:
+    def _mode(self, place: str) -> int:
+        """Return the mode of what is at a place; 0 where nothing is, or where a link is on the way."""
+        *folders, name = place.split("/")
+        with suppress(OSError):
+            folder = open_folder(self._root, folders)
+            try:
+                return os.stat(name, dir_fd=folder, follow_symlinks=False).st_mode
+            finally:
+                os.close(folder)
+        return 0
+
+    @contextmanager
+    def listing(self, place: str) -> Iterator[list[os.DirEntry[str]]]:
+        """Yield what lies in a folder, by name, reached through no link and held open as long as the block runs.
+
+        Args:
+            place: as `place` gave it.
+
+        Raises:
+            OSError: it is not there, no folder, or a link.
+        """
+        descriptor = open_folder(self._root, [] if place == "." else place.split("/"))
+        try:
+            with os.scandir(descriptor) as found:
+                entries = sorted(found, key=lambda entry: entry.name)
+            yield entries
+        finally:
+            os.close(descriptor)
+
+    def _walk(self, folder: str, skip: Callable[[str], bool] | None) -> Iterator[str]:
         pending = [folder]
         while pending:
             current = pending.pop()
-            if Path(current).is_symlink():  # swapped since it was listed
-                continue
-            try:
-                with os.scandir(current) as listing:
-                    entries = sorted(listing, key=lambda entry: entry.name)
-            except OSError:
-                continue
-            folders: list[str] = []
-            # The folders above were judged on the way down; at most two of their names matter for what is in it.
-            above = tuple(current[len(self._prefix) :].rsplit("/", 2)[-2:]) if current != self._root else ()
+            files, folders = self._listed(current, skip)
+            yield from files
+            pending.extend(reversed(folders))
+
+    def _listed(self, folder: str, skip: Callable[[str], bool] | None) -> tuple[list[str], list[str]]:
+        """Return the places of the files and of the folders in one folder; none where it cannot be listed."""
+        files: list[str] = []
+        folders: list[str] = []
+        above = "" if folder == "." else folder + "/"
+        # The folders above were judged on the way down; at most two of their names matter for what is in it.
+        names = tuple(folder.rsplit("/", 2)[-2:]) if above else ()
+        with suppress(OSError), self.listing(folder) as entries:
             for entry in entries:
-                if entry.name == ".git" or protects((*above, entry.name)) or entry.path in self._off_limits:
+                place = above + entry.name
+                if entry.name == ".git" or protects((*names, entry.name)):
+                    continue
+                if self._prefix + place in self._off_limits:
                     continue
                 if entry.is_dir(follow_symlinks=False):
                     if skip is None or not skip(entry.name):
-                        folders.append(entry.path)
+                        folders.append(place)
                 elif entry.is_file(follow_symlinks=False):
-                    yield Path(entry.path)
-            pending.extend(reversed(folders))
-
-    @contextmanager
-    def _parent(self, place: str, *, make: bool = False) -> Iterator[tuple[int, str]]:
-        """Yield the open folder of a place, reached from the root without following a link, and the name in it."""
-        *folders, last = place.split("/")
-        descriptor = os.open(self._root, FOLDER)
-        try:
-            for part in folders:
-                if make:
-                    with suppress(FileExistsError):
-                        os.mkdir(part, dir_fd=descriptor)
-                deeper = os.open(part, FOLDER, dir_fd=descriptor)
-                os.close(descriptor)
-                descriptor = deeper
-            yield descriptor, last
-        finally:
-            os.close(descriptor)
+                    files.append(place)
+        return files, folders

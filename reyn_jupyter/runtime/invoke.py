@@ -2,9 +2,9 @@
 
 Invariant: the model, a person, a peer, a workflow and a direct tool all come through `Invoker`, and each call goes
 through the same gates in the same order: parse → resolve → visible → decode and validate arguments → open references →
-effects → permission → budget → handler → outputs → run log. `plan` does what needs no waiting and changes nothing;
-`PlannedCall.run` does the rest. Every call leaves one `ActionResolved` and one `ActionFinished`, whatever happens:
-nothing but a cancellation of the call's own task is ever raised from here.
+the tool's plan → effects → permission → budget → handler → outputs → run log. `Invoker.plan` does what needs no waiting
+and changes nothing; `PlannedCall.run` does the rest. Every call leaves one `ActionResolved` and one `ActionFinished`,
+whatever happens: nothing but a cancellation of the call's own task is ever raised from here.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from reyn_jupyter.catalog.action import Action, Arguments, Tool
 from reyn_jupyter.catalog.arguments.preparation import invalid_arguments
 from reyn_jupyter.catalog.call_by_name import called_action, prepare_call
 from reyn_jupyter.catalog.call_purity import purity_before_opening, purity_of_call
+from reyn_jupyter.catalog.effects import Effect
 from reyn_jupyter.catalog.resolve import UnknownActionError, bind, find
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
@@ -29,6 +30,7 @@ from reyn_jupyter.models.base import canonical
 from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.runtime.action_error import text_of
 from reyn_jupyter.runtime.call_places import CallPlaces
+from reyn_jupyter.runtime.call_plan import planned
 from reyn_jupyter.runtime.call_progress import CallProgress
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.deadline import deadlines_paused
@@ -278,7 +280,9 @@ class Invoker:
                 reports.partial = progress.partial
                 if _ends(error, task):
                     raise
-                outcome = self._kept(call, run, await self._outcomes.failure(call.name, error, run, reports))
+                outcome = self._kept(
+                    call.id, run, await self._outcomes.failure(call.name, error, run, reports)
+                )
         except BaseException as error:
             outcome = await self._interrupted(call, run, reports, error)
             self._finish(call, run, outcome, began)
@@ -293,7 +297,7 @@ class Invoker:
         """Return the outcome of a call that was interrupted; a second interrupt does without its result so far."""
         if reports.partial is not None and isinstance(error, asyncio.CancelledError):
             with suppress(asyncio.CancelledError):
-                return self._kept(call, run, await self._outcomes.cut_short(call.name, run, reports))
+                return self._kept(call.id, run, await self._outcomes.cut_short(call.name, run, reports))
         return self._outcomes.interrupted(call.name, run, reports)
 
     async def _run(
@@ -305,8 +309,7 @@ class Invoker:
         reports: Reports,
         progress: CallProgress,
     ) -> Outcome:
-        name = action.name.text
-        check_circle(run, name, call.args)
+        check_circle(run, action.name.text, call.args)
         context = ToolContext(
             self._services,
             action.name,
@@ -325,11 +328,26 @@ class Invoker:
             call.step,
             action,
             self._described(action, call.args, run),
+            call.args,
             tool,
             target_args,
             purity_of_call(run.snapshot, action, target_args),
         )
-        effects = tuple(tool.effects(target_args, context))
+        with planned(tool, target_args, context) as context:
+            return await self._allowed(judged, recorded_args, context, run, reports, progress)
+
+    async def _allowed(
+        self,
+        judged: JudgedCall,
+        recorded_args: Any,
+        context: ToolContext,
+        run: Run,
+        reports: Reports,
+        progress: CallProgress,
+    ) -> Outcome:
+        """Run a call that is planned, if the rules or the person allow it, or answer it from the record."""
+        name, tool = judged.name, judged.tool
+        effects = tuple(tool.effects(judged.arguments, context))
         verdict = self._gate.judge(judged, effects, run)
         context = replace(
             context,
@@ -338,7 +356,7 @@ class Invoker:
         )
         # What a rule denies today is not answered from the record either: the run may be older than the rule.
         replays = run.recorded if verdict.decision != "deny" else None
-        if replays is not None and not replays.runs_again(call.step, judged.purity.repeatable):
+        if replays is not None and not replays.runs_again(judged.step, judged.purity.repeatable):
             before = replays.take(name, recorded_args)
             if before is not None:
                 return before
@@ -348,22 +366,40 @@ class Invoker:
         if verdict.decision != "allow":
             return self._outcomes.denied(name, run, effects, verdict)
         run.budget.check()
-        if self._enter is not None:
-            tool, context = await self._enter(action, tool, context, run)
-        running = RunningCall(self._gate, self._places, progress, replace(judged, tool=tool), effects, run)
+        if self._enter is None:
+            return await self._handled(judged, effects, context, run, reports, progress)
+        tool, entered = await self._enter(judged.action, tool, context, run)
+        if tool is judged.tool and entered is context:
+            return await self._handled(judged, effects, context, run, reports, progress)
+        # It is another world, in which another plan holds.
+        with planned(tool, judged.arguments, entered) as entered:
+            return await self._handled(replace(judged, tool=tool), effects, entered, run, reports, progress)
+
+    async def _handled(
+        self,
+        judged: JudgedCall,
+        effects: tuple[Effect, ...],
+        context: ToolContext,
+        run: Run,
+        reports: Reports,
+        progress: CallProgress,
+    ) -> Outcome:
+        """Run the handler of a call that is allowed."""
+        running = RunningCall(self._gate, self._places, progress, judged, effects, run)
         within = InnerCalls(
             self._call_within,
             self._runs,
             run,
-            call.id,
-            name,
-            call.args,
+            judged.id,
+            judged.name,
+            judged.given,
             running.lends,
             running.mark,
             context.used,
         )
         value = await running.value(context, within)
-        return self._kept(call, run, await self._outcomes.value(name, tool, value, run, reports))
+        outcome = await self._outcomes.value(judged.name, judged.tool, value, run, reports)
+        return self._kept(judged.id, run, outcome)
 
     @staticmethod
     def _described(action: Action, args: Arguments, run: Run) -> Action:
@@ -389,12 +425,12 @@ class Invoker:
         run.log.append(FileChanging(call=call.id, at=time.time(), **said))
 
     @staticmethod
-    def _kept(call: ActionCall, run: Run, outcome: Outcome) -> Outcome:
+    def _kept(call: str, run: Run, outcome: Outcome) -> Outcome:
         """Record that a result was stored, if it was."""
         if outcome.blob is not None:
             run.log.append(
                 BlobStored(
-                    call=call.id,
+                    call=call,
                     at=time.time(),
                     blob=outcome.blob,
                     content_kind=outcome.content_kind,

@@ -5,12 +5,13 @@ Invariant: nobody there to ask means no; what the person is shown is redacted be
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
-from reyn_jupyter.catalog.action import Action, Purity, Tool
+from reyn_jupyter.catalog.action import Action, Arguments, Purity, Tool
 from reyn_jupyter.catalog.action_face import ActionFace
 from reyn_jupyter.catalog.effects import Effect, EffectKind
 from reyn_jupyter.config import Settings
@@ -18,7 +19,7 @@ from reyn_jupyter.guard.permissions import Actor, PermissionVerdict, Policy, sug
 from reyn_jupyter.guard.state_folder import StateError
 from reyn_jupyter.guard.workspace import FileDecision
 from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.question_detail import question_detail
+from reyn_jupyter.runtime.question_detail import is_large, question_detail
 from reyn_jupyter.runtime.question_line import QuestionLine
 from reyn_jupyter.runtime.record.events import PermissionDecided
 from reyn_jupyter.runtime.run import Run
@@ -40,6 +41,7 @@ class JudgedCall:
         step: the step of the run that asked for the call.
         action: what is invoked.
         described: the action whose description and schema stand for what happens: the one called by name, if any.
+        given: the arguments as they came, before references were opened.
         tool, arguments: what runs; the arguments as the handler gets them.
         purity: of this very call.
     """
@@ -48,8 +50,9 @@ class JudgedCall:
     step: int
     action: Action
     described: Action
+    given: Arguments
     tool: Tool
-    arguments: dict[str, Any]
+    arguments: Arguments
     purity: Purity
 
     @property
@@ -154,7 +157,10 @@ class PermissionGate:
     ) -> PermissionVerdict:
         if not run.attended and run.ask is None:
             return PermissionVerdict("deny", "nobody", IN_BACKGROUND)
-        question = self._question(verdict, call, effects, context, run, reason)
+        compose = partial(self._question, verdict, call, effects, context, run, reason)
+        # A tool's preview may read files, and a large text takes its time; other calls go on meanwhile.
+        in_thread = reason is None and (call.tool.preview is not None or is_large(call.arguments))
+        question = await asyncio.to_thread(compose) if in_thread else compose()
         ask = run.ask or self._ask
         given = await self._line.answer(
             # A prompt shows one question at a time; a page shows several, but those about the same in turn.

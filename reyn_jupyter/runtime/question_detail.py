@@ -17,6 +17,7 @@ from typing import Any, Literal
 from reyn_jupyter.catalog.action import PartialPreview
 from reyn_jupyter.catalog.action_face import FaceChange
 from reyn_jupyter.catalog.effects import Effect
+from reyn_jupyter.outputs.byte_source import AROUND
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.secrets import Redactor
 from reyn_jupyter.support.text import count
@@ -24,6 +25,7 @@ from reyn_jupyter.support.text import count
 WIDTH = 160  # characters of a line, after which it goes on in the next one
 MOST_SHOWN = 1 << 20  # characters of the targets, and of the change
 DEEPEST = 40  # levels of an argument
+_LARGE = 1 << 16  # characters and entries of arguments
 UNDER_WAY = "The call is under way already, and asks for more:"
 CHANGED = "You said always to another version of this action."
 MASKED = "A secret in it is masked."
@@ -89,6 +91,8 @@ def question_detail(
     if reason:
         # Last, and indented, so that it neither pushes an argument out of what is shown nor passes for one.
         content = f"{content}\nreason: " + reason.replace("\n", "\n    ")
+    # Whatever is shown is masked with all around it that may be part of a secret; the rest is only counted.
+    content, rest = content[: MOST_SHOWN + AROUND], content[MOST_SHOWN + AROUND :]
     masked = redactor.masked(content)
     shown_targets = redactor.text(targets)
     if masked != content or shown_targets != targets:
@@ -96,9 +100,26 @@ def question_detail(
     lines = [DetailLine("note", UNDER_WAY)] if reason is not None else []
     lines += _face_lines(changes, redactor, withheld)
     lines += _split("effect", shown_targets.split("\n"))
-    lines += _content_lines(_bounded(masked, "content", withheld))
+    lines += _content_lines(_bounded(masked, "content", withheld, beyond=len(rest)))
     notes = tuple(dict.fromkeys(withheld))
     return QuestionDetail((*lines, *(DetailLine("note", printable(each)) for each in notes)), notes)
+
+
+def is_large(arguments: Mapping[str, Any]) -> bool:
+    """Return whether the detail of these arguments takes longer than a moment."""
+    pending: list[object] = [arguments]
+    room = _LARGE
+    while pending:
+        value = pending.pop()
+        if type(value) in (str, dict, list, tuple):
+            room -= 1 + len(value)  # type: ignore[arg-type]
+        if room < 0:
+            return True
+        if isinstance(value, dict):
+            pending.extend((*value, *value.values()))
+        elif isinstance(value, list | tuple):
+            pending.extend(value)
+    return False
 
 
 def _face_lines(
@@ -120,8 +141,8 @@ def _one_line(text: str) -> str:
     return text.replace("\n", "␊")
 
 
-def _bounded(text: str, what: str, withheld: list[str]) -> str:
-    left = len(text) - MOST_SHOWN
+def _bounded(text: str, what: str, withheld: list[str], beyond: int = 0) -> str:
+    left = len(text) - MOST_SHOWN + beyond
     if left > 0:
         withheld.append(f"The last {count(left, 'character')} of its {what} are not shown.")
     return text[:MOST_SHOWN]

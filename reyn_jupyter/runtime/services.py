@@ -219,6 +219,7 @@ class ToolContext:
         report: say how far the call is, as often as it suits and from any thread: a sentence, and `done` of `total` in
             whatever is counted. `partial` is the result so far: where the call is interrupted, takes too long or fails,
             the last one is kept as its result, and marked as partial. What is left out stays as it was said before.
+        plan: what the tool planned for this call before its effects were asked; None where it plans nothing.
         invoke: call another action by its qualified name and wait for its value, as Python has it. The call asks for
             itself, stands in an inner run under this one, and ends with it. A failure raises an ActionError with the
             action's own words and code, a denial PermissionDeniedError; a handler may catch both.
@@ -237,6 +238,7 @@ class ToolContext:
     ask: MidCallConsent = _denied
     report: ProgressReport = _unreported
     invoke: Invoke = _uncalled
+    plan: Any = None
 
     @cached_property
     def workspace(self) -> Workspace:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,6 +13,7 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStore
+from reyn_jupyter.runtime.call_plan import planned
 from reyn_jupyter.runtime.services import Actor, FileChange, Services, Source, ToolContext
 from reyn_jupyter.support.secrets import Redactor
 
@@ -70,15 +71,20 @@ class Actions:
             used=self.sources.append,
         )
 
-    def call(self, action: str, **args: Any) -> Awaitable[Any]:
-        return self.operation(action).tool.handler(args, self.context(action))
+    async def call(self, action: str, **args: Any) -> Any:
+        tool = self.operation(action).tool
+        with planned(tool, args, self.context(action)) as context:
+            return await tool.handler(args, context)
 
     def effects(self, action: str, **args: Any) -> tuple[Effect, ...]:
-        return tuple(self.operation(action).tool.effects(args, self.context(action)))
+        tool = self.operation(action).tool
+        with planned(tool, args, self.context(action)) as context:
+            return tuple(tool.effects(args, context))
 
     def preview(self, action: str, **args: Any) -> str | None:
-        preview = self.operation(action).tool.preview
-        return preview(args, self.context(action)) if preview else None
+        tool = self.operation(action).tool
+        with planned(tool, args, self.context(action)) as context:
+            return tool.preview(args, context) if tool.preview else None
 
 
 def file_actions(root: Path, *, keep: bool = True, actor: Actor = "model") -> Actions:

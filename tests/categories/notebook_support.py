@@ -7,13 +7,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeVar
 
-from reyn_jupyter.catalog.action import Category, Entry, Tool
+from reyn_jupyter.catalog.action import Category, Effect, Entry, Tool
 from reyn_jupyter.catalog.arguments.preparation import prepare
 from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.convert import to_content
+from reyn_jupyter.runtime.call_plan import planned
 from reyn_jupyter.runtime.namespace.functions import FunctionRegister
 from reyn_jupyter.runtime.reference_resolver import open_references
 from reyn_jupyter.runtime.services import Actor, Services, Source, ToolContext, VariablesPolicy
@@ -94,8 +95,15 @@ class Caller:
             raise InvalidArgumentsError(prepared.invalid)
         context = self.context(entry)
         target_args = target(await open_references(schema, prepared.args, context))
-        tool.effects(target_args, context)
-        return await tool.handler(target_args, context)
+        with planned(tool, target_args, context) as context:
+            tool.effects(target_args, context)
+            return await tool.handler(target_args, context)
+
+    def effects(self, entry: str, **args: Any) -> tuple[Effect, ...]:
+        """Return the effects that a call names of arguments without references."""
+        tool = next(each.tool for each in self.category.operations if each.entry == entry)
+        with planned(tool, args, self.context(entry)) as context:
+            return tuple(tool.effects(args, context))
 
     def context(self, entry: str) -> ToolContext:
         return ToolContext(

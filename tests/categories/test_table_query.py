@@ -518,12 +518,11 @@ async def test_without_duckdb_the_way_to_install_it_is_told(
 
 async def test_the_file_sources_are_effects_so_that_a_deny_rule_can_name_them(notebook: Notebook) -> None:
     caller = notebook.caller(categories)
-    tool = caller.category.operations[0].tool
     sources = {"a": "orders.csv", "b": "orders", "c": {"$var": "orders"}}
-    effects = tool.effects({"sql": "SELECT 1", "sources": sources}, caller.context("query"))
+    effects = caller.effects("query", sql="SELECT 1", sources=sources)
     assert [str(effect) for effect in effects] == ["read orders.csv"]
     with pytest.raises(ActionError, match="climbs"):
-        tool.effects({"sql": "", "sources": {"a": "../x.csv"}}, caller.context("query"))
+        caller.effects("query", sql="", sources={"a": "../x.csv"})
 
 
 async def test_queries_leave_no_descriptor_behind(notebook: Notebook) -> None:
