@@ -23,6 +23,7 @@ from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.record.events import ActionFinished, ActionProgressed, ActionResolved
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.assembly import ENGINE
+from tests.support.courier import PageServer, Redirect
 from tests.support.installation import install_project
 from tests.support.processes import is_gone, started
 from tests.support.waiting import PATIENCE, clock_of, until
@@ -456,6 +457,15 @@ def test_the_key_is_in_no_environment_and_in_nothing_that_is_kept(
     assert environments and VALUE not in str(environments)
     kept = [path for path in (workspace / ".reyn").rglob("*") if path.is_file()]
     assert kept and not any(VALUE.encode() in path.read_bytes() for path in kept)
+
+
+def test_an_archive_gets_no_key_though_the_driver_was_given_it(session: reyn.Session) -> None:
+    with PageServer({"/m31": "a plate", "/start": Redirect("localhost", "/m31")}) as archive:
+        url = archive.url("/start", "127.0.0.1")
+        trace = asked(session, invoke("telescope", pointing=M31), invoke("plate", url=url), approve="all")
+    assert [each.ok for each in trace.calls] == [True, True]
+    assert archive.requests == [("127.0.0.1", "/start"), ("localhost", "/m31")]
+    assert archive.keys == [None, None]
 
 
 def test_a_key_that_the_driver_refuses_or_that_is_not_there_is_said_with_a_code(

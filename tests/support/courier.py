@@ -110,15 +110,18 @@ class PageServer:
 
     Attributes:
         requests: host and path of each request, in order.
+        keys: their headers `Authorization`; None for those without.
     """
 
     def __init__(self, pages: Mapping[str, object | Callable[[], object]]) -> None:
         self.requests: list[tuple[str, str]] = []
+        self.keys: list[str | None] = []
         served = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_GET(self) -> None:
                 served.requests.append((self.headers["Host"].partition(":")[0], self.path))
+                served.keys.append(self.headers["Authorization"])
                 page = pages.get(self.path)
                 page = page() if callable(page) else page
                 if isinstance(page, Redirect):

@@ -67,6 +67,7 @@ class Observatory:
         self._instruments: dict[str, Instrument] = {}
 
     def category(self) -> Category:
+        """Return the declaration: what people and models see, what runs, and how long it may."""
         observe = Tool(
             "observe_with_instrument",
             self.observe,
@@ -75,42 +76,11 @@ class Observatory:
             remote=True,
             limits=CallLimits(seconds=600, at_once=1, at_once_per=lambda args: args["instrument"]),
         )
-        plate = Tool(
-            "get_plate",
-            self.plate,
-            Purity.NETWORK,
-            plate_effects,
-            limits=CallLimits(seconds=60, at_once=2, at_once_per=archive_host),
-        )
-        survey = Tool("survey_sky", self.survey, Purity.WRITE)
-        recall = Tool("recall_observation", self.recall, Purity.READ)
-        summary = Tool("sum_up_observations", self.summary, Purity.READ)
         return Category(
             NAME,
             "Observe the sky with the instruments of an observatory, and look up what was observed.",
-            operations=(
-                Operation(
-                    "observe",
-                    "Observe with the instrument of this name.",
-                    schema(instrument=TEXT, arguments={"type": "object"}),
-                    observe,
-                    calls=lambda args: CalledAction(
-                        f"{NAME}__{args['instrument']}", named_by="instrument", held_by="arguments"
-                    ),
-                ),
-                Operation("plate", "Get an old photograph from an archive.", schema(url=TEXT), plate),
-                Operation(
-                    "survey",
-                    "Photograph several places, and write a list of the pictures as CSV.",
-                    schema(pointings=POINTINGS, path=TEXT),
-                    survey,
-                ),
-                Operation(
-                    "recall", "Find the earlier observation that is nearest.", schema(like=TEXT), recall
-                ),
-                Operation("summary", "Sum up what was observed, for the log book.", schema(), summary),
-            ),
-            resources=Resources(
+            (self.by_name(observe), *self.operations()),
+            Resources(
                 observe,
                 lambda name, args: {"instrument": name, "arguments": args},
                 "observe with it",
@@ -119,6 +89,31 @@ class Observatory:
             hidden=why_hidden,
             start=self.start,
             close=self.close,
+        )
+
+    def by_name(self, observe: Tool) -> Operation:
+        return Operation(
+            "observe",
+            "Observe with the instrument of this name.",
+            schema(instrument=TEXT, arguments={"type": "object"}),
+            observe,
+            calls=lambda args: CalledAction(
+                f"{NAME}__{args['instrument']}", named_by="instrument", held_by="arguments"
+            ),
+        )
+
+    def operations(self) -> tuple[Operation, ...]:
+        few = CallLimits(seconds=60, at_once=2, at_once_per=archive_host)
+        plate = Tool("get_plate", self.plate, Purity.NETWORK, plate_effects, limits=few)
+        survey = Tool("survey_sky", self.survey, Purity.WRITE)
+        recall = Tool("recall_observation", self.recall, Purity.READ)
+        summary = Tool("sum_up_observations", self.summary, Purity.READ)
+        photograph = "Photograph several places, and write a list of the pictures as CSV."
+        return (
+            Operation("plate", "Get an old photograph from an archive.", schema(url=TEXT), plate),
+            Operation("survey", photograph, schema(pointings=POINTINGS, path=TEXT), survey),
+            Operation("recall", "Find the earlier observation that is nearest.", schema(like=TEXT), recall),
+            Operation("summary", "Sum up what was observed, for the log book.", schema(), summary),
         )
 
     # What is open as long as the session.
