@@ -8,7 +8,6 @@ import subprocess
 import sys
 import tomllib
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlsplit
 
 import nbformat
@@ -17,11 +16,9 @@ import pytest
 from reyn_jupyter.demo import REPOSITORY
 from reyn_jupyter.notebook import verbs
 from reyn_jupyter.notebook.options import parse, parse_leading
-from reyn_jupyter.runtime.consent import Answer, Question
 from tests.docs.config_table import PAGE, with_table
 from tests.docs.example_code import BLOCK, PROJECT, definitions, with_code
 from tests.docs.example_code import PAGE as CODE_PAGE
-from tests.security.security_support import Attacker
 from tests.support.installation import write_metadata
 
 MANUAL = sorted((REPOSITORY / "reyn_jupyter" / "docs").glob("*.md"))
@@ -180,30 +177,6 @@ def test_the_example_of_a_category_works_when_it_is_installed(tmp_path: Path) ->
     assert "'soon' is no day" in error
     assert kept == "kept 2030-12-31"
     assert (workspace / "days.txt").read_text() == "2030-12-31\n"
-
-
-@pytest.mark.parametrize("swapped", [False, True])
-def test_the_example_of_a_plan_changes_the_file_that_was_asked_about(
-    tmp_path: Path, *, swapped: bool
-) -> None:
-    page = (REPOSITORY / "reyn_jupyter" / "docs" / "extending.md").read_text(encoding="utf-8")
-    names: dict[str, Any] = {"__name__": "reyn_journal"}
-    exec(next(block for block in FENCE.findall(page) if "reyn_journal.py" in block), names)
-    root = tmp_path / "workspace"
-    (root / "notes").mkdir(parents=True)
-    attacker = Attacker(root, categories=names["categories"](None), answer="once")
-    if swapped:
-
-        def swap_and_agree(question: Question) -> Answer:
-            (root / "notes").rename(root / "before")
-            (root / "notes").symlink_to("before")
-            return "once"
-
-        attacker.session.parts.ask_person = swap_and_agree
-    said = attacker.call("journal__add", path="notes/2030.md", line="It rained.")
-    assert ("was moved" in said) == swapped
-    assert (root / "notes" / "2030.md").exists() != swapped
-    assert [question.text.count("It rained.") for question in attacker.questions] == [1] * (not swapped)
 
 
 def test_the_code_of_the_larger_example_is_that_of_the_package_that_tests_run() -> None:

@@ -141,7 +141,7 @@ def test_it_is_hidden_with_its_reason_and_starts_nothing_until_a_dome_is_chosen(
 
 def test_the_instruments_of_the_driver_are_actions_beside_the_operations(session: reyn.Session) -> None:
     instruments = ["allsky", "mast", "telescope"]
-    operations = ["observe", "plate", "recall", "summary", "survey"]
+    operations = ["note", "observe", "plate", "recall", "summary", "survey"]
     assert names(session) == sorted(f"observatory__{each}" for each in instruments + operations)
     assert session.problems == ()
     permissions = {
@@ -441,6 +441,41 @@ def test_a_denied_inner_call_ends_the_survey_with_what_it_had(session: reyn.Sess
     trace = asked(session, survey(M31, M42), ask=Person("once", "once", "deny"))
     assert trace.calls[0].finished.code == "permission_denied" and "10.7,41.3,Ada" in partial_of(trace)
     assert (workspace / "data/orders.csv").read_bytes() == before
+
+
+# A file, changed as it was shown.
+
+
+def test_a_note_is_shown_as_a_change_is_made_as_shown_and_is_undone(
+    session: reyn.Session, workspace: Path
+) -> None:
+    person = Person("once")
+    before = (workspace / "notes.txt").read_text()
+    trace = asked(session, invoke("note", path="notes.txt", line="M31 at dawn"), ask=person)
+    assert trace.calls[0].ok and "+M31 at dawn" in person.questions[0].text
+    assert (workspace / "notes.txt").read_text() == before + "M31 at dawn\n"
+    session.undo()
+    assert (workspace / "notes.txt").read_text() == before
+
+
+@pytest.mark.parametrize("swap", ["folder", "file"])
+def test_a_note_is_refused_where_the_place_or_the_file_is_another_than_the_one_shown(
+    session: reyn.Session, workspace: Path, swap: str
+) -> None:
+    (workspace / "log").mkdir()
+    (workspace / "log" / "night.txt").write_text("shown\n")
+
+    async def swap_and_agree(question: Question) -> Answer:
+        if swap == "folder":
+            (workspace / "log").rename(workspace / "before")
+            (workspace / "log").symlink_to("data")
+        else:
+            (workspace / "log" / "night.txt").write_text("another\n")
+        return "once"
+
+    trace = asked(session, invoke("note", path="log/night.txt", line="M31"), ask=swap_and_agree)
+    assert trace.calls[0].ok is False
+    assert not any("M31" in each.read_text() for each in workspace.glob("*/night.txt"))
 
 
 # The key.

@@ -7,8 +7,10 @@ The key goes to the driver alone. No host is asked for anything before the perso
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from reyn_jupyter.backends.file_changes import PlannedChange
 from reyn_jupyter.catalog.action import (
     CalledAction,
     Category,
@@ -16,12 +18,14 @@ from reyn_jupyter.catalog.action import (
     EffectKind,
     Entry,
     Operation,
+    PartialPreview,
     Purity,
     Resources,
     Tool,
 )
 from reyn_jupyter.catalog.arguments.reference_places import admit_references
 from reyn_jupyter.catalog.call_limits import CallLimits
+from reyn_jupyter.guard.diff import whole_diff
 from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, ToolContext
@@ -108,10 +112,12 @@ class Observatory:
         survey = Tool("survey_sky", self.survey, Purity.WRITE)
         recall = Tool("recall_observation", self.recall, Purity.READ)
         summary = Tool("sum_up_observations", self.summary, Purity.READ)
+        note = Tool("note_in_log", note_line, Purity.WRITE, note_effects, note_preview, plan=note_plan)
         photograph = "Photograph several places, and write a list of the pictures as CSV."
         return (
             Operation("plate", "Get an old photograph from an archive.", schema(url=TEXT), plate),
             Operation("survey", photograph, schema(pointings=POINTINGS, path=TEXT), survey),
+            Operation("note", "Add a line to a log in the workspace.", schema(path=TEXT, line=TEXT), note),
             Operation("recall", "Find the earlier observation that is nearest.", schema(like=TEXT), recall),
             Operation("summary", "Sum up what was observed, for the log book.", schema(), summary),
         )
@@ -253,6 +259,28 @@ def plate_effects(args: dict[str, Any], context: ToolContext) -> list[Effect]:
 
 def archive_host(args: dict[str, Any]) -> str:
     return Effect.network(args["url"]).target
+
+
+def note_plan(args: dict[str, Any], context: ToolContext) -> PlannedChange:
+    return PlannedChange(context.workspace.held(args["path"]))
+
+
+def note_effects(args: dict[str, Any], context: ToolContext) -> list[Effect]:
+    return [Effect(EffectKind.WRITE, context.plan.path)]
+
+
+def note_preview(args: dict[str, Any], context: ToolContext) -> str | PartialPreview:
+    before, after = context.plan.preview(with_line(args["line"]))
+    return whole_diff(before, after, context.plan.path)
+
+
+async def note_line(args: dict[str, Any], context: ToolContext) -> str:
+    made = await context.plan.apply(with_line(args["line"]), context)
+    return f"added to {made.path}"
+
+
+def with_line(line: str) -> Callable[[bytes | None], bytes]:
+    return lambda before: (before or b"") + line.encode() + b"\n"
 
 
 def observation(frame: Frame, link: str) -> ContentParts:
