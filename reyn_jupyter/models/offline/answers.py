@@ -62,8 +62,8 @@ def _numeric(rows: Sequence[Mapping[str, Any]], name: str) -> bool:
     return bool(kinds) and kinds <= {int, float}
 
 
-def table(rows: Sequence[Mapping[str, Any]], total: int | None = None) -> str:
-    """Records as a Markdown table; rows past 50 are counted, and those of `total` that are not here."""
+def table(rows: Sequence[Mapping[str, Any]], total: int | None = None, *, cut: bool = False) -> str:
+    """Records as a Markdown table; rows past 50 are counted, and those of `total`; there are more where it is `cut`."""
     names = list(dict.fromkeys(name for row in rows for name in row))
     if not names:
         return "(no rows)"
@@ -72,7 +72,7 @@ def table(rows: Sequence[Mapping[str, Any]], total: int | None = None) -> str:
     lines += ["| " + " | ".join(cell(row.get(name)) for name in names) + " |" for row in rows[:ROWS]]
     left = max(len(rows), total or 0) - min(len(rows), ROWS)
     if left:
-        lines.append(f"\n… and {left} more rows")
+        lines.append(f"\n… and {'at least ' if cut else ''}{left} more rows")
     return "\n".join(lines)
 
 

@@ -1,22 +1,149 @@
-"""Conditions of a question as SQL: comparisons, ranges, days, months and years, yes-or-no columns and values.
+"""Conditions of a question as SQL: values, missing values, texts, comparisons, ranges and yes-or-no columns.
 
-Invariant: every condition is a pair: its SQL, and the words in which the answer repeats it.
+Invariant: what a condition is made of gets a role; what is left without one makes the question a refusal.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from reyn_jupyter.models.offline.lexicon import alike, parts, same_concept
+from reyn_jupyter.models.offline.conditions import Condition, negated, number_at
+from reyn_jupyter.models.offline.date_filters import date_conditions
 from reyn_jupyter.models.offline.parse_state import ParseState, Ungrounded, Values
 from reyn_jupyter.models.offline.table_schema import ColumnSchema, is_flag, literal
 
 
-def conditions(board: ParseState, values: Values) -> list[Condition]:
-    """All conditions of a question; gives roles to what they are made of."""
-    found = [*date_conditions(board), *_ranges(board), *_comparisons(board), *_equalities(board)]
-    found.extend(_values(board, values))
-    found.extend(_flags(board))
+def conditions(board: ParseState) -> list[Condition]:
+    """All conditions of a question but its values; gives roles to what they are made of."""
+    return [
+        *date_conditions(board),
+        *_missing(board),
+        *_texts(board),
+        *_ranges(board),
+        *_comparisons(board),
+        *_equalities(board),
+        *_flags(board),
+    ]
+
+
+# -- values ---------------------------------------------------------------------------------------------------------
+
+
+def value_conditions(board: ParseState, values: Values) -> list[Condition]:
+    """`for Turku and Oslo`, `neither paid nor open`: the values that a question names, one condition a column."""
+    taken = board.take_values(values)
+    chosen: dict[tuple[str, bool], dict[str, None]] = {}
+    places: dict[str, int] = {}
+    denied: dict[int, bool] = {}
+    for number, (column, stored, index) in enumerate(taken):
+        link = _link(board, taken[number - 1][2], index) if number else ""
+        same = bool(number) and taken[number - 1][0] == column
+        if link == "or" and not same:
+            raise Ungrounded("“or” joins two columns, which I cannot do", ("or",))
+        # "not in north or south" denies both.
+        denied[number] = negated(board, index) or (bool(link) and same and denied[number - 1])
+        chosen.setdefault((column, denied[number]), {}).update(dict.fromkeys(stored))
+        places.setdefault(column, index)
+    return [
+        _value_condition(board, column, no, list(found), places[column])
+        for (column, no), found in chosen.items()
+    ]
+
+
+def _link(board: ParseState, first: int, second: int) -> str:
+    """`and`, `or` or a comma between two values, which gets its role; empty where other words are between."""
+    found = ""
+    for step in range(first + 1, second):
+        unit = board.units[step]
+        if board.roles.get(step) == "value" or unit.kind == "not":
+            continue
+        if unit.kind == "or" and unit.value == "or":
+            board.give("link", step)
+            found = "or"
+        elif unit.value in ("and", ",", "&"):
+            found = found or "and"
+        elif not board.is_filler(step):
+            return ""
+    return found
+
+
+def _value_condition(board: ParseState, name: str, no: bool, chosen: list[str], place: int) -> Condition:
+    column = next(column for column in board.table.columns if column.name == name)
+    if len(chosen) == 1:
+        operator = "IS DISTINCT FROM" if no else "="
+        shown = "<>" if no else "="
+        return Condition(
+            f"{column.sql} {operator} {literal(chosen[0])}", f"{name} {shown} {chosen[0]}", place
+        )
+    listed = ", ".join(literal(value) for value in chosen)
+    sql = f"({column.sql} IS NULL OR {column.sql} NOT IN ({listed}))" if no else f"{column.sql} IN ({listed})"
+    return Condition(sql, f"{name} {'not in' if no else 'in'} {', '.join(chosen)}", place)
+
+
+# -- missing values and texts ---------------------------------------------------------------------------------------
+
+
+def _missing(board: ParseState) -> list[Condition]:
+    """`amount is missing`, `no comment`, `empty comment`, `without a comment`: rows whose column holds nothing."""
+    found = []
+    for index in [*board.of_kind("missing"), *board.of_kind("not")]:
+        if not board.free(index) or (
+            board.units[index].kind == "not" and board.units[index].text.lower() != "without"
+        ):
+            continue
+        step = _column_beside(board, index)
+        if step is None:
+            continue
+        column = board.columns[step]
+        board.give("missing", index, step)
+        nothing = column.kind == "text" and board.units[index].value != "null"
+        blank = f" OR trim(CAST({column.sql} AS VARCHAR)) = ''" if nothing else ""
+        words = f"{column.name} is {'missing or blank' if nothing else 'missing'}"
+        if negated(board, min(index, step)):
+            found.append(Condition(f"NOT ({column.sql} IS NULL{blank})", f"not {words}", index))
+        else:
+            found.append(Condition(f"({column.sql} IS NULL{blank})", words, index))
+    return found
+
+
+def _column_beside(board: ParseState, index: int) -> int | None:
+    """The column after a word for nothing (`missing values in amount`), or before it (`amount is missing`)."""
+    following = board.after(index)
+    while following is not None and board.units[following].value in VALUE_WORDS:
+        board.give("unit", following)
+        following = board.after(following)
+    steps = (following,) if board.units[index].value in ("none", "no") else (following, board.before(index))
+    return next((step for step in steps if step is not None and _open(board, step)), None)
+
+
+VALUE_WORDS = ("value", "values", "cell", "cells")
+
+
+def _open(board: ParseState, step: int) -> bool:
+    return step in board.columns and board.roles.get(step) == "column"
+
+
+def _texts(board: ParseState) -> list[Condition]:
+    """`comment contains "gift"`, `that mention gift in the comment`: rows whose column holds a text."""
+    found = []
+    for index in board.of_kind("contain"):
+        step = board.after(index)
+        if (
+            not board.free(index)
+            or step is None
+            or not board.free(step, "word", "quoted")
+            or board.is_filler(step)
+        ):
+            continue
+        before, after = board.before(index), board.after(step)
+        near = next((s for s in (before, after) if s is not None and _open(board, s)), None)
+        if near is None or board.columns[near].kind != "text":
+            continue
+        column, text = board.columns[near], board.units[step].text
+        board.give("contain", index, step, near)
+        no = negated(board, index)
+        sql = f"contains(lower(CAST({column.sql} AS VARCHAR)), {literal(text.lower())})"
+        sql = f"NOT coalesce({sql}, FALSE)" if no else sql
+        words = f"{column.name} {'does not contain' if no else 'contains'} “{text}” in any letter case"
+        found.append(Condition(sql, words, index))
     return found
 
 
@@ -32,43 +159,88 @@ def _ranges(board: ParseState) -> list[Condition]:
         if first is None or second is None or low is None or high is None:
             raise Ungrounded("“between” needs two numbers", ("between",))
         column = _compared(board, index, high)
+        no = negated(board, index)
         board.give("between", index, low, high)
-        bounds = sorted((first, second))
-        found.append(
-            Condition(
-                f"{column.sql} BETWEEN {literal(bounds[0])} AND {literal(bounds[1])}",
-                f"{column.name} between {bounds[0]} and {bounds[1]}",
-            )
-        )
+        a, b = sorted((first, second))
+        sql = f"{column.sql} {'NOT ' if no else ''}BETWEEN {literal(a)} AND {literal(b)}"
+        found.append(Condition(sql, f"{column.name} {'not ' if no else ''}between {a} and {b}", index))
     return found
 
 
 def _comparisons(board: ParseState) -> list[Condition]:
     found = []
     for index in board.of_kind("compare"):
-        if not board.free(index):
+        step = board.after(index)
+        if not board.free(index) or step is None:
             continue
-        operator = board.units[index].value
-        target = board.after(index)
-        number = number_at(board, target)
-        if number is None or target is None:
+        number = number_at(board, step)
+        if number is None and board.units[index].value != "=":
+            found += _of_average(board, index, step)
+        if number is None:
             continue
-        column = _compared(board, index, target)
-        board.give("compare", index, target)
-        found.append(
-            Condition(f"{column.sql} {operator} {literal(number)}", f"{column.name} {operator} {number}")
-        )
+        column = _compared(board, index, step)
+        found.append(_comparison(board, column, board.units[index].value, number, index))
+        board.give("compare", index, step)
+    for index in board.of_kind("or"):  # "12 or more"
+        number = number_at(board, index - 1)
+        if number is None or board.units[index].value == "or":
+            continue
+        column = _compared(board, index - 1, index)
+        operator = ">=" if board.units[index].value == "or more" else "<="
+        found.append(_comparison(board, column, operator, number, index - 1))
+        board.give("compare", index - 1, index)
     return found
+
+
+_OPPOSITE = {">": "<=", ">=": "<", "<": ">=", "<=": ">", "=": "<>", "<>": "="}
+
+
+def _comparison(
+    board: ParseState, column: ColumnSchema, operator: str, number: int | float, index: int
+) -> Condition:
+    said = _OPPOSITE[operator] if negated(board, index) else operator
+    return Condition(f"{column.sql} {said} {literal(number)}", f"{column.name} {said} {number}", index)
+
+
+def _of_average(board: ParseState, index: int, step: int) -> list[Condition]:
+    """`above the average amount`, `amount below the median`: a comparison with one figure of the whole table."""
+    following, before = board.after(step), board.before(index)
+    unit = board.units[step]
+    if not board.free(step, "aggregate") or unit.value not in ("avg", "median"):
+        return []
+    named = [
+        s
+        for s in (following, before)
+        if s is not None and _open(board, s) and board.columns[s].kind == "number"
+    ]
+    if not named:
+        return []
+    column = board.columns[named[0]]
+    board.give("compare", index, step, *[s for s in named if board.columns[s] == column])
+    operator = board.units[index].value
+    inner = f"SELECT {unit.value.upper()}({column.sql}) FROM {board.table.alias}"  # noqa: S608
+    return [
+        Condition(
+            f"{column.sql} {operator} ({inner})", f"{column.name} {operator} {unit.text} {column.name}", index
+        )
+    ]
 
 
 def _compared(board: ParseState, index: int, last: int) -> ColumnSchema:
     """The column that a comparison is about: the one before it, the one after its number, or the only one."""
     before, after = board.before(index), board.after(last, within=2)
+    if before is not None and board.units[before].kind == "not":
+        before = board.before(before)
     for step in (before, after):
         if step is not None and step in board.columns and board.columns[step].kind in ("number", "other"):
             if board.roles.get(step) == "column" and not _measured(board, step):
                 board.give("compared", step)
             return board.columns[step]
+    if after is not None and board.free(after, "word") and not board.is_filler(after):  # "at least 10 units"
+        named = board.table.column((board.units[after].value,), loosely=True)
+        if named is not None and named.kind == "number":
+            board.give("compared", after)
+            return named
     adjective = board.units[index].tokens[0].text
     concepts = {"longer": "length", "shorter": "length", "heavier": "mass", "lighter": "mass", "older": "age",
                 "younger": "age", "cheaper": "price", "costlier": "price", "taller": "height"}  # fmt: skip
@@ -97,51 +269,24 @@ def _equalities(board: ParseState) -> list[Condition]:
         following = index + 1
         while following in board.roles and board.roles[following] == "unit":
             following += 1
-        if following < len(board.units) and board.units[following].value in ("is", "was", "="):
-            board.give("compare", following)
-            following += 1
-        number = number_at(board, following)
+        linked = following < len(board.units) and board.units[following].value in ("is", "was", "=", "of")
+        number = number_at(board, following + 1 if linked else following)
         if number is None or column.kind != "number" or board.roles.get(index) != "column":
             continue
-        board.give("compared", index, following)
-        found.append(Condition(f"{column.sql} = {literal(number)}", f"{column.name} = {number}"))
+        board.give("compared", *range(following, following + 2 if linked else following + 1))
+        no = negated(board, index)
+        if not _measured(board, index):
+            board.give("compared", index)
+        operator = "<>" if no else "="
+        found.append(
+            Condition(
+                f"{column.sql} {operator} {literal(number)}", f"{column.name} {operator} {number}", index
+            )
+        )
     return found
 
 
-# -- values ---------------------------------------------------------------------------------------------------------
-
-
-def _negated(board: ParseState, index: int) -> bool:
-    for step in range(index - 1, max(-1, index - 4), -1):
-        if board.units[step].kind == "not" or board.units[step].value == "<>":
-            board.give("not", step)
-            return True
-        if not board.is_filler(step) and step not in board.columns:
-            return False
-    return False
-
-
-def _values(board: ParseState, values: Values) -> list[Condition]:
-    by_column: dict[tuple[str, bool], list[str]] = {}
-    for held, value, index in board.take_values(values):
-        chosen = by_column.setdefault((held, _negated(board, index)), [])
-        if value not in chosen:
-            chosen.append(value)
-    found = []
-    for (name, negated), chosen in by_column.items():
-        column = next(column for column in board.table.columns if column.name == name)
-        if len(chosen) == 1:
-            operator = "<>" if negated else "="
-            found.append(
-                Condition(f"{column.sql} {operator} {literal(chosen[0])}", f"{name} {operator} {chosen[0]}")
-            )
-        else:
-            listed = ", ".join(literal(value) for value in chosen)
-            word = "NOT IN" if negated else "IN"
-            found.append(
-                Condition(f"{column.sql} {word} ({listed})", f"{name} {word.lower()} {', '.join(chosen)}")
-            )
-    return found
+# -- yes or no ------------------------------------------------------------------------------------------------------
 
 
 def _flags(board: ParseState) -> list[Condition]:
@@ -152,171 +297,13 @@ def _flags(board: ParseState) -> list[Condition]:
         grouped = before is not None and board.units[before].kind in ("group", "distinct")
         if not is_flag(column) or grouped:
             continue
-        negated = _negated(board, index)
+        no = negated(board, index)
         board.give("flag", index)
-        word = "not " if negated else ""
+        word = "not " if no else ""
         if column.kind == "flag":
-            found.append(Condition(f"{'NOT ' if negated else ''}{column.sql}", f"{word}{column.name}"))
+            found.append(Condition(f"{'NOT ' if no else ''}{column.sql}", f"{word}{column.name}", index))
         else:
-            listed = "('no', 'n', 'false')" if negated else "('yes', 'y', 'true')"
-            found.append(
-                Condition(f"lower(CAST({column.sql} AS VARCHAR)) IN {listed}", f"{word}{column.name}")
-            )
+            listed = "('no', 'n', 'false')" if no else "('yes', 'y', 'true')"
+            sql = f"lower(CAST({column.sql} AS VARCHAR)) IN {listed}"
+            found.append(Condition(sql, f"{word}{column.name}", index))
     return found
-
-
-_MONTHS = "January February March April May June July August September October November December"
-MONTH_NAMES = _MONTHS.split()
-
-
-@dataclass(frozen=True)
-class Condition:
-    """One condition: SQL, and how the answer says it."""
-
-    sql: str
-    words: str
-
-
-def date_conditions(board: ParseState) -> list[Condition]:
-    """Return what the dates of a question demand, and give roles to what they are made of."""
-    return [*_date_ranges(board), *_single(board)]
-
-
-def number_at(board: ParseState, index: int | None) -> int | float | None:
-    """The number that stands at an index without a role yet."""
-    return board.units[index].tokens[0].number if index is not None and board.free(index, "number") else None
-
-
-def _single(board: ParseState) -> list[Condition]:
-    found = []
-    for index in range(len(board.units)):
-        span = _span(board, index)
-        if span is None:
-            continue
-        start, stop, words, used = span
-        column = _date_column(board, index)
-        before = board.before(index, within=3)
-        compare = before if before is not None and board.free(before, "compare") else None
-        operator = board.units[compare].value if compare is not None else ""
-        if column is None:
-            condition = _year_number(board, words, operator)
-            if condition is None:
-                if board.units[index].kind == "number":
-                    continue
-                raise Ungrounded(f"{board.table.label} has no date column for “{words}”")
-        else:
-            condition = _between_dates(column, start, stop, words, operator)
-        _absorb(board, index, column or board.table.column(("year",)))
-        board.give("date", *used, *([compare] if compare is not None else []))
-        found.append(condition)
-    return found
-
-
-def _date_ranges(board: ParseState) -> list[Condition]:
-    """`between D1 and D2`, `from D1 to D2`: both ends belong to it."""
-    found = []
-    for index, unit in enumerate(board.units):
-        opens = unit.kind == "between" or (unit.kind == "word" and unit.value == "from")
-        low = board.after(index, within=2) if opens else None
-        high = board.after(low, within=3) if low is not None else None
-        if low is None or high is None or not board.free(low, "date") or not board.free(high, "date"):
-            continue
-        first, last = _span(board, low), _span(board, high)
-        column = _date_column(board, index)
-        if first is None or last is None or column is None:
-            continue
-        board.give("date", index, low, high)
-        sql = f"{column.date_sql} >= DATE {literal(first[0])} AND {column.date_sql} < {_end(last[1])}"
-        found.append(Condition(sql, f"{column.name} from {first[2]} to {last[2]}"))
-    return found
-
-
-def _end(stop: str) -> str:
-    return f"DATE {literal(stop[:-2])} + 1" if stop.endswith("+1") else f"DATE {literal(stop)}"
-
-
-def _absorb(board: ParseState, index: int, column: ColumnSchema | None) -> None:
-    """`born before 1960` names `birth_year` by what happened then."""
-    for step in range(max(0, index - 3), index):
-        if column is not None and board.free(step, "word") and not board.is_filler(step):
-            words = parts(board.units[step].value)
-            if any(same_concept(word, own) or alike(word, own) for word in words for own in column.parts):
-                board.give("unit", step)
-
-
-def _span(board: ParseState, index: int) -> tuple[str, str, str, list[int]] | None:
-    """The days that the unit at an index means: first day, the day after the last, words, units used."""
-    if not board.free(index, "date", "month", "number"):
-        return None
-    unit = board.units[index]
-    if unit.kind == "date":
-        pieces = [int(piece) for piece in unit.value.split("-")]
-        if not 1 <= pieces[1] <= 12 or (len(pieces) == 3 and not 1 <= pieces[2] <= 31):
-            return None
-        if len(pieces) == 3:
-            return unit.value, f"{unit.value}+1", unit.value, [index]
-        return *_month_span(pieces[0], pieces[1]), unit.value, [index]
-    if unit.kind == "month":
-        year = number_at(board, board.after(index, within=2))
-        name = MONTH_NAMES[int(unit.value) - 1]
-        if isinstance(year, int) and 1000 <= year <= 9999:
-            return (
-                *_month_span(year, int(unit.value)),
-                f"{name} {year}",
-                [index, board.after(index, within=2) or index],
-            )
-        return "", unit.value, name, [index]
-    year = unit.tokens[0].number
-    previous = board.units[index - 1] if index else None
-    led = previous is not None and previous.value in (
-        "in",
-        "of",
-        "during",
-        "from",
-        "for",
-        ">",
-        ">=",
-        "<",
-        "year",
-    )
-    if isinstance(year, int) and 1900 <= year <= 2100 and led and not board.columns.get(index - 1):
-        return f"{year}-01-01", f"{year + 1}-01-01", str(year), [index]
-    return None
-
-
-def _month_span(year: int, month: int) -> tuple[str, str]:
-    following = (year + 1, 1) if month == 12 else (year, month + 1)
-    return f"{year:04d}-{month:02d}-01", f"{following[0]:04d}-{following[1]:02d}-01"
-
-
-def _date_column(board: ParseState, index: int) -> ColumnSchema | None:
-    near = [step for step in board.open_columns() if board.columns[step].kind == "date"]
-    if near:
-        step = min(near, key=lambda step: abs(step - index))
-        if abs(step - index) <= 4:
-            board.give("date", step)
-        return board.columns[step]
-    dates = board.table.of_kind("date")
-    return dates[0] if dates else None
-
-
-def _between_dates(column: ColumnSchema, start: str, stop: str, words: str, operator: str) -> Condition:
-    sql = column.date_sql
-    if not start:
-        return Condition(f"EXTRACT(month FROM {sql}) = {stop}", f"in {words}")
-    end = _end(stop)
-    begin = f"DATE {literal(start)}"
-    if operator == "<":
-        return Condition(f"{sql} < {begin}", f"before {words}")
-    if operator == ">":
-        return Condition(f"{sql} >= {end}", f"after {words}")
-    if operator == ">=":
-        return Condition(f"{sql} >= {begin}", f"since {words}")
-    return Condition(f"{sql} >= {begin} AND {sql} < {end}", f"in {words}")
-
-
-def _year_number(board: ParseState, words: str, operator: str) -> Condition | None:
-    column = board.table.column(("year",))
-    if column is None or column.kind != "number" or not words.isdigit():
-        return None
-    return Condition(f"{column.sql} {operator or '='} {words}", f"{column.name} {operator or '='} {words}")

@@ -6,6 +6,7 @@ each word was understood.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -14,8 +15,14 @@ from reyn_jupyter.models.offline.prompt_tokens import Prompt, Token
 
 UnitKind = Literal[
     "aggregate", "extreme", "group", "compare", "between", "order", "distinct", "top", "times", "period", "month",
-    "not", "number", "date", "quoted", "path", "word", "symbol",
+    "not", "or", "missing", "duplicate", "share", "contain", "number", "date", "quoted", "path", "word", "symbol",
 ]  # fmt: skip
+
+
+_WORDS_OF_NUMBERS = "two three four five six seven eight nine ten eleven twelve"
+_SCALES = {"k": 1_000, "m": 1_000_000}
+_SCALED = re.compile(r"(\d{1,12})([km])")
+NUMBER_WORDS = {"zero": 0} | {word: number for number, word in enumerate(_WORDS_OF_NUMBERS.split(), start=2)}
 
 
 @dataclass(frozen=True)
@@ -29,6 +36,14 @@ class Unit:
     @property
     def text(self) -> str:
         return " ".join(token.text for token in self.tokens)
+
+    @property
+    def number(self) -> int | float | None:
+        """The value of a number in figures, as `5k`, or in a word from two to twelve; None for anything else."""
+        if self.tokens[0].kind != "word":
+            return self.tokens[0].number
+        scaled = _SCALED.fullmatch(self.value)
+        return int(scaled.group(1)) * _SCALES[scaled.group(2)] if scaled else NUMBER_WORDS.get(self.value)
 
 
 @dataclass(frozen=True)
@@ -48,12 +63,13 @@ def _phrases(kind: UnitKind, **values: str) -> dict[tuple[str, ...], tuple[UnitK
 _PHRASES: dict[tuple[str, ...], tuple[UnitKind, str]] = {
     **_phrases(
         "aggregate",
-        count="how many|number of|count of|count the|count|counts of|how often|no. of",
-        avg="average|mean|avg|on average|averages|typical",
-        sum="sum|total|totals|sum of|in total|sum up|add up|how much",
+        count="how many|number of|total number of|count of|count the|count|counts of|how often|no. of",
+        avg="average|mean|avg|on average|averages",
+        sum="sum|total|totals|sum of|in total|sum up|add up|how much|grand total",
         median="median",
         stddev="standard deviation|std dev|std|stdev",
         var_samp="variance",
+        corr="correlation between|correlation of|correlation",
     ),
     **_phrases("group", by="by|per|for each|for every|each|grouped by|broken down by|split by|in each|group by"),
     **_phrases(
@@ -64,14 +80,30 @@ _PHRASES: dict[tuple[str, ...], tuple[UnitKind, str]] = {
             ">=": "at least|no less than|>=|since|from at least",
             "<": "less than|fewer than|shorter than|lower than|smaller than|lighter than|cheaper than|younger than|"
             "under|below|<|earlier than|before",
-            "<=": "at most|no more than|up to|<=",
+            "<=": "at most|no more than|up to|until|<=",
             "=": "=|==|equal to|equals|exactly",
-            "<>": "!=|other than|except|not equal to",
+            "<>": "!=|not equal to",
         },
     ),
     **_phrases("between", between="between"),
+    **_phrases("or", **{"or": "or", "or more": "or more|or above|or higher", "or less": "or less|or fewer|or below"}),
+    # What these say holds of every answer: one is enough, both ends belong to a range, letter case does not count.
+    **_phrases(
+        "word",
+        some="at least one|both days included|both included|inclusive|upper or lower case|case insensitive|in any case",
+    ),
+    **_phrases("missing", null="missing|null|nulls|nan|nans", blank="empty|blank|blanks", none="no"),
+    **_phrases("duplicate", rows="duplicate|duplicates|duplicated"),
+    **_phrases(
+        "share",
+        of="percent|percent of|percentage|percentage of|% of|%|share|share of|proportion of|fraction of",
+    ),
+    **_phrases(
+        "contain", text="contain|contains|containing|mention|mentions|mentioning|say|says|saying|with the word"
+    ),
     **_phrases(
         "order",
+        by="sorted by|ordered by|sort by|ranked by|in order of",
         desc="highest first|largest first|biggest first|descending|in descending order|desc|sorted descending|"
         "most first|"
         "from high to low",
@@ -79,11 +111,16 @@ _PHRASES: dict[tuple[str, ...], tuple[UnitKind, str]] = {
         "in order",
     ),
     **_phrases("distinct", distinct="different|distinct|unique"),
-    **_phrases("top", desc="top|first|best", asc="bottom|worst"),
+    **_phrases("top", desc="top", first="first", asc="bottom"),
     **_phrases("times", **{"*": "*|×|times|multiplied by", "/": "divided by|/", "+": "+|plus", "-": "minus"}),
-    **_phrases("not", no="not|without|excluding|non -|non"),
     **_phrases(
-        "period", month="month|months|monthly", year="year|years|yearly", week="week|weeks|weekly", day="day|daily",
+        "not",
+        no="not|without|excluding|ignoring|leaving out|except|except for|other than|apart from|but not|neither|nor"
+        "|non -|non|isn't|aren't|wasn't|weren't|don't|doesn't|didn't",
+    ),
+    **_phrases(
+        "period", month="month|months|monthly", year="year|years|yearly", week="week|weeks|weekly",
+        day="day|daily",
         quarter="quarter|quarters|quarterly", dayofweek="weekday|weekdays|day of the week",
     ),
 }  # fmt: skip
@@ -91,8 +128,8 @@ _PHRASES: dict[tuple[str, ...], tuple[UnitKind, str]] = {
 EXTREMES: dict[str, Extreme] = {
     word: Extreme(direction, concept)  # type: ignore[arg-type]
     for direction, concept, words in (
-        ("max", "", "maximum max highest largest biggest greatest most"),
-        ("min", "", "minimum min lowest smallest least fewest"),
+        ("max", "", "maximum max highest largest biggest greatest most best"),
+        ("min", "", "minimum min lowest smallest least fewest worst"),
         ("max", "mass", "heaviest"), ("min", "mass", "lightest"),
         ("max", "length", "longest"), ("min", "length", "shortest"),
         ("max", "height", "tallest"), ("min", "height", "lowest-lying"),
@@ -175,6 +212,8 @@ def _phrase(tokens: Sequence[Token], index: int) -> Unit | None:
 
 
 def _single(token: Token, before: Sequence[Unit]) -> Unit:
+    if token.kind == "word" and (token.lower in NUMBER_WORDS or _SCALED.fullmatch(token.lower)):
+        return Unit("number", token.lower, (token,))
     if (
         token.kind == "word"
         and token.lower in MONTHS
@@ -185,17 +224,10 @@ def _single(token: Token, before: Sequence[Unit]) -> Unit:
 
 
 def _after_preposition(before: Sequence[Unit]) -> bool:
-    return bool(before) and before[-1].value in (
-        "in",
-        "of",
-        "during",
-        "since",
-        "before",
-        "after",
-        "for",
-        ">",
-        "<",
-        ">=",
+    """Return whether `may` stands where a month does: after a preposition, a number or another month."""
+    words = ("in", "of", "during", "for", "and", "or", "to", "from")
+    return bool(before) and (
+        before[-1].value in words or before[-1].kind in ("number", "compare", "between", "month")
     )
 
 
@@ -204,12 +236,13 @@ def asks(found: Sequence[Unit]) -> bool:
     many.
     """
     top = any(
-        unit.kind == "top" and index + 1 < len(found) and found[index + 1].kind == "number"
+        unit.kind == "top" and found[min(index + 1, len(found) - 1)].kind == "number"
         for index, unit in enumerate(found)
     )
-    return top or any(unit.kind in ("aggregate", "extreme") for unit in found)
+    return top or any(unit.kind in ("aggregate", "extreme", "duplicate", "share") for unit in found)
 
 
 def may_ask(found: Sequence[Unit]) -> bool:
     """Return whether a text may ask for it: a grouping or a comparison, which other texts have too."""
-    return any(unit.kind in ("group", "compare", "between") for unit in found)
+    kinds = ("group", "compare", "between", "distinct", "order", "contain", "not")
+    return any(unit.kind in kinds or (unit.kind == "missing" and unit.value != "none") for unit in found)

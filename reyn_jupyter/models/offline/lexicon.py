@@ -18,17 +18,16 @@ _IRREGULAR = {
 # Words that carry no condition: a question may use them without their naming a column, a value or a table.
 _FILLER_TEXT = """
 a an the this that these those there here it its is are was were be been being am do does did doing done has
-have had having of in on at to for from with within as into and or but if then than so such please pls could
-can would will shall should may might must i me my we us our you your he she they them their what which who
+have had having of in on at to for from with within as into and but so such please pls could
+can would will shall should may might must i me my we us our you your he she they their what which who
 whom whose how when where why what's whats that's there's it's who's how's i'd i'm let's all any some every
-whole entire overall altogether together give get got show tell find compute calculate work out want need know
-see look say like just only also again now thanks thank hello hi hey ok okay up i.e e.g ie eg via using use
-used take takes took taken bring brought brings made make makes go goes went come comes came across according
-hold holds held contain contains containing include includes including listed recorded record records row rows
-line lines entry entries item items value values column columns field fields table tables frame frames
-dataframe dataframes dataset data csv file files sheet spreadsheet number amount result results figure figures
-answer exactly about roughly quick quickly question not don't didn't wasn't isn't sold kept paid ever one ones
-each per
+whole entire overall altogether together give gives get got show shows tell find compute calculate work out want
+need know see look just only also now thanks thank hello hi hey ok okay i.e e.g ie eg via using use
+used make makes go goes went come comes came across according
+listed recorded record records row rows
+line lines entry entries table tables frame
+frames dataframe dataframes dataset data csv file files sheet spreadsheet number result results figure
+figures answer about roughly quick quickly question ever one ones yet
 """
 FILLER = frozenset(_FILLER_TEXT.split())  # fmt: skip
 
@@ -43,11 +42,14 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
         "year date old new recent early late age young",
         "area m2 size surface",
         "kwh energy electricity consumption usage power",
-        "quantity amount unit number n count",
+        "quantity qty unit",
+        "number n count",
+        "amount amt",
         "revenue turnover income",
         "name title label",
         "sex gender",
         "city town",
+        "since joined registered started",
         "birth born",
         "sold sell sale sales",
         "temperature temp",
@@ -105,6 +107,21 @@ def alike(left: str, right: str) -> bool:
             break
         common += 1
     return common >= 4 and common >= 0.75 * max(len(left), len(right))
+
+
+def one_letter_off(left: str, right: str) -> bool:
+    """Return whether two words of five letters or more differ by one letter: left out, added, changed or swapped.
+
+    >>> one_letter_off("amout", "amount"), one_letter_off("late", "date")
+    (True, False)
+    """
+    if min(len(left), len(right)) < 5 or abs(len(left) - len(right)) > 1 or left == right:
+        return False
+    start = next(
+        (i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right))
+    )
+    a, b = left[start:], right[start:]
+    return a[1:] == b or a == b[1:] or a[1:] == b[1:] or (a[:2] == b[1::-1] and a[2:] == b[2:])
 
 
 def same_concept(left: str, right: str) -> bool:

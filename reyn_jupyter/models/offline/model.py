@@ -55,6 +55,8 @@ def attempt_offer(context: PlanningContext, prompt: Prompt) -> str | None:
     able = ABLE.search(low) is not None
     if not able and (not _OFFER.match(low) or len(prompt.words) > 12):
         return None
+    if re.search(r"\b(?:tables|frames|dataframes|variables)\b", low) and context.category("variable"):
+        return _variables(context)
     categories = [found for word in prompt.words if (found := _category(context, word))]
     if not categories and not able:
         return None
@@ -66,6 +68,17 @@ def attempt_offer(context: PlanningContext, prompt: Prompt) -> str | None:
     lines = [f"- {code(action.name)}: {plain(action.description)}" for action in listed[:ROWS]]
     more = f"\n\n… and {len(listed) - ROWS} more" if len(listed) > ROWS else ""
     return "On offer:\n\n" + "\n".join(lines) + more
+
+
+def _variables(context: PlanningContext) -> str:
+    """List the variables, which are the tables that people have at hand."""
+    lines = [
+        f"- {code(action.entry)}: {plain(action.description)}"
+        for action in table_lookup.variables(context)[:ROWS]
+    ]
+    return (
+        "The variables of the notebook:\n\n" + "\n".join(lines) if lines else "The notebook has no variables."
+    )
 
 
 def _noun(prompt: Prompt, context: PlanningContext) -> str:
@@ -118,7 +131,7 @@ def empty(prompt: Prompt) -> bool:
     return not prompt.tokens or not (content_stems(prompt.text) or prompt.tokens)
 
 
-STEPS = 7  # model calls of one turn, the answer included (a turn has 8 by default)
+STEPS = 8  # model calls of one turn, the answer included: as many as a turn has by default
 SHOWN = 10  # calls that an answer at the limit lists
 OUTCOME = 160  # characters of what failed there
 

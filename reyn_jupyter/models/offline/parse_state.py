@@ -14,9 +14,13 @@ from reyn_jupyter.models.offline.lexicon import FILLER, parts, same_concept
 from reyn_jupyter.models.offline.table_schema import ColumnSchema, TableSchema
 
 Values = Mapping[
-    str, tuple[str, str]
-]  # lower-case words of a question → (column name, the value as it is stored)
-CANDIDATE_WORDS = 3  # words that one value of a column may have
+    str, Sequence[tuple[str, str]]
+]  # words of a question → the (column, stored value) that they are
+CANDIDATE_WORDS = 4  # words that one value of a column may have
+
+
+REDUNDANT = 4  # units between two mentions of one column
+_PAST = ("sold", "bought", "paid", "sent", "made", "born")
 
 
 class Ungrounded(Exception):  # noqa: N818  an answer, not an error
@@ -74,6 +78,10 @@ class ParseState:
 
     def of_kind(self, *kinds: str) -> list[int]:
         return [index for index, unit in enumerate(self.units) if unit.kind in kinds]
+
+    def tokens_after(self, index: int) -> list[str]:
+        """The lower-case words after a unit."""
+        return [unit.text.lower() for unit in self.units[index + 1 :]]
 
     def open_columns(self) -> list[int]:
         """Columns that are named but have no job yet."""
@@ -154,47 +162,81 @@ class ParseState:
         for index in range(len(self.units)):
             for length in range(1, CANDIDATE_WORDS + 1):
                 run = range(index, index + length)
-                if not all(self._could_be_value(step) for step in run):
-                    break
-                if all(self.is_filler(step) for step in run):
-                    continue
-                found[self.text_of(run)] = None
+                if all(self.free(step) for step in run) and self._could_be_value(run):
+                    found[self.text_of(run)] = None
         return list(found)
 
     def text_of(self, run: range) -> str:
         return " ".join(self.units[step].text for step in run).lower()
 
-    def _could_be_value(self, index: int) -> bool:
-        return self.free(index, "word", "quoted", "month", "period", "top") or (
-            self.free(index, "aggregate", "extreme")
-            and self.units[index].tokens[0].text[:1].isupper()
-            and index > 0
-        )
+    def _could_be_value(self, run: range) -> bool:
+        """One plain word or quoted text; of several words one is plain, and the last one says something."""
+        chosen = [self.units[step] for step in run]
+        first = chosen[0]
+        if len(chosen) == 1 and first.kind in ("aggregate", "extreme"):
+            return first.tokens[0].text[:1].isupper() and run[0] > 0
+        kinds = ("word", "quoted", "month", "period", "top", "missing", "contain")
+        if any(unit.kind in ("number", "symbol", "path", "date") for unit in chosen):
+            return False
+        if self.is_filler(run[-1]) or (self.is_filler(run[0]) and first.value not in ("the", "a", "an")):
+            return False
+        return any(unit.kind in kinds[:2] if len(chosen) > 1 else unit.kind in kinds for unit in chosen)
 
-    def take_values(self, values: Values) -> list[tuple[str, str, int]]:
-        """Give runs that are values of a column their role; (column, value, index) for each."""
+    def take_values(self, values: Values) -> list[tuple[str, tuple[str, ...], int]]:
+        """Give runs that are values of a column their role; (column, stored values, index) for each.
+
+        Raises:
+            Ungrounded: a word is a value of two columns, and neither is named beside it.
+        """
         found = []
         for length in range(CANDIDATE_WORDS, 0, -1):
             for index in range(len(self.units) - length + 1):
                 run = range(index, index + length)
-                if not all(self._could_be_value(step) for step in run) or self.text_of(run) not in values:
+                held = values.get(self.text_of(run), ())
+                if not held or not all(self.free(step) for step in run) or self._is_text_of(index):
                     continue
-                column, value = values[self.text_of(run)]
+                column = self._column_of(run, list(dict.fromkeys(name for name, _ in held)))
                 self.give("value", *run)
-                for step in (self.before(index, within=2), self.after(run[-1], within=2)):
-                    near = self.columns.get(step) if step is not None else None
-                    if near is not None and near.name == column and self.roles.get(step or 0) == "column":
-                        self.give("value", step or 0)
-                found.append((column, value, index))
+                found.append((column, tuple(value for name, value in held if name == column), index))
         return sorted(found, key=lambda item: item[2])
+
+    def _is_text_of(self, index: int) -> bool:
+        """Return whether a word is looked for inside a column: `contains urgent`."""
+        before = self.before(index)
+        return before is not None and self.free(before, "contain")
+
+    def _column_of(self, run: range, names: list[str]) -> str:
+        for step in (self.before(run[0], within=2), self.after(run[-1], within=2)):
+            near = self.columns.get(step) if step is not None else None
+            if step is not None and near is not None and near.name in names and self.roles[step] == "column":
+                self.give("value", step)
+                return near.name
+        if len(names) > 1:
+            listed = " and of ".join(f"`{name}`" for name in names)
+            word = self.text_of(run)
+            raise Ungrounded(f"“{word}” is a value of {listed}; name the column beside it", (word,))
+        return names[0]
 
     # -- what remains -------------------------------------------------------------------------------------------
 
     def leftover(self) -> list[int]:
-        """Units that say something and have no role."""
-        silent = ("order", "distinct", "group", "top", "aggregate", "extreme", "symbol")
+        """Units that say something and have no role, columns without a job among them."""
         return [
             index
-            for index, unit in enumerate(self.units)
-            if index not in self.roles and unit.kind not in silent and not self.is_filler(index)
+            for index in range(len(self.units))
+            if (self.roles.get(index) == "column" and not self._is_redundant(index))
+            or (index not in self.roles and not self.is_filler(index))
         ]
+
+    def _is_redundant(self, index: int) -> bool:
+        """Return whether a mention adds nothing: a column's second one, or what is so of every row ("sold")."""
+        column = self.columns.get(index)
+        near = [step for step in self.columns if step != index and abs(step - index) <= REDUNDANT]
+        if column is None or any(
+            self.columns[step] == column and self.roles[step] != "column" for step in near
+        ):
+            return column is not None
+        word = self.units[index].value
+        return (
+            column.kind == "date" and column.name.lower() != word and (word.endswith("ed") or word in _PAST)
+        )

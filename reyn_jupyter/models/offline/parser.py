@@ -1,23 +1,34 @@
 """From a question and a table to a query, or to the words that could not be placed.
 
-Invariant: a query is returned only when every word of the question has a role or carries no meaning. So a
-question about something that the table does not hold ends in `Ungrounded`, never in a plausible number.
+Invariant: a query is returned only when every word of the question has a role or carries no meaning, and every column
+and function that it names has a job. So a question about something that the table does not hold ends in `Ungrounded`,
+never in a plausible number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 
-from reyn_jupyter.models.offline.filters import Condition, conditions
+from reyn_jupyter.models.offline.conditions import Condition
+from reyn_jupyter.models.offline.filters import VALUE_WORDS, conditions, value_conditions
 from reyn_jupyter.models.offline.lexer import EXTREMES, Unit
+from reyn_jupyter.models.offline.lexicon import one_letter_off
 from reyn_jupyter.models.offline.parse_state import ParseState, Ungrounded, Values
-from reyn_jupyter.models.offline.sql_query import Output, TableQuery, aggregate, of_column, period
+from reyn_jupyter.models.offline.sql_query import (
+    Output,
+    TableQuery,
+    aggregate,
+    correlation,
+    duplicates,
+    of_column,
+    share,
+)
+from reyn_jupyter.models.offline.subjects import Subjects, functions, is_generic, subjects
 from reyn_jupyter.models.offline.table_schema import ColumnSchema, TableSchema
 
-GENERIC = frozenset(word for word, extreme in EXTREMES.items() if not extreme.concept)
-TOTALS = ("most", "least", "fewest")  # "used the most": a total, not one row
-ROWS = 50  # rows of an answer that shows whole rows
+TOTALS = ("most", "least", "fewest", "best", "worst")  # "used the most": a total, not one row
+_IS = ("is", "are", "was", "were", "come", "comes", "came", "have", "has", "had")
 
 
 class ValueLookup(Exception):  # noqa: N818  a request, not an error
@@ -41,326 +52,280 @@ def interpret(
         others: further names that stand for the table in the question.
 
     Raises:
-        LookUp: words are left that may be values.
+        ValueLookup: words are left that may be values.
         Ungrounded: words are left that mean nothing here, or what to compute is not said.
     """
     board = ParseState(units, table)
     board.name_source(others)
     board.name_columns()
-    found = subjects(board)
     candidates = board.candidates()
-    where = tuple(conditions(board, values or {}))
-    find_groups(board, found)
-    find_target(board, found)
-    if not found.measures:
-        _find_measures(board, found)
+    try:
+        return _query(board, values or {})
+    except Ungrounded as caught:
+        error = _unknown_words(board, caught)
+        if values is None and candidates and table.of_kind("text"):
+            raise ValueLookup(candidates, len(error.words) or 1) from error
+        misspelled = _misspelled(units, table, error.words)
+        if misspelled is None:
+            raise error from caught
+        word, column = misspelled
+        query = interpret(_corrected(units, word, column), table, values or {}, others)
+        return replace(query, note=f"I read “{word}” as `{column.name}`")
+
+
+def _unknown_words(board: ParseState, error: Ungrounded) -> Ungrounded:
+    """What to say of a refusal: first of all the words that mean nothing here."""
+    words = [
+        board.units[index].text
+        for index in board.leftover()
+        if index not in board.columns and board.units[index].kind in ("word", "quoted")
+    ]
+    return _unknown(board, words) if words and not error.words else error
+
+
+def _unknown(board: ParseState, words: Sequence[str]) -> Ungrounded:
+    said = ", ".join(f"“{word[:60]}”" for word in words[:5])
+    verb = "is" if len(words) == 1 else "are"
+    return Ungrounded(
+        f"{said} {verb} no column or value of {board.table.label}, and no word that I know", words
+    )
+
+
+def _misspelled(
+    units: Sequence[Unit], table: TableSchema, words: Sequence[str]
+) -> tuple[str, ColumnSchema] | None:
+    """The one word without a meaning that is one letter away from the name of one column."""
+    found = [
+        (word, column)
+        for word in words
+        for column in table.columns
+        if one_letter_off(word.lower(), column.name)
+    ]
+    known = {column.name.lower() for column in table.columns}
+    return found[0] if len(found) == 1 and found[0][0].lower() not in known else None
+
+
+def _corrected(units: Sequence[Unit], word: str, column: ColumnSchema) -> tuple[Unit, ...]:
+    return tuple(
+        Unit("word", column.name, (replace(unit.tokens[0], text=column.name),)) if unit.text == word else unit
+        for unit in units
+    )
+
+
+def _query(board: ParseState, values: Values) -> TableQuery:
+    where = value_conditions(board, values)
+    found = subjects(board)
+    where += conditions(board)
+    special = _special(board, found, where)
+    if special is None:
+        found.finish(board)
+        query = _build(board, found, tuple(where))
+    else:
+        query = special
+    _check(board)
+    return query
+
+
+def _check(board: ParseState) -> None:
     left = board.leftover()
-    if values is None and candidates and left and table.of_kind("text"):
-        raise ValueLookup(candidates, len(left))
-    _check(board, left)
-    return _build(board, found, where)
-
-
-# -- what to compute with -------------------------------------------------------------------------------------------
-
-
-def _find_measures(board: ParseState, found: Subjects) -> None:
-    asked = functions(board)
-    wants = [index for index in board.of_kind("aggregate", "extreme") if index not in board.columns]
-    named = [index for index in board.open_columns() if _measurable(board, index, asked)]
-    if not named:
-        _measure_by_concept(board, found)
+    if not left:
         return
-    last, first = max(wants, default=-1), min(wants, default=-1)
-    start = next((index for index in named if index > last), None)
-    start = start if start is not None else next((index for index in named if index > first), named[0])
-    chosen = [start]
-    following = next_joined(board, start)
-    while following is not None and following in named:
-        chosen.append(following)
-        following = next_joined(board, following)
-    if asked != ["count"] or not found.groups or _distinct(board):
-        board.give("measure", *chosen)
-    found.measures = [of_column(board.columns[index]) for index in chosen]
+    words = [board.units[index].text for index in left]
+    unknown = [board.units[index].text for index in left if index not in board.columns]
+    if unknown:
+        raise _unknown(board, unknown)
+    said = ", ".join(f"“{word[:60]}”" for word in words[:5])
+    raise Ungrounded(f"I do not know what to do with {said} in this question", words)
 
 
-def _measurable(board: ParseState, index: int, asked: list[str]) -> bool:
-    kind = board.columns[index].kind
-    if kind == "number":
-        return True
-    if asked == ["count"]:
-        return _distinct(board)
-    return kind == "date" and set(asked) <= {"count"}
+# -- missing values, duplicates, shares, correlations ----------------------------------------------------------------
 
 
-def _measure_by_concept(board: ParseState, found: Subjects) -> None:
-    """`heaviest` is about a mass, `longest` about a length; `highest price` finds the column `fee`."""
-    for index in board.of_kind("extreme", "aggregate"):
+def _special(board: ParseState, found: Subjects, where: list[Condition]) -> TableQuery | None:
+    for attempt in (_missing, _duplicates, _share, _correlation):
+        query = attempt(board, found, where)
+        if query is not None:
+            return query
+    return None
+
+
+def _missing(board: ParseState, found: Subjects, where: list[Condition]) -> TableQuery | None:
+    """`missing values per column`, `how many missing values`, and the count behind `missing values in amount`."""
+    for index in board.of_kind("missing"):
         unit = board.units[index]
-        concept = EXTREMES[unit.value].concept if unit.value in EXTREMES else ""
-        column = board.table.column((concept,), loosely=True) if concept else None
-        if column is not None and column.kind in ("number", "date"):
-            found.measures = [of_column(column)]
-            return
         following = board.after(index)
-        if following is None:
+        valued = (
+            following is not None and board.units[following].value in VALUE_WORDS
+        ) or unit.text.endswith("s")
+        if board.roles.get(index) == "missing" and valued and not functions(board):
+            return TableQuery((Output("COUNT(*)", "number of rows"),), (), tuple(where))
+        if not board.free(index) or unit.value == "none":
             continue
-        if board.units[following].value == "count" and unit.kind == "extreme":
-            column = board.table.column(("n",), loosely=True)
-        elif board.free(following, "word") and not board.is_filler(following):
-            column = board.table.column((board.units[following].value,), loosely=True)
-        if column is not None and column.kind == "number":
-            board.give("measure", following)
-            found.measures = [of_column(column)]
-            return
+        board.give(
+            "missing", index, *[i for i in board.of_kind("word") if board.units[i].value in VALUE_WORDS]
+        )
+        columns = [i for i in board.of_kind("word") if board.units[i].value in ("column", "columns")]
+        counts = [i for i in board.of_kind("aggregate") if board.units[i].value == "count" and board.free(i)]
+        board.give("missing", *counts)
+        if columns:
+            board.give("missing", *columns, *board.of_kind("group"))
+            return TableQuery((), (), tuple(where), missing=board.table.columns)
+        held = " - ".join(f"COUNT({column.sql})" for column in board.table.columns)
+        sql = f"{len(board.table.columns)} * COUNT(*) - {held}"
+        return TableQuery((Output(sql, "number of missing values in all columns"),), (), tuple(where))
+    return None
 
 
-def _distinct(board: ParseState) -> bool:
-    return bool(board.of_kind("distinct"))
+def _duplicates(board: ParseState, found: Subjects, where: list[Condition]) -> TableQuery | None:
+    """`how many duplicate rows`, `duplicates in order_id`, `is order_id unique?`."""
+    marks = [index for index in board.of_kind("duplicate") if board.free(index)]
+    named = board.open_columns()
+    if not marks and board.units[0].value in ("is", "are") and len(named) == 1:
+        marks = [index for index in board.of_kind("distinct") if index > named[0]]
+    if len(marks) != 1 or len(named) > 1:
+        return None
+    board.give(
+        "duplicate",
+        *marks,
+        *named,
+        *[i for i in board.of_kind("word") if board.units[i].value in VALUE_WORDS],
+    )
+    board.give("duplicate", *[i for i in board.of_kind("aggregate") if board.units[i].value == "count"])
+    column = board.columns[named[0]] if named else None
+    return TableQuery((duplicates(column, board.table, where),), (), tuple(where))
 
 
-# -- whether everything was understood ------------------------------------------------------------------------------
+def _share(board: ParseState, found: Subjects, where: list[Condition]) -> TableQuery | None:
+    """`what percent of orders is paid`, `share of the amount that comes from the north`."""
+    marks = [index for index in board.of_kind("share") if board.free(index)]
+    if len(marks) != 1:
+        return None
+    verb = next((i for i in range(marks[0] + 1, len(board.units)) if board.units[i].value in _IS), None)
+    part = [condition for condition in where if verb is None or condition.place > verb]
+    if not part or (verb is None and len(part) > 1):
+        raise Ungrounded(
+            "I cannot tell of what a share is asked: say “what percent of ROWS is VALUE”", ("share",)
+        )
+    named = [index for index in board.open_columns() if board.columns[index].kind == "number"]
+    totals = [i for i in board.of_kind("aggregate") if board.units[i].value == "sum" and board.free(i)]
+    if len(named) > 1 or (totals and not named):
+        raise Ungrounded("a share is of the rows or of one number column", ("share",))
+    board.give("share", *marks, *named, *totals)
+    measure = of_column(board.columns[named[0]]) if named else None
+    rest = tuple(condition for condition in where if condition not in part)
+    return TableQuery((share(part, measure),), (), rest)
 
 
-def _check(board: ParseState, left: list[int]) -> None:
-    if len(left) == 1 and board.table.named and _is_entity(board, left[0]):
-        return
-    if left:
-        words = [board.units[index].text for index in left]
-        said = ", ".join(f"“{word[:60]}”" for word in words[:5])
-        raise Ungrounded(f"I cannot place {said}", words)
-
-
-def _is_entity(board: ParseState, index: int) -> bool:
-    """A noun right after `how many` or `heaviest` says what the rows are; it need not be a column."""
-    before = board.before(index, within=2)
-    if not board.free(index, "word") or before is None:
-        return False
-    unit = board.units[before]
-    counts = unit.kind == "aggregate" and unit.value == "count" and not _distinct(board)
-    return counts or (unit.kind == "extreme" and unit.value not in GENERIC)
+def _correlation(board: ParseState, found: Subjects, where: list[Condition]) -> TableQuery | None:
+    marks = [i for i in board.of_kind("aggregate") if board.units[i].value == "corr"]
+    if not marks:
+        return None
+    named = [index for index in board.open_columns() if board.columns[index].kind == "number"]
+    if len(named) != 2 or len(marks) != 1:
+        raise Ungrounded("a correlation is of two number columns", ("correlation",))
+    board.give("correlation", *marks, *named)
+    return TableQuery((correlation(*(of_column(board.columns[i]) for i in named)),), (), tuple(where))
 
 
 # -- the query ------------------------------------------------------------------------------------------------------
 
 
 def _build(board: ParseState, found: Subjects, where: tuple[Condition, ...]) -> TableQuery:
-    asked = functions(board)
-    extremes = [board.units[index].value for index in board.of_kind("extreme")]
-    ends: list[str] = list(dict.fromkeys(EXTREMES[word].direction for word in extremes))
-    if found.target is not None and (asked or any(word in TOTALS for word in extremes)):
-        output = _outputs(board, found, asked[:1] or ["sum" if found.measures else "count"])[0]
-        down = ends[0] == "max" if ends and found.limit is None else found.descending
-        return TableQuery((output,), (found.target,), where, (output.sql, down), found.limit or 1)
-    if found.groups:
-        return _grouped(board, found, asked, ends, where)
-    if found.limit is not None and not asked and (found.measures or ends):
-        measure = _measure(board, found, "order")
-        down = ends[0] == "max" if ends else found.descending
-        return TableQuery(_row(board, found, measure), (), where, (measure.sql, down), found.limit)
-    single = found.target is not None or any(word not in GENERIC for word in extremes)
-    if extremes and not asked and single:
-        measure = _measure(board, found, "extreme")
-        extreme = Output(measure.sql, f"{ends[0].upper()}({measure.sql})")
-        return TableQuery(_row(board, found, measure), (), where, None, 5, extreme)
-    if asked or ends:
-        return TableQuery(_outputs(board, found, [*asked, *ends]), (), where)
-    if where or found.limit:
-        return TableQuery((), (), where, None, found.limit or ROWS)
-    raise Ungrounded("the question does not say what to compute")
-
-
-def _grouped(
-    board: ParseState, found: Subjects, asked: list[str], ends: list[str], where: tuple[Condition, ...]
-) -> TableQuery:
-    # "quantity by store" is a total; "visits per month" counts rows.
-    chosen = [*asked, *ends] if asked and found.limit is None else asked or ends
-    outputs = _outputs(board, found, chosen or ["sum" if found.measures else "count"])
-    orders = [board.units[index].value for index in board.of_kind("order")]
-    if found.limit is not None or "desc" in orders:
-        order = (outputs[0].sql, found.descending)
-    elif "asc" in orders:
-        order = (outputs[0].sql, False)
+    if found.having is not None and found.target is not None:
+        return TableQuery(
+            found.figures, (found.target,), where, (found.target.sql, False), having=found.having
+        )
+    if found.target is not None or found.limit is not None:
+        query = _ranking(board, found, where)
+    elif found.extremes and not found.figures:
+        query = _extreme_rows(board, found, where)
+    elif found.groups:
+        query = _grouped(found, where)
+    elif found.figures:
+        query = TableQuery(found.figures, (), where)
+    elif found.topic is not None:
+        query = TableQuery((found.topic,), (), where, (found.topic.sql, False), distinct=True)
+    elif where or found.order is not None:
+        order = (found.order.sql, found.descending) if found.order is not None else None
+        query = TableQuery((), (), where, order)
     else:
-        order = (found.groups[0].sql, False)
-    return TableQuery(outputs, tuple(found.groups), where, order, found.limit)
+        raise Ungrounded("the question does not say what to compute")
+    return query
 
 
-def _outputs(board: ParseState, found: Subjects, asked: Sequence[str]) -> tuple[Output, ...]:
-    outputs: list[Output] = []
-    for function in asked:
-        measures = found.measures if function != "count" else []
-        outputs += [aggregate(function, each) for each in measures or [_measure(board, found, function)]]
-    return tuple(outputs)
+def _grouped(found: Subjects, where: tuple[Condition, ...]) -> TableQuery:
+    first = found.figures[0].sql
+    order = (first, found.descending) if found.ordered else (found.groups[0].sql, False)
+    if found.order is not None and any(found.order == output for output in (*found.groups, *found.figures)):
+        order = (found.order.sql, found.descending)
+    elif found.order is not None:
+        raise Ungrounded(f"groups have no single {found.order.label} to be ordered by", (found.order.label,))
+    return TableQuery(found.figures, tuple(found.groups), where, order)
 
 
-def _measure(board: ParseState, found: Subjects, function: str) -> Output:
-    if function == "count":
-        if _distinct(board) and found.measures:
-            return Output(
-                f"DISTINCT {found.measures[0].sql}", f"different values of {found.measures[0].label}"
-            )
-        if _distinct(board):
-            raise Ungrounded("the question does not name a column to count the different values of")
-        return Output("*", "rows")
+def _ranking(board: ParseState, found: Subjects, where: tuple[Condition, ...]) -> TableQuery:
+    """`top 3 products by total amount`, `which month had the most orders`, `the 5 largest orders by amount`."""
+    words = [board.units[index].value for index in found.extremes]
+    generic = all(is_generic(word) for word in words)
+    if len(found.figures) > 1 or len({EXTREMES[word].direction for word in words}) > 1:
+        raise Ungrounded("I can order by one figure only")
+    down = EXTREMES[words[0]].direction == "max" if words else found.descending
+    totals = not words or any(word in TOTALS for word in words)
+    figure = found.figures[0] if found.figures else None
+    if (
+        figure is None
+        and found.target is not None
+        and totals
+        and (found.measures or (words and words[0] in TOTALS[:3]))
+    ):
+        figure = (
+            aggregate("sum", found.measures[0]) if found.measures else Output("COUNT(*)", "number of rows")
+        )
+    if found.target is not None and figure is not None:
+        query = TableQuery(
+            (figure,), (*found.groups, found.target), where, (figure.sql, down), found.limit or 1
+        )
+        return replace(query, ties=found.limit is None, within=tuple(found.groups))
+    if found.groups or figure is not None:
+        raise Ungrounded("I cannot tell what is ordered here; name a column after “top”", ("top",))
     if not found.measures:
-        names = ", ".join(f"`{column.name}`" for column in board.table.of_kind("number")) or "none"
-        raise Ungrounded(f"the question names no number column of {board.table.label} (it has: {names})")
-    return found.measures[0]
+        if found.limit is not None and found.first and found.target is None:
+            return TableQuery((), (), where, None, found.limit)
+        raise Ungrounded("the question does not say by which number column to order")
+    measure = found.measures[0]
+    if found.target is not None and found.target.label in (
+        "month",
+        "weekday",
+        "quarter",
+        "week",
+        "year",
+        "day",
+    ):
+        raise Ungrounded(
+            f"do you mean the {found.target.label} with the highest total, or average? Say which"
+        )
+    if found.limit is None or (found.target is not None and not generic):
+        return (
+            _extreme_rows(board, found, where) if found.limit is None else _rows(found, where, measure, down)
+        )
+    return _rows(found, where, measure, down)
 
 
-def _row(board: ParseState, found: Subjects, measure: Output) -> tuple[Output, ...]:
-    """Return what to show of a row: what was asked for and the measure, or its first text columns too."""
-    if found.target is not None:
-        return (found.target, measure)
-    labels = [of_column(column) for column in board.table.columns if column.kind in ("text", "date")]
-    return (*[output for output in labels[:4] if output.sql != measure.sql], measure)
+def _rows(found: Subjects, where: tuple[Condition, ...], measure: Output, down: bool) -> TableQuery:
+    """The rows at one end of a column."""
+    outputs = (found.target, measure) if found.target is not None else ()
+    return TableQuery(outputs, (), where, (measure.sql, down), found.limit)
 
 
-@dataclass
-class Subjects:
-    """The subjects that were found in a question.
-
-    Attributes:
-        groups: what to group by.
-        target: the thing asked for by `which …` or `top 5 …`: a column or a period.
-        measures: columns or expressions to compute with.
-        limit: how many rows are wanted, and from which end.
-    """
-
-    groups: list[Output] = field(default_factory=list)
-    target: Output | None = None
-    measures: list[Output] = field(default_factory=list)
-    limit: int | None = None
-    descending: bool = True
-
-
-def subjects(board: ParseState) -> Subjects:
-    """Find the number of rows and the expression; groups and target follow after the conditions."""
-    found = Subjects()
-    _top(board, found)
-    _expression(board, found)
-    return found
-
-
-def functions(board: ParseState) -> list[str]:
-    """The aggregate functions that are asked for, in order; `count` beside another one is a column's word."""
-    asked = [board.units[index].value for index in board.of_kind("aggregate") if index not in board.columns]
-    found = list(dict.fromkeys(asked))
-    if len(found) > 1 and "count" in found:
-        found.remove("count")
-    return found
-
-
-def _top(board: ParseState, found: Subjects) -> None:
-    for index in board.of_kind("top", "extreme"):
-        for step in (index + 1, index - 1):
-            number = board.units[step].tokens[0].number if board.free(step, "number") else None
-            if isinstance(number, int) and 0 < number <= 1000 and found.limit is None:
-                found.limit = number
-                found.descending = board.units[index].kind != "top" or board.units[index].value == "desc"
-                board.give("top", step, *([index] if board.units[index].kind == "top" else []))
-
-
-def _expression(board: ParseState, found: Subjects) -> None:
-    """`quantity * unit_price`, with or without a name before it."""
-    for index in board.of_kind("times"):
-        left, right = board.before(index, within=2), board.after(index, within=2)
-        if left is None or right is None or left not in board.columns or right not in board.columns:
-            continue
-        first, second = board.columns[left], board.columns[right]
-        operator = board.units[index].value
-        label = f"{first.name} {operator} {second.name}"
-        board.give("expression", left, index, right)
-        name = left - 1
-        while name >= 0 and (
-            board.units[name].kind == "symbol" or board.units[name].value in ("=", "is", "as")
-        ):
-            board.give("expression", name)
-            name -= 1
-        if 0 <= name < left - 1 and board.free(name, "word") and not board.is_filler(name):
-            label = board.units[name].text
-            board.give("expression", *(i for i, unit in enumerate(board.units) if unit.text == label))
-        found.measures.append(Output(f"{first.sql} {operator} {second.sql}", label))
-
-
-def find_groups(board: ParseState, found: Subjects) -> None:
-    """`by clinic and doctor`, `per month of visit_date`."""
-    for marker in board.of_kind("group"):
-        step = board.after(marker)
-        while step is not None:
-            output, used = _group_at(board, found, step)
-            if output is None:
-                break
-            board.give("group", marker, step, *used)
-            found.groups.append(output)
-            step = next_joined(board, max([step, *used]))
-
-
-def next_joined(board: ParseState, index: int) -> int | None:
-    """The unit after an `and` or a comma."""
-    following = index + 1
-    while following < len(board.units) and board.roles.get(following) == "unit":
-        following += 1
-    if following < len(board.units) and board.units[following].value in ("and", ",", "&"):
-        step = board.after(following)
-        return step if step in board.columns or board.free(-1 if step is None else step, "period") else None
-    return None
-
-
-def _group_at(board: ParseState, found: Subjects, step: int) -> tuple[Output | None, list[int]]:
-    column = board.columns.get(step)
-    if column is not None and board.roles.get(step) == "column":
-        if found.limit is not None and column.kind == "number" and not functions(board):
-            found.measures.append(of_column(column))
-            board.give("measure", step)
-            return None, []
-        return of_column(column), []
-    if board.free(step, "period"):
-        chosen, used = _date_column(board, step)
-        return period(board.units[step].value, chosen), used
-    return None, []
-
-
-def _date_column(board: ParseState, step: int) -> tuple[ColumnSchema, list[int]]:
-    named = [index for index in board.open_columns() if board.columns[index].kind == "date"]
-    chosen = [board.columns[index] for index in named] or list(board.table.of_kind("date"))
-    if not chosen:
-        raise Ungrounded(f"{board.table.label} has no date column", (board.units[step].text,))
-    return chosen[0], named[:1]
-
-
-def find_target(board: ParseState, found: Subjects) -> None:
-    """`which building …`, `the site with the highest …`, `top 5 products by …`, `busiest month`."""
-    if not (found.limit or board.of_kind("extreme")) or found.groups:
-        return
-    for index in board.of_kind("period"):
-        if board.free(index) and (_asked(board, index) or _after_extreme(board, index)):
-            column, used = _date_column(board, index)
-            board.give("target", index, *used)
-            found.target = period(board.units[index].value, column)
-            return
-    for index in board.open_columns():
-        before = board.before(index, within=3)
-        opens = before is None or board.roles.get(before) in ("top", "source")
-        if (opens or _asked(board, index)) and board.columns[index].kind != "number":
-            board.give("target", index)
-            found.target = of_column(board.columns[index])
-            return
-    for index in board.open_columns():  # "the cheapest tariff band", "the longest title"
-        before = board.before(index, within=3)
-        kind = board.units[before].kind if before is not None else ""
-        if board.columns[index].kind == "text" and kind in ("extreme", "word"):
-            board.give("target", index)
-            found.target = of_column(board.columns[index])
-            return
-
-
-def _asked(board: ParseState, index: int) -> bool:
-    words = [unit.value for unit in board.units[max(0, index - 2) : index]]
-    return any(word in ("which", "what", "whose", "who") for word in words)
-
-
-def _after_extreme(board: ParseState, index: int) -> bool:
-    before = board.before(index, within=2)
-    return before is not None and board.units[before].kind == "extreme"
+def _extreme_rows(board: ParseState, found: Subjects, where: tuple[Condition, ...]) -> TableQuery:
+    """`the heaviest bird`, `which order has the highest amount`: the rows where a column has its extreme value."""
+    directions = {EXTREMES[board.units[index].value].direction for index in found.extremes}
+    if len(directions) != 1 or not found.measures:
+        raise Ungrounded("the question does not say of which column the highest or lowest value is meant")
+    measure, direction = found.measures[0], directions.pop()
+    extreme = Output(measure.sql, f"{direction.upper()}({measure.sql})")
+    if found.groups:
+        return replace(_grouped(found, where), outputs=(aggregate(direction, measure),))
+    name = f"{'highest' if direction == 'max' else 'lowest'} {measure.label} of one row"
+    outputs = (found.target, Output(measure.sql, name)) if found.target is not None else ()
+    return TableQuery(outputs, (), where, None, 5, extreme)

@@ -1,7 +1,7 @@
 """A table as far as results have shown it, and which of its columns a few words mean.
 
 Invariant: a column is matched by its own name's words first, by a synonym only where a caller asks for it, and
-two equally good columns are never told apart by chance: the shorter name wins, then the first.
+two equally good columns are never told apart by chance: the shorter name wins, and of two as short neither.
 """
 
 from __future__ import annotations
@@ -60,15 +60,13 @@ class TableSchema:
     named: bool = True
 
     def column(self, words: Sequence[str], *, loosely: bool = False) -> ColumnSchema | None:
-        """The column that some words name, None when none does. `loosely` accepts a synonym for one word."""
-        best: tuple[float, ColumnSchema] | None = None
-        for column in self.columns:
-            score = _match(words, column, loosely)
-            if score > 0:
-                score -= 0.01 * len(column.parts)
-                if best is None or score > best[0]:
-                    best = (score, column)
-        return best[1] if best else None
+        """The column that some words name, None when none or several do. `loosely` accepts a synonym for one word."""
+        scores = [(_match(words, column, loosely), column) for column in self.columns]
+        best = max((score - 0.01 * len(column.parts) for score, column in scores if score > 0), default=0.0)
+        chosen = [
+            column for score, column in scores if score > 0 and score - 0.01 * len(column.parts) == best
+        ]
+        return chosen[0] if len(chosen) == 1 else None
 
     def of_kind(self, *kinds: ColumnKind) -> tuple[ColumnSchema, ...]:
         return tuple(column for column in self.columns if column.kind in kinds)

@@ -24,6 +24,8 @@ _PLAIN = re.compile(
 )
 _NOUN = re.compile(r"\b(?:variable|dataframe|data frame|frame|table|array|series|list|dict)\b")
 
+HEAD = 3  # rows that a description shows
+
 
 def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
     """Describe a variable or a data file; None when the prompt is about neither."""
@@ -44,7 +46,7 @@ def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
             names = ", ".join(code(action.entry) for action in variables[:10]) or "none"
             raise Declined(f"no variable on offer has that name. The variables are: {names}.")
         return None
-    result = context.invoke(chosen, table_lookup.few_rows(chosen))
+    result = context.invoke(chosen, table_lookup.few_rows(chosen, HEAD))
     if result.error is not None:
         raise Declined(f"describing {code(chosen.entry)} failed: {result.error}")
     return describe_variable(chosen.entry, context.whole(result))

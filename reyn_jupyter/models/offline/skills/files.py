@@ -315,7 +315,10 @@ def find_search(prompt: Prompt) -> FileSearch | None:
     text = prompt.text[:600]
     if re.match(r"\s*grep\b", text):
         return _grep(prompt)
-    opener = next((match for match in _OPENERS.finditer(text.lower())), None)
+    openers = list(_OPENERS.finditer(text.lower()))
+    if len(openers) > 1 and openers[0].group().startswith("where do"):
+        openers.pop(0)  # "where do the notes mention …"
+    opener = openers[0] if openers else None
     if opener is None or not _about_files(prompt, opener):
         return None
     quoted = next((token for token in prompt.tokens if token.kind == "quoted"), None)

@@ -28,8 +28,14 @@ from reyn_jupyter.models.offline.table_schema import (
 from reyn_jupyter.models.offline.transcript import KnownAction, ToolOutput
 
 DATA = (".csv", ".tsv", ".parquet", ".json", ".jsonl", ".ndjson")
-SAMPLE = 3  # rows that tell what a column holds
+SAMPLE = 2  # rows that tell what a column holds
 GUESSES = 2  # tables that are tried when the prompt names none
+MANY_WORDS = 20  # the weight of a reason that names no word, or of a table that the prompt does not name
+CANDIDATES = 60  # runs of words that are looked up as values
+ABILITIES = (
+    "I can count, add up, average, rank, group and filter rows by their columns and values, and count missing values, "
+    "duplicates and shares."
+)
 _RESERVED = {
     "table",
     "order",
@@ -129,9 +135,9 @@ def of_variable(context: PlanningContext, action: KnownAction, *, named: bool = 
     return TableSchema(action.entry, action.entry, _alias(action.entry), columns, named) if columns else None
 
 
-def few_rows(action: KnownAction) -> dict[str, int]:
+def few_rows(action: KnownAction, rows: int = SAMPLE) -> dict[str, int]:
     """Arguments that keep a description short enough to be read at once."""
-    return {"rows": SAMPLE} if "rows" in action.parameters else {}
+    return {"rows": rows} if "rows" in action.parameters else {}
 
 
 def of_path(context: PlanningContext, path: str) -> TableSchema:
@@ -182,10 +188,15 @@ def by_alias(table: TableSchema) -> dict[str, str]:
 
 @dataclass(frozen=True)
 class Records:
-    """The rows of a query that were seen, and how many there are in all."""
+    """The rows of a query that were seen, how many were fetched, and whether there are more than those."""
 
     rows: list[dict[str, object]]
     total: int
+    cut: bool = False
+
+
+_THERE_ARE_MORE = "rows; there are more"
+NOTE = 400  # characters at the end of a summary that are looked at for that note
 
 
 def records(context: PlanningContext, text: str, sources: dict[str, str]) -> Records:
@@ -193,15 +204,16 @@ def records(context: PlanningContext, text: str, sources: dict[str, str]) -> Rec
     result: ToolOutput = context.invoke(query_action(context), {"sql": text, "sources": sources})
     if result.error is not None:
         raise Declined(f"the query failed: {result.error}")
-    total = result.total
+    total, cut = result.total, _THERE_ARE_MORE in result.text[-NOTE:]
     if result.blob is not None:
         result = context.opened(result, f"slice:0..{ROWS}")
     if result.rows is None:
         raise Declined("the query's result could not be read as rows.")
-    return Records(result.rows, len(result.rows) if total is None else total)
+    return Records(result.rows, len(result.rows) if total is None else total, cut)
 
 
-_NOT_TABLES = {"file", "files", "line", "lines", "function", "functions", "variable", "variables", "action", "actions",
+_NOT_TABLES = {"column", "columns", "field", "fields",
+               "file", "files", "line", "lines", "function", "functions", "variable", "variables", "action", "actions",
                "memory", "memories", "tool", "tools", "word", "words"}  # fmt: skip
 
 
@@ -209,7 +221,10 @@ def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
     """Answer a question about a table; None when the prompt is none."""
     found = units(prompt)
     plain = asks(found)
-    if not plain and not (may_ask(found) and (data_paths(prompt) or _short(prompt))):
+    listing = prompt.words[:1] in (("list",), ("show",), ("which",)) and not _NOT_TABLES.intersection(
+        prompt.words
+    )
+    if not plain and not ((listing or may_ask(found)) and (data_paths(prompt) or _short(prompt))):
         return None
     if _about_other_things(found) or (prompt.paths and not data_paths(prompt)):
         return None
@@ -221,7 +236,7 @@ def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
     try:
         return _best_fit(context, prompt, found)
     except Declined:
-        if plain or data_paths(prompt):
+        if plain or data_paths(prompt) or (may_ask(found) and _named(variables(context), prompt)[0]):
             raise
         return None
 
@@ -247,38 +262,50 @@ def _best_fit(context: PlanningContext, prompt: Prompt, found: tuple[Unit, ...])
     """Ask the first table in which every word of the question has a meaning."""
     reasons: list[tuple[int, str]] = []
     for group in candidates(context, prompt):
-        open_ones: list[tuple[int, int, TableSchema, ValueLookup]] = []
-        for place, make in enumerate(group):
-            on = make()
-            if on is None:
-                continue
+        answers: list[tuple[TableSchema, TableQuery]] = []
+        lookups: list[tuple[TableSchema, ValueLookup]] = []
+        for on in (made for make in group if (made := make()) is not None):
             try:
-                return _answer(context, on, interpret(found, on, None, _names(on)))
+                answers.append((on, interpret(found, on, None, _names(on))))
             except ValueLookup as need:
-                open_ones.append((need.open_words, place, on, need))
+                lookups.append((on, need))
             except Ungrounded as error:
                 reasons.append(_reason(on, error))
-        for _, _, likely, lookup in sorted(open_ones, key=lambda item: item[:2]):
-            try:
-                return _looked_up(context, likely, found, lookup)
-            except Ungrounded as error:
-                reasons.append(_reason(likely, error))
+        if not answers and lookups:
+            values = _values(context, [(on, need.candidates) for on, need in lookups])
+            for (on, _), known in zip(lookups, values, strict=True):
+                try:
+                    answers.append((on, interpret(found, on, known, _names(on))))
+                except Ungrounded as error:
+                    reasons.append(_reason(on, error))
+        if len(answers) > 1 and not answers[0][0].named:
+            raise Declined(
+                f"{_listed_labels(answers)} could each answer it. Name one of them in the question."
+            )
+        if answers:
+            return _answer(context, *answers[0])
     if reasons:
         raise Declined(min(reasons)[1])
     raise Declined("I found no table that the question is about. Name a variable or a file.")
 
 
+def _listed_labels(answers: Sequence[tuple[TableSchema, TableQuery]]) -> str:
+    return " and ".join(code(on.label) for on, _ in answers)
+
+
 def _reason(on: TableSchema, error: Ungrounded) -> tuple[int, str]:
     columns = ", ".join(code(column.name) for column in on.columns[:20])
-    return len(error.words), f"{code(on.label)} does not answer it: {error}. Its columns: {columns}."
+    weight = (len(error.words) or MANY_WORDS) + (0 if on.named else MANY_WORDS)
+    return weight, f"{error}. The columns of {code(on.label)}: {columns}. {ABILITIES}"
 
 
 def _joined_answer(context: PlanningContext, on: TableSchema, found: tuple[Unit, ...]) -> str:
     try:
         try:
-            return _answer(context, on, interpret(found, on, None, _names(on)))
+            asked = interpret(found, on, None, _names(on))
         except ValueLookup as need:
-            return _looked_up(context, on, found, need)
+            asked = interpret(found, on, _values(context, [(on, need.candidates)])[0], _names(on))
+        return _answer(context, on, asked)
     except Ungrounded as error:
         raise Declined(_reason(on, error)[1]) from error
 
@@ -286,32 +313,36 @@ def _joined_answer(context: PlanningContext, on: TableSchema, found: tuple[Unit,
 def _names(on: TableSchema) -> list[str]:
     """Further words that stand for the table in a question."""
     joins = ["join", "joined", "merge", "combine"] if "\n" in on.source else []
+    joins += re.findall(r'USING \("([^"]*)"\)', on.alias)
     return [source.rsplit("/", 1)[-1].rsplit(".", 1)[0] for source in on.source.split("\n")] + joins
-
-
-def _looked_up(context: PlanningContext, on: TableSchema, found: tuple[Unit, ...], need: ValueLookup) -> str:
-    return _answer(context, on, interpret(found, on, _values(context, on, need.candidates), _names(on)))
 
 
 def _answer(context: PlanningContext, on: TableSchema, asked: TableQuery) -> str:
     return describe_rows(asked, on, records(context, sql_query.statement(asked, on.alias), by_alias(on)))
 
 
-def _values(context: PlanningContext, on: TableSchema, candidates: Sequence[str]) -> Values:
-    """Return what the words of a question are among the values of the table."""
-    forms = {
-        form: candidate for candidate in reversed(candidates[:40]) for form in reversed(_forms(candidate))
-    }
-    found: dict[str, tuple[str, str]] = {}
-    for row in records(context, sql_query.values(on, on.alias, sorted(forms)), by_alias(on)).rows:
-        name, stored = row.get("column"), row.get("value")
-        candidate = forms.get(str(stored).lower())
-        known = {column.name for column in on.columns}
-        if isinstance(name, str) and name in known and isinstance(stored, str) and candidate is not None:
-            exact = stored.lower() == candidate
-            if exact or candidate not in found:
-                found[candidate] = (name, stored)
-    return found
+def _values(context: PlanningContext, wanted: Sequence[tuple[TableSchema, Sequence[str]]]) -> list[Values]:
+    """What the words of a question are among the values of each table, by one query over all of them."""
+    forms = [
+        {form: words for words in reversed(given[:CANDIDATES]) for form in reversed(_forms(words))}
+        for _, given in wanted
+    ]
+    text = sql_query.values([(on, sorted(known)) for (on, _), known in zip(wanted, forms, strict=True)])
+    sources = {alias: source for on, _ in wanted for alias, source in by_alias(on).items()}
+    found: list[dict[str, list[tuple[str, str]]]] = [{} for _ in wanted]
+    for row in records(context, text, sources).rows:
+        place, name, stored = row.get("table"), row.get("column"), row.get("value")
+        if not isinstance(place, int) or not 0 <= place < len(wanted) or not isinstance(stored, str):
+            continue
+        words = forms[place].get(stored.lower())
+        if words is not None and any(column.name == name for column in wanted[place][0].columns):
+            found[place].setdefault(words, []).append((str(name), stored))
+    return [{words: _exact(words, held) for words, held in known.items()} for known in found]
+
+
+def _exact(words: str, held: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The values that are spelled as the question says, where there are some; else its other forms."""
+    return [pair for pair in held if pair[1].lower() == words] or held
 
 
 def _forms(words: str) -> list[str]:
@@ -326,6 +357,7 @@ def _forms(words: str) -> list[str]:
 def describe_rows(asked: TableQuery, on: TableSchema, found: Records) -> str:
     """The rows of a query in words, or as a table."""
     labels = " and ".join(code(label.rsplit("/", 1)[-1]) for label in on.source.split("\n"))
+    labels = f"{labels} ({asked.note})" if asked.note else labels
     rows = found.rows
     where = f", where {code(' and '.join(c.words for c in asked.conditions))}" if asked.conditions else ""
     if not rows:
@@ -338,5 +370,7 @@ def describe_rows(asked: TableQuery, on: TableSchema, found: Records) -> str:
         first, *rest = [(name, cell(given)) for name, given in rows[0].items()] or [("", "")]
         said = "".join(f", {name} {given}" for name, given in rest)
         return f"From {labels}{where}: **{first[1]}** ({first[0]}){said}."
+    if asked.having is not None:
+        where = f"{where}{' and' if where else ', where'} {code(asked.having.words)}"
     cut = f"\n\nThe first {asked.limit} rows." if not asked.outputs and len(rows) == asked.limit else ""
-    return f"From {labels}{where}:\n\n{table(rows, found.total)}{cut}"
+    return f"From {labels}{where}:\n\n{table(rows, found.total, cut=found.cut)}{cut}"

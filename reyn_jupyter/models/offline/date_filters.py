@@ -1,0 +1,269 @@
+"""The days that a question means: dates, months, quarters, years and ranges of them, as conditions on a date column.
+
+Invariant: a day without its year is compared by month and day alone; where that would not say which rows are meant
+("after March"), the question is refused.
+"""
+
+from __future__ import annotations
+
+import calendar
+import re
+from dataclasses import dataclass
+
+from reyn_jupyter.models.offline.conditions import Condition, negated, number_at
+from reyn_jupyter.models.offline.lexicon import alike, parts, same_concept
+from reyn_jupyter.models.offline.parse_state import ParseState, Ungrounded
+from reyn_jupyter.models.offline.table_schema import ColumnSchema
+
+MONTH_NAMES = calendar.month_name
+_QUARTER = re.compile(r"q([1-4])\Z")
+_ORDINAL = re.compile(r"(\d{1,2})(?:st|nd|rd|th)\Z")
+_BEFORE_YEAR = ("in", "of", "during", "from", "for", ">", ">=", "<", "<=", "year", "and", "to")
+_LINKS = ("to", "and", "until", "-")
+
+MonthDay = tuple[int, int]
+
+
+@dataclass(frozen=True)
+class Span:
+    """Days from the first to the last, both in it; `year` is None where the question does not say it."""
+
+    first: MonthDay
+    last: MonthDay
+    words: str
+    used: tuple[int, ...]
+    year: int | None = None
+    last_year: int | None = None
+
+
+def date_conditions(board: ParseState) -> list[Condition]:
+    """Return what the dates of a question demand, and give roles to what they are made of."""
+    return [*_ranges(board), *_single(board), *_weekends(board)]
+
+
+def _ranges(board: ParseState) -> list[Condition]:
+    """`between D1 and D2`, `from D1 to D2`: both ends belong to it."""
+    found = []
+    for index, unit in enumerate(board.units):
+        if not (unit.kind == "between" or (unit.kind == "word" and unit.value == "from")):
+            continue
+        low = board.after(index, within=2)
+        first = _span(board, low, following=_LINKS) if low is not None else None
+        link = max(first.used) + 1 if first is not None else len(board.units)
+        joined = link < len(board.units) and board.units[link].value in _LINKS
+        last = _span(board, link + 1) or _span(board, link + 2) if joined else None
+        if first is None or last is None:
+            continue
+        year = first.year if first.year is not None else last.year
+        span = Span(first.first, last.last, f"{first.words} to {last.words}", (), year, last.year or year)
+        column = _date_column(board, index)
+        if column is None:
+            raise Ungrounded(f"{board.table.label} has no date column for “{span.words}”", (span.words,))
+        no = negated(board, index)
+        board.give("date", index, link, *first.used, *last.used)
+        found.append(_condition(column, span, "", no, index))
+    return found
+
+
+def _single(board: ParseState) -> list[Condition]:
+    found: list[Condition] = []
+    inside: list[Condition] = []
+    for index in range(len(board.units)):
+        span = _span(board, index)
+        if span is None:
+            continue
+        column = _date_column(board, index)
+        before = board.before(index, within=3)
+        compare = before if before is not None and board.free(before, "compare") else None
+        operator = board.units[compare].value if compare is not None else ""
+        no = compare is None and negated(board, index)
+        if column is None:
+            condition = _year_number(board, span, operator, index)
+            if condition is None and board.units[index].kind == "number":
+                continue
+            if condition is None:
+                raise Ungrounded(f"{board.table.label} has no date column for “{span.words}”", (span.words,))
+        else:
+            condition = _condition(column, span, operator, no, index)
+        _absorb(board, index, column or board.table.column(("year",)))
+        board.give("date", *span.used, *([compare] if compare is not None else []))
+        for step in range(index - 1, -1, -1):  # "in May or June"
+            if board.units[step].kind == "or" and board.free(step) and inside:
+                board.give("link", step)
+            elif not board.is_filler(step):
+                break
+        (found if operator or no else inside).append(condition)
+    if len(inside) > 1:  # "in May and June" means either month
+        sql, words = " OR ".join(f"({c.sql})" for c in inside), " or ".join(c.words for c in inside)
+        inside = [Condition(sql, words, inside[0].place)]
+    return [*inside, *found]
+
+
+def _weekends(board: ParseState) -> list[Condition]:
+    found = []
+    for index in board.of_kind("word"):
+        column = _date_column(board, index) if board.units[index].value in ("weekend", "weekends") else None
+        if column is not None and board.free(index):
+            no = negated(board, index)
+            board.give("date", index)
+            sql = f"isodow({column.date_sql}) {'<' if no else '>='} 6"
+            found.append(
+                Condition(sql, f"{column.name} is {'not ' if no else ''}a Saturday or Sunday", index)
+            )
+    return found
+
+
+def _absorb(board: ParseState, index: int, column: ColumnSchema | None) -> None:
+    """`born before 1960` names `birth_year` by what happened then."""
+    for step in range(max(0, index - 3), index):
+        if column is not None and board.free(step, "word") and not board.is_filler(step):
+            words = parts(board.units[step].value)
+            if any(same_concept(word, own) or alike(word, own) for word in words for own in column.parts):
+                board.give("unit", step)
+
+
+# -- what the words mean --------------------------------------------------------------------------------------------
+
+
+def _span(board: ParseState, index: int, following: tuple[str, ...] = ()) -> Span | None:
+    """The days that the units from an index on mean; None when they are none."""
+    if not board.free(index, "date", "month", "number", "word"):
+        return None
+    unit = board.units[index]
+    if unit.kind == "date":
+        return _of_date(unit.value, index)
+    quarter = _QUARTER.match(unit.value) if unit.kind == "word" else None
+    if quarter is not None:
+        month = 3 * int(quarter.group(1)) - 2
+        year, used = _year_after(board, index)
+        return Span((month, 1), (month + 2, _days(month + 2, year)), unit.value.upper(), used, year, year)
+    if unit.kind == "month":
+        return _of_month(board, index, int(unit.value))
+    day = _day(board, index)
+    step = index + 1
+    if day is not None and step < len(board.units) and board.units[step].value == "of":
+        step += 1
+    if day is not None and board.free(step, "month"):  # "5 March 2026"
+        month = int(board.units[step].value)
+        year, used = _year_after(board, step)
+        words = f"{day} {MONTH_NAMES[month]}"
+        return Span((month, day), (month, day), words, (*range(index, step), *used), year, year)
+    if day is not None and following:  # "from 10 to 20 April"
+        end = _span(board, index + 2) if index + 2 < len(board.units) else None
+        if end is not None and board.units[index + 1].value in following and end.first == end.last:
+            return Span((end.first[0], day), (end.first[0], day), str(day), (index,), end.year, end.year)
+        return None
+    return _of_year(board, index)
+
+
+def _of_date(text: str, index: int) -> Span | None:
+    pieces = [int(piece) for piece in text.split("-")]
+    year, month = pieces[0], pieces[1]
+    if not (1 <= month <= 12 and 1 <= year <= 9999):
+        return None
+    days = _days(month, year)
+    if len(pieces) == 2:
+        return Span((month, 1), (month, days), text, (index,), year, year)
+    return (
+        Span((month, pieces[2]), (month, pieces[2]), text, (index,), year, year)
+        if 1 <= pieces[2] <= days
+        else None
+    )
+
+
+def _of_month(board: ParseState, index: int, month: int) -> Span:
+    step = index + 1
+    day = _day(board, step) if board.free(step, "number", "word") else None
+    if day is not None:  # "March 5, 2026"
+        comma = step + 1 < len(board.units) and board.units[step + 1].text == ","
+        year, used = _year_after(board, step + 1 if comma else step)
+        return Span(
+            (month, day), (month, day), f"{day} {MONTH_NAMES[month]}", (index, step, *used), year, year
+        )
+    year, used = _year_after(board, index)
+    return Span((month, 1), (month, _days(month, year)), MONTH_NAMES[month], used, year, year)
+
+
+def _of_year(board: ParseState, index: int) -> Span | None:
+    year = number_at(board, index)
+    led = index > 0 and board.units[index - 1].value in _BEFORE_YEAR
+    if isinstance(year, int) and 1900 <= year <= 2100 and led and not board.columns.get(index - 1):
+        return Span((1, 1), (12, 31), "", (index,), year, year)
+    return None
+
+
+def _day(board: ParseState, index: int) -> int | None:
+    ordinal = _ORDINAL.match(board.units[index].text.lower())
+    number = int(ordinal.group(1)) if ordinal else number_at(board, index)
+    return number if isinstance(number, int) and 1 <= number <= 31 else None
+
+
+def _year_after(board: ParseState, index: int) -> tuple[int | None, tuple[int, ...]]:
+    """The year behind a unit, and the units up to it."""
+    step = board.after(index, within=2)
+    year = number_at(board, step)
+    if step is not None and isinstance(year, int) and 1000 <= year <= 9999:
+        return year, tuple(range(index, step + 1))
+    return None, (index,)
+
+
+def _days(month: int, year: int | None) -> int:
+    return calendar.monthrange(year or 2024, month)[1]
+
+
+# -- what they demand -----------------------------------------------------------------------------------------------
+
+
+def _date_column(board: ParseState, index: int) -> ColumnSchema | None:
+    near = [step for step in board.open_columns() if board.columns[step].kind == "date"]
+    if near:
+        step = min(near, key=lambda step: abs(step - index))
+        if abs(step - index) <= 4:
+            board.give("date", step)
+        return board.columns[step]
+    dates = board.table.of_kind("date")
+    if len(dates) > 1:
+        used = [column for column in dates if any(column == other for other in board.columns.values())]
+        if len(used) != 1:
+            names = ", ".join(f"`{column.name}`" for column in dates)
+            raise Ungrounded(f"{board.table.label} has several date columns; name one of {names}")
+        return used[0]
+    return dates[0] if dates else None
+
+
+def _condition(column: ColumnSchema, span: Span, operator: str, no: bool, place: int) -> Condition:
+    sql = column.date_sql
+    year = f" {span.year}" if span.year is not None and not re.search(r"\d{4}", span.words) else ""
+    words = f"{span.words}{year}".strip()
+    if span.year is None or span.last_year is None:
+        if operator not in ("", "="):
+            raise Ungrounded(f"“{words}” has no year: say which one, as in “{words} 2024”", (words,))
+        a, b = (100 * month + day for month, day in (span.first, span.last))
+        if a > b:
+            raise Ungrounded(f"“{words}” goes over the end of a year: say the years", (words,))
+        sql = f"EXTRACT(month FROM {sql}) * 100 + EXTRACT(day FROM {sql}) {'NOT ' if no else ''}BETWEEN {a} AND {b}"
+        return Condition(sql, f"{column.name} {'not ' if no else ''}in {words}", place)
+    begin, end = _literal(span.year, span.first), _literal(span.last_year, span.last)
+    if operator in ("<", ">="):
+        said = f"{sql} {operator} {begin}"
+    elif operator in (">", "<="):
+        said = f"{sql} {operator} {end}"
+    else:
+        no = no != (operator == "<>")
+        said = f"{sql} {'NOT ' if no else ''}BETWEEN {begin} AND {end}"
+        return Condition(said, f"{column.name} {'not ' if no else ''}in {words}", place)
+    names = {"<": "before", ">=": "since", ">": "after", "<=": "up to"}
+    return Condition(said, f"{column.name} {names[operator]} {words}", place)
+
+
+def _literal(year: int, day: MonthDay) -> str:
+    return f"DATE '{year:04d}-{day[0]:02d}-{day[1]:02d}'"
+
+
+def _year_number(board: ParseState, span: Span, operator: str, place: int) -> Condition | None:
+    column = board.table.column(("year",))
+    whole = span.first == (1, 1) and span.last == (12, 31) and span.year == span.last_year
+    if column is None or column.kind != "number" or not whole:
+        return None
+    said = operator or "="
+    return Condition(f"{column.sql} {said} {span.year}", f"{column.name} {said} {span.year}", place)

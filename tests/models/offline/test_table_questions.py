@@ -1,0 +1,225 @@
+"""Questions about a table: each is answered as pandas would, or refused with the word that has no meaning."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+
+from tests.models.offline.harness import Desk, Talk
+from tests.models.offline.worlds import World
+
+DAYS = [
+    "2026-01-05",
+    "2026-01-31",
+    "2026-02-14",
+    "2026-03-01",
+    "2026-03-07",
+    "2026-03-07",
+    "2026-04-30",
+    "2026-05-02",
+]
+BASKETS = pd.DataFrame(
+    {
+        "basket_id": [1, 2, 3, 4, 5, 6, 7, 7],
+        "day": pd.to_datetime(DAYS),
+        "buyer": [
+            "May Flowers",
+            "Top Shelf",
+            "May Flowers",
+            "Acme",
+            "Acme",
+            "Acme",
+            "Top Shelf",
+            "Top Shelf",
+        ],
+        "region": ["north", "south", "north", "east", "south", "north", "east", "east"],
+        "quantity": [1, 12, 3, 4, 5, 2, 9, 9],
+        "amount": [10.0, 300.0, None, 40.0, 55.5, 20.0, 90.0, 90.0],
+        "status": ["paid", "open", "paid", "cancelled", "open", "paid", "paid", "paid"],
+        "comment": ["Gift wrap", "", None, "urgent", "gift card", "URGENT call", None, None],
+    }
+)
+BASKETS.loc[7] = BASKETS.loc[6]
+WORLD = World("baskets", {}, {"baskets": BASKETS})
+
+
+def ask(prompt: str) -> Talk:
+    return Desk(WORLD).ask(prompt)
+
+
+def cells(talk: Talk) -> list[list[str]]:
+    """The rows of the table in an answer, without its head."""
+    lines = [line for line in talk.text.splitlines() if line.startswith("| ")]
+    return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("how many missing values are in baskets", 4),
+        ("how many baskets have no comment", 4),
+        ("how many baskets with missing comment", 3),
+        ("missing values in amount in baskets", 1),
+        ("how many duplicate rows are in baskets", 1),
+        ("any duplicate basket_id in baskets?", 1),
+        ("is basket_id unique in baskets?", 1),
+        ("how many different buyers in baskets", 3),
+        ("how many regions are in baskets", 3),
+        ("what percent of baskets is paid", 62.5),
+        ("percentage of the amount that comes from the east in baskets", 100 * 220 / 605.5),
+        ("correlation between quantity and amount in baskets", BASKETS["quantity"].corr(BASKETS["amount"])),
+        ("how many baskets are neither paid nor cancelled", 2),
+        ("how many baskets not in north or south", 3),
+        ("total amount of baskets in the north and east", 250),
+        ("total amount for May Flowers in baskets", 10),
+        ("how many baskets in January and March", 5),
+        ("how many baskets from 5 to 31 January", 2),
+        ("how many baskets between 14 February and 7 March 2026", 4),
+        ("how many baskets before 1 March 2026", 3),
+        ("how many baskets in q2 2026", 2),
+        ("how many baskets on a weekend", 5),
+        ("how many baskets with quantity of 9 or more", 3),
+        ("how many baskets with amount not over 55.5", 4),
+        ("how many baskets above the average amount", 3),
+        ("how many baskets mention gift in the comment", 2),
+        ("how many baskets have an amount of more than 1k", 0),
+        ("smallest amount above zero in baskets", 10),
+    ],
+)
+def test_a_number_is_that_of_pandas(prompt: str, expected: float) -> None:
+    talk = ask(prompt)
+    assert "**" in talk.text, talk.text
+    assert float(talk.text.split("**")[1]) == pytest.approx(expected, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("top 2 buyers by total amount in baskets", [["Top Shelf", "480"], ["Acme", "115.5"]]),
+        ("worst buyer by amount in baskets", [["May Flowers", "10"]]),
+        ("buyers in baskets with more than 2 baskets", [["Acme", "3"], ["Top Shelf", "3"]]),
+        ("which buyers have an average amount over 100 in baskets", [["Top Shelf", "160"]]),
+        (
+            "buyers in order of total amount in baskets, lowest first",
+            [["May Flowers", "10"], ["Acme", "115.5"]],
+        ),
+        ("list the regions in baskets", [["east"], ["north"], ["south"]]),
+        ("mean and median quantity by region in baskets", [["east", "7.33333", "9"], ["north", "2", "2"]]),
+    ],
+)
+def test_groups_are_ranked_filtered_and_listed(prompt: str, expected: list[list[str]]) -> None:
+    talk = ask(prompt)
+    if len(expected) == 1 and "| " not in talk.text:
+        assert f"**{expected[0][0]}**" in talk.text
+    else:
+        assert cells(talk)[: len(expected)] == expected
+
+
+def test_the_best_of_each_group_keeps_all_that_are_equal() -> None:
+    talk = ask("for each region, the buyer with the most baskets in baskets")
+    assert [row[:2] for row in cells(talk)] == [
+        ["east", "Top Shelf"],
+        ["north", "May Flowers"],
+        ["south", "Acme"],
+        ["south", "Top Shelf"],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("bottom 3 by amount in baskets", ["10", "20", "40"]),
+        ("top 2 baskets by amount", ["300", "90"]),
+        ("the three baskets with the lowest amount", ["10", "20", "40"]),
+        ("baskets with amount over 89", ["300", "90", "90"]),
+    ],
+)
+def test_rows_are_shown_whole(prompt: str, expected: list[str]) -> None:
+    rows = cells(ask(prompt))
+    assert [row[5] for row in rows] == expected
+    assert {len(row) for row in rows} == {len(BASKETS.columns)}
+
+
+def test_missing_values_per_column_have_a_row_each() -> None:
+    found = {
+        name.replace("\\", ""): count for name, count in cells(ask("missing values per column in baskets"))
+    }
+    assert found == {name: str(BASKETS[name].isna().sum()) for name in BASKETS.columns}
+
+
+@pytest.mark.parametrize(
+    ("prompt", "word"),
+    [
+        ("how many late baskets are there", "late"),
+        ("how many outliers are in baskets", "outliers"),
+        ("how many complaints are in baskets", "complaints"),
+        ("total amount of baskets including cancelled", "including"),
+        ("average amount for VIP buyers in baskets", "VIP"),
+        ("total amount in baskets last month", "last"),
+        ("total quantity of the items in baskets", "items"),
+        ("running total of amount by month in baskets", "running"),
+        ("total amount without counting duplicates twice in baskets", "twice"),
+    ],
+)
+def test_a_word_without_a_meaning_is_named_in_the_refusal(prompt: str, word: str) -> None:
+    text = ask(prompt).text
+    assert text.startswith("I cannot answer that")
+    assert f"“{word}”" in text
+    assert "`amount`" in text
+
+
+@pytest.mark.parametrize(
+    "prompt",
+    [
+        "average of the monthly totals of amount in baskets",
+        "lowest average amount by region in baskets",
+        "how many baskets on average per month",
+        "baskets over 300",
+        "how many baskets in the north or paid",
+        "how many baskets after March",
+        "top 3 buyers in baskets",
+        "which month had the highest amount in baskets",
+        "share of paid baskets in the north",
+        "total amount region in baskets",
+        "how many quantity in baskets",
+        "number of baskets per buyer over 2",
+    ],
+)
+def test_what_could_mean_two_things_is_refused(prompt: str) -> None:
+    assert ask(prompt).text.startswith("I cannot answer that")
+
+
+def test_a_misspelled_column_is_read_only_where_one_fits_and_the_answer_says_so() -> None:
+    text = ask("total amuont in baskets").text
+    assert "605.5" in text
+    assert "I read “amuont” as `amount`" in text
+    twins = World("twins", {}, {"t": pd.DataFrame({"price_a": [1], "price_b": [2]})})
+    assert Desk(twins).ask("total price_c in t").text.startswith("I cannot answer that")
+
+
+def test_a_part_of_a_name_that_fits_two_columns_names_neither() -> None:
+    world = World("prices", {}, {"t": pd.DataFrame({"list_price": [1], "unit_price": [2]})})
+    assert Desk(world).ask("total price in t").text.startswith("I cannot answer that")
+
+
+def test_a_word_that_is_a_value_of_two_columns_needs_its_column() -> None:
+    frame = pd.DataFrame({"home": ["Lund", "Oslo"], "work": ["Oslo", "Oslo"]})
+    world = World("towns", {}, {"people": frame})
+    assert "name the column" in Desk(world).ask("how many people in Oslo").text
+    assert "**1**" in Desk(world).ask("how many people with home Oslo").text
+
+
+def test_values_are_taken_in_every_letter_case_that_the_column_holds() -> None:
+    frame = pd.DataFrame({"state": ["Open", "open", "OPEN", "shut"]})
+    assert "**3**" in Desk(World("cases", {}, {"doors": frame})).ask("how many open doors").text
+
+
+def test_two_tables_that_could_both_answer_are_both_named() -> None:
+    frames = {"left": pd.DataFrame({"size": [1, 2]}), "right": pd.DataFrame({"size": [30, 40]})}
+    text = Desk(World("two", {}, frames)).ask("total size").text
+    assert text.startswith("I cannot answer that")
+    assert "`left` and `right`" in text
+
+
+def test_the_tables_at_hand_are_listed() -> None:
+    assert "`baskets`" in ask("what tables do I have here?").text
