@@ -16,7 +16,7 @@ from pydantic import Field
 from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.arguments.preparation import prepare
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.options import Option, Options, Positional, Rest, parse
+from reyn_jupyter.notebook.options import Option, Options, Positional, Rest, parse, quote
 
 # A word that needs no quotes; IPython reads a "?" at the end of a line as help.
 _BARE = re.compile(r"[\w./:,@%+=*-]+", re.ASCII)
@@ -35,7 +35,13 @@ class InvokeOptions(Options):
 
 def parse_pairs(words: tuple[str, ...]) -> dict[str, Any]:
     """Return ``key=value`` words as arguments: texts, and references where a value begins with ``@``."""
-    return dict(_pair(word) for word in words)
+    pairs: dict[str, Any] = {}
+    for word in words:
+        key, value = _pair(word)
+        if key in pairs:
+            raise ReynError(f"{key} is given twice.", "Leave one of the two out.")
+        pairs[key] = value
+    return pairs
 
 
 def _pair(word: str) -> tuple[str, Any]:
@@ -115,21 +121,12 @@ def _json(value: object) -> str:
 
 
 def quote_word(text: str) -> str:
-    r"""Return a text as one word of a `%reyn` line: quotes of one kind around what holds the other, no escapes.
+    r"""Return a text as one word of a `%reyn` line, in quotes where it needs them.
 
-    >>> quote_word("README.md"), quote_word("two words")
-    ('README.md', "'two words'")
-    >>> print(quote_word("it's"), quote_word('6" of it\'s'))
-    "it's" '6" of it'"'s"
+    >>> print(quote_word("README.md"), quote_word("two words"), quote_word('6" of it\'s'))
+    README.md 'two words' "6\" of it's"
     """
-    if _BARE.fullmatch(text):
-        return text
-    if "'" not in text:
-        return f"'{text}'"
-    if '"' not in text:
-        return f'"{text}"'
-    runs = re.findall(r"[^']+|'[^\"]*", text)
-    return "".join(f'"{run}"' if run.startswith("'") else f"'{run}'" for run in runs)
+    return text if _BARE.fullmatch(text) else quote(text)
 
 
 def _read(action: Action, line: str, forgive: bool) -> str | None:

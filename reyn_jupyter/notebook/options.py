@@ -2,12 +2,15 @@
 
 A verb's options are a pydantic model. Fields marked `Positional` are taken in order, a `Rest` field takes what is
 left, everything else is ``--name value`` (``--flag`` for booleans), with the short forms that `Option` names.
+
+Invariants: white space parts words, quotes of either kind hold them together. A backslash is an ordinary character, but
+for one place: between double quotes it makes a quote or a backslash after it an ordinary character. An option
+that takes one value is given once.
 """
 
 from __future__ import annotations
 
 import re
-import shlex
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, get_args, get_origin
 
@@ -34,7 +37,8 @@ class Rest:
 
 @dataclass(frozen=True)
 class Option:
-    """A named field. `short` is its one-letter form, `takes` what its value is called in the usage line."""
+    """A named field. `short` is its one-letter form, `takes` what its value is called in the usage line: with a comma
+    where it may be several, then the option may be repeated too."""
 
     short: str = ""
     takes: str = ""
@@ -51,8 +55,10 @@ class Options(BaseModel):
 
 
 SHORT = {"-o": "output", "-h": "help"}
-_WORD = re.compile(r"""(?:[^\s"']|"[^"]*"|'[^']*')+""")
-_QUOTED = re.compile(r""""([^"]*)"|'([^']*)'""")
+_SPACE = " \t\r\n"
+_WORD = re.compile(rf"""(?:[^{_SPACE}"']|"(?:[^"\\]|\\.)*"|'[^']*')+""", re.DOTALL)
+_QUOTED = re.compile(r""""((?:[^"\\]|\\.)*)"|'([^']*)'""", re.DOTALL)
+_ESCAPED = re.compile(r"""\\(["\\])""")
 _WRONG = {
     "int_parsing": "it must be a whole number",
     "int_from_float": "it must be a whole number",
@@ -76,15 +82,26 @@ class _Words:
 
 
 def split(text: str) -> list[str]:
-    """Return the words of a line, as a shell splits them; nothing in them is expanded."""
-    try:
-        lexer = shlex.shlex(text, posix=True, punctuation_chars=False)
-        lexer.whitespace_split = True
-        lexer.commenters = ""
-        lexer.escape = ""
-        return list(lexer)
-    except ValueError as error:
-        raise ReynError("A quote is not closed.", "Close it, or put the other kind around it.") from error
+    r"""Return the words of a line; nothing in them is expanded.
+
+    >>> split(r'''path=C:\new content="say \"hi\"" 'a "b"' ''')
+    ['path=C:\\new', 'content=say "hi"', 'a "b"']
+    """
+    words = []
+    rest = text.strip(_SPACE)
+    while rest:
+        word, rest = _first_word(rest)
+        words.append(word)
+    return words
+
+
+def quote(text: str) -> str:
+    r"""Return a text between quotes, as one word of a line: what `split` reads back.
+
+    >>> print(quote('say "hi"'), quote(r"it's C:\new"))
+    'say "hi"' "it's C:\\new"
+    """
+    return f"'{text}'" if "'" not in text else '"' + re.sub(r'(["\\])', r"\\\1", text) + '"'
 
 
 def parse(model: type[OptionsType], text: str) -> OptionsType:
@@ -103,7 +120,7 @@ def parse_leading(model: type[OptionsType], text: str) -> tuple[OptionsType, str
     One pair of quotes around the whole rest is taken off; ``--`` ends the options.
     """
     found = _Words(model)
-    rest = text.lstrip()
+    rest = text.lstrip(_SPACE)
     while re.match(r"-[A-Za-z-]", rest):
         word, rest = _first_word(rest)
         if word == "--":
@@ -111,13 +128,13 @@ def parse_leading(model: type[OptionsType], text: str) -> tuple[OptionsType, str
         name, attached = _name_of(word)
         key = _key(model, name)
         if attached is None and _is_flag(model.model_fields[key]):
-            found.values[key] = True
+            _put(found, name, key, True)
             continue
         if attached is None:
             following, after = _first_word(rest) if rest else ("", "")
             _need_value(model, word, key, following)
             attached, rest = following, after
-        found.values[key] = attached
+        _put(found, name, key, attached)
     return _build(model, found.values, []), _unquoted(rest.strip())
 
 
@@ -172,15 +189,26 @@ def _take(found: _Words, words: list[str], index: int) -> int:
     name, attached = _name_of(word)
     key = _key(found.model, name)
     if _is_flag(found.model.model_fields[key]) and attached is None:
-        found.values[key] = True
+        _put(found, name, key, True)
         return index + 1
     if attached is not None:
-        found.values[key] = attached
+        _put(found, name, key, attached)
         return index + 1
     following = words[index + 1] if index + 1 < len(words) else ""
     _need_value(found.model, word, key, following)
-    found.values[key] = following
+    _put(found, name, key, following)
     return index + 2
+
+
+def _put(found: _Words, word: str, key: str, value: str | bool) -> None:
+    """Keep the value of an option. One that takes several has them together; any other is given once."""
+    before = found.values.get(key)
+    option = _marker(found.model.model_fields[key], Option)
+    if before is not None and option is not None and "," in option.takes:
+        value = f"{before},{value}"
+    elif before is not None:
+        raise ReynError(f"{word} is given twice.", "Leave one of the two out.")
+    found.values[key] = value
 
 
 def _need_value(model: type[Options], word: str, key: str, following: str) -> None:
@@ -263,13 +291,17 @@ def _spelled(name: str, info: FieldInfo) -> str:
 
 def _first_word(text: str) -> tuple[str, str]:
     """Return the first word of a text, quotes respected, and the rest as it stands."""
-    text = text.lstrip()
+    text = text.lstrip(_SPACE)
     found = _WORD.match(text)
     end = found.end() if found else 0
     if text[end : end + 1] in ("'", '"'):
         raise ReynError("A quote is not closed.", "Close it, or put the other kind around it.")
-    word = _QUOTED.sub(lambda quoted: quoted[1] or quoted[2] or "", text[:end])
-    return word, text[end:].lstrip()
+    return _QUOTED.sub(_within_quotes, text[:end]), text[end:].lstrip(_SPACE)
+
+
+def _within_quotes(quoted: re.Match[str]) -> str:
+    double, single = quoted.groups()
+    return single if double is None else _ESCAPED.sub(r"\1", double)
 
 
 def _unquoted(text: str) -> str:

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from reyn_jupyter.notebook import verbs
 from reyn_jupyter.notebook.errors import ReynError
+from reyn_jupyter.notebook.invoke_line import quote_word
 from reyn_jupyter.notebook.options import (
     Option,
     Options,
@@ -19,6 +20,7 @@ from reyn_jupyter.notebook.options import (
     fields_by_word,
     parse,
     parse_leading,
+    quote,
     split,
     usage,
 )
@@ -59,6 +61,9 @@ def test_words_options_and_flags_may_stand_in_any_order() -> None:
         ("""--json '{"sql": "SELECT 1"}'""", ["--json", '{"sql": "SELECT 1"}']),
         ("path=C:\\new\\table $HOME `x` # y", ["path=C:\\new\\table", "$HOME", "`x`", "#", "y"]),
         ("text='it is'", ["text=it is"]),
+        (r'''content="say \"hi\""''', ['content=say "hi"']),
+        (r""""a\\b" "a\nb" "C:\new" 'a\"b' a\b""", [r"a\b", r"a\nb", r"C:\new", r"a\"b", r"a\b"]),
+        ("'' a\"\"", ["", "a"]),
         ("", []),
     ],
 )
@@ -73,6 +78,18 @@ def test_only_quotes_mean_anything(line: str, words: list[str]) -> None:
 )
 def test_any_word_survives_in_single_quotes(words: list[str]) -> None:
     assert split(" ".join(f"'{word}'" for word in words)) == words
+
+
+@given(st.lists(st.text(), max_size=5))
+def test_any_words_come_back_from_the_quotes_that_they_are_put_in(words: list[str]) -> None:
+    assert split(" ".join(quote(word) for word in words)) == words
+    assert split(" ".join(quote_word(word) for word in words)) == words
+
+
+@given(st.text(), st.text())
+def test_a_quoted_value_before_a_question_comes_back(value: str, question: str) -> None:
+    options, rest = parse_leading(Text, f"--model={quote(value)} -- {question}x")
+    assert options.model == value and rest.endswith("x")
 
 
 def test_two_dashes_end_the_options() -> None:
@@ -96,12 +113,26 @@ def test_negative_numbers_are_words() -> None:
         ("x --count 10", "--count cannot be '10': it must be at most 9."),
         ("x --kind gren", "--kind cannot be 'gren'. Did you mean green?"),
         ("x --kind blue", "--kind cannot be 'blue'. Choose from red, green."),
+        ("x -n 3 --count 4", "--count is given twice. Leave one of the two out."),
+        ("x --fast --fast", "--fast is given twice."),
         ("'x", "A quote is not closed. Close it, or put the other kind around it."),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(line: str, said: str) -> None:
     assert failure(line).startswith(said)
     assert "\n" not in failure(line)
+
+
+def test_an_option_that_takes_several_values_may_be_repeated() -> None:
+    class Several(Options):
+        model: Annotated[str | None, Option("-m", "A,B")] = None
+
+    assert parse(Several, "-m one -m two --model=three").model == "one,two,three"
+
+
+def test_an_option_is_given_once_before_a_question_too() -> None:
+    with pytest.raises(ReynError, match="-m is given twice"):
+        parse_leading(Text, "-m light -m strong how many?")
 
 
 def test_help_is_given_whatever_else_is_missing() -> None:

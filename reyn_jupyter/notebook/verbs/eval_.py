@@ -31,13 +31,18 @@ class EvalOptions(Options):
     suite: Annotated[str | None, Positional("SUITE")] = None
     model: Annotated[
         str | None,
-        Option("-m", "MODEL"),
-        Field(description="a tier, offline, simulator, or a LiteLLM model string"),
+        Option("-m", "A,B"),
+        Field(
+            description="a tier, offline, simulator, or a LiteLLM model string; several are compared with each other"
+        ),
     ] = None
     variants: Annotated[
         str | None,
         Option(takes="a,b"),
-        Field(description="variants of the suite to compare, the baseline first; its first two without it"),
+        Field(
+            description="variants of the suite to compare, the baseline first; without it its first two, or its first "
+            "one with several models"
+        ),
     ] = None
     n: Annotated[
         int | None,
@@ -115,8 +120,8 @@ def _measured(session: Session, options: EvalOptions) -> Report | RunSummary:
 
 
 def _variants(there: Any, options: EvalOptions) -> list[Variant]:
-    """Return the named variants with the model that was chosen."""
-    names = [name for part in (options.variants or "").split(",") if (name := part.strip())]
+    """Return the named variants with each of the models that were chosen."""
+    names, models = _parts(options.variants), _parts(options.model)
     unknown = [name for name in names if name not in there]
     if unknown and not there:
         raise ReynError("The suite suggests no variants.", "Leave --variants out, or write some in its file.")
@@ -127,8 +132,20 @@ def _variants(there: Any, options: EvalOptions) -> list[Variant]:
         )
     from reyn_jupyter.evaluation.plan.variant import Variant
 
-    chosen = [there[name] for name in names or list(there)[:2]] or [Variant("defaults")]
-    return [each.but(each.name, model=options.model) if options.model else each for each in chosen]
+    few = 1 if len(models) > 1 else 2
+    chosen = [there[name] for name in names or list(there)[:few]] or [Variant("defaults")]
+    if len(models) < 2:
+        return [each.but(each.name, model=models[0]) if models else each for each in chosen]
+    return [
+        each.but(model if len(chosen) == 1 else f"{each.name} {model}", model=model)
+        for model in models
+        for each in chosen
+    ]
+
+
+def _parts(text: str | None) -> list[str]:
+    """Return the parts between commas, each once."""
+    return list(dict.fromkeys(part for each in (text or "").split(",") if (part := each.strip())))
 
 
 def _file(session: Session, options: EvalOptions, suite: str) -> Path:
@@ -178,7 +195,7 @@ def _check_names(session: Session, before: list[str], word: str) -> list[str]:
 
 
 def _models(session: Session, before: list[str], word: str) -> list[str]:
-    return ["simulator", *completers.models(session, word)]
+    return ["simulator", *completers.models(session, word.rpartition(",")[2])]
 
 
 VERB = Verb(
@@ -189,6 +206,7 @@ VERB = Verb(
     (
         "%reyn eval",
         "%reyn eval mandates -m simulator -n 20",
+        "%reyn eval mandates -m light,standard -n 40",
         "%reyn eval mandates --variants generic-1x,explicit-3x -n 40",
         "%reyn eval abstention -m light --budget 2 --stop evalue",
     ),

@@ -58,6 +58,29 @@ def test_each_model_has_a_study_of_its_own_that_the_same_line_goes_on_with(run: 
 
 
 @pytest.mark.parametrize(
+    "models", ["-m simulator,offline", "-m simulator -m offline", "-m simulator -m offline,simulator"]
+)
+def test_several_models_are_compared_with_each_other(run: Run, workspace: Path, models: str) -> None:
+    printed = run(f"%reyn eval mandates -n 1 --repeats 1 -m {models}")
+    assert "simulator" in printed and "offline" in printed
+    (file,) = (workspace / ".reyn" / "studies").glob("mandates-simulator-offline*.sqlite")
+    with Study.open(file) as study:
+        assert [(view.variant.name, view.variant.model) for view in study.trials] == [
+            ("simulator", "simulator"),
+            ("offline", "offline"),
+        ]
+
+
+def test_several_models_are_tried_with_every_variant_that_is_named(run: Run, workspace: Path) -> None:
+    run("%reyn eval mandates -n 1 --repeats 1 -m simulator,offline --variants generic-1x,explicit-3x")
+    with Study.open(workspace / ".reyn" / "studies" / "mandates-simulator-offline.sqlite") as study:
+        names = {view.variant.name for view in study.trials}
+    assert names == {
+        f"{name} {model}" for name in ("generic-1x", "explicit-3x") for model in ("simulator", "offline")
+    }
+
+
+@pytest.mark.parametrize(
     ("model", "said"),
     [
         ("openai/gpt-4o-mini", "OPENAI_API_KEY is not set"),
@@ -101,6 +124,7 @@ def test_suites_variants_checks_and_models_complete(run: Run, workspace: Path) -
         "%reyn eval mandates --variants=mu": ["--variants=must", "--variants=must-hidden"],
         "%reyn eval mandates --check first": ["first_call_is"],
         "%reyn eval mandates -m sim": ["simulator"],
+        "%reyn eval mandates -m offline,sim": ["offline,simulator"],
         "%reyn eval mandates --stop e": ["evalue"],
         "%reyn eval nosuch.yaml --variants a": [],
     }.items():

@@ -1,0 +1,57 @@
+"""`%reyn invoke` in a shell: what stands between quotes reaches the action as it was meant."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from reyn_jupyter.sessions import current
+
+Run = Callable[[str], str]
+
+
+@pytest.fixture
+def echo(run: Run) -> list[str]:
+    """What an action was given, call by call."""
+    given: list[str] = []
+
+    def echo(content: str) -> str:
+        given.append(content)
+        return content
+
+    current.session().action(echo)
+    return given
+
+
+@pytest.mark.parametrize(
+    ("word", "content"),
+    [
+        (r'content="say \"hi\""', 'say "hi"'),
+        ("content='say \"hi\"'", 'say "hi"'),
+        (r'content="a\\b"', r"a\b"),
+        (r'content="a\nb"', r"a\nb"),
+        (r'content="C:\new"', r"C:\new"),
+        ('content="🙂 $x ${y}"', "🙂 $x ${y}"),
+    ],
+)
+def test_a_quoted_argument_arrives_as_it_was_meant(
+    run: Run, echo: list[str], word: str, content: str
+) -> None:
+    run(f"%reyn invoke function__echo {word}")
+    assert echo == [content]
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ('content="unclosed', "A quote is not closed."),
+        ("content=one content=two", "content is given twice. Leave one of the two out."),
+        ("content=one -o a -o b", "-o is given twice. Leave one of the two out."),
+    ],
+)
+def test_a_line_that_means_two_things_is_refused_and_nothing_called(
+    run: Run, echo: list[str], line: str, said: str
+) -> None:
+    assert said in run(f"%reyn invoke function__echo {line}")
+    assert echo == []
