@@ -57,13 +57,17 @@ FILE_KINDS = ", ".join(_READERS)
 class SqlError(Exception):
     """The query was refused or failed, in plain words.
 
-    `missing` is the table that it named and nobody gave; `hint` says what to do next, where that is known.
+    `missing` is the table that it named and nobody gave; `hint` says what to do next, where that is known; `fixed` is
+    the statement with the columns that were meant.
     """
 
-    def __init__(self, message: str, missing: str | None = None, hint: str = "") -> None:
+    def __init__(
+        self, message: str, missing: str | None = None, hint: str = "", fixed: str | None = None
+    ) -> None:
         super().__init__(message)
         self.missing = missing
         self.hint = hint
+        self.fixed = fixed
 
 
 class SqlDeadlineError(SqlError):
@@ -168,6 +172,18 @@ class SqlQuery:
                 hint="Put lists of values into a table, and name it as a source.",
             )
         self._ask(Message({"check": sql}))
+
+    def table_names(self, sql: str) -> tuple[tuple[str, ...], ...]:
+        """Return the tables that a statement reads, each as its name in parts: that of a schema has two.
+
+        What WITH defines is none of them, nor are aliases. Nothing for a statement that DuckDB does not take apart.
+        """
+        if len(sql) > LONGEST_SQL:
+            return ()
+        names = self._ask(Message({"names": sql})).header.get("names")
+        if not isinstance(names, list):
+            return ()
+        return tuple(tuple(map(str, parts)) for parts in names if isinstance(parts, list) and parts)
 
     def scans(self, sql: str, frames: Mapping[str, pd.DataFrame], limit: int) -> Mapping[str, Scan]:
         """Return what a query reads of frames, by table, so that the rest of them need not be sent.
@@ -320,11 +336,12 @@ class SqlQuery:
 
 
 def _refusal(header: Any) -> SqlError:
-    missing, hint = header.get("missing"), header.get("hint")
+    missing, hint, fixed = header.get("missing"), header.get("hint"), header.get("fixed")
     return SqlError(
         shorten(str(header["error"]), _LONGEST_WORDS),
         missing if isinstance(missing, str) else None,
         hint if isinstance(hint, str) else "",
+        fixed if isinstance(fixed, str) else None,
     )
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import mmap
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +20,7 @@ import duckdb
 
 from reyn_jupyter.backends.object_summary import HIDDEN
 from reyn_jupyter.backends.sql_frames import ordinary_cells
+from reyn_jupyter.backends.sql_names import fixed_columns, table_names
 from reyn_jupyter.backends.sql_scans import plan_scans, prepare_planning, quoted, view_of
 from reyn_jupyter.backends.sql_wire import AnswerError, read_frame, write_answer
 from reyn_jupyter.support.child_process import Message, serve
@@ -57,10 +58,16 @@ class _RefusalError(Exception):
     """What the caller is answered: see `backends.sql.SqlError`."""
 
     def __init__(
-        self, message: str, missing: str | None = None, hint: str = "", *, spent: bool = False
+        self,
+        message: str,
+        missing: str | None = None,
+        hint: str = "",
+        *,
+        spent: bool = False,
+        fixed: str | None = None,
     ) -> None:
         super().__init__(message)
-        self.answer = {"error": message, "missing": missing, "hint": hint, "spent": spent}
+        self.answer = {"error": message, "missing": missing, "hint": hint, "spent": spent, "fixed": fixed}
 
 
 class SqlServer:
@@ -79,12 +86,15 @@ class SqlServer:
             self._next = _database(self._memory, min(_THREADS, os.cpu_count() or 1))
 
     def answer(self, request: Message) -> Message:
-        """Return what a text is (``check``), what it reads of its frames (``scan``), or a query's rows (``sql``)."""
+        """Return what a text is (``check``), which tables it names (``names``), what it reads of its frames (``scan``),
+        or a query's rows (``sql``)."""
         header = request.header
         try:
             if "check" in header:
                 with _plain_words("the SQL", _GRAMMAR_MEMORY):
                     return Message({"kind": _only_reads(self._grammar, header["check"])})
+            if "names" in header:
+                return Message({"names": table_names(self._grammar, header["names"])})
             if "scan" in header:
                 return self._scans(header, request.descriptors)
             return self._query(header, request.descriptors)
@@ -121,7 +131,9 @@ class SqlServer:
                     with _plain_words(name, self._memory, descriptor):
                         hidden += _load(connection, alias, reader, descriptor)
                 _shut(connection)
-                with _plain_words("the SQL", self._memory):
+                with _plain_words(
+                    "the SQL", self._memory, fix=lambda error: fixed_columns(connection, header["sql"], error)
+                ):
                     frame, wide = _fetch(connection, header["sql"], header["rows"])
                     frame = ordinary_cells(frame)
                     columns, pieces = write_answer(frame)
@@ -198,8 +210,13 @@ def _holds_a_secret_key(connection: Any, table: str, column: str, kind: Any) -> 
 
 
 @contextmanager
-def _plain_words(what: str, memory: str, descriptor: int | None = None) -> Iterator[None]:
-    """DuckDB's refusals become answers."""
+def _plain_words(
+    what: str,
+    memory: str,
+    descriptor: int | None = None,
+    fix: Callable[[str], str | None] = lambda error: None,
+) -> Iterator[None]:
+    """DuckDB's refusals become answers; `fix` gives the statement that was meant, from DuckDB's words."""
     try:
         yield
     except (duckdb.OutOfMemoryException, MemoryError):
@@ -218,7 +235,10 @@ def _plain_words(what: str, memory: str, descriptor: int | None = None) -> Itera
             text = text.partition("Original Line:")[0].strip().replace(f"/dev/fd/{descriptor}", what)
             text = _VALUE.sub(r"\1…", text)
         advice = next((hint for pattern, hint in _HINTS if pattern.search(message)), "")
-        raise _RefusalError(text, missing[1].strip('"') if missing else None, advice) from None
+        named = missing[1].strip('"') if missing else None
+        if named is not None:
+            text = text.partition("\nDid you mean")[0]  # it knows its own tables alone
+        raise _RefusalError(text, named, advice, fixed=fix(message)) from None
 
 
 def _database(memory: str, threads: int) -> Any:

@@ -80,6 +80,10 @@ Plan = Callable[[Arguments, Any], object]
 Preview = Callable[[Arguments, Any], str | PartialPreview | None]
 
 
+# Gives the arguments of a person's call with what can be told from them filled in, before the rules look at them.
+Completion = Callable[[Arguments, Any], Awaitable[Arguments]]
+
+
 def no_effects(arguments: Arguments, context: object) -> Sequence[Effect]:
     return ()
 
@@ -95,6 +99,8 @@ class Tool:
             name). What such a function cannot say, by an exception too, is `UNKNOWN`.
         effects: what a call would do, for permissions; none for pure tools and reads inside the workspace.
         preview: what a call would change, as text; without one a question of consent shows the arguments.
+        complete: fills in what a person's call by hand leaves out and can be told from the rest of it; gets and gives
+            the action's own arguments. What it raises is the failure of the call. Models are held to the schema.
         guides: its results help the model find its way (a listing of tools), so they are bounded, never stored.
         remote: the handler sends its arguments elsewhere, so a reference is opened as JSON: a frame as its records.
         limits: a deadline in place of the category's, and how many calls of this tool run at once, beside what the
@@ -108,6 +114,7 @@ class Tool:
     purity: Purity | PurityRule
     effects: EffectsRule = no_effects
     preview: Preview | None = None
+    complete: Completion | None = None
     guides: bool = False
     remote: bool = False
     limits: CallLimits = NO_LIMITS

@@ -29,6 +29,7 @@ from reyn_jupyter.backends.sql import (
 from reyn_jupyter.backends.sql_frames import NotATableError, as_table, holdable
 from reyn_jupyter.backends.sql_masking import SecretInSourceError, masked_frame, masked_source
 from reyn_jupyter.backends.sql_scans import FEWEST_CELLS, WHOLE, Scan
+from reyn_jupyter.backends.sql_sources import find_sources, near_source
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, Operation, Purity, Tool
 from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.outputs.blobs.ids import canonical_id, is_blob_id
@@ -91,6 +92,9 @@ def categories(services: Services, *, seconds: float = SECONDS, memory: str = ME
             )
         return await _query(args, context, seconds, memory)
 
+    async def complete(args: Arguments, context: ToolContext) -> Arguments:
+        return await _with_sources(args, context, seconds, memory) if is_installed() else args
+
     return (
         Category(
             "table",
@@ -101,11 +105,22 @@ def categories(services: Services, *, seconds: float = SECONDS, memory: str = ME
                     "Run one SQL query (DuckDB) over notebook variables, workspace files and stored results: "
                     "filter, join, group, aggregate, sort. Name every table of the query in sources.",
                     _SCHEMA,
-                    Tool("query_table", query, Purity.READ, _effects, plan=_plan),
+                    Tool("query_table", query, Purity.READ, _effects, plan=_plan, complete=complete),
                 ),
             ),
         ),
     )
+
+
+async def _with_sources(args: Arguments, context: ToolContext, seconds: float, memory: str) -> dict[str, Any]:
+    """Return the arguments of a person's query with the sources that its tables name."""
+    query = SqlQuery(sql_child(context.services.children, memory), seconds)
+    try:
+        tables = await _interruptible(lambda: query.table_names(args["sql"]), query.interrupt)
+    except SqlError:  # the query itself says what is wrong
+        return dict(args)
+    found = await asyncio.to_thread(find_sources, tables, args, context)
+    return {**args, "sources": found} if found else dict(args)
 
 
 def _plan(args: Arguments, context: ToolContext) -> dict[str, str]:
@@ -156,7 +171,7 @@ async def _query(args: Arguments, context: ToolContext, seconds: float, memory: 
             "Filter or aggregate earlier, or use fewer rows.",
         ) from None
     except SqlError as error:
-        raise ActionError(f"SQL: {error}", _hint(error, context)) from error
+        raise await asyncio.to_thread(_refused, error, args, context) from error
     except WorkspaceError as error:
         raise ActionError(str(error)) from error
     notes = _notes(answer, sources.masked)
@@ -237,8 +252,9 @@ def _kind(source: str) -> str:
 
 def _check_aliases(given: Mapping[str, Any]) -> None:
     seen: dict[str, str] = {}
-    for alias in given:
-        if not _ALIAS.fullmatch(alias):
+    for alias, source in given.items():
+        # A person may call a table by the name of its file, in quotes.
+        if not _ALIAS.fullmatch(alias) and alias != source and reader_of(alias) is None:
             raise ActionError(
                 f"The source name {alias[:64]!r} cannot be a table's name.",
                 "Use letters, digits and _, a letter first, for example orders.",
@@ -362,6 +378,21 @@ def _is_worth_a_plan(tables: Mapping[str, Any]) -> bool:
         all(type(frame) is pd.DataFrame for frame in frames)
         and sum(frame.size for frame in frames) >= FEWEST_CELLS
     )
+
+
+def _refused(error: SqlError, args: Arguments, context: ToolContext) -> ActionError:
+    """Return what is said of a query that failed; a person is also offered the call that was probably meant."""
+    said, hint = f"SQL: {error}", _hint(error, context)
+    if context.actor != "person":
+        return ActionError(said, hint)
+    if error.fixed is not None:
+        return ActionError(said, hint, fix={**args, "sql": error.fixed})
+    given = args.get("sources") or {}
+    meant = None if error.missing is None else near_source(error.missing, given, context)
+    if error.missing is None or meant is None:
+        return ActionError(said, hint)
+    fix = {**args, "sources": {**given, error.missing: meant[1]}}
+    return ActionError(said, f"Did you mean {meant[0]}?", fix=fix)
 
 
 def _hint(error: SqlError, context: ToolContext) -> str:

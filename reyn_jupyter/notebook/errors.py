@@ -31,24 +31,30 @@ class ReynError(UserError):
         message: what happened and why.
         hint: what to do next.
         debug: show the whole traceback after all (`--debug`, `%reyn debug`).
+        lines: ready lines that do what was meant; a notebook shows them with buttons.
 
     Example:
         >>> str(ReynError("Unknown action 'file__raed'.", "Did you mean file__read?"))
         "Unknown action 'file__raed'. Did you mean file__read?"
     """
 
-    def __init__(self, message: str, hint: str = "", *, debug: bool = False) -> None:
+    def __init__(
+        self, message: str, hint: str = "", *, debug: bool = False, lines: tuple[str, ...] = ()
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.hint = hint
         self.debug = debug
+        self.lines = lines
 
     @classmethod
-    def of(cls, payload: Mapping[str, Any] | str, *, debug: bool = False) -> ReynError:
+    def of(
+        cls, payload: Mapping[str, Any] | str, *, debug: bool = False, lines: tuple[str, ...] = ()
+    ) -> ReynError:
         """Return the exception for an error payload, in a person's terms."""
         if isinstance(payload, str):
-            return cls(payload, debug=debug)
-        return cls(sentence(payload), way_on(payload), debug=debug)
+            return cls(payload, debug=debug, lines=lines)
+        return cls(sentence(payload), way_on(payload), debug=debug, lines=lines)
 
     def __str__(self) -> str:
         return sanitize(f"{self.message} {self.hint}".strip())

@@ -11,6 +11,7 @@ from reyn_jupyter.guard.file_restore import UndoRefusedError
 from reyn_jupyter.guard.state_folder import StateError
 from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.notebook import verbs
+from reyn_jupyter.notebook.corrected_calls import LABEL
 from reyn_jupyter.notebook.errors import ReynError, ReynInterrupt
 from reyn_jupyter.notebook.options import Options, parse, parse_leading
 from reyn_jupyter.notebook.shell_state import shell_state
@@ -19,7 +20,7 @@ from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.runtime.record.run_store import RunNotFoundError
 from reyn_jupyter.runtime.record.runlog import RunLogError
 from reyn_jupyter.runtime.record.script import ScriptError
-from reyn_jupyter.sessions.result_objects import ActionCard, ActionTable, Inspection, Result
+from reyn_jupyter.sessions.result_objects import ActionCard, ActionTable, Card, Inspection, Result
 from reyn_jupyter.sessions.undo import NothingToUndoError, UndoDeclinedError
 from reyn_jupyter.support.text import nearest
 
@@ -58,10 +59,19 @@ def run(shell: Any, line: str, cell: str | None) -> Any:
     except ReynError as error:
         state.last_traceback = traceback.format_exc()
         error.debug = debug
+        _offer(shell, error.lines)
         raise
     except Exception as error:
         state.last_traceback = traceback.format_exc()
         raise ReynError(*_words(error), debug=debug) from error
+
+
+def _offer(shell: Any, lines: tuple[str, ...]) -> None:
+    """Show ready lines above an error, where a front end draws them with buttons; a terminal has the hint."""
+    if lines and getattr(shell, "kernel", None) is not None:
+        from IPython.display import display
+
+        display(Card("instead", LABEL, tries=lines))
 
 
 def _read(line: str, cell: str | None) -> tuple[Verb, Options, str]:

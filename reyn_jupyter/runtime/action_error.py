@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from typing import Any
 
 LONGEST_CODE = 60  # characters
 DENIED = "permission_denied"  # the code of every denial, before a call and in the middle of one
@@ -17,6 +19,8 @@ class ActionError(Exception):
         hint: what to do next.
         code: names the kind of error for programs, in snake_case ("tool_timeout") or as a letter and three digits
             ("E106"). It stands in the answer, the event, the trace and the result.
+        fix: the arguments with which the call would do what was meant, where the handler knows them. A person is
+            offered the line that makes this call; a model reads the hint.
 
     Raises:
         ValueError: a code of another form, or of more than 60 characters.
@@ -26,9 +30,12 @@ class ActionError(Exception):
     reyn_jupyter.runtime.action_error.ActionError: orders.csv has no column 'regoin'
     """
 
-    def __init__(self, message: str, hint: str = "", *, code: str | None = None) -> None:
+    def __init__(
+        self, message: str, hint: str = "", *, code: str | None = None, fix: Mapping[str, Any] | None = None
+    ) -> None:
         super().__init__(message)
         self.message = message
+        self.fix = fix
         self.hint = hint
         self.code = None if code is None else _checked_code(code)
 

@@ -267,13 +267,16 @@ class Invoker:
         self, resolved: ActionResolved, action: Action, args: dict[str, Any], run: Run
     ) -> Outcome:
         began = time.perf_counter()
-        run.log.append(resolved)
         call = ActionCall(resolved.call, action.name.text, args, resolved.wrapper, step=resolved.step)
         reports = Reports()
         progress = CallProgress(call.id, run.log, self._services.redactor)
         task = _task()
         try:
             try:
+                try:
+                    call, resolved = await self._completed(call, resolved, action, run, reports)
+                finally:
+                    run.log.append(resolved)
                 outcome = await self._run(call, action, resolved.inner, run, reports, progress)
             except BaseException as error:
                 progress.end()
@@ -290,6 +293,33 @@ class Invoker:
         progress.end()
         self._finish(call, run, outcome, began)
         return outcome
+
+    async def _completed(
+        self, call: ActionCall, resolved: ActionResolved, action: Action, run: Run, reports: Reports
+    ) -> tuple[ActionCall, ActionResolved]:
+        """Return a person's call, and its event, with what the action fills in; any other call as it is."""
+        complete = run.snapshot.tools[action.target_tool_name].complete
+        if complete is None or run.actor != "person":
+            return call, resolved
+        args = await complete(call.args, self._context(call, action, run, reports))
+        if args == call.args:
+            return call, resolved
+        redactor = self._services.redactor
+        inner = redactor.value(args)
+        redactions = () if inner is args else redactor.redactions(args)
+        return replace(call, args=args), replace(resolved, inner=inner, redactions=redactions)
+
+    def _context(self, call: ActionCall, action: Action, run: Run, reports: Reports) -> ToolContext:
+        return ToolContext(
+            self._services,
+            action.name,
+            run.actor,
+            run.id,
+            run.variables,
+            reports.changes.append,
+            reports.sources.append,
+            lambda change: self._changing(call, change, run),
+        )
 
     async def _interrupted(
         self, call: ActionCall, run: Run, reports: Reports, error: BaseException
@@ -310,17 +340,7 @@ class Invoker:
         progress: CallProgress,
     ) -> Outcome:
         check_circle(run, action.name.text, call.args)
-        context = ToolContext(
-            self._services,
-            action.name,
-            run.actor,
-            run.id,
-            run.variables,
-            reports.changes.append,
-            reports.sources.append,
-            lambda change: self._changing(call, change, run),
-            report=progress.report,
-        )
+        context = replace(self._context(call, action, run, reports), report=progress.report)
         opened = await self._opened(action, call.args, context, run)
         tool, target_args = bind(run.snapshot, action, opened)
         judged = JudgedCall(

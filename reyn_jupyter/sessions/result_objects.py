@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.outputs.blob import Blob
 from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
+from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.record.trace import Trace
 
 if TYPE_CHECKING:
@@ -140,6 +141,11 @@ class Result:
         """The action's own name for its error, such as "tool_timeout"; None where it gave none."""
         finished = [call.finished for call in self.trace.calls if call.finished] if self.trace else []
         return finished[-1].code if finished else None
+
+    @property
+    def fix(self) -> Mapping[str, Any] | None:
+        """The arguments with which a call that failed would do what was meant; None where the action knows of none."""
+        return self._value.fix if isinstance(self._value, ActionError) else None
 
     @property
     def parts(self) -> tuple[ContentPart, ...]:

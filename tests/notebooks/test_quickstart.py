@@ -148,7 +148,7 @@ def test_the_script_of_every_run_runs_without_a_model(quickstart: Quickstart, tm
         "\n".join(source.replace("%load_ext reyn_jupyter", "") for source in definitions)
         + textwrap.dedent(f"""
             import json
-            by_region = reyn.session().trace({quickstart.turn(GROUP_BY).run!r})
+            by_region = reyn.session().trace({quickstart.turn(GROUP_BY).run!r}).df
             results = {{}}
             for prompt, code in {scripts!r}.items():
                 exec(code)

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 ROWS = 50
 _COLUMNS = 14
+_COMMAND = 4000  # characters of a ready line, which is no use when it is cut
 _BYTES = {"bytes", "size"}
 _TIMES = {"at", "created", "started", "ended", "modified", "time", "when", "last_used", "updated"}
 _SECONDS = {"seconds", "duration", "latency"}
@@ -161,5 +162,5 @@ def card(given: Card, look: Look) -> View:
         more = f"… {left:,} more lines; .sections holds all of them" if left > 0 else ""
         blocks.append(Section(look.line(heading, 120), (Code(shown, more=more),)))
     if given.tries:
-        blocks.append(Commands(tuple(look.line(line, 240) for line in given.tries[:12]), "Try"))
+        blocks.append(Commands(tuple(look.line(line, _COMMAND) for line in given.tries[:12]), "Try"))
     return View(given.kind, look.line(given.title, 160), (), (), tuple(blocks), ".payload")

@@ -19,6 +19,7 @@ from reyn_jupyter.catalog.arguments.schema_validation import Invalid
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.guard.permissions import Policy
+from reyn_jupyter.notebook.corrected_calls import LABEL, corrected_lines
 from reyn_jupyter.notebook.invoke_line import invoke_command
 from reyn_jupyter.notebook.render.blob_view import result_view
 from reyn_jupyter.notebook.render.blocks import Cell, Commands, Fold, Paragraph, SortedText, Span, Tone, View
@@ -192,14 +193,21 @@ async def invoke(context: OperationContext, arguments: CallAction) -> ActionAnsw
         result = Result(found.name.text, invalid_arguments(found, faults))
     else:
         result = await context.session.aio.invoke_action(found.name.text, given, ask=context.ask)
+    parts = context.session.parts
+    snapshot = await parts.catalog.refresh()
+    lines = corrected_lines(snapshot, given, result, forgive=parts.settings.router.forgive)
+    view = await asyncio.to_thread(result_view, result, context.look)
+    if lines:
+        commands = Commands(tuple(clean(context.look.text(line, _TEXT)) for line in lines), LABEL)
+        view = replace(view, blocks=(*view.blocks, commands))
     invalid = result.payload.get("invalid") if isinstance(result.payload, dict) else None
     return ActionAnswer(
         ok=result.error is None,
-        view=await asyncio.to_thread(result_view, result, context.look),
+        view=view,
         live=LiveBlob(blob=result.blob.id) if result.blob is not None else None,
         command="" if faults else _command(context, found, given),
         errors=_faults(invalid, context.look) if isinstance(invalid, list) else (),
-        row=_row(context, found, context.session.parts.policy),
+        row=_row(context, found, parts.policy),
     )
 
 

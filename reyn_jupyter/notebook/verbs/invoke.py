@@ -8,6 +8,7 @@ from typing import Any
 
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.notebook import completers
+from reyn_jupyter.notebook.corrected_calls import corrected_lines
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.invoke_line import InvokeOptions, convert_words, parse_pairs
 from reyn_jupyter.notebook.verb import Context, Verb
@@ -19,10 +20,13 @@ def run(context: Context, options: InvokeOptions) -> Result:
     given = _from_json(context, options.json_) if options.json_ is not None else {}
     if context.body is not None and context.body.strip():
         given |= _from_body(context.body)
-    words = parse_pairs(options.arguments)
-    return context.session.invoke_action(
-        options.name, given | _convert_if_strict(context.session, options.name, words)
-    )
+    given |= _convert_if_strict(context.session, options.name, parse_pairs(options.arguments))
+    result = context.session.invoke_action(options.name, given)
+    if result.error is not None:
+        forgive = context.session.parts.settings.router.forgive
+        lines = corrected_lines(context.session.catalog, given, result, forgive=forgive)
+        raise ReynError.of(result.payload, lines=lines)
+    return result
 
 
 def _convert_if_strict(session: Session, name: str, words: dict[str, Any]) -> dict[str, Any]:
