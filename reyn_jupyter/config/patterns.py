@@ -17,6 +17,7 @@ from reyn_jupyter.support.effect_targets import (
     EffectKind,
     TargetError,
     leads_out,
+    may_be_below,
     rule_without_kind,
     target_rule,
 )
@@ -109,6 +110,12 @@ class ActionPattern:
         Without a kind, its targets are read as each kind has them. Letter case and Unicode form make no difference.
         """
         return self._covers(action, kind, target, tightens=True)
+
+    def may_restrict_below(self, action: str, kind: EffectKind, folder: str) -> bool:
+        """Return whether the pattern may stand for a path below a folder, where it asks or denies; see `restricts`."""
+        if not self.covers_action(action) or self.kind not in (None, kind):
+            return False
+        return self.target is None or may_be_below(self.target, folder)
 
     def _covers(self, action: str, kind: EffectKind | None, target: str | None, *, tightens: bool) -> bool:
         if not self.covers_action(action):

@@ -6,6 +6,7 @@ Invariant: the work is bounded whatever the two sides are; what is left out is c
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 
 from reyn_jupyter.catalog.action import PartialPreview
 
@@ -13,7 +14,10 @@ MOST_LINES = 60
 MOST_CHARACTERS = 8000
 LONGEST_LINE = 240
 LARGEST = 4 << 20  # bytes of either side that are compared line by line
-COMPARED = 2000  # lines between the common head and tail; beyond, difflib would take seconds
+COMPARED = 2000  # lines between the common head and tail that are compared at most
+MOST_WORK = (
+    10_000_000  # looks at a line while comparing: about a second; hostile texts would take more than a minute
+)
 CONTEXT = 3
 
 
@@ -71,7 +75,7 @@ def _diff_lines(
     head = _common(old_lines, new_lines)
     tail = _common(old_lines[head:][::-1], new_lines[head:][::-1])
     changed_old, changed_new = len(old_lines) - head - tail, len(new_lines) - head - tail
-    if changed_old > COMPARED or changed_new > COMPARED:
+    if not _is_quick(old_lines[head : head + changed_old], new_lines[head : head + changed_new]):
         shown = f"@@ from line {head + 1}: {changed_old} lines become {changed_new} @@"
         lines = [f"--- {start}", f"+++ {end}", shown]
         lines += [f"-{line}" for line in old_lines[head : head + changed_old][:most_kept]]
@@ -90,6 +94,20 @@ def _diff_lines(
             )
         )
     return lines
+
+
+def _is_quick(old: list[str], new: list[str]) -> bool:
+    """Return whether difflib compares these lines within `MOST_WORK`.
+
+    It looks for the longest match in what is left, up to once for each line, and at each of its lines through all
+    places that this line has on the other side. Lines that are more than a hundredth of 200 or more it leaves out.
+    """
+    if max(len(old), len(new)) > COMPARED:
+        return False
+    places = Counter(new)
+    most = len(new) // 100 + 1 if len(new) >= 200 else len(new)
+    looks = len(old) + sum(places[line] for line in old if places[line] <= most)
+    return looks * min(len(old), len(new)) <= MOST_WORK
 
 
 def _bounded(lines: list[str], most_lines: int) -> str:

@@ -1,21 +1,25 @@
 """Restores the files that a run changed.
 
-Invariant: nothing is overwritten that came after the run. First every change is checked against the file as
-it is now; only when all fit is anything written, and when a write fails, those before it are taken back.
+Invariants: nothing is overwritten that came after the run, and nothing is put where a rule forbids it. First every
+change is judged and checked against the file as it is now; only when all fit is anything written, in the folders that
+were judged, and when a write fails, those before it are taken back.
 """
 
 from __future__ import annotations
 
 import hashlib
-from contextlib import suppress
+from collections.abc import Callable
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.guard.diff import unified
-from reyn_jupyter.guard.workspace import Workspace, WorkspaceError
+from reyn_jupyter.guard.held_place import HeldPlace, WorkspaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
+
+    from reyn_jupyter.guard.workspace import Workspace
 
 
 @dataclass(frozen=True)
@@ -37,9 +41,15 @@ class RecordedChange:
 
 @dataclass(frozen=True)
 class Restore:
-    """One file to put back: its content now and the content it gets; None is a file that is not there."""
+    """One file to put back: its content now and the content it gets; None is a file that is not there.
+
+    Attributes:
+        path: as it was recorded.
+        place: where that leads to now, held.
+    """
 
     path: str
+    place: HeldPlace
     current: bytes | None
     content: bytes | None
     mode: int | None = None
@@ -51,70 +61,130 @@ class Restore:
 
 
 class UndoRefusedError(Exception):
-    """A file is not as the run left it. `diff`: from what an undo would put back to what is there now."""
+    """A file is not as the run left it, or may not be changed, so nothing was undone.
 
-    def __init__(self, path: str, reason: str, diff: str = "") -> None:
-        super().__init__(f"{path} {reason}, so nothing was undone")
+    Attributes:
+        diff: from what an undo would put back to what is there now.
+    """
+
+    def __init__(self, path: str, reason: str, diff: str = "", advice: str = "") -> None:
+        super().__init__(f"{path} {reason}, so nothing was undone" + (f". {advice}" if advice else ""))
         self.path = path
         self.diff = diff
 
 
-def plan(changes: Sequence[RecordedChange], workspace: Workspace) -> tuple[Restore, ...]:
-    """Return the restores that undo the changes, which are given oldest first.
+# What forbids a change of the file at a place (from the workspace root), as a clause; None where nothing does. The
+# second argument says whether the file would be removed.
+Judge = Callable[[str, bool], str | None]
+
+
+def _allow(place: str, removes: bool) -> None:
+    """Forbid nothing: no rules are in force."""
+
+
+@contextmanager
+def planned(
+    changes: Sequence[RecordedChange], workspace: Workspace, judge: Judge = _allow
+) -> Iterator[tuple[Restore, ...]]:
+    """Yield the restores that undo the changes, which are given oldest first; their places are held in the block.
+
+    Args:
+        judge: asked about each restore.
 
     Raises:
-        UndoRefusedError: a file was changed since, or between two of the changes, or cannot be reached any more.
+        UndoRefusedError: a rule forbids a restore, or a file was changed since, or between two of the changes, or
+            cannot be reached any more.
     """
+    places: dict[str, HeldPlace] = {}
+    with ExitStack() as held:
+        for change in changes:
+            if change.path not in places:
+                places[change.path] = held.enter_context(closing(_held(workspace, change.path)))
+        yield _restores(changes, places, judge)
+
+
+def _restores(
+    changes: Sequence[RecordedChange], places: dict[str, HeldPlace], judge: Judge
+) -> tuple[Restore, ...]:
     current: dict[str, bytes | None] = {}
     virtual: dict[str, bytes | None] = {}
     modes: dict[str, int | None] = {}
     for change in reversed(changes):
         if change.path not in current:
-            current[change.path] = virtual[change.path] = content(workspace, change.path)
+            current[change.path] = virtual[change.path] = _content(change.path, places[change.path])
         here = virtual[change.path]
         if _sha256(here) != change.sha256:
             reason = "was changed since" if here is current[change.path] else "was changed in between"
             raise UndoRefusedError(change.path, reason, unified(change.previous, here, change.path))
         virtual[change.path] = change.previous
         modes[change.path] = change.mode
-    return tuple(Restore(path, current[path], content, modes[path]) for path, content in virtual.items())
+    for path, previous in virtual.items():
+        if previous == current[path]:
+            continue
+        if (why := judge(places[path].path, previous is None)) is not None:
+            raise UndoRefusedError(
+                path,
+                f"may not be {'removed' if previous is None else 'put back'} ({why})",
+                unified(current[path], previous, path),
+                "Take the rule back for as long as the undo needs, or put the file back by your own means.",
+            )
+    return tuple(
+        Restore(path, places[path], current[path], previous, modes[path])
+        for path, previous in virtual.items()
+    )
 
 
-def apply(restores: Sequence[Restore], workspace: Workspace) -> None:
-    """Write what `plan` gave.
+def apply(restores: Sequence[Restore]) -> None:
+    """Write what `planned` gave.
 
     Raises:
         UndoRefusedError: a file moved between plan and now, or could not be written; what was written is
         taken back.
     """
     for restore in restores:
-        if content(workspace, restore.path) != restore.current:
+        if _content(restore.path, restore.place) != restore.current:
             raise UndoRefusedError(restore.path, "was changed just now")
     done: list[Restore] = []
     try:
         for restore in restores:
             done.append(restore)
-            _put(workspace, restore.path, restore.content, restore.mode)
+            _put(restore.place, restore.content, restore.mode)
     except WorkspaceError as error:
         for restore in reversed(done):
             with suppress(WorkspaceError):
-                _put(workspace, restore.path, restore.current, None)
+                _put(restore.place, restore.current, None)
         raise UndoRefusedError(done[-1].path, f"could not be put back ({error})") from None
 
 
-def _put(workspace: Workspace, path: str, content: bytes | None, mode: int | None) -> None:
+def _put(place: HeldPlace, content: bytes | None, mode: int | None) -> None:
     if content is not None:
-        workspace.write_atomic(path, content, mode=mode)
-    elif workspace.resolve(path, for_write=True).exists():
-        workspace.delete(path)
+        place.replace(content, mode=mode)
+    elif place.status() is not None:
+        place.remove()
 
 
 def content(workspace: Workspace, path: str) -> bytes | None:
     """Return the content of a file, None when it is not there. Raises UndoRefusedError when it cannot be reached."""
+    with closing(_held(workspace, path)) as place:
+        return _content(path, place)
+
+
+def _held(workspace: Workspace, path: str) -> HeldPlace:
     try:
-        return workspace.read_bytes(path) if workspace.resolve(path, for_write=True).exists() else None
+        return workspace.held(path)
     except WorkspaceError as error:
-        raise UndoRefusedError(path, f"cannot be reached any more ({error})") from None
+        raise _unreached(path, error) from None
+
+
+def _content(path: str, place: HeldPlace) -> bytes | None:
+    try:
+        return place.read()
+    except WorkspaceError as error:
+        raise _unreached(path, error) from None
+
+
+def _unreached(path: str, error: WorkspaceError) -> UndoRefusedError:
+    return UndoRefusedError(path, f"cannot be reached any more ({error})")
 
 
 def _sha256(content: bytes | None) -> str | None:

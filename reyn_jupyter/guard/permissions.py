@@ -3,7 +3,8 @@
 Invariant: deny wins everywhere, over ``--approve all`` and over the person too; and a call is allowed only
 when every one of its effects is. Who decides, strongest first: a deny rule · the person's own call ·
 ``--approve all`` · an earlier "always" · an ask rule · an allow rule · what needs no consent (pure actions,
-reads inside the workspace, functions that the person registered). Everything else asks.
+reads inside the workspace, functions that the person registered). Everything else asks. A rule that denies
+`file__read` or asks about it is about reading, and stands for the reads of every action.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ __all__ = [
 Approve = Literal["ask", "read", "all"]
 Actor = Literal["model", "person", "peer", "workflow"]
 MOST_KEPT = 20  # targets of one "always"
+READING = "file__read"  # the action whose rules say what may be read, by whatever action
 _WORST = {"allow": 0, "ask": 1, "deny": 2}
 
 
@@ -137,6 +139,24 @@ class Policy:
             if self._decide_one(action, purity, effect, actor, approve, face).decision == "ask"
         )
 
+    def denies_below(self, action: str, effects: Sequence[Effect]) -> bool:
+        """Return whether a rule may deny a file below what a call names, which may be a folder.
+
+        The files are not looked at: a call on a folder that has none of those is one, too.
+
+        >>> from reyn_jupyter.catalog.effects import Effect
+        >>> policy = Policy(deny=(ActionPattern.parse("file__read(data/**/*.key)"),))
+        >>> [policy.denies_below("file__grep", [Effect("read", path)]) for path in (".", "data/old", "src")]
+        [True, True, False]
+        """
+        return any(
+            rule.may_restrict_below(name, effect.kind, effect.target)
+            for effect in effects
+            if effect.kind.is_path
+            for name in ((action, READING) if effect.kind is EffectKind.READ else (action,))
+            for rule in self.deny
+        )
+
     def of_files(
         self,
         action: str,
@@ -164,18 +184,18 @@ class Policy:
         @cache
         def rules() -> tuple[list[ActionPattern], list[ActionPattern]]:
             """Return the rules of this action that deny, and those that ask about more than the call."""
-            denied = [rule for rule in self.deny if rule.covers_action(action)]
+            denied = [rule for rule in self.deny if _is_about(rule, action)]
             if actor == "person" or approve == "all":
                 return denied, []
-            asked = [rule for rule in self.ask if rule.target is not None and rule.covers_action(action)]
+            asked = [rule for rule in self.ask if rule.target is not None and _is_about(rule, action)]
             return denied, [
                 rule
                 for rule in asked
-                if not any(rule.restricts(action, effect.kind, effect.target) for effect in own)
+                if not any(_restricts(rule, action, effect.kind, effect.target) for effect in own)
             ]
 
         def restricted(patterns: Sequence[ActionPattern], path: str) -> list[EffectKind]:
-            return [kind for kind in kinds if any(rule.restricts(action, kind, path) for rule in patterns)]
+            return [kind for kind in kinds if any(_restricts(rule, action, kind, path) for rule in patterns)]
 
         @lru_cache(1024)
         def verdict(path: str) -> FileDecision:
@@ -317,4 +337,16 @@ def _parsed(patterns: Iterable[str]) -> tuple[ActionPattern, ...]:
 def _first_restricting(
     patterns: Sequence[ActionPattern], action: str, kind: EffectKind | None, target: str | None
 ) -> str | None:
-    return next((each.text for each in patterns if each.restricts(action, kind, target)), None)
+    return next((each.text for each in patterns if _restricts(each, action, kind, target)), None)
+
+
+def _restricts(rule: ActionPattern, action: str, kind: EffectKind | None, target: str | None) -> bool:
+    """Return whether a rule that denies or asks stands for a call; one about reading does for whatever reads."""
+    return rule.restricts(action, kind, target) or (
+        kind is EffectKind.READ and rule.restricts(READING, kind, target)
+    )
+
+
+def _is_about(rule: ActionPattern, action: str) -> bool:
+    """Return whether a rule may stand for a file that an action opens."""
+    return rule.covers_action(action) or rule.covers_action(READING)

@@ -374,12 +374,12 @@ class Invoker:
             file_verdict=self._gate.rules_of_files(judged, effects, run),
             may_read=lambda path: self._gate.may_read(path, run),
         )
-        # What a rule denies today is not answered from the record either: the run may be older than the rule.
-        replays = run.recorded if verdict.decision != "deny" else None
+        replays = run.recorded
         if replays is not None and not replays.runs_again(judged.step, judged.purity.repeatable):
-            before = replays.take(name, recorded_args)
-            if before is not None:
-                return before
+            if self._gate.may_be_recorded(judged, effects, verdict, run):
+                before = replays.take(name, recorded_args)
+                if before is not None:
+                    return before
             verdict = self._gate.judge_unrecorded(judged, effects, run)
         with deadlines_paused():
             verdict = await self._gate.settle(verdict, judged, effects, context, run)

@@ -15,7 +15,7 @@ from reyn_jupyter.catalog.action import Action, Arguments, Purity, Tool
 from reyn_jupyter.catalog.action_face import ActionFace
 from reyn_jupyter.catalog.effects import Effect, EffectKind
 from reyn_jupyter.config import Settings
-from reyn_jupyter.guard.permissions import Actor, PermissionVerdict, Policy, suggest_patterns
+from reyn_jupyter.guard.permissions import READING, Actor, PermissionVerdict, Policy, suggest_patterns
 from reyn_jupyter.guard.state_folder import StateError
 from reyn_jupyter.guard.workspace import FileDecision
 from reyn_jupyter.runtime.consent import Answer, Question
@@ -26,7 +26,6 @@ from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import ToolContext
 
 IN_BACKGROUND = "nobody is there to ask: the run is in the background"
-READS = "file__read"  # the action whose rules say what may be read
 
 # Keeps patterns, bound to what an action says of itself where it is somebody else's; raises StateError when it cannot.
 Remember = Callable[[Sequence[str], ActionFace | None], None]
@@ -107,11 +106,17 @@ class PermissionGate:
         actor, face = _judged_actor(run), call.described.face
         return self._policy(run.settings).of_files(call.name, effects, actor, run.approve, face)
 
+    def may_be_recorded(
+        self, call: JudgedCall, effects: Sequence[Effect], verdict: PermissionVerdict, run: Run
+    ) -> bool:
+        """Return whether the record of an earlier run may answer a call: a rule of today may be newer than that run."""
+        return verdict.decision != "deny" and not self._policy(run.settings).denies_below(call.name, effects)
+
     def may_read(self, path: str, run: Run) -> bool:
         """Return whether the caller may read a file without a question."""
         effects = (Effect(EffectKind.READ, path),)
         policy = self._policy(run.settings)
-        verdict = policy.decide(READS, Purity.READ, effects, _judged_actor(run), run.approve)
+        verdict = policy.decide(READING, Purity.READ, effects, _judged_actor(run), run.approve)
         return verdict.decision == "allow"
 
     async def settle(

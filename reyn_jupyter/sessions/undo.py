@@ -1,25 +1,29 @@
 """Undo: restores the files that a run and its inner runs changed, from the blobs that kept their content before.
 
-Invariant: what another session of the workspace did is taken back only by name, and only once the person said yes.
+Invariants: a restore is judged as the person's own write or deletion of that file, so a deny rule holds for it too.
+What another session of the workspace did is taken back only by name, and only once the person said yes.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
-from reyn_jupyter.catalog.effects import Effect
+from reyn_jupyter.catalog.action import Purity
+from reyn_jupyter.catalog.effects import Effect, EffectKind
 from reyn_jupyter.guard.file_restore import (
+    Judge,
     RecordedChange,
     Restore,
     UndoRefusedError,
     apply,
     content,
-    plan,
+    planned,
 )
+from reyn_jupyter.guard.permissions import Policy
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.consent import Question
 from reyn_jupyter.runtime.question_detail import DetailLine, question_detail
@@ -53,7 +57,7 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
     Raises:
         UndoDeclinedError: a run of another session, and the person said no or is not there.
         NothingToUndoError: no file was changed, it was undone already, or the content before was not kept.
-        UndoRefusedError: a file changed since; its `diff` shows how.
+        UndoRefusedError: a file changed since, and its `diff` shows how; or a rule denies it.
         RunNotFoundError: there is no such run.
     """
     trace, step = _meant(parts, target)
@@ -71,23 +75,16 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
         )
     recorded = [await _recorded(parts, change) for change in changes]
     what = f"undo {trace.run}" + (f" step {step}" if step else "")
-    try:
-        restores = plan(recorded, parts.workspace)
-    except UndoRefusedError:
-        if any(_undid(other) == what for other in parts.runs.all()):
-            raise NothingToUndoError(f"the run {trace.run[-12:]} was undone already") from None
-        raise
-    if not _is_own(parts, trace):
-        await _ask(parts, trace, restores)
-    run = await run_lifecycle.by_hand(parts, what)
-    try:
-        apply(restores, parts.workspace)
-    except UndoRefusedError as error:
-        run_lifecycle.finish(parts, run, "error", error=str(error))
-        raise
-    run_lifecycle.finish(
-        parts, run, "ok", answer=f"restored {', '.join(restore.path for restore in restores)}"
-    )
+    with ExitStack() as held:
+        try:
+            restores = held.enter_context(planned(recorded, parts.workspace, _judge(parts.policy)))
+        except UndoRefusedError:
+            if any(_undid(other) == what for other in parts.runs.all()):
+                raise NothingToUndoError(f"the run {trace.run[-12:]} was undone already") from None
+            raise
+        if not _is_own(parts, trace):
+            await _ask(parts, trace, restores)
+        await _restore(parts, restores, what)
     facts = [("run", trace.run), ("prompt", trace.prompt)]
     facts += [(restore.path, "removed" if restore.content is None else "restored") for restore in restores]
     sections = tuple((restore.path, tuple(restore.diff.splitlines())) for restore in restores)
@@ -163,7 +160,7 @@ def _described(trace: Trace) -> str:
 
 async def _ask(parts: Parts, trace: Trace, restores: Sequence[Restore]) -> None:
     """Ask whether what another session did is to be taken back: whose run it is, when, and each file. Raises."""
-    effects = [Effect("delete" if restore.content is None else "write", restore.path) for restore in restores]
+    effects = [_made_by(restore.place.path, restore.content is None)[1] for restore in restores]
     preview = "\n".join(restore.diff for restore in restores)
     detail = question_detail(effects, preview, {}, parts.redactor)
     whose = DetailLine("note", f"It was not this session that changed them, but {_described(trace)}")
@@ -177,6 +174,37 @@ async def _ask(parts: Parts, trace: Trace, restores: Sequence[Restore]) -> None:
         else "you said no"
     )
     raise UndoDeclinedError(f"nothing was undone: the run is {_described(trace)}; {why}")
+
+
+def _judge(policy: Policy) -> Judge:
+    """Return what the rules say of a restore: what they say when the person makes that change by hand."""
+
+    def judge(place: str, removes: bool) -> str | None:
+        action, effect = _made_by(place, removes)
+        verdict = policy.decide(action, Purity.WRITE, (effect,), "person")
+        return verdict.reason if verdict.decision == "deny" else None
+
+    return judge
+
+
+def _made_by(place: str, removes: bool) -> tuple[str, Effect]:
+    """Return the action that a restore is as good as, and its effect."""
+    if removes:
+        return "file__delete", Effect(EffectKind.DELETE, place)
+    return "file__write", Effect(EffectKind.WRITE, place)
+
+
+async def _restore(parts: Parts, restores: Sequence[Restore], what: str) -> None:
+    """Write the restores as a run of its own. Raises UndoRefusedError."""
+    run = await run_lifecycle.by_hand(parts, what)
+    try:
+        apply(restores)
+    except UndoRefusedError as error:
+        run_lifecycle.finish(parts, run, "error", error=str(error))
+        raise
+    run_lifecycle.finish(
+        parts, run, "ok", answer=f"restored {', '.join(restore.path for restore in restores)}"
+    )
 
 
 def _undid(trace: Trace) -> str | None:

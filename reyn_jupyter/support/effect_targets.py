@@ -18,7 +18,7 @@ from enum import StrEnum
 from functools import lru_cache, partial
 from types import MappingProxyType
 
-from reyn_jupyter.support.globs import glob_matches, is_literal
+from reyn_jupyter.support.globs import glob_matches, is_literal, may_match_below
 from reyn_jupyter.support.hosts import HostError, normalize_name, read_host
 
 
@@ -121,6 +121,11 @@ def _path_rule(text: str) -> TargetRule:
         return (tightens or not leads_out(target)) and _globbed(glob, target, tightens)
 
     return matches
+
+
+def may_be_below(text: str, folder: str) -> bool:
+    """Return whether the targets in a rule that tightens may be paths below a folder; True where it is not certain."""
+    return may_match_below(_fold(_path(text)), _fold(folder))
 
 
 # Hosts

@@ -24,6 +24,17 @@ def glob_matches(glob: str, text: str, *, crossing: bool = False) -> bool:
     return _compiled(glob, crossing).fullmatch(_readable(text)) is not None
 
 
+def may_match_below(glob: str, folder: str) -> bool:
+    """Return whether a glob may stand for a path below a folder ("." for the root), by what precedes its wildcards.
+
+    >>> [may_match_below("data/*/x.csv", folder) for folder in (".", "data", "data/old", "dat", "src")]
+    [True, True, True, False, False]
+    """
+    below = "" if folder == "." else f"{folder}/"
+    start = re.split(r"[*?]", glob, maxsplit=1)[0]
+    return start.startswith(below) or (start != glob and below.startswith(start))
+
+
 def is_literal(text: str) -> bool:
     """Return whether a text stands for itself alone when it is read as a glob."""
     return "*" not in text and "?" not in text

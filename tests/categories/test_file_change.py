@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reyn_jupyter.catalog.action import Effect, Purity
-from reyn_jupyter.guard.file_restore import RecordedChange, apply, plan
+from reyn_jupyter.guard.file_restore import RecordedChange, apply, planned
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.action_error import ActionError
@@ -40,7 +40,8 @@ async def undo(actions: Actions) -> None:
         )
         for change in actions.changes
     ]
-    apply(plan(recorded, actions.services.workspace), actions.services.workspace)
+    with planned(recorded, actions.services.workspace) as restores:
+        apply(restores)
 
 
 async def test_writing_makes_a_file_and_its_folders(actions: Actions, tmp_path: Path) -> None:

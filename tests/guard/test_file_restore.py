@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reyn_jupyter.guard import file_restore as undo
-from reyn_jupyter.guard.diff import unified
+from reyn_jupyter.guard.diff import unified, whole_diff
 from reyn_jupyter.guard.file_restore import RecordedChange, UndoRefusedError
 from reyn_jupyter.guard.workspace import Workspace
 
@@ -37,7 +37,8 @@ class Run:
         self.changes.append(RecordedChange(path, before, sha(content), mode))
 
     def undo(self) -> None:
-        undo.apply(undo.plan(self.changes, self.workspace), self.workspace)
+        with undo.planned(self.changes, self.workspace) as restores:
+            undo.apply(restores)
 
     def files(self) -> dict[str, bytes]:
         return {self.workspace.relative(path): path.read_bytes() for path in self.workspace.walk()}
@@ -112,21 +113,56 @@ def test_a_link_put_in_the_place_of_a_file_stops_it(run, tmp_path_factory):
 def test_when_one_file_cannot_be_put_back_none_is(run):
     run.change("kept.txt", b"changed")
     run.change("old.txt", b"changed too")
-    plan = undo.plan(run.changes, run.workspace)
-    assert [restore.path for restore in plan] == ["old.txt", "kept.txt"]
-    (run.workspace.root / "kept.txt").chmod(0o444)
-    with pytest.raises(UndoRefusedError, match="read-only"):
-        undo.apply(plan, run.workspace)
+    with undo.planned(run.changes, run.workspace) as restores:
+        assert [restore.path for restore in restores] == ["old.txt", "kept.txt"]
+        (run.workspace.root / "kept.txt").chmod(0o444)
+        with pytest.raises(UndoRefusedError, match="read-only"):
+            undo.apply(restores)
     assert run.files() == {"kept.txt": b"changed", "old.txt": b"changed too"}
 
 
 def test_a_file_that_moves_between_plan_and_restore_stops_it(run):
     run.change("kept.txt", b"changed")
-    plan = undo.plan(run.changes, run.workspace)
-    (run.workspace.root / "kept.txt").write_bytes(b"just now")
-    with pytest.raises(UndoRefusedError, match="just now"):
-        undo.apply(plan, run.workspace)
-    assert "-changed" in plan[0].diff and "+kept" in plan[0].diff
+    with undo.planned(run.changes, run.workspace) as restores:
+        (run.workspace.root / "kept.txt").write_bytes(b"just now")
+        with pytest.raises(UndoRefusedError, match="just now"):
+            undo.apply(restores)
+    assert "-changed" in restores[0].diff and "+kept" in restores[0].diff
+
+
+@pytest.mark.parametrize("target", ["other", "../outside"])
+def test_a_folder_that_is_swapped_between_plan_and_restore_stops_everything(run, target):
+    for folder in (run.workspace.root / "data", (run.workspace.root / "data" / target).resolve()):
+        folder.mkdir(exist_ok=True)
+        (folder / "a.txt").write_bytes(b"before")
+    run.change("kept.txt", b"changed")
+    run.change("data/a.txt", b"changed")
+    run.change("old.txt", None)
+    with undo.planned(run.changes, run.workspace) as restores:
+        (run.workspace.root / "data").rename(run.workspace.root / "moved")
+        (run.workspace.root / "data").symlink_to(target)
+        with pytest.raises(UndoRefusedError, match="not where it was"):
+            undo.apply(restores)
+    assert (run.workspace.root / "moved" / "a.txt").read_bytes() == b"changed"
+    assert run.files()["kept.txt"] == b"changed" and "old.txt" not in run.files()
+
+
+def test_a_rule_against_one_restore_stops_all_of_them_and_is_named(run):
+    run.change("kept.txt", b"changed")
+    run.change("made.txt", b"made")
+    before = run.files()
+    asked = []
+
+    def judge(place, removes):
+        asked.append((place, removes))
+        return "the rule X denies it" if removes else None
+
+    with (
+        pytest.raises(UndoRefusedError, match=r"made\.txt may not be removed \(the rule X denies it\)"),
+        undo.planned(run.changes, run.workspace, judge),
+    ):
+        pass
+    assert run.files() == before and asked[0] == ("made.txt", True)
 
 
 @settings(max_examples=40, deadline=None)
@@ -141,6 +177,26 @@ def test_undo_is_the_inverse_of_any_run(tmp_path_factory, steps):
             run.change(path, content)
     run.undo()
     assert run.files() == before
+
+
+def test_texts_that_would_keep_a_comparison_busy_are_given_as_one_block_with_every_line():
+    old = [line for at in range(990) for line in (f"c{at % 50}", f"old {at}")]
+    new = [line for at in range(990) for line in (f"c{at % 50}", f"new {at}")]
+    whole = whole_diff("\n".join(["a", *old]).encode(), "\n".join(["b", *new]).encode(), "x")
+    assert isinstance(whole, str)
+    lines = whole.splitlines()
+    assert lines[2] == "@@ from line 1: 1981 lines become 1981 @@"
+    assert [line for line in lines if line.startswith("-old")] == [
+        f"-{line}" for line in old if "old" in line
+    ]
+    assert sum(line.startswith("+new") for line in lines) == 990
+
+
+def test_ordinary_changes_of_long_files_are_compared_line_by_line():
+    old = [f"line {at}" if at % 5 else "" for at in range(1500)]
+    new = [f"{line}!" if at % 50 == 7 else line for at, line in enumerate(old)]
+    diff = unified("\n".join(old).encode(), "\n".join(new).encode(), "x", most_lines=10_000)
+    assert diff.count("\n@@") == 30 and diff.count("\n+line") == 30
 
 
 def test_a_diff_says_what_changes():

@@ -332,3 +332,72 @@ def test_whatever_the_path_it_is_inside_or_refused(workspace, outside, pieces, a
         return
     assert Path(os.path.realpath(real)).is_relative_to(workspace.root)
     assert not os.path.realpath(real).startswith(str(outside))
+
+
+@pytest.fixture
+def branching(workspace, outside) -> Workspace:
+    """A workspace with a folder that has the same names below it as the folder outside."""
+    for folder in (workspace.root / "a" / "deep", outside / "deep"):
+        folder.mkdir(parents=True)
+        (folder / f"of-{folder.parent.name}.txt").write_text("x")
+    (workspace.root / "a" / "first.txt").write_text("x")
+    return workspace
+
+
+def swap(workspace: Workspace, outside: Path) -> None:
+    """Put a link that leads out in the place of a folder."""
+    (workspace.root / "a").rename(workspace.root / "z")
+    (workspace.root / "a").symlink_to(outside)
+
+
+@pytest.mark.parametrize("at", ["judged", "wanted", "skipped"])
+def test_a_folder_that_is_swapped_while_a_walk_is_in_it_leads_nowhere(branching, outside, at):
+    def now(*args: object) -> bool:
+        if (branching.root / "a").is_symlink() or ("first.txt" not in str(args) and at != "skipped"):
+            return True
+        swap(branching, outside)
+        return True
+
+    def verdict(place: str) -> str:
+        return "allow" if at != "judged" or now(place) else "deny"
+
+    found = [
+        branching.relative(file)
+        for file in branching.judged(verdict).walk(
+            ".",
+            (lambda name: not (name == "a" or now(name))) if at == "skipped" else None,
+            now if at == "wanted" else None,
+        )
+    ]
+    assert (branching.root / "a").is_symlink()
+    assert not [name for name in found if "outside" in name or name.startswith("a/deep")]
+
+
+def test_a_listing_of_a_place_follows_no_link(branching, outside):
+    swap(branching, outside)
+    for place in ("a", "a/deep"):
+        with pytest.raises(OSError, match="directory"), branching.listing(place):
+            pass
+        assert list(branching.walk_place(place)) == []
+    assert list(branching.walk_place("a/deep/of-outside.txt")) == []
+    with branching.listing("z") as entries:
+        assert [entry.name for entry in entries] == ["deep", "first.txt"]
+
+
+def test_a_place_that_is_opened_is_reached_through_no_link(branching, outside):
+    place = branching.place("a/first.txt")
+    swap(branching, outside)
+    (outside / "first.txt").write_text("not yours")
+    with pytest.raises(WorkspaceError, match="link"):
+        branching.open_place(place)
+
+
+def test_a_walk_and_a_held_place_leave_no_descriptor_open(branching):
+    before = len(list(Path("/dev/fd").iterdir()))
+    for _ in range(3):
+        list(branching.walk())
+        next(iter(branching.walk()))
+        branching.held("a/first.txt")  # nobody closes it
+        with pytest.raises(WorkspaceError):
+            branching.held("a/first.txt/below")
+    assert len(list(Path("/dev/fd").iterdir())) <= before

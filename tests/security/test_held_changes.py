@@ -6,14 +6,22 @@ then says yes.
 
 from __future__ import annotations
 
+import asyncio
+import os
+import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from reyn_jupyter.catalog.action import Arguments, Category, Operation, Purity, Tool
+from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.services import ToolContext
 from tests.security.security_support import Attacker, invoke
+from tests.support.courier import schema
+from tests.support.waiting import PATIENCE
 
 Swap = Callable[[Path], None]
 CHANGES: list[tuple[str, dict[str, Any]]] = [
@@ -148,7 +156,6 @@ def rewritten(root: Path) -> None:
 
 
 def rewritten_without_a_trace_in_its_times(root: Path) -> None:
-    import os
 
     file = root / "out" / "a.txt"
     before = file.stat()
@@ -264,3 +271,48 @@ def test_calls_leave_no_descriptor_behind_whatever_becomes_of_them(root: Path) -
     for _ in range(3):
         all_ends()
     assert len(list(Path("/dev/fd").iterdir())) <= before
+
+
+FOLDERS: list[tuple[str, dict[str, Any]]] = [
+    ("file__list", {"path": "out"}),
+    ("file__glob", {"path": "out", "pattern": "*"}),
+    ("file__grep", {"path": "out", "pattern": "."}),
+]
+
+
+@pytest.mark.parametrize(("action", "args"), FOLDERS, ids=[name for name, _ in FOLDERS])
+@pytest.mark.parametrize("target", ["../outside", "private"])
+def test_a_folder_that_was_asked_about_is_not_listed_through_a_link_in_its_place(
+    root: Path, action: str, args: dict[str, Any], target: str
+) -> None:
+    (root / "private").mkdir()
+    for folder in (root.parent / "outside", root / "private"):
+        (folder / "hidden.txt").write_text("hidden\n")
+    said = Race(root, moved_to_a_link(target), {"ask": [action]}).call(action, **args)
+    assert "hidden" not in said
+
+
+async def test_a_preview_that_takes_long_holds_up_no_other_call(workspace: Path) -> None:
+    """The preview of one call waits for another one, which could not run beside it on the same thread."""
+    began, ran = threading.Event(), threading.Event()
+    shown: list[bool] = []
+
+    async def act(args: Arguments, context: ToolContext) -> str:
+        ran.set()
+        return "acted"
+
+    def preview(args: Arguments, context: ToolContext) -> str:
+        began.set()
+        shown.append(ran.wait(PATIENCE))
+        return "a change"
+
+    operations = (
+        Operation("slow", "Act.", schema(), Tool("act_slowly", act, Purity.WRITE, preview=preview)),
+        Operation("quick", "Act.", schema(), Tool("act_quickly", act, Purity.READ)),
+    )
+    session = Attacker(workspace, categories=(Category("world", "Act.", operations),)).session
+    slow = asyncio.create_task(session.aio.ask("go", model=ScriptedModel(invoke("world__slow"), "done")))
+    assert await asyncio.to_thread(began.wait, PATIENCE)
+    await session.aio.invoke_action("world__quick", {})
+    await slow
+    assert shown == [True]

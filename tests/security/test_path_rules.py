@@ -57,6 +57,61 @@ def test_a_search_of_a_folder_leaves_out_what_a_rule_is_about_and_says_how_much(
     assert attacker.questions == []
 
 
+@pytest.mark.parametrize("listed", ["deny", "ask"])
+@pytest.mark.parametrize(
+    "rule", ["file__read(archive/**)", "file__read(read:archive/**)", "file__*(archive/**)"]
+)
+@pytest.mark.parametrize(("action", "args"), BROAD)
+def test_a_rule_about_reading_holds_for_every_search(
+    archive: Path, listed: str, rule: str, action: str, args: dict[str, Any]
+) -> None:
+    attacker = Attacker(archive, {listed: [rule]}, answer="deny")
+    said = attacker.call(action, **args)
+    assert "old.csv" not in said and "older.csv" not in said and "99123" not in said and "Bo" not in said
+    assert "left out" in said and attacker.questions == []
+
+
+@pytest.mark.parametrize(
+    ("action", "args"),
+    [
+        ("file__grep", {"pattern": "99", "path": "archive/old.csv"}),
+        ("file__glob", {"pattern": "*", "path": "archive/old.csv"}),
+        ("table__query", {"sql": "FROM t", "sources": {"t": "archive/old.csv"}}),
+    ],
+)
+def test_a_rule_about_reading_holds_for_whatever_opens_a_file(
+    archive: Path, action: str, args: dict[str, Any]
+) -> None:
+    denied = Attacker(archive, {"deny": ["file__read(archive/**)"]}, answer="once")
+    said = denied.call(action, **args)
+    assert "99123" not in said and "the rule file__read(archive/**) denies" in said and denied.questions == []
+    asked = Attacker(archive, {"ask": ["file__read(archive/**)"]}, answer="deny")
+    assert "99123" not in asked.call(action, **args) and len(asked.questions) == 1
+    asked.answer = "once"
+    assert "old.csv" in asked.call(action, **args) or action == "table__query"
+
+
+def test_what_loosens_file_read_loosens_no_other_action(archive: Path) -> None:
+    rules = {"ask": ["*(archive/**)"], "allow": ["file__read(archive/**)"]}
+    attacker = Attacker(archive, rules, answer="deny")
+    attacker.session.parts.approvals.add("file__read(archive/**)")
+    assert "99123" in attacker.call("file__read", path="archive/old.csv") and attacker.questions == []
+    assert "99123" not in attacker.call("file__grep", pattern="99", path="archive/old.csv")
+    assert len(attacker.questions) == 1
+
+
+def test_a_rule_about_writing_is_about_one_action_and_one_by_kind_about_all(archive: Path) -> None:
+    """What docs/permissions.md says of `file__write(…)` beside `*(write:…)`."""
+    edit = {"path": "archive/old.csv", "old_string": "Ann", "new_string": "Di"}
+    named = Attacker(archive, {"deny": ["file__write(archive/**)"]}, answer="once")
+    assert "Denied" not in named.call("file__edit", **edit)
+    by_kind = Attacker(archive, {"deny": ["*(write:archive/**)"]}, answer="once")
+    assert "Denied" in by_kind.call("file__edit", **{**edit, "old_string": "Di"})
+    assert "Denied" not in by_kind.call("file__delete", path="archive/old.csv")
+    every = Attacker(archive, {"deny": ["*(archive/**)"]}, answer="once")
+    assert "Denied" in every.call("file__delete", path="archive/deep/older.csv")
+
+
 def test_what_no_rule_is_about_is_still_found(archive: Path) -> None:
     attacker = Attacker(archive, DENY)
     assert "plain.csv:1:name,salary" in attacker.call("file__grep", pattern="salary")

@@ -59,7 +59,7 @@ class Rule:
     """One rule, in one list; `kind` is the kind that it names, `form` how it is written."""
 
     listed: Listed
-    form: Literal["kind", "bare", "action", "everything"]
+    form: Literal["kind", "bare", "action", "reading", "everything"]
     kind: str = ""
 
     @property
@@ -68,6 +68,7 @@ class Rule:
             "kind": f"*({self.kind}:{PATTERNS.get(self.kind)})",
             "bare": "*(data/**)",
             "action": f"world__*{self.kind}",
+            "reading": "file__read(data/**)",
             "everything": "*",
         }[self.form]
 
@@ -77,6 +78,10 @@ class Rule:
             return kind == self.kind
         if self.form == "bare":  # what loosens without a kind is about files; `data` is a server's name too
             return kind in PATHS or (kind == "mcp" and self.listed in ("ask", "deny"))
+        if (
+            self.form == "reading"
+        ):  # what tightens it is about whatever reads, what loosens about file__read alone
+            return kind == "read" and self.listed in ("ask", "deny")
         return self.form == "everything" or kind == self.kind
 
     def __str__(self) -> str:
@@ -92,6 +97,7 @@ RULES = [
         for listed in ("allow", "deny", "always")
         for kind in ("write", "network")
     ),
+    *(Rule(listed, "reading") for listed in ("allow", "ask", "deny", "always")),
     *(Rule(listed, "everything") for listed in ("allow", "ask", "deny", "always")),
 ]
 
@@ -298,4 +304,4 @@ def test_what_happens_is_what_the_table_says(bench: Bench, shell: InteractiveShe
 
 def test_the_matrix_has_every_kind_every_list_and_every_entrance() -> None:
     assert set(TARGETS) == set(PATTERNS) == set(EffectKind)
-    assert len(RULES) * len(ENTRANCES) * len(EffectKind) == 4131
+    assert len(RULES) * len(ENTRANCES) * len(EffectKind) == 4455
