@@ -148,7 +148,7 @@ class Limits(SettingsSection):
     turn_cost: Real | None = Field(default=None, ge=0, description="US dollars a turn")
     session_cost: Real | None = Field(default=None, ge=0, description="US dollars a session")
     history_tokens: Whole = Field(
-        default=24_000, ge=0, le=10_000_000, description="history beyond which old results shrink"
+        default=24_000, ge=0, le=10_000_000, description="history beyond which old turns shrink"
     )
     flat_tokens: Whole = Field(
         default=4_000, ge=0, le=1_000_000, description="definitions up to which surface auto is flat"
@@ -259,6 +259,9 @@ class Settings(SettingsSection):
     router: Router = Field(default_factory=Router)
     variables: VariablesSetting = Field(
         default=None, description="how much of a variable the model sees: off, schema, head"
+    )
+    local_history: bool = Field(
+        default=False, description="send a hosted model what earlier turns found that never left this machine"
     )
     calls: CallSettings = Field(default_factory=CallSettings)
     sandbox: Sandbox = Field(default_factory=Sandbox)

@@ -110,6 +110,7 @@ _RULES: dict[str, Rule] = {
     "action_retrieval.hot_list_n": _any,
     "action_retrieval.embedding_class": _no_embedding,
     "variables": _narrower_variables,
+    "local_history": _only_off,
     "sandbox.backend": _same_backend,
     "sandbox.minimum": _first_minimum,
     "permissions.allow": _never,

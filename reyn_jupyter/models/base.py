@@ -362,7 +362,8 @@ class Model(Protocol):
     `label` is what people call it ("offline", "openai/gpt-4o-mini"); `host` is where requests go, None when they
     stay in the process; `real` is False for the offline model, cassettes, scripted models and simulators.
 
-    One that takes images or sounds says so in a property `media`, see `media_taken`; it is handed no others.
+    One that takes images or sounds says so in a property `media`, see `media_taken`; it is handed no others. One that
+    reads only the last turns of a conversation says how many in `history_turns`; it is sent no others.
     """
 
     @property

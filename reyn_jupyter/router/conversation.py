@@ -1,74 +1,19 @@
-"""The turns that a model is shown, oldest first, and what the conversation has learnt of the catalog.
+"""The turns of a conversation, oldest first, and what it has learnt of the catalog.
 
-Invariants: every tool call in it has a result; a finished turn's messages never change, but for old tool results
-that shrink to stubs, in batches, so that the cached prefix is lost rarely. The conversation is a view of runs: what
-happened stands in their logs.
+Invariants: every tool call in it has a result; a finished turn's messages never change, but for old turns that shrink
+to question and answer, in batches, so that the cached prefix is lost rarely. The conversation is a view of runs: what
+happened stands in their logs, whole.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from itertools import chain
 from typing import Any, Literal
 
 from reyn_jupyter.models.base import Message, Prefix, ToolSet
-from reyn_jupyter.support.encoding import clip
-
-STUB_AFTER = 200  # bytes: shorter results stay as they are
-
-
-LOOSENESS = {"off": 0, "schema": 1, "head": 2}  # of what `variables` lets a model see
-NOT_SHOWN = '{"note":"left out: it holds a variable\'s content, which this model may not see"}'
-
-
-@dataclass(frozen=True)
-class Disclosure:
-    """A content of the person's that a turn put before the model: by which call ("" for the prompt itself).
-
-    `described` is whether it is a variable's own description, or a look into one, which `variables` bounds.
-    """
-
-    call: str
-    kind: str
-    name: str
-    size: int
-    described: bool = False
-
-
-@dataclass(frozen=True)
-class Turn:
-    """One turn: the person's text and everything up to the answer.
-
-    `listed` is whether a listing was given in it, `names` those of its last one, `hinted` whether the hint about
-    hidden search was.
-    """
-
-    run: str
-    prompt: str
-    messages: tuple[Message, ...]
-    cell: str | None = None
-    listed: bool = False
-    status: str = "ok"
-    names: tuple[str, ...] = ()
-    hinted: bool = False
-    shown: tuple[Disclosure, ...] = ()
-    host: str | None = None
-    variables: str = "head"
-
-    @cached_property
-    def tokens(self) -> int:
-        return sum(message.tokens for message in self.messages)
-
-    @cached_property
-    def call_ids(self) -> frozenset[str]:
-        return frozenset(call.id for message in self.messages for call in message.tool_calls)
-
-    @cached_property
-    def shrinkable(self) -> bool:
-        """Return whether a tool result of the turn can still become a stub."""
-        return any(_stub(message) is not message for message in self.messages)
+from reyn_jupyter.router.history import Disclosure, History, Reader, Turn, history_for
 
 
 @dataclass(frozen=True)
@@ -109,14 +54,12 @@ class TurnPlace:
     Attributes:
         at: the 0-based place of the turn that it replaces; None at the end.
         later: number of turns after the replaced one.
-        left_out: number of earlier results that were left out of the history.
-        resent: the person's contents in earlier turns that this host gets for the first time.
+        history: what the model is sent of the others.
     """
 
     at: int | None
     later: int
-    left_out: int
-    resent: tuple[Disclosure, ...]
+    history: History
 
 
 @dataclass
@@ -174,21 +117,24 @@ class Conversation:
     def messages(self) -> list[Message]:
         return list(chain.from_iterable(turn.messages for turn in self.turns))
 
-    def prefix(self, system: Message) -> Prefix:
+    def prefix(self, system: Message, history: History) -> Prefix:
         """Return what every request of the next turn begins with: the system message and the history."""
-        self._prefix = Prefix((system, *self.messages()), self._prefix)
+        self._prefix = Prefix((system, *history.messages), self._prefix)
         return self._prefix
 
-    def begin(self, cell: str | None, variables: str, host: str | None) -> TurnPlace:
+    def history(self, reader: Reader) -> History:
+        """Return what a reader is sent of the turns."""
+        return history_for(self.turns, reader)
+
+    def begin(self, cell: str | None, reader: Reader) -> TurnPlace:
         """Prepare the history for a turn: replace the cell's earlier turn, leave out what the model may not see.
 
         Args:
             cell: the id of the cell that asks.
-            variables: how much of variables the model may see, a key of `LOOSENESS`.
-            host: where its requests go.
+            reader: the model that answers.
         """
         at, later = self.replace_cell(cell)
-        return TurnPlace(at, later, self.restrict(variables), tuple(self.resent(host)))
+        return TurnPlace(at, later, self.history(reader))
 
     def add(self, turn: Turn, at: int | None = None) -> None:
         """Put a finished turn in its place, the end when `at` is None; a cell has one turn, its latest."""
@@ -201,57 +147,26 @@ class Conversation:
         else:
             self.turns = (*self.turns[:at], turn, *self.turns[at:])
 
-    def remember(self, run: str, shown: tuple[Disclosure, ...], host: str | None, variables: str) -> None:
-        """Keep with a turn the person's contents that it showed, the host, and how much of variables was allowed."""
+    def remember(self, run: str, shown: tuple[Disclosure, ...], variables: str) -> None:
+        """Keep with a turn the person's contents that it showed, and how much of variables was allowed."""
         for index in reversed(range(len(self.turns))):
             turn = self.turns[index]
             if turn.run == run:
                 facts = self._facts
-                self._put(index, replace(turn, shown=shown, host=host, variables=variables))
+                self._put(index, replace(turn, shown=shown, variables=variables))
                 self._known = (self.turns, facts)  # none of them depends on what was shown
                 return
 
-    def restrict(self, variables: str) -> int:
-        """Leave variables' contents out of earlier results where this model may see less; returns how many."""
-        if variables == "head":
-            return 0
-        count = 0
-        for index, turn in enumerate(self.turns):
-            if LOOSENESS[turn.variables] <= LOOSENESS[variables]:
-                continue
-            # "schema" bounds what a variable's description shows; "off" refuses variables everywhere.
-            secret = {
-                item.call
-                for item in turn.shown
-                if item.call and (item.described or (variables == "off" and item.kind == "variable"))
-            }
-            messages = tuple(
-                replace(message, content=NOT_SHOWN, attachments=())
-                if message.tool_call_id in secret
-                else message
-                for message in turn.messages
-            )
-            count += len(secret)
-            self._put(index, replace(turn, messages=messages, variables=variables))
-        return count
-
-    def resent(self, host: str | None) -> list[Disclosure]:
-        """Return the person's contents in earlier turns that this host gets now for the first time; note the host."""
-        if host is None:
-            return []
-        found: list[Disclosure] = []
-        for index, turn in enumerate(self.turns):
-            if turn.host == host or not turn.shown:
-                continue
-            sizes = {message.tool_call_id: len(message.content.encode()) for message in turn.messages}
-            left_out = {message.tool_call_id for message in turn.messages if message.content == NOT_SHOWN}
-            found += [
-                replace(item, size=min(item.size, sizes.get(item.call, item.size)))
-                for item in turn.shown
-                if item.call not in left_out
-            ]
-            self._put(index, replace(turn, host=host))
-        return found
+    def mark_sent(self, runs: frozenset[str], host: str) -> None:
+        """Note that the turns of these runs went to a host."""
+        if all(host in turn.hosts for turn in self.turns if turn.run in runs):
+            return
+        facts = self._facts
+        self.turns = tuple(
+            replace(turn, hosts=turn.hosts | {host}) if turn.run in runs and host not in turn.hosts else turn
+            for turn in self.turns
+        )
+        self._known = (self.turns, facts)  # none of them depends on where it went
 
     def _put(self, index: int, turn: Turn) -> None:
         self.turns = (*self.turns[:index], turn, *self.turns[index + 1 :])
@@ -291,44 +206,25 @@ class Conversation:
         )
 
     def shrink(self, budget: int) -> int:
-        """Shrink old tool results to stubs once the history passes `budget` tokens; returns how many.
+        """Shrink old turns to question and answer once the history passes `budget` tokens; returns how many.
 
         It goes down to half the budget, oldest first, and leaves the last turn alone.
         """
-        facts = self._facts
-        tokens = facts.tokens
+        tokens = self.tokens
         if tokens <= budget:
             return 0
-        turns, count = list(self.turns), 0
+        turns, shrunk = list(self.turns), 0
         for index, turn in enumerate(self.turns[:-1]):
             if tokens <= budget // 2:
                 break
-            if not turn.shrinkable:
-                continue
-            messages = tuple(_stub(message) for message in turn.messages)
-            count += sum(new is not old for new, old in zip(messages, turn.messages, strict=True))
-            turns[index] = replace(turn, messages=messages)
-            tokens += turns[index].tokens - turn.tokens
-        if count:
+            if turn.outline is not turn:
+                turns[index] = turn.outline
+                tokens += turn.outline.tokens - turn.tokens
+                shrunk += 1
+        if shrunk:
             self.turns = tuple(turns)
-            # Of what is known of the turns, a stub changes the tokens alone.
-            self._known = (self.turns, replace(facts, tokens=tokens))
-        self.shrunk += count
-        return count
-
-
-def _stub(message: Message) -> Message:
-    size = len(message.content.encode())
-    if message.attachments and message.role == "tool":
-        shown = message.content if size <= STUB_AFTER else clip(message.content.partition("\n")[0], 120)
-        counted = f"{len(message.attachments)} images or sounds"
-        note = f"[shrunk: {size:,} bytes and {counted} before; call it again if needed]"
-        return Message("tool", f"{shown}\n{note}", (), message.tool_call_id)
-    if message.role != "tool" or size <= STUB_AFTER or "\n[shrunk: " in message.content[-STUB_AFTER:]:
-        return message
-    head = clip(message.content.partition("\n")[0], 120)
-    note = "inspect it again if needed" if head.startswith("[blob:") else "call it again if needed"
-    return Message("tool", f"{head}\n[shrunk: {size:,} bytes before; {note}]", (), message.tool_call_id)
+        self.shrunk += shrunk
+        return shrunk
 
 
 def _index(number: int, turns: Sequence[Turn]) -> int:

@@ -15,7 +15,8 @@ from typing import Any
 from reyn_jupyter.config import Limits
 from reyn_jupyter.models.base import Message, Model, ModelError, Prefix
 from reyn_jupyter.models.wire import metering
-from reyn_jupyter.router.conversation import Conversation, Turn
+from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.history import History, Reader, Turn, condense
 from reyn_jupyter.router.model_call import ModelCaller, TurnState, sends_of
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.seen_parts import attachments_of
@@ -29,6 +30,7 @@ from reyn_jupyter.runtime.run import LimitReachedError, Run
 from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.runtime.wrappers import Wrappers
 from reyn_jupyter.support.encoding import clean
+from reyn_jupyter.support.text import count
 
 EMPTY_NUDGE = "(Your last reply was empty. Answer the question now, or call a tool.)"
 CUT_OFF = "the model's answer was cut off at its output limit (max_tokens, under the model's parameters)"
@@ -56,6 +58,7 @@ class RouterLoop:
         is_pushed: whether a category said that its entries moved, so that the next request needs a refresh.
         uses: how often actions were invoked, for the hot list.
         unforced: the models of the session whose providers refused a forced choice; added to here.
+        history: what the model is sent of the conversation; all of it when None.
     """
 
     def __init__(
@@ -73,14 +76,24 @@ class RouterLoop:
         parameters: dict[str, Any] | None = None,
         repeat: int = 0,
         unforced: set[str] | None = None,
+        history: History | None = None,
     ) -> None:
         self._services = services
         self._conversation = conversation
         self._options = options
         self._limits = limits
         self._unforced = set() if unforced is None else unforced
+        self._history = conversation.history(Reader()) if history is None else history
         self._caller = ModelCaller(
-            services, model, conversation, options, limits, uses=uses, parameters=parameters, repeat=repeat
+            services,
+            model,
+            conversation,
+            options,
+            limits,
+            uses=uses,
+            parameters=parameters,
+            repeat=repeat,
+            history_tokens=self._history.tokens,
         )
         self._refresh, self._is_pushed = refresh, is_pushed
         caller = self._caller
@@ -149,7 +162,7 @@ class RouterLoop:
         limits = self._limits
         self._decide_search()
         offer = self._caller.offer(run)
-        prefix = self._conversation.prefix(self._caller.system(run, offer.surface))
+        prefix = self._conversation.prefix(self._caller.system(run, offer.surface), self._history)
         nudged, most = False, limits.max_steps
         while state.step + budget.inner_steps < most:
             budget.check()
@@ -254,7 +267,7 @@ class RouterLoop:
         turn = Turn(
             run.id,
             redact(text),
-            tuple(state.messages),
+            condense(state.messages),
             cell,
             run.discovery.listed and not conversation.listed,
             state.status,
@@ -266,7 +279,8 @@ class RouterLoop:
         state.notes += budget.notes()
         shrunk = conversation.shrink(self._limits.history_tokens)
         if shrunk:
-            state.notes.append(f"{shrunk} old results shrank to stubs (router.limits.history_tokens)")
+            turns = count(shrunk, "old turn")
+            state.notes.append(f"{turns} shrank to question and answer (router.limits.history_tokens)")
         run.log.append(
             RunEnded(
                 run=run.id,

@@ -86,6 +86,7 @@ class ModelCaller:
         uses: how often actions were invoked, for the hot list.
         parameters: the model's own, sent with every request.
         repeat: the index of a repeated trial.
+        history_tokens: of what goes with every request before the turn's own messages.
     """
 
     def __init__(
@@ -99,8 +100,10 @@ class ModelCaller:
         uses: dict[str, ActionUse] | None = None,
         parameters: dict[str, Any] | None = None,
         repeat: int = 0,
+        history_tokens: int = 0,
     ) -> None:
         self._services = services
+        self._history_tokens = history_tokens
         self._model = model
         self._conversation = conversation
         self._options = options
@@ -280,7 +283,7 @@ class ModelCaller:
                 parameters=self._services.redactor.value(dict(request.parameters))
                 if self._parameters
                 else {},
-                estimated_tokens=conversation.tokens + facts.tokens,
+                estimated_tokens=self._history_tokens + facts.tokens,
                 repeat=request.repeat,
             )
         )

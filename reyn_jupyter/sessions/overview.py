@@ -114,7 +114,9 @@ def history(parts: Parts) -> Table:
     )
     note = f"≈ {conversation.tokens:,} tokens of history"
     if conversation.shrunk:
-        note += f"; {conversation.shrunk} old results shrank to stubs (router.limits.history_tokens)"
+        note += (
+            f"; {conversation.shrunk} old turns shrank to question and answer (router.limits.history_tokens)"
+        )
     return Table("history", rows, "Conversation", note, conversation.turns)
 
 

@@ -10,7 +10,8 @@ from collections.abc import Awaitable, Callable
 
 from reyn_jupyter.models.base import Model, ModelError
 from reyn_jupyter.models.providers import is_local
-from reyn_jupyter.router.conversation import Conversation, Disclosure, TurnPlace
+from reyn_jupyter.router.conversation import Conversation, TurnPlace
+from reyn_jupyter.router.history import Disclosure, Reader
 from reyn_jupyter.router.loop import RouterLoop
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import ManualBudget, TurnBudget
@@ -21,7 +22,10 @@ from reyn_jupyter.runtime.run import Discovery, RecordedCalls, Run, new_run_id
 from reyn_jupyter.runtime.services import VariablesPolicy
 from reyn_jupyter.sessions.assembly import Parts, keep_out_of_git
 from reyn_jupyter.sessions.turn_options import TurnOptions
+from reyn_jupyter.support.text import count, enumerate_words
 from reyn_jupyter.support.versions import versions
+
+NAMED = 4  # contents that a note names
 
 
 def variables_for(parts: Parts, model: Model) -> VariablesPolicy:
@@ -30,6 +34,16 @@ def variables_for(parts: Parts, model: Model) -> VariablesPolicy:
     if configured is not None:
         return configured
     return "head" if model.host is None or is_local(model.host) else "schema"
+
+
+def reader_of(parts: Parts, model: Model) -> Reader:
+    """Return what of the history a model may be sent, and how much of it it reads."""
+    return Reader(
+        model.host,
+        variables_for(parts, model),
+        parts.settings.local_history,
+        getattr(model, "history_turns", None),
+    )
 
 
 async def by_hand(parts: Parts, what: str, ask: Callable[[Question], Awaitable[Answer]] | None = None) -> Run:
@@ -135,7 +149,7 @@ async def turn(
     async def refresh(of: Run) -> None:
         of.snapshot = await parts.catalog.refresh()
 
-    place = conversation.begin(options.cell, run.variables, model.host)
+    place = conversation.begin(options.cell, reader_of(parts, model))
     router_options = parts.router_options(settings, model.tier)
     loop = RouterLoop(
         parts.services,
@@ -150,24 +164,48 @@ async def turn(
         parameters=dict(getattr(model, "parameters", {}) or {}),
         repeat=options.repeat,
         unforced=parts.unforced,
+        history=place.history,
     )
     in_force = loop.prepare(run)
     run.log.append(_started(parts, prompt, options, run, model, in_force, conversation, replay_of, place))
-    stood = "1 later turn stands" if place.later == 1 else f"{place.later} later turns stand"
-    notes = (
-        [f"{stood} on the answer that this cell replaced; %reyn history shows them"] if place.later else []
-    )
-    if place.left_out:
-        notes.append(
-            f"{place.left_out} earlier results with a variable's content were left out (variables: {run.variables})"
-        )
+    notes = _notes(place, model, run)
     budget = TurnBudget(settings, parts.spent, options.budget)
     try:
         await loop.turn(prompt, run, budget, cell=options.cell, at=place.at, notes=notes)
     finally:  # a turn that failed stands in the history too
         trace = _closed(parts, run)
-        conversation.remember(run.id, _shown(trace, conversation), model.host, run.variables)
+        conversation.remember(run.id, _shown(trace, conversation), run.variables)
+        if model.host is not None and trace.sent.requests:
+            conversation.mark_sent(place.history.runs | {run.id}, model.host)
     return trace
+
+
+def _notes(place: TurnPlace, model: Model, run: Run) -> list[str]:
+    """Return what the card says of the history: what stood on a replaced answer, what was left out, and its size."""
+    notes, history = [], place.history
+    if place.later:
+        stood = "1 later turn stands" if place.later == 1 else f"{place.later} later turns stand"
+        notes.append(f"{stood} on the answer that this cell replaced; %reyn history shows them")
+    if history.left_out:
+        notes.append(
+            f"{history.left_out} earlier results with a variable's content were left out (variables: {run.variables})"
+        )
+    if history.withheld:
+        names = list(dict.fromkeys(item.name for turn in history.withheld for item in turn.shown))
+        of = (
+            f", with {enumerate_words(names[:NAMED])}{' and more' if len(names) > NAMED else ''},"
+            if names
+            else ""
+        )
+        notes.append(
+            f"{count(len(history.withheld), 'earlier turn')}{of} stayed on this machine, and {model.label} was sent no "
+            "answer or result of that; %reyn config local_history on sends them too"
+        )
+    if history.tokens >= run.settings.router.limits.history_tokens // 4:
+        notes.append(
+            f"≈ {history.tokens:,} tokens of history go with every step; --new starts a conversation afresh"
+        )
+    return notes
 
 
 def _shown(trace: Trace, conversation: Conversation) -> tuple[Disclosure, ...]:
@@ -219,7 +257,7 @@ def _started(
         host=model.host if model else None,
         real=model.real if model else False,
         turn=(len(conversation.turns) if at is None else at) + 1,
-        history_tokens=conversation.tokens,
+        history_tokens=place.history.tokens if place is not None else 0,
         mandates=router_options.mandates if router_options else (),
         settings=router_options.record if router_options else {},
         catalog=run.snapshot.hash,
@@ -230,7 +268,7 @@ def _started(
             *options.sent,
             *(
                 {"kind": item.kind, "name": f"{item.name}, from an earlier turn", "bytes": item.size}
-                for item in (place.resent if place is not None else ())
+                for item in (place.history.resent if place is not None else ())
             ),
         ),
         versions=versions(),

@@ -221,3 +221,68 @@ def test_a_model_in_this_process_sends_nothing(workspace: Path) -> None:
     assert trace.sent.requests == 0 and trace.sent_contents == []
     assert "notes.txt" in names(trace.contents)
     assert "nothing left the kernel; read here: notes.txt" in card(trace)
+
+
+def bodies(server: OpenAIServer) -> str:
+    return json.dumps([request.body["messages"] for request in server.requests])
+
+
+def test_what_an_offline_turn_saw_is_not_sent_to_a_hosted_model_unasked(
+    session: Callable[..., reyn.Session], server: OpenAIServer
+) -> None:
+    s = session()
+    s.ask("read notes.txt", model="offline")
+    trace = s.ask("hello")
+    sent = bodies(server)
+    assert "second line" not in sent and "read notes.txt" in sent
+    assert trace.sent_contents == [] and "the conversation alone" in card(trace)
+    assert "1 earlier turn, with notes.txt, stayed on this machine" in card(trace)
+    assert "%reyn config local_history on" in card(trace)
+
+
+def test_with_local_history_it_is_sent_and_said(
+    session: Callable[..., reyn.Session], server: OpenAIServer
+) -> None:
+    s = session()
+    s.ask("read notes.txt", model="offline")
+    s.configure("local_history", True)
+    trace = s.ask("hello")
+    assert "second line" in bodies(server)
+    assert "notes.txt, from an earlier turn" in names(trace.sent_contents)
+    assert "stayed on this machine" not in card(trace)
+
+
+def test_a_failed_call_of_a_hosted_model_does_not_make_a_local_turn_one_that_left(
+    session: Callable[..., reyn.Session], server: OpenAIServer
+) -> None:
+    s = session()
+    s.ask("read notes.txt", model="offline")
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        base = f"http://{HOST}:{closed.getsockname()[1]}/v1"
+        s.configure("models.standard", {"model": "openai/gpt-4o-mini", "api_base": base})
+        s.ask("hello")
+    s.configure("models.standard", {"model": "openai/gpt-4o-mini", "api_base": address(server)})
+    s.ask("hello again")
+    assert "second line" not in bodies(server)
+
+
+def test_a_local_model_is_sent_what_a_local_turn_saw_also_after_a_hosted_one(
+    session: Callable[..., reyn.Session], server: OpenAIServer
+) -> None:
+    local = ScriptedModel("fine", label="local", host=None)
+    s = session()
+    s.ask("read notes.txt", model="offline")
+    s.ask("hello")
+    s.ask("and now?", model=local)
+    assert "second line" in json.dumps([message.wire for message in local.requests[0].messages])
+
+
+def test_a_prompt_that_carried_a_variable_to_the_offline_model_stays_whole_at_home(
+    session: Callable[..., reyn.Session], server: OpenAIServer
+) -> None:
+    s = session()
+    given = ({"kind": "variable", "name": "code", "bytes": 12},)
+    s.ask("what is alice-of-the-hill?", model="offline", sent=given)
+    s.ask("hello")
+    assert "alice-of-the-hill" not in bodies(server)

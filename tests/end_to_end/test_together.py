@@ -319,17 +319,18 @@ def test_without_forgiveness_arguments_beside_args_are_refused_not_dropped(works
     assert "/path" in made.finished.output
 
 
-def test_old_results_shrink_once_and_stay_as_they_are(workspace: Path) -> None:
+def test_results_of_earlier_turns_shrink_once_and_stay_as_they_are(workspace: Path) -> None:
     async def wide(args: Any, context: Any) -> str:
         return "漢" * 260
 
-    steps = [step for n in range(8) for step in (invoke("odd__wide", n=n), "x" * 2000)]
-    limits = {"router": {"limits": {"history_tokens": 500}}}
-    s, model = scripted(workspace, *steps, categories=[category(wide=wide)], config=limits)
-    for number in range(8):
+    steps = [step for n in range(5) for step in (invoke("odd__wide", n=n), "done")]
+    s, model = scripted(workspace, *steps, categories=[category(wide=wide)])
+    for number in range(5):
         s.ask(f"question {number}")
-    stubs = results(model.requests[-1].messages)[:4]
+    *stubs, last = results(model.requests[-1].messages)
+    assert len(stubs) == 4 and last == "漢" * 260
     assert all(text.count("[shrunk:") == 1 and "780 bytes" in text for text in stubs)
+    assert len(set(stubs)) == 1
 
 
 def test_a_replay_of_a_later_turn_is_not_stopped_by_the_gate(workspace: Path) -> None:

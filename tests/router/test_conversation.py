@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reyn_jupyter.models.base import Message, ToolCall
-from reyn_jupyter.router.conversation import Conversation, Disclosure, Turn
+from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.router.history import Disclosure, Turn
 
 steps = st.lists(
     st.tuples(st.sampled_from(["add", "insert", "drop", "remember", "cell", "shrink"]), st.integers(0, 9)),
@@ -38,7 +39,8 @@ def test_its_totals_are_those_of_its_turns(script: list[tuple[str, int]]) -> Non
             conversation.drop(size % count + 1)
         elif what == "remember" and count:
             run = conversation.turns[size % count].run
-            conversation.remember(run, (Disclosure("c", "file", "a.txt", 1),), "host", "schema")
+            conversation.remember(run, (Disclosure("c", "file", "a.txt", 1),), "schema")
+            conversation.mark_sent(frozenset({run}), "host")
         elif what == "shrink":
             conversation.shrink(size * 50)
         turns = conversation.turns

@@ -233,16 +233,17 @@ def test_running_a_cell_again_replaces_its_turn_and_warns_about_later_ones(works
     assert any("1 later turn" in note for note in trace.ended.notes)
 
 
-def test_old_results_shrink_to_stubs_at_the_budget_and_it_is_said(workspace: Path) -> None:
+def test_old_turns_shrink_to_question_and_answer_at_the_budget_and_it_is_said(workspace: Path) -> None:
     (workspace / "big.txt").write_text("x" * 700)
     reads = [invoke("file__read", path="big.txt")]
     steps = [step for number in range(6) for step in (reads, f"answer {number}")]
-    s = session(workspace, *steps, config={"router": {"limits": {"history_tokens": 800}}})
+    s = session(workspace, *steps, config={"router": {"limits": {"history_tokens": 300}}})
     traces = [s.ask(f"question {number}") for number in range(6)]
     assert any("shrank" in note for trace in traces for note in trace.ended.notes)
-    last = results(s.model.requests[-1])
-    assert "[shrunk:" in last[0] and last[-1] == "x" * 700
-    assert valid_history(s.model.requests[-1])
+    last = s.model.requests[-1]
+    assert [m.content for m in last.messages[1:3]] == ["question 0", "answer 0"]
+    assert "[shrunk: 700 bytes" in results(last)[0] and results(last)[-1] == "x" * 700
+    assert valid_history(last)
 
 
 def test_a_prompt_is_literal_whatever_it_holds(workspace: Path) -> None:

@@ -390,7 +390,7 @@ def test_what_a_local_model_saw_of_a_variable_is_left_out_for_a_hosted_one_and_t
         call("invoke_action", action_name="file__read", args={"path": "notes.txt"}),
     ]
     hosted = ScriptedModel("hello", "again", label="openai/x", host="api.openai.com")
-    session = reyn.Session(workspace, namespace=names)
+    session = reyn.Session(workspace, namespace=names, config={"local_history": True})
     session.ask("look", model=ScriptedModel(look, "seen"))
     trace = session.ask("and now?", model=hosted)
     sent = json.dumps([request.wire for request in hosted.requests])
@@ -512,7 +512,7 @@ def test_a_look_into_a_variables_stored_description_is_left_out_too_and_a_query_
         "seen",
     )
     hosted = ScriptedModel("hello", label="openai/x", host="api.openai.com")
-    session = reyn.Session(workspace, namespace=names)
+    session = reyn.Session(workspace, namespace=names, config={"local_history": True})
     first = session.ask("look", model=local)
     assert "alice-7" in first.calls[1].finished.output  # type: ignore[union-attr]
     assert "blob" in {item["kind"] for item in first.contents} and first.sent_contents == []

@@ -286,6 +286,7 @@ class OfflineModel:
     host: str | None = None
     real = False
     media = TEXT_ALONE
+    history_turns = 1  # of earlier turns it reads whether there was one
 
     async def complete(self, request: Request, on_text: Callable[[str], None] | None = None) -> Response:
         """One completion; `on_text` gets the whole text at once. Raises nothing."""
