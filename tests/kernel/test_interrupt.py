@@ -36,7 +36,8 @@ def test_an_interrupt_while_the_model_hangs_ends_the_run_and_keeps_what_it_did(k
 def test_after_an_interrupt_every_tool_call_of_the_history_has_a_result(kernel: Kernel) -> None:
     kernel.run(
         "@reyn.action\ndef slow() -> str:\n    '''Take long.'''\n    time.sleep(30)\n    return 'x'\n"
-        "says([call('invoke_action', action_name='function__slow', args={}), call('list_actions')], 'Back.')"
+        "listing = call('invoke_action', action_name='file__list', args={})\n"
+        "says([call('invoke_action', action_name='function__slow', args={}), listing], 'Back.')"
     )
     cell = kernel.run("%%reyn --approve all\nhang in a function", interrupt_at="running function__slow")
     assert "◼ interrupted" in cell.text and cell.error is None
