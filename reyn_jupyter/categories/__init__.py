@@ -2,8 +2,8 @@
 
 Third parties do the same in their own packages, through the entry point group `reyn_jupyter.categories`.
 
-Invariant: only an installed package adds categories. What lies in a workspace or in the working folder is not looked
-at, and a module is taken from the package that names it, from no file that stands in its place.
+Invariant: only a package in an installed place adds categories. What lies elsewhere on the import path is not run, and
+a module is taken from the package that names it, from no file that stands in its place.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ import os
 import pkgutil
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from importlib.metadata import Distribution, EntryPoint
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.runtime.services import Services
-from reyn_jupyter.support.import_path import installed_distributions, persons_imports
+from reyn_jupyter.support.installed_places import installed_distributions, other_path
+from reyn_jupyter.support.plain_files import PlainFolder
 
 GROUP = "reyn_jupyter.categories"
 PACKAGE = "package "  # before the name of what came from another package
-
+_MOST_METADATA = 1 << 20  # bytes of entry points that are read of what is not installed
 
 Factory = Callable[[Services], Sequence[Category]]
 
@@ -51,9 +52,22 @@ def packages() -> tuple[CategoryPackage, ...]:
     """Return the installed packages that add categories, in the order of the import path; none of them is imported."""
     found: dict[tuple[str, str, str], tuple[str, ...]] = {}
     for package, point in _entry_points():
-        key = (package.name, package.version, _home(package)[0])
+        key = (package.name, package.version, _home(package))
         found[key] = (*found.get(key, ()), point.module)
     return tuple(CategoryPackage(*key, modules) for key, modules in found.items())
+
+
+def packages_elsewhere() -> tuple[tuple[str, str], ...]:
+    """Return what would add categories if it were installed, (name, folder), from folders that the import path has too.
+
+    Their metadata is read as the text of regular files, within bounds, and says nothing but that it is there.
+    """
+    return tuple(
+        (name.rpartition(".")[0], place)
+        for place in other_path()
+        for name in _metadata_folders(place)
+        if _names_categories(PlainFolder(Path(place), name))
+    )
 
 
 def factories() -> tuple[tuple[tuple[str, Factory], ...], tuple[str, ...]]:
@@ -104,16 +118,31 @@ def _entry_points() -> Iterator[tuple[Distribution, EntryPoint]]:
             yield from ((package, point) for point in points)
 
 
-def _home(package: Distribution) -> tuple[str, bool]:
-    """Return the folder that the modules of a package lie in, and whether the installation is an editable one."""
+def _metadata_folders(place: str) -> list[str]:
+    try:
+        with os.scandir(place) as found:
+            return sorted(each.name for each in found if each.name.endswith((".dist-info", ".egg-info")))
+    except OSError:
+        return []
+
+
+def _names_categories(metadata: PlainFolder) -> bool:
+    try:
+        return f"[{GROUP}]".encode() in metadata.read("entry_points.txt", _MOST_METADATA)
+    except OSError:
+        return False
+
+
+def _home(package: Distribution) -> str:
+    """Return the folder that the modules of a package lie in: where it is installed editable, that of its sources."""
     try:
         origin: Any = json.loads(package.read_text("direct_url.json") or "{}")
         url = urlsplit(origin["url"])
         if origin["dir_info"]["editable"] is True and url.scheme == "file":
-            return os.path.realpath(unquote(url.path)), True
+            return os.path.realpath(unquote(url.path))
     except (OSError, ValueError, TypeError, KeyError, AttributeError):
         pass
-    return os.path.realpath(str(package.locate_file(""))), False
+    return os.path.realpath(str(package.locate_file("")))
 
 
 def _loaded(package: Distribution, point: EntryPoint) -> Any:
@@ -123,10 +152,8 @@ def _loaded(package: Distribution, point: EntryPoint) -> Any:
         ImportError: the module that answers to the name lies elsewhere.
         Exception: whatever the package's code raises.
     """
-    home, editable = _home(package)
-    # Sources that somebody installed by hand are on the import path, in a workspace too.
-    with persons_imports() if editable else nullcontext():
-        factory = point.load()
+    home = _home(package)
+    factory = point.load()
     file = os.path.realpath(getattr(sys.modules[point.module], "__file__", None) or "")
     if not file.startswith(home.rstrip(os.sep) + os.sep):
         raise ImportError(

@@ -18,6 +18,7 @@ from reyn_jupyter.catalog.action import Arguments, Category, Entry, Purity, Reso
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.namespace.functions import RegisteredFunction
 from reyn_jupyter.runtime.services import Services, ToolContext
+from reyn_jupyter.support.import_path import imports_of_person
 
 
 def categories(services: Services) -> tuple[Category, ...]:
@@ -82,7 +83,8 @@ def _attempt(registered: RegisteredFunction, args: Arguments) -> _Attempt:
 
 async def _awaited(coroutine: Any) -> _Attempt:
     try:
-        return _Attempt(await coroutine)
+        with imports_of_person():
+            return _Attempt(await coroutine)
     except Exception as error:  # noqa: BLE001 - the person's code
         return _Attempt(error=error)
 

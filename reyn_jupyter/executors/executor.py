@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from reyn_jupyter.executors.bounded import run_bounded
-from reyn_jupyter.support.import_path import persons_imports
+from reyn_jupyter.support.import_path import call_as_person
 from reyn_jupyter.support.user_errors import UserError
 
 
@@ -114,13 +114,12 @@ class _Unpickler(pickle.Unpickler):
     def find_class(self, module_name: str, global_name: str) -> Any:
         if module_name.partition(".")[0] == __name__.partition(".")[0]:
             return super().find_class(module_name, global_name)
-        with persons_imports():
-            return super().find_class(module_name, global_name)
+        return call_as_person(super().find_class, module_name, global_name)
 
 
 def unpickle(data: bytes) -> Any:
     """Return what a process of the same executor pickled. Never for bytes from anywhere else: they run code."""
-    return _Unpickler(io.BytesIO(data)).load()
+    return call_as_person(_Unpickler(io.BytesIO(data)).load)
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from reyn_jupyter.config.settings import DEFAULT_RETRIES
 from reyn_jupyter.models.base import Model, ModelError, Request, Response
+from reyn_jupyter.support.import_path import imports_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -85,12 +86,13 @@ class RetryingModel:
                 on_text(text)
 
         listener = pass_on if on_text is not None else None
-        return await call_with_retries(
-            lambda: self._inner.complete(request, listener),
-            self._policy,
-            is_repeatable=lambda: not streamed,
-            on_retry=self._on_retry,
-        )
+        with imports_of(self._inner):
+            return await call_with_retries(
+                lambda: self._inner.complete(request, listener),
+                self._policy,
+                is_repeatable=lambda: not streamed,
+                on_retry=self._on_retry,
+            )
 
 
 async def call_with_retries(

@@ -14,7 +14,7 @@ import threading
 import weakref
 from collections.abc import Callable, Coroutine
 from contextlib import suppress
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from dataclasses import replace
 from queue import Empty, SimpleQueue
 from typing import Any, TypeVar
@@ -322,7 +322,9 @@ def also_tell(listener: Callable[[Any], None]) -> None:
 
 async def _apart(loop: asyncio.AbstractEventLoop, coroutine: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine in a task and a context of its own, so that what it sets stays there; cancelling cancels it."""
-    task = loop.create_task(coroutine)
+    context = copy_context()
+    context.run(package_imports)
+    task = loop.create_task(coroutine, context=context)
     try:
         return await asyncio.shield(task)
     except asyncio.CancelledError:

@@ -28,6 +28,7 @@ from reyn_jupyter.runtime.permission_gate import JudgedCall, PermissionGate
 from reyn_jupyter.runtime.record.events import RunStatus
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import ToolContext
+from reyn_jupyter.support.import_path import imports_of
 from reyn_jupyter.support.text import count
 
 OVER = "the call is over"
@@ -108,8 +109,9 @@ class RunningCall:
             await within.end(ended)
 
     async def _handle(self, context: ToolContext) -> object:
-        with category_scope(self._call.action.name.category), call_scope(self):
-            return await self._call.tool.handler(self._call.arguments, context)
+        handler = self._call.tool.handler
+        with category_scope(self._call.action.name.category), call_scope(self), imports_of(handler):
+            return await handler(self._call.arguments, context)
 
     # What services of the session ask of the call that they are used in; see `call_scope.ScopedCall`.
 

@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from reyn_jupyter.runtime.action_error import text_of
 from reyn_jupyter.runtime.category_scope import category_scope, current_category
+from reyn_jupyter.support.import_path import package_imports
 from reyn_jupyter.support.text import shorten
 
 T = TypeVar("T")
@@ -57,7 +58,9 @@ class SessionTasks:
             ) from None
         label = shorten(" ".join(str(name).split()), _LONGEST_NAME)
         self._failures.pop(label, None)
-        task = loop.create_task(_contained(coroutine, current_category()), name=label, context=Context())
+        context = Context()
+        context.run(package_imports)
+        task = loop.create_task(_contained(coroutine, current_category()), name=label, context=context)
         self._tasks.add(task)
         task.add_done_callback(self._ended)
         return task

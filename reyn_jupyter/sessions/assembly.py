@@ -50,7 +50,7 @@ from reyn_jupyter.search.database import NAME as INDEX_NAME
 from reyn_jupyter.sessions.access.session_embedder import SessionEmbedder
 from reyn_jupyter.sessions.access.session_history import SessionHistory
 from reyn_jupyter.sessions.access.session_models import SessionModels
-from reyn_jupyter.support.import_path import keep_off
+from reyn_jupyter.support.installed_places import keep_off
 from reyn_jupyter.support.plain_files import PlainFolder
 from reyn_jupyter.support.secrets import Redactor
 

@@ -29,7 +29,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from reyn_jupyter.support.import_path import installed_path
+from reyn_jupyter.support.installed_places import installed_path
 
 _PREFIX = struct.Struct(">IQ")  # bytes of the header, bytes of the body
 _MOST_HEADER = 16 << 20
@@ -262,7 +262,9 @@ def _import_path() -> str:
 def _environment() -> dict[str, str]:
     """Return what a child needs to start, and nothing of the person's."""
     kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-    return {"LC_ALL": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1"} | kept
+    # By this the child knows as installed what this process does, for the imports of this package there.
+    places = os.pathsep.join(entry for entry in installed_path() if os.pathsep not in entry)
+    return {"LC_ALL": "C.UTF-8", "OPENBLAS_NUM_THREADS": "1", "PYTHONPATH": places} | kept
 
 
 def _empty_folder() -> str:

@@ -1,73 +1,72 @@
-"""Look for the imports of this package in what is installed, never in a workspace or the working folder.
+"""Look for the imports of this package in installed places alone, whatever else is on `sys.path`.
 
-A kernel has its working folder first on `sys.path`, so a cloned folder could bring a module called yaml, or metadata
-that names an entry point, and both would run at the first `%reyn`, before anybody trusted the folder.
+A kernel has its working folder first on `sys.path`, and a notebook may have added others, so a cloned folder could
+bring a module called yaml, a part of somebody's namespace package, or metadata that names an entry point. All would
+run at the first `%reyn`, before anybody trusted the folder.
 
-Invariant: an import by name that code of this package causes, directly or through a library, finds nothing that lies
-in the working folder or in the workspace of a session. The environment of the running interpreter is installed, also
-where a project holds it (`.venv`). What the person's own code imports, called from here or not, is found as ever.
+Invariant: an import by name that code of this package causes, directly or through a library, finds only what lies in
+the `installed_places`, and of a package that spreads over several folders only the parts there. What the person's own
+code imports, called from here or not, is found as ever: `sys.path` and the packages themselves stay as Python has them.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from functools import cache
 from importlib.machinery import ModuleSpec, PathFinder
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+
+from reyn_jupyter.support.installed_places import installed_path, is_installed, is_library, is_persons
 
 if TYPE_CHECKING:
-    from importlib.metadata import Distribution
     from types import FrameType, ModuleType
 
+P = ParamSpec("P")
+T = TypeVar("T")
+_STEP_OF_TASK = ("asyncio.events", "_run")  # asyncio itself is imported by whoever needs it
 _PACKAGE = __name__.partition(".")[0]
-_workspaces: set[str] = set()
-_for_the_person: ContextVar[bool] = ContextVar("for_the_person", default=False)
-_for_this_package: ContextVar[bool] = ContextVar("for_this_package", default=False)
+# What counts where no frame says whose an import is: in a task or a thread in which a library is at work. None where
+# nobody said: then the frames below a task's own count, of whoever runs the loop.
+_for_this_package: ContextVar[bool | None] = ContextVar("for_this_package", default=None)
 
 
-def keep_off(workspace: str | os.PathLike[str]) -> None:
-    """Look for no import of this package in a workspace, beside the working folder, as long as the process lives."""
-    _workspaces.add(os.path.realpath(workspace))
+def call_as_person(function: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Call what is the person's: what it imports, also through a library, is found as the person's own code finds it.
 
-
-def installed_path() -> list[str]:
-    """Return the entries of `sys.path` that lie outside every workspace and the working folder, in their order."""
-    return [entry for entry in sys.path if isinstance(entry, str) and not in_workspace(entry)]
-
-
-def installed_distributions() -> Iterator[Distribution]:
-    """Yield the distributions that are installed outside every workspace and the working folder."""
-    from importlib.metadata import distributions
-
-    return iter(distributions(path=installed_path()))
-
-
-def in_workspace(path: str) -> bool:
-    """Return whether a file or folder lies in a workspace or the working folder and belongs to no environment in it.
-
-    Args:
-        path: links in it are followed; an empty one is the working folder.
+    Code of this package that it calls in its turn imports as this package again.
     """
-    try:
-        here = os.getcwd()  # noqa: PTH109
-    except OSError:  # it was removed
-        here = os.sep
-    # Asked at every import of a first name: no Path is made.
-    return _lies_in(os.path.join(here, path), (os.path.realpath(here), *sorted(_workspaces)))  # noqa: PTH118
+    with imports_of_person():
+        return function(*args, **kwargs)
 
 
 @contextmanager
-def persons_imports() -> Iterator[None]:
-    """Find modules in the block as the person's own code would: for what refers to their modules by name (a pickle)."""
-    token = _for_the_person.set(True)
+def imports_of_person() -> Iterator[None]:
+    """Count imports in tasks and threads that begin in the block, where no frame says more, as the person's."""
+    token = _for_this_package.set(False)
     try:
         yield
     finally:
-        _for_the_person.reset(token)
+        _for_this_package.reset(token)
+
+
+@contextmanager
+def imports_of(handler: object) -> Iterator[None]:
+    """Count imports in tasks and threads that begin in the block, where no frame says more, as those of its code.
+
+    Args:
+        handler: what is awaited in the block: a function, or an object that says its class's module.
+    """
+    name = getattr(handler, "__module__", None)
+    file = getattr(sys.modules.get(name), "__file__", None) if isinstance(name, str) else None
+    persons = name == "__main__" or (isinstance(file, str) and not _is_own(str(name)) and is_persons(file))
+    token = _for_this_package.set(not persons)
+    try:
+        yield
+    finally:
+        _for_this_package.reset(token)
 
 
 def package_imports() -> None:
@@ -82,15 +81,24 @@ def protect_imports() -> None:
 
 
 class InstalledFirstFinder(PathFinder):
-    """Python's finder, which for this package looks into `installed_path` alone, for modules and for metadata."""
+    """Python's finder, which for this package looks into installed places alone, for modules and for metadata."""
 
     @classmethod
     def find_spec(
         cls, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if path is None and _asked_by_this_package():
-            path = installed_path()
-        return super().find_spec(fullname, path, target)
+        searched = list(sys.path if path is None else path)
+        parent = fullname.rpartition(".")[0]
+        places = [place for place in searched if _is_of_package(place, parent) or is_installed(place)]
+        if len(places) == len(searched) or not _asked_by_this_package():
+            return super().find_spec(fullname, path, target)
+        found = super().find_spec(fullname, places, target)
+        if found is not None and found.loader is None:
+            # A namespace package runs nothing itself. It is the person's too, with all of its folders; which of them
+            # are looked into is asked again for each module in it.
+            whole = super().find_spec(fullname, path, target)
+            return whole if whole is not None and whole.loader is None else found
+        return found
 
     @classmethod
     def find_distributions(cls, context: Any = None) -> Any:
@@ -102,45 +110,43 @@ class InstalledFirstFinder(PathFinder):
         return super().find_distributions(DistributionFinder.Context(**named))
 
 
+def _is_of_package(place: object, package: str) -> bool:
+    """Return whether a folder of the path of a package is the package's own, or that of an installed part of it."""
+    if not package or not isinstance(place, str):
+        return False
+    if is_library(place):
+        return True
+    tail = os.sep + package.replace(".", os.sep)
+    if place.endswith(tail) and is_installed(place.removesuffix(tail) or os.sep):
+        return True
+    file = getattr(sys.modules.get(package), "__file__", None)
+    if not isinstance(file, str):  # a namespace package, which has no code of its own
+        return False
+    own = os.path.dirname(file)
+    return place == own or place.startswith(own + os.sep)
+
+
+def _is_own(module: str) -> bool:
+    return module == _PACKAGE or module.startswith(_PACKAGE + ".")
+
+
 def _asked_by_this_package() -> bool:
     """Return whether an import comes from this package with no code of the person's in between."""
-    if _for_the_person.get():
-        return False
     frame: FrameType | None = sys._getframe(2)
     while frame is not None:
+        if frame.f_code is call_as_person.__code__:
+            return False
         module = frame.f_globals.get("__name__")
         if isinstance(module, str) and module != __name__:
             if module == "__main__":  # a cell, or the person's program
                 return False
-            if module == _PACKAGE or module.startswith(_PACKAGE + "."):
+            if _is_own(module):
                 return True
-            file = frame.f_code.co_filename
-            if not file.startswith("<") and in_workspace(file):
+            if is_persons(frame.f_code.co_filename):
                 return False
+            if (module, frame.f_code.co_name) == _STEP_OF_TASK and (
+                known := _for_this_package.get()
+            ) is not None:
+                return known
         frame = frame.f_back
-    return _for_this_package.get()
-
-
-@cache
-def _lies_in(path: str, folders: tuple[str, ...]) -> bool:
-    """Return whether the deepest known folder around a path is one of these, and no place of installed packages."""
-    real = os.path.realpath(path)
-    around = [folder for folder in folders if _holds(folder, real)]
-    if not around:
-        return False
-    return not any(_holds(place, real) and len(place) >= max(map(len, around)) for place in _environment())
-
-
-def _holds(folder: str, path: str) -> bool:
-    return path == folder or path.startswith(folder.rstrip(os.sep) + os.sep)
-
-
-@cache
-def _environment() -> tuple[str, ...]:
-    """Return the folders of the interpreter that runs: its standard library, and where packages are installed."""
-    import site  # in the interpreter itself, as `os` is: no file of that name is looked for
-
-    places = [os.path.dirname(os.__file__), *site.getsitepackages()]  # noqa: PTH120
-    if site.ENABLE_USER_SITE:
-        places.append(site.getusersitepackages())
-    return tuple(dict.fromkeys(os.path.realpath(place) for place in places))
+    return bool(_for_this_package.get())

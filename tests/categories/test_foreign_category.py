@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 from collections.abc import Iterator
@@ -21,7 +20,7 @@ from reyn_jupyter.router.prompt import static_prompt
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.runtime.consent import Question
 from reyn_jupyter.sessions import current
-from tests.support.installation import install_module
+from tests.support.installation import import_place, install_module
 
 WEATHER = """
 from reyn_jupyter.catalog.action import Category, Effect, Entry, Operation, Purity, Resources, Tool
@@ -76,12 +75,11 @@ def install(site: Path, module: str, code: str) -> None:
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def site(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "site"
     folder.mkdir()
-    monkeypatch.syspath_prepend(folder)
-    importlib.invalidate_caches()
-    yield folder
+    with import_place(folder):
+        yield folder
     for module in ("weather_actions", "a_broken_package"):
         sys.modules.pop(module, None)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import importlib
 import json
 import sys
 import threading
@@ -24,7 +23,7 @@ from reyn_jupyter.runtime.record.events import ActionFinished, ActionProgressed,
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.assembly import ENGINE
 from tests.support.courier import PageServer, Redirect
-from tests.support.installation import install_project
+from tests.support.installation import import_place, install_project
 from tests.support.processes import is_gone, started
 from tests.support.waiting import PATIENCE, clock_of, until
 
@@ -40,10 +39,8 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """The folder that the package is installed in, on the import path."""
     folder = tmp_path_factory.mktemp("site")
     install_project(PROJECT, folder)
-    sys.path.insert(0, str(folder))
-    importlib.invalidate_caches()
-    yield folder
-    sys.path.remove(str(folder))
+    with import_place(folder):
+        yield folder
     for name in [each for each in sys.modules if each.partition(".")[0] == "reyn_observatory"]:
         del sys.modules[name]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -20,6 +19,7 @@ from reyn_jupyter.models.scripted import call
 from reyn_jupyter.runtime.action_error import ActionError
 from tests.categories.test_foreign_category import install
 from tests.evaluation.trial_support import READ, Scripts, scenario, suite
+from tests.support.installation import import_place
 
 PAY = call("invoke_action", action_name="ext_tool__pay", args={})
 PLAIN = Variant("plain", model="scripted")
@@ -65,12 +65,11 @@ def tried(what: Suite, **options: Any) -> tuple[Study, Any]:
 
 
 @pytest.fixture
-def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def site(tmp_path: Path) -> Iterator[Path]:
     folder = tmp_path / "site"
     folder.mkdir()
-    monkeypatch.syspath_prepend(folder)
-    importlib.invalidate_caches()
-    yield folder
+    with import_place(folder):
+        yield folder
     sys.modules.pop("ext_tool", None)
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.kernel.kernel_support import Kernel
 from tests.support.installation import install_module
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -49,14 +50,18 @@ def program(text: str) -> str:
 def run(
     code: str, folder: Path, *sites: Path, python: str = sys.executable, expected: int = 0
 ) -> subprocess.CompletedProcess[str]:
-    """Run a program with the folder as its working folder, which `-c` puts first on the path, as a kernel does."""
-    lines = "import sys; sys.path[1:1] = " + repr([str(site) for site in sites]) + "\n" + program(code)
+    """Run a program with the folder as its working folder, which `-c` puts first on the path, as a kernel does.
+
+    Args:
+        sites: what the person has in `PYTHONPATH`.
+    """
     done = subprocess.run(
-        [python, "-c", lines],
+        [python, "-c", "import sys\n" + program(code)],
         cwd=folder,
         env={
             "HOME": str(folder.parent),
             "PATH": "/usr/bin:/bin",
+            "PYTHONPATH": os.pathsep.join(map(str, sites)),
             "REYN_STATE_DIR": str(folder.parent / "state"),
         },
         capture_output=True,
@@ -149,6 +154,169 @@ def test_the_persons_own_imports_are_as_python_has_them(clone: Path) -> None:
         clone,
     )
     assert done.stdout.strip() == "from the folder | from the folder, later"
+
+
+PERSONS_FUNCTIONS = {
+    "imports in a thread": """
+        @reyn.action
+        async def word() -> str:
+            return (await asyncio.to_thread(lambda: __import__("mine"))).word
+        """,
+    "lets the library import in a thread": """
+        @reyn.action
+        async def word() -> str:
+            return (await asyncio.to_thread(importlib.import_module, "mine")).word
+        """,
+    "lets a task import": """
+        @reyn.action
+        async def word() -> str:
+            return (await asyncio.create_task(library.loaded("mine"))).word
+        """,
+    "awaits the session between": """
+        @reyn.action
+        async def word() -> str:
+            await session.aio.invoke_action("file__list", {"path": "."})
+            return (await asyncio.to_thread(importlib.import_module, "mine")).word
+        """,
+    "is of the library": """
+        reyn.action(library.word, name="word")
+        """,
+    "is of a module in the working folder": """
+        import lazy
+        reyn.action(lazy.word)
+        """,
+    "is of a module in a folder that was added": """
+        sys.path.append("../beside")
+        import beside
+        reyn.action(beside.word)
+        """,
+}
+
+
+@pytest.mark.parametrize("definition", PERSONS_FUNCTIONS.values(), ids=PERSONS_FUNCTIONS)
+def test_a_registered_function_imports_as_the_person_does(
+    clone: Path, tmp_path: Path, definition: str
+) -> None:
+    site, beside = tmp_path / "site", tmp_path / "beside"
+    site.mkdir()
+    beside.mkdir()
+    lazy = "def word() -> str:\n    import mine\n    return mine.word\n"
+    (clone / "mine.py").write_text("word = 'found'\n")
+    (clone / "lazy.py").write_text(lazy)
+    (beside / "beside.py").write_text(lazy.replace("mine", "yours"))
+    (beside / "yours.py").write_text("word = 'found'\n")
+    (site / "library.py").write_text(
+        "import importlib\n\n"
+        "def word() -> str:\n    return importlib.import_module('mine').word\n\n"
+        "async def loaded(name):\n    return importlib.import_module(name)\n"
+    )
+    done = run(
+        program("""
+        import asyncio, importlib
+        import library
+        import reyn_jupyter as reyn
+        session = reyn.session()
+        """)
+        + program(definition)
+        + 'print(session.invoke_action("function__word", {}).value)\n',
+        clone,
+        site,
+    )
+    assert done.stdout.strip() == "found"
+
+
+def test_what_a_library_does_for_an_action_of_a_package_is_not_the_persons(
+    clone: Path, tmp_path: Path
+) -> None:
+    site = tmp_path / "site"
+    handler = "import asyncio, importlib\n" + CATEGORY.replace(
+        "return __file__",
+        """
+        found = []
+        for load in (asyncio.to_thread(importlib.import_module, "mine"), loaded()):
+            try:
+                await asyncio.create_task(load)
+                found.append("found")
+            except ImportError:
+                found.append("absent")
+        return found
+        """.strip(),
+    )
+    install(site, "lent_categories", handler + "\nasync def loaded():\n    import mine\n")
+    (clone / "mine.py").write_text(TRAP)
+    done = run(
+        """
+        import reyn_jupyter as reyn
+        session = reyn.session()
+
+        @reyn.action
+        async def outer() -> list:
+            result = await session.aio.invoke_action("lent__where", {})
+            return result.value
+
+        print(session.invoke_action("lent__where", {}).value, session.invoke_action("function__outer", {}).value)
+        """,
+        clone,
+        site,
+    )
+    assert done.stdout.strip() == "['absent', 'absent'] ['absent', 'absent']"
+    assert not (clone / "RAN").exists()
+
+
+def test_in_a_kernel_a_folder_adds_nothing_and_a_cell_finds_its_own(clone: Path, tmp_path: Path) -> None:
+    install(tmp_path, "taken_in", TRAP, name="e", version="1")
+    (tmp_path / "pydantic.py").write_text(TRAP)
+    (clone / "mine.py").write_text("word = 'found'\n")
+    kernel = Kernel(clone, tmp_path / "state")
+    try:
+        assert kernel.run("import sys; sys.path.insert(0, '..'); import os; os.chdir('.')").error is None
+        assert kernel.run("%load_ext reyn_jupyter").error is None
+        done = kernel.run(
+            program("""
+            import asyncio, importlib
+            import reyn_jupyter as reyn
+
+            @reyn.action
+            async def word() -> str:
+                return (await asyncio.to_thread(importlib.import_module, "mine")).word
+
+            session = reyn.session()
+            print(session.invoke_action("function__word", {}).value)
+            print((await session.aio.invoke_action("function__word", {})).value)
+            """)
+        )
+        assert (done.error, done.printed) == (None, "found\nfound\n")
+        doctor = kernel.run("%reyn doctor")
+        assert f"e-1            at {tmp_path}: its categories are not loaded" in doctor.text
+    finally:
+        kernel.stop()
+    assert not (tmp_path / "RAN").exists()
+
+
+def test_what_a_worker_is_sent_finds_the_modules_that_its_sender_has(clone: Path) -> None:
+    (clone / "mine.py").write_text("word = 'found'\n")
+    (clone / "work.py").write_text(
+        "class Finder:\n"
+        "    def __reduce__(self):\n        import importlib\n        return importlib.import_module, ('mine',)\n\n"
+        "class Work:\n"
+        "    def open(self, folder):\n        return self\n"
+        "    async def run(self, payload):\n        import mine\n        return payload.word, mine.word\n"
+        "    async def release(self):\n        pass\n"
+        "    def close(self):\n        pass\n"
+    )
+    done = run(
+        """
+        import asyncio, work
+        from reyn_jupyter.executors.executor import SentSpec, Task
+        from reyn_jupyter.executors.processes import ProcessExecutor
+
+        with ProcessExecutor(1) as executor:
+            spec = SentSpec.of(work.Work(), "executor='processes'")
+            print(asyncio.run(executor.submit(Task(spec, work.Finder()))))
+        """,
+        clone,
+    )
+    assert done.stdout.strip() == "('found', 'found')"
 
 
 def test_a_package_beside_the_workspace_adds_its_categories_and_the_doctor_names_it(
@@ -247,6 +415,7 @@ def test_a_package_that_is_installed_from_its_sources_in_the_workspace_is_loaded
     python, site = interpreter
     install(site, "lent_categories", CATEGORY)
     (site / "lent_categories.py").rename(clone / "lent_categories.py")
+    (site / "lent.pth").write_text(f"{clone}\n")
     origin = {"url": clone.as_uri(), "dir_info": {"editable": True}}
     (site / "lent-1.5.dist-info" / "direct_url.json").write_text(json.dumps(origin))
     code = """
@@ -261,6 +430,209 @@ def test_an_environment_in_the_workspace_that_does_not_run_is_no_place_of_packag
     (place,) = clone.glob("venv/lib/*/site-packages")
     run(VERBS, clone, place)
     assert not (place / "RAN").exists()
+
+
+def test_another_environment_that_is_laid_under_this_one_is_installed(
+    clone: Path, tmp_path: Path, interpreter: tuple[str, Path]
+) -> None:
+    python, site = interpreter
+    install(tmp_path / "base", "lent_categories", CATEGORY)
+    (site / "overlay.pth").write_text(f"import site; site.addsitedir({str(tmp_path / 'base')!r})\n")
+    code = """
+        import reyn_jupyter as reyn
+        print(reyn.session().invoke_action("lent__where", {}).value)
+    """
+    assert run(code, clone, python=python).stdout.strip() == str(tmp_path / "base" / "lent_categories.py")
+
+
+FINDER = """
+import sys
+from importlib.machinery import ModuleSpec, PathFinder
+from importlib.util import spec_from_file_location
+
+WORD, FOLDER = "__editable__.lent.finder", {folder!r}
+
+class ByName:
+    @classmethod
+    def find_spec(cls, fullname, path=None, target=None):
+        if fullname == "lent_categories":
+            return spec_from_file_location(fullname, FOLDER + "/lent_categories.py")
+        if fullname == "shared.of_lent":
+            return PathFinder.find_spec(fullname, path=[FOLDER + "/shared"])
+
+class Shared:
+    @classmethod
+    def find_spec(cls, fullname, target=None):
+        if fullname == "shared":
+            spec = ModuleSpec(fullname, None, is_package=True)
+            spec.submodule_search_locations = [WORD]
+            return spec
+
+def hook(entry):
+    if entry != WORD:
+        raise ImportError
+    return Shared
+
+sys.meta_path.append(ByName)
+sys.path_hooks.append(hook)
+sys.path.append(WORD)
+"""
+
+
+def test_the_finders_of_editable_installations_find_their_sources_in_the_workspace(
+    clone: Path, interpreter: tuple[str, Path]
+) -> None:
+    python, site = interpreter
+    sources = clone / "src"
+    install(site, "lent_categories", "import shared.of_lent\n" + CATEGORY)
+    (sources / "shared").mkdir(parents=True)
+    (site / "lent_categories.py").rename(sources / "lent_categories.py")
+    (sources / "shared" / "of_lent.py").write_text("")
+    (site / "lent_finder.py").write_text(FINDER.format(folder=str(sources)))
+    (site / "lent.pth").write_text("import lent_finder\n")
+    origin = {"url": clone.as_uri(), "dir_info": {"editable": True}}
+    (site / "lent-1.5.dist-info" / "direct_url.json").write_text(json.dumps(origin))
+    code = """
+        import reyn_jupyter as reyn
+        print(reyn.session().invoke_action("lent__where", {}).value)
+    """
+    assert run(code, clone, python=python).stdout.strip() == str(sources / "lent_categories.py")
+
+
+ENTRIES = {
+    "the folder above": "sys.path.append('..')",
+    "the folder above, first": "sys.path.insert(0, '..')",
+    "a folder beside": "sys.path.append('../beside')",
+    "a folder beside, in full": "sys.path.append(os.path.abspath('../beside'))",
+    "a folder beside, through a link": "os.symlink('../beside', 'link'); sys.path.insert(0, os.path.abspath('link'))",
+    "a folder beside, and then elsewhere": (
+        "sys.path.append(os.path.abspath('../beside')); os.makedirs('deep/er'); os.chdir('deep/er')"
+    ),
+    "the working folder left": "sys.path.append(os.getcwd()); os.chdir('/')",
+}
+
+
+@pytest.mark.parametrize("addition", ENTRIES.values(), ids=ENTRIES)
+def test_what_a_notebook_adds_to_the_path_is_the_persons_alone(clone: Path, addition: str) -> None:
+    places = (clone, clone.parent, clone.parent / "beside")
+    for place in places:
+        install(place, "taken_in", TRAP, name="e", version="1")
+        (place / "pydantic.py").write_text(TRAP)
+        (place / "uncommon.py").write_text("word = __file__\n")
+    done = run(
+        f"""
+        import os
+        {addition}
+        import reyn_jupyter as reyn
+        session = reyn.Session({str(clone)!r})
+        session.list_actions()
+        session.invoke_action("file__read", {{"path": "notes.txt"}}).value
+        import uncommon
+        print(os.path.realpath(uncommon.word))
+        """,
+        clone,
+    )
+    assert [str(place) for place in places if (place / "RAN").exists()] == []
+    assert Path(done.stdout.strip()).name == "uncommon.py"
+
+
+def test_python_path_is_installed_where_it_is_no_workspace(clone: Path, tmp_path: Path) -> None:
+    install(tmp_path / "site", "lent_categories", CATEGORY)
+    install(clone / "src", "taken_in", TRAP, name="e", version="1")
+    code = """
+        import reyn_jupyter as reyn
+        print(reyn.session().invoke_action("lent__where", {}).value)
+    """
+    done = run(code, clone, clone / "src", tmp_path / "site")
+    assert done.stdout.strip() == str(tmp_path / "site" / "lent_categories.py")
+    assert not (clone / "src" / "RAN").exists()
+
+
+def test_the_doctor_names_what_would_add_categories_if_it_were_installed(clone: Path) -> None:
+    install(clone.parent / "beside", "taken_in", TRAP, name="lent", version="2")
+    (clone / "piped-1.dist-info").mkdir()
+    os.mkfifo(clone / "piped-1.dist-info" / "entry_points.txt")
+    done = run(
+        """
+        sys.path.append("../beside")
+        import reyn_jupyter as reyn
+        from IPython.core.interactiveshell import InteractiveShell
+        reyn.load_ipython_extension(shell := InteractiveShell.instance())
+        doctor = shell.run_line_magic("reyn", "doctor")
+        print(*dict(doctor.sections)["On the import path, but not installed"], sep="\\n")
+        """,
+        clone,
+    )
+    lent, advice = done.stdout.splitlines()
+    assert lent == f"lent-2         at {clone.parent / 'beside'}: its categories are not loaded"
+    assert "restart the kernel" in advice
+    assert not (clone.parent / "beside" / "RAN").exists()
+
+
+SPREAD = {
+    "no code of its own": None,
+    "a path that it looks for itself": "__path__ = __import__('pkgutil').extend_path(__path__, __name__)\n",
+}
+OPTIONAL = """
+import importlib
+
+def optional(name):
+    importlib.invalidate_caches()
+    try:
+        return importlib.import_module(name).__file__
+    except ImportError as error:
+        return type(error).__name__
+
+BEFORE = [optional("spread.real"), optional("spread.planted"), optional("spread.inner.planted")]
+
+def found(names):
+    return [optional(name) for name in names]
+"""
+ASKING = CATEGORY.replace("return __file__", "return BEFORE + found(args['names'])").replace(
+    '{"type": "object"}', '{"type": "object", "properties": {"names": {"type": "array"}}}'
+)
+
+
+@pytest.mark.parametrize("head", SPREAD.values(), ids=SPREAD)
+@pytest.mark.parametrize("entry", ["", "{clone}"], ids=["as a kernel has it", "in full"])
+def test_a_folder_adds_nothing_to_a_package_that_spreads_over_several(
+    clone: Path, tmp_path: Path, head: str | None, entry: str
+) -> None:
+    site = tmp_path / "site"
+    install(site, "lent_categories", OPTIONAL + ASKING)
+    for place, names in ((site, ["real"]), (clone, ["planted", "later", "mine"])):
+        (place / "spread" / "inner").mkdir(parents=True)
+        for name in names:
+            (place / "spread" / f"{name}.py").write_text(TRAP if place == clone else "")
+            (place / "spread" / "inner" / f"{name}.py").write_text(TRAP if place == clone else "")
+        if head is not None:
+            (place / "spread" / "__init__.py").write_text(head)
+            (place / "spread" / "inner" / "__init__.py").write_text(head)
+    done = run(
+        f"""
+        import json, pathlib
+        sys.path.remove("")
+        sys.path.append({entry.format(clone=clone)!r})
+        import reyn_jupyter as reyn
+        session = reyn.session()
+        def asked():
+            names = ["spread.real", "spread.inner.real", "spread.later", "spread.inner.later"]
+            return session.invoke_action("lent__where", {{"names": names}}).value
+        first = asked()
+        sys.path.append("/nowhere")  # by which Python looks for the parts of such a package again
+        again = asked()
+        before = len(list(pathlib.Path("spread").rglob("RAN")))
+        import spread.mine, spread.inner.mine  # by the person, who has them on the path
+        print(json.dumps([first, again, asked(), before, len(list(pathlib.Path("spread").rglob("RAN")))]))
+        """,
+        clone,
+        site,
+    )
+    *answers, before, after = json.loads(done.stdout)
+    real, inner = str(site / "spread" / "real.py"), str(site / "spread" / "inner" / "real.py")
+    absent = "ModuleNotFoundError"
+    assert answers == [[real, absent, absent, real, inner, absent, absent]] * 3
+    assert (before, after) == (0, 2)
 
 
 @pytest.mark.parametrize("module", ["multiprocessing", "pickle", "selectors", "pydantic", "duckdb", "yaml"])

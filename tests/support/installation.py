@@ -2,13 +2,29 @@
 
 from __future__ import annotations
 
+import importlib
+import os
 import shutil
+import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 GROUP = "reyn_jupyter.categories"
+
+
+@contextmanager
+def import_place(site: Path) -> Iterator[Path]:
+    """Have a folder on the import path of this process as an installed one, as `PYTHONPATH` makes it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", str(site), prepend=os.pathsep)
+        patch.setattr(sys, "path", [str(site), *sys.path])
+        importlib.invalidate_caches()
+        yield site
 
 
 def install_project(project: Path, site: Path) -> None:

@@ -6,6 +6,7 @@ import json
 import os
 import platform
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -65,6 +66,8 @@ def run(context: Context, options: Options) -> Card:
     if missing:
         sections.append(("Not installed", missing))
     sections.append(("Packages that add categories", _category_packages()))
+    if elsewhere := categories.packages_elsewhere():
+        sections.append(("On the import path, but not installed", _not_installed(elsewhere)))
     if damaged := session.parts.damaged_files():
         sections.append(("Files of the state folder that are not used", tuple(map(printable, damaged))))
     if session.catalog.hidden:
@@ -80,7 +83,18 @@ def _category_packages() -> tuple[str, ...]:
     return tuple(
         printable(f"{package.name:<14} {package.version} at {package.place}")
         for package in categories.packages()
-    ) or ("none; only installed packages can, nothing of the workspace or the working folder",)
+    ) or ("none; only installed packages can, nothing else that is on the import path",)
+
+
+def _not_installed(packages: Sequence[tuple[str, str]]) -> tuple[str, ...]:
+    """Return one line a package whose categories are left out because of where it lies, and what would bring them."""
+    return (
+        *(printable(f"{name:<14} at {place}: its categories are not loaded") for name, place in packages),
+        (
+            "what is not installed is not run; to use what you trust, install it into the kernel's environment "
+            "(%pip install FOLDER), then restart the kernel"
+        ),
+    )
 
 
 def _keys() -> tuple[str, ...]:

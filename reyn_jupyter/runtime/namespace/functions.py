@@ -24,6 +24,7 @@ from typing import Any, TypeVar, overload
 from reyn_jupyter.catalog.action import Purity
 from reyn_jupyter.runtime.namespace.signatures import Parameters
 from reyn_jupyter.support.encoding import clip
+from reyn_jupyter.support.import_path import call_as_person
 
 LONGEST_NAME = 64  # characters
 _LONGEST_DESCRIPTION = 2000  # bytes
@@ -73,7 +74,7 @@ class RegisteredFunction:
             Exception: whatever the function raises.
         """
         positional, named = self.parameters.bind(args)
-        return self.function(*positional, **named)
+        return call_as_person(self.function, *positional, **named)
 
 
 class FunctionRegister:

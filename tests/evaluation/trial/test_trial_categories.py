@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import json
 import sys
 from collections.abc import Iterator
@@ -16,7 +15,7 @@ from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.models.scripted import call
 from tests.evaluation.trial_support import Scripts, run, scenario, suite
 from tests.support import station
-from tests.support.installation import install_module
+from tests.support.installation import import_place, install_module
 from tests.support.station import COUNTS
 
 ASK = call("invoke_action", action_name="station__all", args={})
@@ -24,15 +23,14 @@ WRITE = call("invoke_action", action_name="file__write", args={"path": "notes.md
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def installed(tmp_path: Path) -> Iterator[None]:
     """The station as a package that is installed."""
     site = tmp_path / "site"
     code = "from tests.support.station import categories\n"
     install_module(site, "stationary", code, name="stationary", version="1.0")
-    monkeypatch.syspath_prepend(site)
-    importlib.invalidate_caches()
     station.reset()
-    yield
+    with import_place(site):
+        yield
     sys.modules.pop("stationary", None)
     station.reset()
 
