@@ -66,7 +66,7 @@ def run(
         },
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=300,
         check=False,
     )
     assert done.returncode == expected, done.stderr
