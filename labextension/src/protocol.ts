@@ -15,6 +15,7 @@ export type Block =
   | Facts
   | Notice
   | Media
+  | Chart
   | Section
   | Fold
   | Intervals
@@ -387,6 +388,28 @@ export interface Media {
   width: number;
   height: number;
   type: "media";
+}
+/**
+ * A chart: its picture, the same in words, and its figures as a table.
+ *
+ * A picture is drawn as an image alone, in which no script runs and from which nothing is loaded, whatever it holds.
+ *
+ * Attributes:
+ *     title: what it shows; `words` say what is to be seen, and stand for the picture.
+ *     mime: one of `CHARTED`; "" where there is no picture, with empty `data`.
+ *     data: the picture in base64. It counts for no bound of a view's size: whoever makes blocks bounds it.
+ *     table: the figures.
+ *
+ * Raises:
+ *     ValueError: the type is another one, or the data is no base64.
+ */
+export interface Chart {
+  title: string;
+  words: string;
+  mime: string;
+  data: string;
+  table: Grid;
+  type: "chart";
 }
 export interface Section {
   title: string;

@@ -32,6 +32,7 @@ TAXONOMY: Mapping[str, str] = MappingProxyType(
         "dynamic_tool_operation": "making, running and removing such tools",
         "utility": "utilities declared by a manifest",
         "table": "SQL over frames, stored results and files",
+        "chart": "charts of tables",
         "variable": "the notebook's own variables",
         "function": "Python functions that the person registered",
     }

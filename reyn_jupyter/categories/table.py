@@ -12,6 +12,7 @@ import threading
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, closing
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
 from reyn_jupyter.backends.object_summary import HIDDEN
@@ -93,7 +94,7 @@ def categories(services: Services, *, seconds: float = SECONDS, memory: str = ME
         return await _query(args, context, seconds, memory)
 
     async def complete(args: Arguments, context: ToolContext) -> Arguments:
-        return await _with_sources(args, context, seconds, memory) if is_installed() else args
+        return await with_named_sources(args, context, seconds, memory) if is_installed() else args
 
     return (
         Category(
@@ -105,25 +106,27 @@ def categories(services: Services, *, seconds: float = SECONDS, memory: str = ME
                     "Run one SQL query (DuckDB) over notebook variables, workspace files and stored results: "
                     "filter, join, group, aggregate, sort. Name every table of the query in sources.",
                     _SCHEMA,
-                    Tool("query_table", query, Purity.READ, _effects, plan=_plan, complete=complete),
+                    Tool("query_table", query, Purity.READ, file_effects, plan=plan_files, complete=complete),
                 ),
             ),
         ),
     )
 
 
-async def _with_sources(args: Arguments, context: ToolContext, seconds: float, memory: str) -> dict[str, Any]:
+async def with_named_sources(
+    args: Arguments, context: ToolContext, seconds: float, memory: str
+) -> dict[str, Any]:
     """Return the arguments of a person's query with the sources that its tables name."""
     query = SqlQuery(sql_child(context.services.children, memory), seconds)
     try:
-        tables = await _interruptible(lambda: query.table_names(args["sql"]), query.interrupt)
+        tables = await run_in_thread(lambda: query.table_names(args["sql"]), query.interrupt)
     except SqlError:  # the query itself says what is wrong
         return dict(args)
     found = await asyncio.to_thread(find_sources, tables, args, context)
     return {**args, "sources": found} if found else dict(args)
 
 
-def _plan(args: Arguments, context: ToolContext) -> dict[str, str]:
+def plan_files(args: Arguments, context: ToolContext) -> dict[str, str]:
     """Return where the paths of the files lead to, each by the name of its table: links are followed once."""
     workspace = context.services.workspace
     try:
@@ -136,48 +139,91 @@ def _plan(args: Arguments, context: ToolContext) -> dict[str, str]:
         raise ActionError(str(error), _available(context)) from error
 
 
-def _effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
+def file_effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
     """Reads of workspace files, so that a deny rule can name them."""
     return tuple(Effect("read", place) for place in context.plan.values())
 
 
 async def _query(args: Arguments, context: ToolContext, seconds: float, memory: str) -> pd.DataFrame:
-    tables, files = await _sources(args.get("sources") or {}, context)
-    child = sql_child(context.services.children, memory)
-    query = SqlQuery(child, seconds)
-    sources = _Sources(context, lambda: SqlQuery(child, seconds))
+    sql, limit = args["sql"], int(args.get("limit", LIMIT))
+    query = SourcedQuery(args.get("sources") or {}, sql, limit, seconds, memory)
+    try:
+        answer, masked = await run_over_sources(query, context, lambda run: run(sql, limit))
+    except SqlError as error:
+        raise await asyncio.to_thread(_refused, error, args, context) from error
+    notes = _notes(answer, masked)
+    if notes:
+        answer.frame.attrs["reyn_note"] = notes
+    return answer.frame
 
-    def work() -> SqlAnswer:
+
+Run = Callable[[str, int], SqlAnswer]
+
+
+@dataclass(frozen=True)
+class SourcedQuery:
+    """The sources of a call, and what it reads of them.
+
+    Args:
+        sources: by alias, as the schema of `table__query` has them; the call's plan is `plan_files` of them.
+        sql: one statement that reads; it alone decides which parts of large frames are sent.
+        limit: most rows of its answer.
+        seconds: in which all statements have to be done.
+        memory: DuckDB's memory limit.
+    """
+
+    sources: Mapping[str, Any]
+    sql: str
+    limit: int
+    seconds: float = SECONDS
+    memory: str = MEMORY
+
+
+async def run_over_sources(
+    asked: SourcedQuery, context: ToolContext, work: Callable[[Run], T]
+) -> tuple[T, Sequence[str]]:
+    """Open the sources of a call, and work on them with statements that read.
+
+    Args:
+        work: blocks, in a thread of its own; it runs as many statements as it likes, each with its limit of rows.
+
+    Returns:
+        What `work` returned, and which sources held secrets, which were masked.
+
+    Raises:
+        SqlError: a statement was refused or failed.
+        ActionError: a source or the time.
+    """
+    tables, files = await _sources(asked.sources, context)
+    child = sql_child(context.services.children, asked.memory)
+    query = SqlQuery(child, asked.seconds)
+    sources = _Sources(context, lambda: SqlQuery(child, asked.seconds))
+
+    def open_and_work() -> T:
         with closing(query), ExitStack() as opened:
-            sql, limit = args["sql"], int(args.get("limit", LIMIT))
-            query.check(sql)
-            scans = query.scans(sql, tables, limit) if not files and _is_worth_a_plan(tables) else {}
+            query.check(asked.sql)
+            planned = not files and _is_worth_a_plan(tables)
+            scans = query.scans(asked.sql, tables, asked.limit) if planned else {}
             for alias, value in tables.items():
                 _add_table(query, alias, value, sources, scans.get(alias, WHOLE))
             for alias, path in files.items():
                 query.add_file(alias, *sources.file(alias, path, opened))
-            return query.run(sql, limit)
+            return work(query.run)
 
     def stop() -> None:
         sources.stop()
         query.interrupt()
 
     try:
-        async with asyncio.timeout(seconds):
-            answer = await _interruptible(work, stop)
+        async with asyncio.timeout(asked.seconds):
+            return await run_in_thread(open_and_work, stop), sources.masked
     except (TimeoutError, SqlDeadlineError):
         raise ActionError(
-            f"The query was stopped after {seconds:g} seconds, which is all that one may take.",
+            f"The query was stopped after {asked.seconds:g} seconds, which is all that one may take.",
             "Filter or aggregate earlier, or use fewer rows.",
         ) from None
-    except SqlError as error:
-        raise await asyncio.to_thread(_refused, error, args, context) from error
     except WorkspaceError as error:
         raise ActionError(str(error)) from error
-    notes = _notes(answer, sources.masked)
-    if notes:
-        answer.frame.attrs["reyn_note"] = notes
-    return answer.frame
 
 
 def _notes(answer: SqlAnswer, masked: Sequence[str]) -> str:
@@ -200,8 +246,8 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_MOST_NAMED]) + more
 
 
-async def _interruptible(work: Callable[[], T], stop: Callable[[], None]) -> T:
-    """Run blocking work; when this is cancelled, stop it until it has ended."""
+async def run_in_thread(work: Callable[[], T], stop: Callable[[], None]) -> T:
+    """Run blocking work in a thread; when this is cancelled, call `stop` until the work has ended."""
     task = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(task)
@@ -382,7 +428,7 @@ def _is_worth_a_plan(tables: Mapping[str, Any]) -> bool:
 
 def _refused(error: SqlError, args: Arguments, context: ToolContext) -> ActionError:
     """Return what is said of a query that failed; a person is also offered the call that was probably meant."""
-    said, hint = f"SQL: {error}", _hint(error, context)
+    said, hint = f"SQL: {error}", refusal_hint(error, context)
     if context.actor != "person":
         return ActionError(said, hint)
     if error.fixed is not None:
@@ -395,7 +441,8 @@ def _refused(error: SqlError, args: Arguments, context: ToolContext) -> ActionEr
     return ActionError(said, f"Did you mean {meant[0]}?", fix=fix)
 
 
-def _hint(error: SqlError, context: ToolContext) -> str:
+def refusal_hint(error: SqlError, context: ToolContext) -> str:
+    """Return what to do next after a query that failed."""
     if error.missing is None:
         return error.hint
     name = error.missing[:100]

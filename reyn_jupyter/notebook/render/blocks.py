@@ -404,6 +404,38 @@ class Media:
         return f"[{'image' if self.is_image else 'sound'}: {said}]"
 
 
+CHARTED = ("image/svg+xml", "image/png")
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A chart: its picture, the same in words, and its figures as a table.
+
+    A picture is drawn as an image alone, in which no script runs and from which nothing is loaded, whatever it holds.
+
+    Attributes:
+        title: what it shows; `words` say what is to be seen, and stand for the picture.
+        mime: one of `CHARTED`; "" where there is no picture, with empty `data`.
+        data: the picture in base64. It counts for no bound of a view's size: whoever makes blocks bounds it.
+        table: the figures.
+
+    Raises:
+        ValueError: the type is another one, or the data is no base64.
+    """
+
+    title: str
+    words: str
+    mime: str
+    data: str
+    table: Grid
+    type: Literal["chart"] = "chart"
+
+    def __post_init__(self) -> None:
+        drawn = self.mime in CHARTED and _BASE64.fullmatch(self.data) is not None
+        if not drawn and (self.mime or self.data):
+            raise ValueError(f"{self.mime[:80]} is no picture of a chart, or its data is no base64")
+
+
 @dataclass(frozen=True, slots=True)
 class Section:
     title: str
@@ -449,6 +481,7 @@ Block = (
     | Facts
     | Notice
     | Media
+    | Chart
     | Section
     | Fold
     | Intervals

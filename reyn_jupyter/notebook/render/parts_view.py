@@ -1,4 +1,5 @@
 """The parts of a result as blocks: an image as an image, a sound with controls, JSON as a tree, a link as text.
+The three parts of a chart are one picture with its words.
 
 Invariants: nothing is loaded and no link is followed. An image is drawn only where its bytes, as they are now, say that
 they are one and how large: a list or a blob may have been written by somebody else. SVG and HTML stay text. A view
@@ -11,6 +12,7 @@ import base64
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
+from reyn_jupyter.backends.charts.chart_result import StoredChart, is_chart
 from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.blocks import (
     Block,
@@ -23,6 +25,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Section,
     Span,
 )
+from reyn_jupyter.notebook.render.chart_view import chart_blocks
 from reyn_jupyter.notebook.render.hosts.markdown import link_address, link_destination
 from reyn_jupyter.notebook.render.text_blocks import text_lines
 from reyn_jupyter.notebook.render.tree_view import tree
@@ -44,7 +47,7 @@ from reyn_jupyter.outputs.parts.stored_parts import PartEntry, bare_entry, read_
 if TYPE_CHECKING:
     from reyn_jupyter.runtime.record.trace import Call, Trace
 
-MEDIA_BYTES = 1 << 20  # of images and sounds in one view
+MEDIA_BYTES = 1 << 20  # of images, sounds and charts in one view
 _PARSED = 1 << 20  # bytes of a stored text or JSON part that are read for a view
 
 ReadPart = Callable[[PartEntry], ContentPart | None]
@@ -69,6 +72,8 @@ def given_parts(parts: ContentParts, look: Look, knob: str) -> tuple[Block, ...]
     entries = [bare_entry(part) for part in checked]
     data = {id(entry): part.data for entry, part in zip(entries, checked, strict=True)}
     room = MediaRoom()
+    if (chart := StoredChart.of_parts(parts.parts)) is not None:
+        return chart_blocks(chart, look, room.take)
     blocks: list[Block] = []
     for place, entry in enumerate(entries):
         blocks += _part_blocks(
@@ -98,8 +103,13 @@ def stored_parts(
         except (BlobStoreError, InvalidBlobIdError, OSError):
             return None
 
+    entries = read_entries(local, blob_id)
+    if number is None and is_chart([entry.mime for entry in entries]):
+        chart = StoredChart.of_parts([part for entry in entries if (part := read(entry)) is not None])
+        if chart is not None:
+            return chart_blocks(chart, look, room.take)
     blocks: list[Block] = []
-    for place, entry in enumerate(read_entries(local, blob_id)):
+    for place, entry in enumerate(entries):
         if number in (None, place + 1):
             blocks += _part_blocks(entry, read, place, look, knob, room)
     return tuple(blocks)

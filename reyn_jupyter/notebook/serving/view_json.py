@@ -28,6 +28,7 @@ from reyn_jupyter.support.sanitize import visible
 SNAPSHOT_BYTES = 24 * 1024
 REPORT_BYTES = 72 * 1024
 _LEAST_TEXT = 40  # bytes of a tree's value that are worth showing
+_WITH_DATA = ("media", "chart")
 _SMALL = "left out to keep this view small"
 
 Json = dict[str, Any]
@@ -69,10 +70,10 @@ def to_snapshot(view: View, session_id: str, live: Live | None = None, limit: in
 
 
 def _taken_out(blocks: Any, data: list[str] | None = None) -> list[str]:
-    """Take the data out of images and sounds, so that the rest is fitted by its own size; returns it by its place."""
+    """Take the data out of media and charts, so that the rest is fitted by its own size; returns it by its place."""
     data = [] if data is None else data
     for block in blocks:
-        if block.get("type") == "media":
+        if block.get("type") in _WITH_DATA:
             data.append(block["data"])
             block["data"] = str(len(data) - 1)
         for inner in _inner_lists(block):
@@ -82,7 +83,7 @@ def _taken_out(blocks: Any, data: list[str] | None = None) -> list[str]:
 
 def _put_back(blocks: Any, data: list[str]) -> None:
     for block in blocks if data else ():
-        if block.get("type") == "media":
+        if block.get("type") in _WITH_DATA:
             block["data"] = data[int(block["data"])]
         for inner in _inner_lists(block):
             _put_back(inner, data)
@@ -188,6 +189,9 @@ class _Cutter:
             return [{**cut, "root": root}] if root is not None else []
         if kind == "pair":
             return [self._pair(block, limit)]
+        if kind == "chart":
+            table = self._shorter(block["table"], limit - _bare(block, "table", None))
+            return [{**block, "table": table[0]}] if table else []
         return self._rows(self._narrower(block, limit // 2), limit)
 
     def _pair(self, block: Json, limit: int) -> Json:

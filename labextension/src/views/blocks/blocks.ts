@@ -2,7 +2,18 @@
 //
 // Invariant: elements, classes and words are those of the HTML that Python makes; buttons are all that is added. A
 // block that is malformed or of an unknown kind is named in its place, and its neighbours are drawn.
-import type { Block, Code, Commands, Diff, Fold, Grid, Lines, Media, Node as TreeNode } from "../../protocol";
+import type {
+  Block,
+  Chart,
+  Code,
+  Commands,
+  Diff,
+  Fold,
+  Grid,
+  Lines,
+  Media,
+  Node as TreeNode,
+} from "../../protocol";
 import type { Host } from "../../sources/source";
 import { copyButton, insertButton } from "../dom/copy";
 import { append, type Child, h, visible } from "../dom/h";
@@ -103,6 +114,8 @@ function draw(block: Block, host?: Host): HTMLElement[] | undefined {
       ];
     case "media":
       return [drawMedia(block)];
+    case "chart":
+      return [drawChart(block)];
     case "section":
       return [
         inner(
@@ -188,6 +201,7 @@ function drawNode(node: TreeNode, open: boolean): HTMLElement {
 // Formats that hold no markup and no script; blocks of other types are not made, and would not be drawn.
 const DRAWN = /^image\/(png|jpeg|gif|webp)$/;
 const PLAYED = /^audio\/(wav|mpeg|ogg|flac|mp4)$/;
+const CHARTED = /^image\/(svg\+xml|png)$/;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /** An image, or a sound with controls; its data stands in the address, so that nothing is loaded. */
@@ -201,6 +215,27 @@ function drawMedia(media: Media): HTMLElement {
     ? h("img", { src, alt: label, width: media.width, height: media.height })
     : h("audio", { src, controls: true, preload: "metadata", "aria-label": label });
   return h("figure.r-media", {}, shown, !!media.caption && h("figcaption", {}, visible(media.caption)));
+}
+
+/**
+ * A chart: its picture over its figures, both in one group. The picture is an image, in which no script runs and from
+ * which nothing is loaded.
+ */
+function drawChart(chart: Chart): HTMLElement {
+  if (chart.mime && !(CHARTED.test(chart.mime) && BASE64.test(chart.data))) throw new Error("no picture");
+  const alt = visible(chart.words);
+  const src = `data:${chart.mime};base64,${chart.data}`;
+  return h(
+    "div.r-group",
+    {},
+    chart.mime ? h("figure.r-picture", {}, h("img", { src, alt })) : h("p", {}, alt),
+    h(
+      "details.r-fold",
+      {},
+      h("summary", {}, h("span.r-what", {}, "Figures")),
+      h("div.r-in", {}, ...drawTable(chart.table)),
+    ),
+  );
 }
 
 function drawDiff(diff: Diff): HTMLElement[] {

@@ -20,6 +20,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Block,
     Bullets,
     Cell,
+    Chart,
     Code,
     Column,
     Commands,
@@ -140,6 +141,8 @@ class _HtmlPage:
                 return self._rows('<dl class="r-list">', rows, "</dl>", limit, "facts")
             case Media():
                 return self._media(block)
+            case Chart():
+                return self._chart(block, limit)
             case Notice():
                 return self._notice(block, limit)
             case Section():
@@ -303,6 +306,22 @@ class _HtmlPage:
             return f'<figure class="r-media"><img src="{place}" alt="{alt}"{size}>{caption}</figure>'
         sound = f'<audio controls preload="metadata" src="{place}" aria-label="{alt}"></audio>'
         return f'<figure class="r-media">{sound}{caption}</figure>'
+
+    def _chart(self, chart: Chart, limit: int | None) -> str:
+        """Return the picture over the fold with its figures, of which as many as fit; the words stand for it."""
+        drawn = f"<p>{escape_text(chart.words)}</p>"
+        if chart.data:
+            self._data.append(f"data:{chart.mime};base64,{chart.data}")
+            alt = escape(visible(chart.words))
+            drawn = (
+                f'<figure class="r-picture"><img src="\x00{len(self._data) - 1}\x00" alt="{alt}"></figure>'
+            )
+        opening = (
+            '<details class="r-fold"><summary><span class="r-what">Figures</span></summary><div class="r-in">'
+        )
+        closing = "</div></details>"
+        room = None if limit is None else limit - byte_size(drawn) - byte_size(opening) - byte_size(closing)
+        return f"{drawn}{opening}{self._grid(chart.table, room)}{closing}"
 
     def with_data(self, body: str) -> str:
         """Return the fitted blocks with the data of their images and sounds; no text holds a NUL, see `visible`."""

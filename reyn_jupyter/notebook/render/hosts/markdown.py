@@ -19,6 +19,7 @@ from reyn_jupyter.notebook.render.blocks import (
     Block,
     Bullets,
     Cell,
+    Chart,
     Code,
     Column,
     Commands,
@@ -306,6 +307,8 @@ def _write_block(block: Block, depth: int) -> list[str]:  # noqa: C901 - one lin
             return ["\n".join(f"- {_text(name)}: {_text(value)}" for name, value in block.pairs)]
         case Media():
             return [_text(block.words)]
+        case Chart():
+            return [_text(block.words), *_write_blocks((block.table,), depth)]
         case Notice():
             return [f"> {_text(block.text)}", _text(block.hint)]
         case Section():

@@ -15,6 +15,7 @@ from itertools import zip_longest
 from reyn_jupyter.notebook.render.blocks import (
     Block,
     Bullets,
+    Chart,
     Code,
     Column,
     Commands,
@@ -47,7 +48,7 @@ from reyn_jupyter.support.text import count
 TEXT_BYTES = 4 * 1024
 REPORT_BYTES = 20 * 1024
 _TREE_LINE = 110
-_AIRY = (Paragraph, Bullets, Quote, Code, Grid, Lines, Tree, Intervals, Scatter)
+_AIRY = (Paragraph, Bullets, Quote, Code, Grid, Lines, Tree, Intervals, Scatter, Chart)
 
 
 def to_text(view: View) -> str:
@@ -192,6 +193,8 @@ class _TextPage:
                 return _facts(block)
             case Media():
                 return [visible(block.words)]
+            case Chart():
+                return [visible(block.words), *text_table(block.table)]
             case Notice():
                 mark = {"bad": "✗ ", "warn": "! "}.get(block.tone, "")
                 return [

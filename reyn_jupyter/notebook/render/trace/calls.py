@@ -10,6 +10,7 @@ from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.blocks import (
     Badge,
     Block,
+    Chart,
     Code,
     Commands,
     Diff,
@@ -105,7 +106,7 @@ def _inner_run(
 def _is_seen(parts: Sequence[Block]) -> bool:
     """Return whether a call gave an image or a sound, which people come to see."""
     sections = [each for each in parts if isinstance(each, Section)]
-    return any(isinstance(block, Media) for section in sections for block in section.blocks)
+    return any(isinstance(block, Media | Chart) for section in sections for block in section.blocks)
 
 
 def inner_arguments(call: Call) -> object:
