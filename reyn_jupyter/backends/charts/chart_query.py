@@ -119,8 +119,8 @@ class ChartRows:
     """The groups of a chart, computed.
 
     Attributes:
-        frame: a column a channel, `n` (rows of each group) and the order of buckets as `x_key`; a box plot has low, q1,
-            median, q3 and high.
+        frame: a column a channel and one beside it that orders its groups, `n` (rows of each group); a box plot has
+            low, q1, median, q3 and high.
         total: rows in all; `notes` says which of them are not in the frame.
         sql: the statement that computes the groups, for people.
     """
