@@ -1135,12 +1135,14 @@ export interface PackagedModule {
  *     session: the kernel session that the live part belongs to.
  *     view: drawn at once, and for good when the kernel is gone.
  *     live: the live view that may follow while that session lives; None for a small object.
+ *     lost: of a run that goes on, what is drawn in place of `view` once the kernel that ran it is gone.
  */
 export interface Snapshot {
   protocol: number;
   session: string;
   view: View;
   live: (LiveCatalog | LiveBlob | LiveTrace | LiveDiff) | null;
+  lost: View | null;
 }
 /**
  * Open the catalog explorer with the words of a search.

@@ -40,15 +40,22 @@ def mimebundle(
     return bundle(shown, view(shown, tail=tail, redact=redact, stop=stop))
 
 
-def bundle(shown: object, made: View, live: Live | None = None, kind: Kind | None = None) -> dict[str, Any]:
+def bundle(
+    shown: object,
+    made: View,
+    live: Live | None = None,
+    kind: Kind | None = None,
+    lost: View | None = None,
+) -> dict[str, Any]:
     """Return an object's view in every representation.
 
     Args:
         live: what a host goes on with; the object alone is shown when None.
         kind: of the display, where it is not that of the object: one that starts as a card and goes on as a run.
+        lost: of a run that goes on, what is shown once its kernel is gone.
     """
     return {
-        MIME.format(kind) if kind else mime_type(shown): to_snapshot(made, SESSION_ID, live),
+        MIME.format(kind) if kind else mime_type(shown): to_snapshot(made, SESSION_ID, live, lost=lost),
         "text/html": to_html(made),
         "text/plain": to_text(made),
     }

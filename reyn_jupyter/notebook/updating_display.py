@@ -215,13 +215,18 @@ class LiveCard:
     def _bundle(self, shown: object, tail: str | None) -> dict[str, Any]:
         stop = STOP if self._cell is None else "The returned object's .cancel() stops it."
         made = view(shown, tail=tail, redact=self._session.parts.redactor.text, stop=stop)
+        lost = None
+        if tail is not None and isinstance(shown, Trace) and shown.ended is None:
+            lost = view(shown, redact=self._session.parts.redactor.text)
         if self._run is None:
-            return bundle(shown, made) if tail is not None else display_bundle(self._shell, shown, made)
+            if tail is None:
+                return display_bundle(self._shell, shown, made)
+            return bundle(shown, made, lost=lost)
         running = not (isinstance(shown, Trace) and shown.ended is not None)
         live = live_of(self._run)
         if isinstance(live, LiveTrace):
             live = live.model_copy(update={"running": running})
-        found = bundle(shown, _with_questions(made, self._run) if running else made, live, "trace")
+        found = bundle(shown, _with_questions(made, self._run) if running else made, live, "trace", lost)
         return found | self._widget_view(found[MIME.format("trace")], running)
 
     def _widget_view(self, snapshot: dict[str, Any], running: bool) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from importlib.metadata import version
 
+import pytest
 from playwright.sync_api import Locator, expect
 
 from tests.browser.lab_support import LabPage
@@ -150,6 +151,32 @@ def test_a_reopened_notebook_shows_its_snapshots_and_offers_to_load_the_extensio
     assert not lab.executed(2)
     lab.run(2)
     expect(caption(lab.output(1))).to_contain_text("another session")
+
+
+@pytest.mark.parametrize("again", ["restart", "restart and load", "reopen"])
+def test_a_run_that_its_kernel_did_not_survive_is_said_to_be_cut_off(lab: LabPage, again: str) -> None:
+    wait = """@reyn.action
+def wait() -> str:
+    while True:
+        time.sleep(0.05)
+"""
+    lab.open(f"import time\n{SAYS}\n{wait}\nsays(call('function__wait'))", "%%reyn\nwait for it", LOAD).run(0)
+    lab.start(1)
+    card = lab.output(1)
+    expect(card).to_contain_text("running")
+    expect(card).to_contain_text("nterrupt the cell")
+    lab.save()
+    if again == "reopen":
+        lab.shutdown_kernel()
+        lab.reload(kernel=False)
+    else:
+        lab.restart_kernel()
+    if again == "restart and load":
+        lab.run(2)
+    expect(card).to_contain_text("cut off")
+    expect(card).to_contain_text("wait for it")
+    expect(card).not_to_contain_text("nterrupt the cell")
+    expect(card).not_to_contain_text("… running")
 
 
 def test_a_kernel_with_subshells_answers_beside_a_cell_that_runs(lab: LabPage) -> None:

@@ -124,7 +124,7 @@ function explainState(kernel: KernelSource, host: Host): HTMLElement[] {
 const LOAD = "%load_ext reyn_jupyter";
 const LIVE: LiveCatalog = { type: "catalog", query: "" };
 const VIEW = { kind: "catalog", title: "Catalog of actions", badges: [], facts: [], blocks: [], knob: "" };
-const SNAPSHOT: Snapshot = { protocol: PROTOCOL, session: "", view: VIEW, live: LIVE };
+const SNAPSHOT: Snapshot = { protocol: PROTOCOL, session: "", view: VIEW, live: LIVE, lost: null };
 
 export const catalog: JupyterFrontEndPlugin<void> = {
   id: "reyn-jupyter:catalog",

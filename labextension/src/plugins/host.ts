@@ -49,7 +49,8 @@ class LiveTab extends Widget {
     const view = { kind: live.type, title, badges: [], facts: [], blocks: [], knob: "" };
     const session = kernel.welcome?.session ?? "";
     const source = kernel.bind(session, hostFor(app, panel, kernel, this.node));
-    this.display = createDisplay(this.node, { protocol: PROTOCOL, session, view, live }, source, LIVE_VIEWS);
+    const snapshot = { protocol: PROTOCOL, session, view, live, lost: null };
+    this.display = createDisplay(this.node, snapshot, source, LIVE_VIEWS);
   }
 
   override dispose(): void {

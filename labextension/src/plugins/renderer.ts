@@ -44,7 +44,10 @@ export class Renderer extends Widget implements IRenderMime.IRenderer {
     const now = model.data[this.mimeType] as unknown as Snapshot;
     this.snapshot = now;
     // A run's card becomes live only when the run has ended.
-    const same = before?.session === now?.session && Boolean(before?.live) === Boolean(now?.live);
+    const same =
+      before?.session === now?.session &&
+      Boolean(before?.live) === Boolean(now?.live) &&
+      Boolean(before?.lost) === Boolean(now?.lost);
     if (same && this.display) this.display.update(now);
     else this.draw(true);
     return Promise.resolve();
@@ -77,9 +80,9 @@ export class Renderer extends Widget implements IRenderMime.IRenderer {
     this.display = createDisplay(this.node, this.snapshot as Snapshot, source, LIVE_VIEWS);
   }
 
-  /** A display without a live part needs the notebook, but no kernel. */
+  /** A display without a live part needs the notebook, but no kernel, unless its run still goes on there. */
   private source(kernel: KernelSource, host: Host): Source {
-    if (!this.snapshot?.live) return { ...ALONE, host };
+    if (!this.snapshot?.live && !this.snapshot?.lost) return { ...ALONE, host };
     kernel.keepConnected();
     return kernel.bind(this.snapshot.session, host);
   }

@@ -33,13 +33,14 @@ export function createDisplay(
   element.append(body, status);
   let drawnView: HTMLElement | null = null;
   let end: (() => void) | null = null;
+  let cutOff = false; // stays while another kernel is connected to
 
   const close = (): void => {
     end?.();
     end = drawnView = null;
   };
   const showSnapshot = (): void => {
-    const { view, problem } = checkSnapshot(snapshot);
+    const { view, problem } = checkSnapshot(cutOff ? atItsEnd(snapshot) : snapshot);
     if (drawnView && view && !problem) return redraw(drawnView, view, source.host);
     drawnView = view && drawView(view, source.host);
     fill(body, problem && warningCard(problem), drawnView);
@@ -60,6 +61,7 @@ export function createDisplay(
     }
   };
   const show = (): void => {
+    cutOff = isCutOff(snapshot, source) || (cutOff && source.state !== "live");
     const live = snapshot?.live ?? null;
     const view = live && (kinds[live.type] as ViewFunction<Live> | undefined);
     if (!end && view && source.state === "live") goLive(view, live);
@@ -76,6 +78,7 @@ export function createDisplay(
     update(now) {
       const same = identityOf(now?.live) === identityOf(snapshot?.live);
       snapshot = now;
+      cutOff = false;
       if (!same && end) close();
       show();
     },
@@ -86,6 +89,14 @@ export function createDisplay(
     },
   };
 }
+
+/** Whether a run that was going on was cut off: what ran it is no more, and nothing comes after this snapshot. */
+const isCutOff = (snapshot: Snapshot, source: Source): boolean =>
+  Boolean(snapshot?.lost) &&
+  ["gone", "foreign", "missing"].includes(source.state) &&
+  !/protocol|connection/.test(source.reason); // then the kernel may go on with it
+
+const atItsEnd = (snapshot: Snapshot): Snapshot => ({ ...snapshot, view: snapshot.lost ?? snapshot.view });
 
 /** Which object it is; whether its run still goes on is for its view to find out. */
 const identityOf = (live: Live | null | undefined): string => JSON.stringify({ ...live, running: false });

@@ -60,12 +60,14 @@ class Snapshot(WireMessage):
         session: the kernel session that the live part belongs to.
         view: drawn at once, and for good when the kernel is gone.
         live: the live view that may follow while that session lives; None for a small object.
+        lost: of a run that goes on, what is drawn in place of `view` once the kernel that ran it is gone.
     """
 
     protocol: int = PROTOCOL
     session: str
     view: View
     live: Live | None = None
+    lost: View | None = None
 
 
 class Hello(WireMessage):

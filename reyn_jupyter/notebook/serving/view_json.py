@@ -27,6 +27,7 @@ from reyn_jupyter.support.sanitize import visible
 
 SNAPSHOT_BYTES = 24 * 1024
 REPORT_BYTES = 72 * 1024
+LOST_BYTES = 6 * 1024
 _LEAST_TEXT = 40  # bytes of a tree's value that are worth showing
 _WITH_DATA = ("media", "chart")
 _SMALL = "left out to keep this view small"
@@ -34,13 +35,20 @@ _SMALL = "left out to keep this view small"
 Json = dict[str, Any]
 
 
-def to_snapshot(view: View, session_id: str, live: Live | None = None, limit: int | None = None) -> Json:
+def to_snapshot(
+    view: View,
+    session_id: str,
+    live: Live | None = None,
+    limit: int | None = None,
+    lost: View | None = None,
+) -> Json:
     """Return what a display holds, as JSON of at most `limit` bytes.
 
     Args:
         session_id: of the kernel session that `live` belongs to.
         live: what a view may go on with while that session lives.
         limit: bytes, for a page of its own; 24 KB, for a report 72 KB, when None.
+        lost: of a run that goes on, what is left to show when its kernel ends before it; at most 6 KB of it.
 
     Example:
         >>> to_snapshot(View("status", "Ready"), "s")["view"]["title"]
@@ -54,6 +62,7 @@ def to_snapshot(view: View, session_id: str, live: Live | None = None, limit: in
         "session": session_id,
         "view": whole,
         "live": None if live is None else live.model_dump(mode="json"),
+        "lost": None if lost is None else to_snapshot(lost, "", limit=LOST_BYTES)["view"],
     }
     roomy = view.kind in ROOMY
     bound = limit if limit is not None else REPORT_BYTES if roomy else SNAPSHOT_BYTES

@@ -162,7 +162,7 @@ def call_badges(call: Call, trace: Trace) -> tuple[Badge, ...]:
     if call.denied:
         badge = Badge("⊘ denied", "warn")
     elif call.finished is None:
-        badge = Badge("… running", "info") if trace.ended is None else Badge("– no result", "warn")
+        badge = Badge("… no result yet", "info") if trace.ended is None else Badge("– no result", "warn")
     elif problem is not None:
         badge = Badge(
             f"{'↷' if problem == 'gated' else '✗'} {_PROBLEMS[problem]}",
