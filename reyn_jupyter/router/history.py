@@ -117,6 +117,7 @@ class History:
     """What a reader is sent of a conversation.
 
     Attributes:
+        tokens: of the messages, estimated.
         left_out: how many results were left out because of `variables`.
         withheld: the turns of which it gets at most the question.
         runs: the runs of the turns whose contents it gets.
@@ -124,14 +125,11 @@ class History:
     """
 
     messages: tuple[Message, ...] = ()
+    tokens: int = 0
     left_out: int = 0
     withheld: tuple[Turn, ...] = ()
     runs: frozenset[str] = frozenset()
     resent: tuple[Disclosure, ...] = ()
-
-    @cached_property
-    def tokens(self) -> int:
-        return sum(message.tokens for message in self.messages)
 
 
 def history_for(turns: Sequence[Turn], reader: Reader) -> History:
@@ -164,7 +162,8 @@ def history_for(turns: Sequence[Turn], reader: Reader) -> History:
                 for item in turn.shown
                 if item.call not in secret and (item.call == "" or item.call in turn.sizes)
             ]
-    return History(tuple(messages), left_out, tuple(withheld), frozenset(runs), tuple(resent))
+    tokens = sum([message.tokens for message in messages])
+    return History(tuple(messages), tokens, left_out, tuple(withheld), frozenset(runs), tuple(resent))
 
 
 def _hidden_calls(turn: Turn, variables: str) -> set[str]:
