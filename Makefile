@@ -127,7 +127,7 @@ browser-test:                   ## a part of the tests: in Chromium, JupyterLab 
 notebook-test:                  ## a part of the tests: the notebooks, from top to bottom
 	@$(PYTEST) tests/notebooks
 
-offline-rates: $(VENV)/.setup-test  ## measure the offline model on its 120 requests and write the table into its manual page
+offline-rates: $(VENV)/.setup-test  ## measure the offline model on its 120 requests and 150 questions, and write the tables into its manual page
 	@$(BIN)/python -m tests.models.offline.rates --write
 
 bench: $(VENV)/.setup-bench     ## print the speed figures, each beside a peer or a limit in the same run

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from reyn_jupyter.models.offline.conditions import Condition, negated, number_at
 from reyn_jupyter.models.offline.date_filters import date_conditions
+from reyn_jupyter.models.offline.lexicon import stem
 from reyn_jupyter.models.offline.parse_state import ParseState, Ungrounded, Values
 from reyn_jupyter.models.offline.table_schema import ColumnSchema, is_flag, literal
 
@@ -20,6 +21,8 @@ def conditions(board: ParseState) -> list[Condition]:
         *_ranges(board),
         *_comparisons(board),
         *_equalities(board),
+        *_signs(board),
+        *_identities(board),
         *_flags(board),
     ]
 
@@ -262,6 +265,37 @@ def _measured(board: ParseState, index: int) -> bool:
     return before is not None and board.units[before].kind in ("aggregate", "extreme")
 
 
+def _signs(board: ParseState) -> list[Condition]:
+    """`negative amount`: a sign before a number column."""
+    found = []
+    for index in board.of_kind("word"):
+        operator = SIGNS.get(board.units[index].value)
+        step = board.after(index)
+        if operator is None or step is None or not board.free(index) or board.columns.get(step) is None:
+            continue
+        if board.columns[step].kind == "number" and _open(board, step):
+            board.give("compared", index, step)
+            found.append(_comparison(board, board.columns[step], operator, 0, index))
+    return found
+
+
+SIGNS = {"negative": "<", "positive": ">"}
+
+
+def _identities(board: ParseState) -> list[Condition]:
+    """`order 1234`: the row of a table of orders whose column for the number of an order holds it."""
+    found = []
+    for index, role in list(board.roles.items()):
+        number = number_at(board, index + 1) if role == "source" and index + 1 < len(board.units) else None
+        noun = board.units[index].text.lower()
+        name = f"{noun}_id" if noun == stem(noun) else ""  # "orders 2025" names no row
+        column = next((column for column in board.table.columns if column.name.lower() == name), None)
+        if isinstance(number, int) and column is not None and column.kind == "number":
+            board.give("compared", index + 1)
+            found.append(Condition(f"{column.sql} = {number}", f"{column.name} = {number}", index))
+    return found
+
+
 def _equalities(board: ParseState) -> list[Condition]:
     """`floor 3`, `year = 1994`: a number beside its column."""
     found = []
@@ -297,7 +331,7 @@ def _flags(board: ParseState) -> list[Condition]:
         grouped = before is not None and board.units[before].kind in ("group", "distinct")
         if not is_flag(column) or grouped:
             continue
-        no = negated(board, index)
+        no = negated(board, index) != (index in board.opposites)
         board.give("flag", index)
         word = "not " if no else ""
         if column.kind == "flag":

@@ -245,4 +245,8 @@ def asks(found: Sequence[Unit]) -> bool:
 def may_ask(found: Sequence[Unit]) -> bool:
     """Return whether a text may ask for it: a grouping or a comparison, which other texts have too."""
     kinds = ("group", "compare", "between", "distinct", "order", "contain", "not")
-    return any(unit.kind in kinds or (unit.kind == "missing" and unit.value != "none") for unit in found)
+    words = ("negative", "positive")
+    return any(
+        unit.kind in kinds or unit.value in words or (unit.kind == "missing" and unit.value != "none")
+        for unit in found
+    )

@@ -27,7 +27,7 @@ used make makes go goes went come comes came across according
 listed recorded record records row rows
 line lines entry entries table tables frame
 frames dataframe dataframes dataset data csv file files sheet spreadsheet number result results figure
-figures answer about roughly quick quickly question ever one ones yet
+figures answer about roughly quick quickly question ever one ones yet placed single written
 """
 FILLER = frozenset(_FILLER_TEXT.split())  # fmt: skip
 
@@ -42,7 +42,7 @@ CONCEPTS: tuple[frozenset[str], ...] = tuple(
         "year date old new recent early late age young",
         "area m2 size surface",
         "kwh energy electricity consumption usage power",
-        "quantity qty unit",
+        "quantity qty unit piece",
         "number n count",
         "amount amt",
         "revenue turnover income",

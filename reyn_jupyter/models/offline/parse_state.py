@@ -36,13 +36,16 @@ class Ungrounded(Exception):  # noqa: N818  an answer, not an error
 
 @dataclass
 class ParseState:
-    """Units, the table, and the roles given so far (`column` units keep their column beside it)."""
+    """Units, the table, and the roles given so far (`column` units keep their column beside it).
+
+    `opposites` are the units that deny a yes-or-no column by their prefix: "inactive".
+    """
 
     units: tuple[Unit, ...]
     table: TableSchema
     roles: dict[int, str] = field(default_factory=dict)
     columns: dict[int, ColumnSchema] = field(default_factory=dict)
-    order: list[int] = field(default_factory=list)
+    opposites: set[int] = field(default_factory=set)
 
     def free(self, index: int, *kinds: str) -> bool:
         """Return whether there is a unit at an index, of one of some kinds, without a role."""
@@ -115,9 +118,20 @@ class ParseState:
                     self.columns[index] = column
                     self.give("unit", *list(run)[1:])
         self._absorb_units()
+        dates, flags = self.table.of_kind("date"), self.table.of_kind("flag")
         for index, unit in enumerate(self.units):
             if self.free(index, "word") and self.table.named_like(unit.value):
                 self.give("source", index)
+            if self.free(index, "word") and unit.value in ("date", "dates") and len(dates) == 1:
+                self.give("column", index)
+                self.columns[index] = dates[0]
+            opposite = next(
+                (c for c in flags if unit.value in (f"in{c.name.lower()}", f"un{c.name.lower()}")), None
+            )
+            if opposite is not None and self.free(index, "word"):
+                self.give("column", index)
+                self.columns[index] = opposite
+                self.opposites.add(index)
 
     def _column_at(self, run: range) -> ColumnSchema | None:
         chosen = [self.units[step] for step in run]
@@ -178,7 +192,9 @@ class ParseState:
         kinds = ("word", "quoted", "month", "period", "top", "missing", "contain")
         if any(unit.kind in ("number", "symbol", "path", "date") for unit in chosen):
             return False
-        if self.is_filler(run[-1]) or (self.is_filler(run[0]) and first.value not in ("the", "a", "an")):
+        named = run[0] > 0 and first.tokens[0].text[:1].isupper()  # "May Flowers"
+        opens = named or first.value in ("the", "a", "an")
+        if self.is_filler(run[-1]) or (self.is_filler(run[0]) and not opens):
             return False
         return any(unit.kind in kinds[:2] if len(chosen) > 1 else unit.kind in kinds for unit in chosen)
 

@@ -24,10 +24,9 @@ from reyn_jupyter.models.offline.sql_query import (
     of_column,
     share,
 )
-from reyn_jupyter.models.offline.subjects import Subjects, functions, is_generic, subjects
+from reyn_jupyter.models.offline.subjects import TOTALS, Subjects, functions, is_generic, subjects
 from reyn_jupyter.models.offline.table_schema import ColumnSchema, TableSchema
 
-TOTALS = ("most", "least", "fewest", "best", "worst")  # "used the most": a total, not one row
 _IS = ("is", "are", "was", "were", "come", "comes", "came", "have", "has", "had")
 
 
@@ -116,7 +115,7 @@ def _query(board: ParseState, values: Values) -> TableQuery:
     where = value_conditions(board, values)
     found = subjects(board)
     where += conditions(board)
-    special = _special(board, found, where)
+    special = _special(board, where)
     if special is None:
         found.finish(board)
         query = _build(board, found, tuple(where))
@@ -130,10 +129,11 @@ def _check(board: ParseState) -> None:
     left = board.leftover()
     if not left:
         return
-    words = [board.units[index].text for index in left]
-    unknown = [board.units[index].text for index in left if index not in board.columns]
+    unknown = [index for index in left if index not in board.columns]
+    plain = [index for index in unknown if board.units[index].kind in ("word", "quoted")]
     if unknown:
-        raise _unknown(board, unknown)
+        raise _unknown(board, [board.units[index].text for index in plain or unknown])
+    words = [board.units[index].text for index in left]
     said = ", ".join(f"“{word[:60]}”" for word in words[:5])
     raise Ungrounded(f"I do not know what to do with {said} in this question", words)
 
@@ -141,15 +141,15 @@ def _check(board: ParseState) -> None:
 # -- missing values, duplicates, shares, correlations ----------------------------------------------------------------
 
 
-def _special(board: ParseState, found: Subjects, where: list[Condition]) -> TableQuery | None:
+def _special(board: ParseState, where: list[Condition]) -> TableQuery | None:
     for attempt in (_missing, _duplicates, _share, _correlation):
-        query = attempt(board, found, where)
+        query = attempt(board, where)
         if query is not None:
             return query
     return None
 
 
-def _missing(board: ParseState, found: Subjects, where: list[Condition]) -> TableQuery | None:
+def _missing(board: ParseState, where: list[Condition]) -> TableQuery | None:
     """`missing values per column`, `how many missing values`, and the count behind `missing values in amount`."""
     for index in board.of_kind("missing"):
         unit = board.units[index]
@@ -159,13 +159,13 @@ def _missing(board: ParseState, found: Subjects, where: list[Condition]) -> Tabl
         ) or unit.text.endswith("s")
         if board.roles.get(index) == "missing" and valued and not functions(board):
             return TableQuery((Output("COUNT(*)", "number of rows"),), (), tuple(where))
-        if not board.free(index) or unit.value == "none":
+        counts = [i for i in functions(board) if board.units[i].value == "count"]
+        if not board.free(index) or unit.value == "none" or not (valued or counts):
             continue
         board.give(
             "missing", index, *[i for i in board.of_kind("word") if board.units[i].value in VALUE_WORDS]
         )
         columns = [i for i in board.of_kind("word") if board.units[i].value in ("column", "columns")]
-        counts = [i for i in board.of_kind("aggregate") if board.units[i].value == "count" and board.free(i)]
         board.give("missing", *counts)
         if columns:
             board.give("missing", *columns, *board.of_kind("group"))
@@ -176,7 +176,7 @@ def _missing(board: ParseState, found: Subjects, where: list[Condition]) -> Tabl
     return None
 
 
-def _duplicates(board: ParseState, found: Subjects, where: list[Condition]) -> TableQuery | None:
+def _duplicates(board: ParseState, where: list[Condition]) -> TableQuery | None:
     """`how many duplicate rows`, `duplicates in order_id`, `is order_id unique?`."""
     marks = [index for index in board.of_kind("duplicate") if board.free(index)]
     named = board.open_columns()
@@ -184,6 +184,8 @@ def _duplicates(board: ParseState, found: Subjects, where: list[Condition]) -> T
         marks = [index for index in board.of_kind("distinct") if index > named[0]]
     if len(marks) != 1 or len(named) > 1:
         return None
+    if board.units[0].value in ("which", "show", "list"):
+        raise Ungrounded("I count duplicates and do not list them", (board.units[marks[0]].text,))
     board.give(
         "duplicate",
         *marks,
@@ -195,7 +197,7 @@ def _duplicates(board: ParseState, found: Subjects, where: list[Condition]) -> T
     return TableQuery((duplicates(column, board.table, where),), (), tuple(where))
 
 
-def _share(board: ParseState, found: Subjects, where: list[Condition]) -> TableQuery | None:
+def _share(board: ParseState, where: list[Condition]) -> TableQuery | None:
     """`what percent of orders is paid`, `share of the amount that comes from the north`."""
     marks = [index for index in board.of_kind("share") if board.free(index)]
     if len(marks) != 1:
@@ -216,7 +218,7 @@ def _share(board: ParseState, found: Subjects, where: list[Condition]) -> TableQ
     return TableQuery((share(part, measure),), (), rest)
 
 
-def _correlation(board: ParseState, found: Subjects, where: list[Condition]) -> TableQuery | None:
+def _correlation(board: ParseState, where: list[Condition]) -> TableQuery | None:
     marks = [i for i in board.of_kind("aggregate") if board.units[i].value == "corr"]
     if not marks:
         return None

@@ -13,7 +13,8 @@ from reyn_jupyter.models.offline.parse_state import ParseState, Ungrounded
 from reyn_jupyter.models.offline.sql_query import Output, aggregate, of_column, period
 from reyn_jupyter.models.offline.table_schema import ColumnSchema, literal
 
-_LISTING = ("list", "display", "print", "name")
+_LISTING = ("list", "display", "print", "name", "sort", "split")
+TOTALS = ("most", "least", "fewest", "best", "worst")  # of groups: there is no "most" of a column
 _JOINED = ("and", ",", "&", "+")
 
 
@@ -72,6 +73,8 @@ class Subjects:
 def subjects(board: ParseState) -> Subjects:
     """Find the number of rows, the expression and conditions on groups; the rest follows after the conditions."""
     found = Subjects()
+    if board.units and board.free(0, "word") and board.units[0].value in _LISTING:
+        board.give("verb", 0)
     _limit(board, found)
     _expression(board, found)
     _having(board, found)
@@ -195,6 +198,14 @@ def _groups(board: ParseState, found: Subjects) -> None:
         ranked = found.limit is not None or bool(board.of_kind("extreme", "order"))
         if step is not None and ranked and _is_figure(board, step):
             board.give("group", marker)  # "top 3 customers by total amount"
+            if (
+                found.ordered
+                and step in board.open_columns()
+                and not functions(board)
+                and found.limit is None
+            ):
+                board.give("order", step)  # "orders by amount, highest first"
+                found.order = of_column(board.columns[step])
             continue
         if step is not None and board.roles.get(step) == "value" and board.units[marker].text.lower() == "by":
             board.give("group", marker)  # "books by Tanaka"
@@ -208,6 +219,10 @@ def _groups(board: ParseState, found: Subjects) -> None:
             step = _next_joined(board, max([step, *used]))
     for index in board.of_kind("period"):
         if board.free(index) and board.units[index].text.lower().endswith("ly"):
+            before = board.before(index)
+            if before is not None and board.units[before].value in ("avg", "median", "max", "min"):
+                words = f"{board.units[before].text} {board.units[index].text}"
+                raise Ungrounded(f"“{words}” may be of the rows or of the totals: say “per …”", (words,))
             column, used = _date_column(board, index)
             board.give("group", index, *used)
             found.groups.append(period(board.units[index].value, column))
@@ -269,6 +284,11 @@ def _target(board: ParseState, found: Subjects) -> None:
     named = [
         index for index in board.open_columns() if board.columns[index].kind in ("text", "other", "flag")
     ]
+    days = [index for index in board.open_columns() if board.columns[index].kind == "date"]
+    if days and not named and found.extremes and board.units[found.extremes[0]].value in TOTALS:
+        board.give("target", days[0])  # "on which date were the most orders"
+        found.target = period("day", board.columns[days[0]])
+        return
     if not named or (
         found.ordered and not found.extremes and found.limit is None and _opening(board) != named[0]
     ):
@@ -287,7 +307,6 @@ def _topic(board: ParseState, found: Subjects) -> None:
     index = _opening(board)
     if index is not None:
         board.give("topic", index, *board.of_kind("distinct"))
-        board.give("topic", *[step for step in range(index) if board.units[step].value in _LISTING])
         found.topic = of_column(board.columns[index])
 
 
@@ -308,6 +327,11 @@ def _figures(board: ParseState, found: Subjects) -> None:
         return
     calls = [_Call(index, board.units[index].value) for index in functions(board)]
     ranking = found.target is not None or found.limit is not None or _row_wanted(board, found)
+    totals = [board.units[index].text for index in found.extremes if board.units[index].value in TOTALS]
+    if not ranking and totals:
+        raise Ungrounded(
+            f"I cannot tell what “{totals[0]}” is asked of: name a column of groups", (totals[0],)
+        )
     if not ranking and all(is_generic(board.units[index].value) for index in found.extremes):
         calls += [_Call(index, EXTREMES[board.units[index].value].direction) for index in found.extremes]
         found.extremes = []

@@ -74,7 +74,10 @@ class TableSchema:
     def named_like(self, word: str) -> bool:
         """Return whether a word says the table's own name: ``visits``, ``visit`` or ``visits.csv``."""
         base = self.label.rsplit("/", 1)[-1].split(".", 1)[0]
-        return any(alike(stem(word), part) for part in parts(base)) or word.lower() == base.lower()
+        said = stem(word)
+        return word.lower() == base.lower() or any(
+            alike(said, part) or said.removesuffix("ed") == part for part in parts(base)
+        )
 
 
 def _match(words: Sequence[str], column: ColumnSchema, loosely: bool) -> float:

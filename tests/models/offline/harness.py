@@ -259,16 +259,22 @@ class Desk:
     def _table(self, entry: str, given: dict[str, Any]) -> str:
         import duckdb
 
+        try:
+            found = self.query(given)
+        except duckdb.Error as error:
+            return _json({"error": str(error), "hint": "Correct the SQL."})
+        return str(found.to_json(orient="records", date_format="iso", double_precision=15))
+
+    def query(self, given: dict[str, Any]) -> pd.DataFrame:
+        """The rows of a query over the world's frames and files; raises `duckdb.Error`."""
+        import duckdb
+
         with duckdb.connect() as connection:
             for alias, source in given["sources"].items():
                 held = self.world.variables.get(source)
                 frame = held if held is not None else pd.read_csv(io.StringIO(self.files[source]))
                 connection.register(alias, frame)
-            try:
-                found = connection.sql(given["sql"]).df()
-            except duckdb.Error as error:
-                return _json({"error": str(error), "hint": "Correct the SQL."})
-        return str(found.to_json(orient="records", date_format="iso", double_precision=15))
+            return connection.sql(given["sql"]).df()
 
     def _variable(self, entry: str, given: dict[str, Any]) -> str:
         held = self.world.variables[entry]

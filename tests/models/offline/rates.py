@@ -1,25 +1,39 @@
 """How often the offline model is right, measured through the real session: ``python -m tests.models.offline.rates``.
 
-Each of the 120 requests is one conversation in a fresh workspace with a session of its own. ``--write`` puts the
-table into the model's page of the manual, between its two markers; ``--part`` runs one half; ``--failures`` shows
-what went wrong (look at the development half only: the other one is there to be honest about this one).
+Each of the 120 requests is one conversation in a fresh workspace with a session of its own; each of the 150 questions
+is one conversation over the same two frames, where nobody is there to consent. ``--write`` puts both tables into the
+model's page of the manual, between their markers; ``--part`` runs one part; ``--failures`` shows what went wrong (look
+at the development part only: the other one is there to be honest about this one).
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import re
 import tempfile
 from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.models.offline.grading import Verdict, grade, requests, wilson
+import pandas as pd
+
+from tests.models.offline.grading import Outcome, Verdict, grade, requests, wilson
+from tests.models.offline.question_grading import (
+    QuestionAnswer,
+    grade_question,
+    is_answerable,
+    is_held_out,
+    questions,
+)
+from tests.models.offline.question_tables import question_world
 from tests.models.offline.worlds import WORLDS
 
 PAGE = Path(__file__).parents[3] / "reyn_jupyter" / "docs" / "offline-model.md"
-BLOCK = re.compile(r"(<!-- rates: begin -->\n).*?(<!-- rates: end -->)", re.DOTALL)
+PARTS = ("development", "held-out")
+Counts = dict[tuple[str, bool], Counter[str]]
 
 
 def run(request: dict[str, Any]) -> tuple[Verdict, int]:
@@ -45,9 +59,53 @@ def run(request: dict[str, Any]) -> tuple[Verdict, int]:
         return grade(request, world, answer, actions, text), len(trace.calls)
 
 
-def measure(part: str | None, *, failures: bool) -> dict[tuple[str, bool], Counter[str]]:
+def ask_questions(chosen: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any], QuestionAnswer]]:
+    """Ask each question in a new conversation of one session; what would ask for consent is denied."""
+    import reyn_jupyter as reyn
+
+    world, untouched = question_world(), question_world()
+    with tempfile.TemporaryDirectory() as folder:
+        root = Path(folder)
+        world.write(root)
+        session = reyn.Session(root, model="offline", store="memory", namespace=world.variables)
+        for question in chosen:
+            trace = session.ask(question["question"], approve="read", new=True)
+            files = {
+                path: (root / path).read_text(encoding="utf-8")
+                for path in world.files
+                if (root / path).exists()
+            }
+            same = all(world.variables[name].equals(held) for name, held in untouched.variables.items())
+            queries = [call.resolved.inner for call in trace.calls if call.resolved.name == "table__query"]
+            rows = _rows(session.invoke_action("table__query", queries[-1]).value) if queries else None
+            text = trace.answer or f"[{trace.status}] {trace.error}"
+            yield question, QuestionAnswer(text, rows, files != world.files or not same)
+
+
+def _rows(frame: pd.DataFrame) -> list[list[Any]]:
+    """The rows of a result as JSON has them: plain numbers and texts, days as text, nothing as None."""
+    found: list[list[Any]] = json.loads(
+        frame.to_json(orient="values", date_format="iso", double_precision=15)
+    )
+    return found
+
+
+def measure_questions(part: str | None, *, failures: bool) -> Counts:
+    """Outcomes of the 150 questions by part and by whether they have an answer."""
+    counts: Counts = {}
+    chosen = [q for q in questions() if part is None or is_held_out(q) == (part == "held-out")]
+    for question, answer in ask_questions(chosen):
+        outcome: Outcome = grade_question(question, answer)
+        key = (PARTS[is_held_out(question)], is_answerable(question))
+        counts.setdefault(key, Counter())[outcome] += 1
+        if failures and outcome != "right":
+            print(f"{question['id']} {outcome}: {question['question']}\n    {answer.text[:300]}")
+    return counts
+
+
+def measure(part: str | None, *, failures: bool) -> Counts:
     """Verdicts by part and by whether the request has an answer."""
-    counts: dict[tuple[str, bool], Counter[str]] = {}
+    counts: Counts = {}
     for request in requests(part):
         verdict, calls = run(request)
         answerable = not request["gold"].get("unanswerable")
@@ -59,9 +117,9 @@ def measure(part: str | None, *, failures: bool) -> dict[tuple[str, bool], Count
     return counts
 
 
-def table(counts: dict[tuple[str, bool], Counter[str]]) -> str:
-    """The rates as a Markdown table, each with its 95 % Wilson interval."""
-    lines = ["| | development half | other half | all |", "| --- | --- | --- | --- |"]
+def table(counts: Counts, development: str, other: str) -> str:
+    """The rates as a Markdown table, each with its 95 % Wilson interval; the parts have these names."""
+    lines = [f"| | {development} | {other} | all |", "| --- | --- | --- | --- |"]
     rows = (
         ("with an answer: right", True, ("right",)),
         ("with an answer: declined", True, ("abstained",)),
@@ -71,7 +129,7 @@ def table(counts: dict[tuple[str, bool], Counter[str]]) -> str:
     )
     for name, answerable, outcomes in rows:
         cells = []
-        for parts in (("development",), ("held-out",), ("development", "held-out")):
+        for parts in (PARTS[:1], PARTS[1:], PARTS):
             found = sum((counts.get((part, answerable), Counter()) for part in parts), Counter())
             hits, total = sum(found[outcome] for outcome in outcomes), found.total()
             low, high = wilson(hits, total)
@@ -82,19 +140,29 @@ def table(counts: dict[tuple[str, bool], Counter[str]]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--part", choices=("development", "held-out"))
+    parser.add_argument("--part", choices=PARTS)
     parser.add_argument("--failures", action="store_true")
     parser.add_argument("--write", action="store_true")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as state:
         os.environ["XDG_STATE_HOME"] = os.environ["XDG_CONFIG_HOME"] = os.environ["XDG_DATA_HOME"] = state
-        text = table(measure(chosen.part, failures=chosen.failures))
-    print(text)
-    if chosen.write and chosen.part is None:
-        page = PAGE.read_text(encoding="utf-8")
-        PAGE.write_text(
-            BLOCK.sub(lambda match: match.group(1) + text + match.group(2), page), encoding="utf-8"
-        )
+        texts = {
+            "rates": table(measure(chosen.part, failures=chosen.failures), "development half", "other half"),
+            "questions": table(
+                measure_questions(chosen.part, failures=chosen.failures), "development part", "held-out third"
+            ),
+        }
+    for name, text in texts.items():
+        print(text)
+        if chosen.write and chosen.part is None:
+            _write(name, text)
+
+
+def _write(name: str, text: str) -> None:
+    """Put a table between its markers in the page of the manual."""
+    block = re.compile(rf"(<!-- {name}: begin -->\n).*?(<!-- {name}: end -->)", re.DOTALL)
+    page = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(block.sub(lambda match: match.group(1) + text + match.group(2), page), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -83,6 +83,9 @@ def cells(talk: Talk) -> list[list[str]]:
         ("how many baskets above the average amount", 3),
         ("how many baskets mention gift in the comment", 2),
         ("how many baskets have an amount of more than 1k", 0),
+        ("how many baskets did May Flowers get", 2),
+        ("how many baskets of at least 9 pieces", 3),
+        ("how many baskets have a positive amount", 7),
         ("smallest amount above zero in baskets", 10),
     ],
 )
@@ -130,6 +133,7 @@ def test_the_best_of_each_group_keeps_all_that_are_equal() -> None:
     [
         ("bottom 3 by amount in baskets", ["10", "20", "40"]),
         ("top 2 baskets by amount", ["300", "90"]),
+        ("sort baskets by amount descending", ["300", "90", "90", "55.5", "40", "20", "10", "none"]),
         ("the three baskets with the lowest amount", ["10", "20", "40"]),
         ("baskets with amount over 89", ["300", "90", "90"]),
     ],
@@ -183,10 +187,21 @@ def test_a_word_without_a_meaning_is_named_in_the_refusal(prompt: str, word: str
         "total amount region in baskets",
         "how many quantity in baskets",
         "number of baskets per buyer over 2",
+        "what was our best day in baskets",
+        "average monthly amount in baskets",
+        "which baskets are duplicated",
     ],
 )
 def test_what_could_mean_two_things_is_refused(prompt: str) -> None:
     assert ask(prompt).text.startswith("I cannot answer that")
+
+
+@pytest.mark.parametrize(
+    "prompt", ["baskets lifetime value", "show baskets with comment", "empty the baskets table"]
+)
+def test_a_description_or_a_count_is_no_answer_to_something_else(prompt: str) -> None:
+    talk = ask(prompt)
+    assert talk.text.startswith(("I cannot answer that", "I am the offline model"))
 
 
 def test_a_misspelled_column_is_read_only_where_one_fits_and_the_answer_says_so() -> None:
@@ -219,6 +234,20 @@ def test_two_tables_that_could_both_answer_are_both_named() -> None:
     text = Desk(World("two", {}, frames)).ask("total size").text
     assert text.startswith("I cannot answer that")
     assert "`left` and `right`" in text
+
+
+def test_one_row_is_found_by_its_number() -> None:
+    assert "**cancelled**" in ask("what is the status of basket 4?").text
+
+
+def test_a_prefix_denies_a_yes_or_no_column() -> None:
+    frame = pd.DataFrame({"name": ["a", "b", "c"], "active": [True, False, False]})
+    assert "**2**" in Desk(World("members", {}, {"members": frame})).ask("how many inactive members").text
+
+
+def test_a_word_is_searched_in_a_file() -> None:
+    world = World("notes", {"notes.md": "The warehouse closes.\nAsk Paula.\n"}, {})
+    assert "The warehouse closes." in Desk(world).ask("search warehouse in notes.md").text
 
 
 def test_the_tables_at_hand_are_listed() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from reyn_jupyter.models.offline.answers import block, cell, code, table, value
 from reyn_jupyter.models.offline.context import Declined, PlanningContext
-from reyn_jupyter.models.offline.lexicon import stem
+from reyn_jupyter.models.offline.lexicon import FILLER, stem
 from reyn_jupyter.models.offline.prompt_tokens import Prompt
 from reyn_jupyter.models.offline.skills import table_lookup
 from reyn_jupyter.models.offline.table_schema import columns_of_description
@@ -24,6 +24,12 @@ _PLAIN = re.compile(
 )
 _NOUN = re.compile(r"\b(?:variable|dataframe|data frame|frame|table|array|series|list|dict)\b")
 
+_WORDS_TEXT = """
+describe description summarize summarise summary shape schema column columns field fields dtype dtypes type types
+structure head preview size length value values big large long dimension dimensions first look looks print display view
+inspect variable variables array series list dict object names overview info content contents
+"""
+_WORDS = frozenset(_WORDS_TEXT.split())
 HEAD = 3  # rows that a description shows
 
 
@@ -41,6 +47,8 @@ def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
         return None
     variables = context.listing((category,))
     chosen = _chosen(variables, prompt)
+    if chosen is not None and not _about_it_alone(prompt, chosen):
+        return None
     if chosen is None:
         if explicit and (_NOUN.search(low) or re.match(r"(?:please\s+)?describe\b", low)):
             names = ", ".join(code(action.entry) for action in variables[:10]) or "none"
@@ -50,6 +58,12 @@ def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
     if result.error is not None:
         raise Declined(f"describing {code(chosen.entry)} failed: {result.error}")
     return describe_variable(chosen.entry, context.whole(result))
+
+
+def _about_it_alone(prompt: Prompt, chosen: KnownAction) -> bool:
+    """Return whether every word of a prompt is the variable's name, or asks to show or describe it."""
+    known = {*FILLER, *_WORDS, chosen.entry.lower()}
+    return all(word in known or stem(word) == stem(chosen.entry) for word in prompt.words)
 
 
 def _chosen(variables: list[KnownAction], prompt: Prompt) -> KnownAction | None:

@@ -251,7 +251,8 @@ _OPENERS = re.compile(
     r"|talk(?:s|ing)?\s+about|(?:contain|contains|containing|has|have|having|with|say|says|including)\s+"
     r"(?:the\s+)?(?:word|words|text|string|phrase|term)s?|contain(?:s|ing)?|refer(?:s)?\s+to"
     r"|find\s+(?:every|all|any|each)(?:\s+the)?(?:\s+(?:mentions?|uses?|occurrences?)\s+of)?|where\s+is|where\s+does"
-    r"|where\s+do|find\s+where|find|grep(?:\s+for)?|times\s+(?:does|is)|(?:the\s+)?(?:word|phrase|string|term))\s+"
+    r"|where\s+do|search(?=\s+\S+\s+in\s)|find\s+where|find|grep(?:\s+for)?|times\s+(?:does|is)"
+    r"|(?:the\s+)?(?:word|phrase|string|term))\s+"
 )
 _TAIL = re.compile(
     r"\s+(?:(?:is|are|was|gets?)\s+)?(?:defined|used|mentioned|found|appear(?:s|ing)?|occurs?|written|declared|set|called"

@@ -224,6 +224,8 @@ def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
     listing = prompt.words[:1] in (("list",), ("show",), ("which",)) and not _NOT_TABLES.intersection(
         prompt.words
     )
+    if prompt.words[:1] == ("what",) and any(unit.kind == "number" for unit in found):
+        listing = True  # "what is the status of order 1234?"
     if not plain and not ((listing or may_ask(found)) and (data_paths(prompt) or _short(prompt))):
         return None
     if _about_other_things(found) or (prompt.paths and not data_paths(prompt)):
