@@ -106,20 +106,22 @@ def question_detail(
 
 
 def is_large(arguments: Mapping[str, Any]) -> bool:
-    """Return whether the detail of these arguments takes longer than a moment."""
-    pending: list[object] = [arguments]
+    """Return whether the detail of these arguments takes longer than a moment. No method of theirs is called."""
+    pending: list[object] = [dict(arguments)]
     room = _LARGE
-    while pending:
+    while pending and room >= 0:
         value = pending.pop()
-        if type(value) in (str, dict, list, tuple):
-            room -= 1 + len(value)  # type: ignore[arg-type]
-        if room < 0:
-            return True
-        if isinstance(value, dict):
-            pending.extend((*value, *value.values()))
-        elif isinstance(value, list | tuple):
-            pending.extend(value)
-    return False
+        if type(value) is str:
+            room -= len(value)
+        elif type(value) is dict:
+            room -= len(value)
+            if room >= 0:
+                pending += [*value, *value.values()]
+        elif type(value) is list or type(value) is tuple:
+            room -= len(value)
+            if room >= 0:
+                pending += value
+    return room < 0
 
 
 def _face_lines(

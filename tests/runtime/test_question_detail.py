@@ -7,7 +7,14 @@ import pandas
 from reyn_jupyter.catalog.action import Effect, PartialPreview
 from reyn_jupyter.guard.diff import whole_diff
 from reyn_jupyter.runtime.consent import Question
-from reyn_jupyter.runtime.question_detail import MASKED, MOST_SHOWN, WIDTH, QuestionDetail, question_detail
+from reyn_jupyter.runtime.question_detail import (
+    MASKED,
+    MOST_SHOWN,
+    WIDTH,
+    QuestionDetail,
+    is_large,
+    question_detail,
+)
 from reyn_jupyter.support.secrets import Redactor
 
 WRITE = [Effect("write", "a.txt")]
@@ -74,6 +81,23 @@ def test_what_a_preview_misses_a_masked_secret_and_what_is_too_long_are_withheld
     assert long.withheld == ("The last 5 characters of its content are not shown.",)
     for found in (detail(PartialPreview("", "No text.")), long):
         assert found.lines[-1].kind == "note" and found.lines[-1].text == found.withheld[0]
+
+
+def test_of_a_text_that_is_too_long_no_more_is_masked_than_is_shown_and_what_is_around_it() -> None:
+    at_the_edge = "y" * (MOST_SHOWN - 7) + "correct-horse" + "z" * 1_000_000
+    found = detail(at_the_edge)
+    assert MASKED in found.withheld and "correct" not in text(found)
+    assert any("characters of its content are not shown" in each for each in found.withheld)
+    beyond = detail("y" * (MOST_SHOWN + 500_000) + "correct-horse")
+    assert beyond.withheld == ("The last 500,013 characters of its content are not shown.",)
+
+
+def test_large_arguments_are_told_from_small_ones_without_looking_at_all_of_them() -> None:
+    circle: list[object] = ["x"]
+    circle.append(circle)
+    assert not is_large({"text": "x" * 1000, "rows": [[1, 2]] * 100, "frame": pandas.DataFrame()})
+    for large in ("x" * 100_000, [0] * 100_000, {"x" * 100_000: 1}, [["x" * 1000] * 10] * 100, circle):
+        assert is_large({"given": large})
 
 
 def test_without_a_preview_the_arguments_are_shown() -> None:
