@@ -12,16 +12,15 @@ Invariants:
 
 from __future__ import annotations
 
+import errno
 import os
 import re
-import secrets
-import stat
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from reyn_jupyter.support.plain_files import CLOSE_ON_EXEC, NO_FOLLOW, NO_WAIT
+from reyn_jupyter.support.plain_files import PlainFolder
 from reyn_jupyter.support.text import shorten
 
 if TYPE_CHECKING:
@@ -202,9 +201,9 @@ class MemoryStore:
     """
 
     def __init__(self, root: Path, *, durable: bool = True) -> None:
-        self._base = root / ".reyn" / "memory"
+        self._folders = {layer: PlainFolder(root, ".reyn", "memory", layer) for layer in LAYERS}
         self._durable = durable
-        self._places = tuple(os.fspath(self._base / layer) for layer in LAYERS)
+        self._places = tuple(os.fspath(folder.path) for folder in self._folders.values())
 
     def path(self, layer: Layer, slug: str) -> str:
         """Return where a memory lies, from the workspace root."""
@@ -219,11 +218,11 @@ class MemoryStore:
         memories: list[Memory] = []
         damaged: list[DamagedMemory] = []
         for each in LAYERS if layer is None else (layer,):
-            for entry in self._files(each):
+            for name in self._files(each):
                 try:
-                    memories.append(self._load(each, entry.name.removesuffix(".md")))
+                    memories.append(self._load(each, name.removesuffix(".md")))
                 except MemoryStoreError as error:
-                    damaged.append(DamagedMemory(each, entry.name, str(error)))
+                    damaged.append(DamagedMemory(each, name, str(error)))
         return tuple(memories), tuple(damaged)
 
     def read(self, slug: str, layer: Layer | None = None) -> Memory:
@@ -252,8 +251,7 @@ class MemoryStore:
         folder = self._folder(memory.layer)
         replaced = self._exists(memory.layer, memory.slug)
         with _told(f"the memory {memory.slug!r} cannot be written"):
-            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._replace(folder / f"{memory.slug}.md", text)
+            folder.replace(f"{memory.slug}.md", text.encode(), durable=self._durable)
             self._index(memory.layer)
         return replaced
 
@@ -262,39 +260,39 @@ class MemoryStore:
         check_slug(slug)
         with _told(f"the memory {slug!r} cannot be removed"):
             try:
-                (self._folder(layer) / f"{slug}.md").unlink()
+                self._folder(layer).remove(f"{slug}.md")
             except FileNotFoundError:
                 message = f"there is no memory {slug!r} in the {layer} layer"
                 raise MemoryStoreError(message, self._known(layer)) from None
             self._index(layer)
 
-    def _folder(self, layer: Layer) -> Path:
-        folder = self._base / layer
-        if folder.resolve() != folder:
+    def _folder(self, layer: Layer) -> PlainFolder:
+        folder = self._folders[layer]
+        try:
+            folder.check()
+        except OSError:
             raise MemoryStoreError(
-                f"the memory folder .reyn/memory/{layer} is reached through a link, so it is not used",
-                "Put a plain folder in the link's place.",
-            )
+                f"the memory folder .reyn/memory/{layer} is reached through a link or a file, so it is not used",
+                "Put a plain folder in its place.",
+            ) from None
         return folder
 
-    def _files(self, layer: Layer) -> Iterator[os.DirEntry[str]]:
-        try:
-            with os.scandir(self._folder(layer)) as entries:
-                found = [e for e in entries if e.name.endswith(".md") and not e.name.startswith(".")]
-        except (OSError, MemoryStoreError):
-            return iter(())
-        return iter(sorted((e for e in found if e.name != INDEX), key=lambda entry: entry.name))
+    def _files(self, layer: Layer) -> list[str]:
+        """Return the names of all that may be memories, links and pipes among them."""
+        files, others = self._folders[layer].entries()
+        names = (name for name in (*files, *others) if name.endswith(".md") and not name.startswith("."))
+        return sorted(name for name in names if name != INDEX)
 
     def _exists(self, layer: Layer, slug: str) -> bool:
-        return os.path.lexists(self._folder(layer) / f"{slug}.md")
+        return self._folder(layer).holds(f"{slug}.md")
 
     def _known(self, layer: Layer | None) -> str:
         slugs = sorted(
             {
-                e.name.removesuffix(".md")
+                name.removesuffix(".md")
                 for each in LAYERS
                 if layer in (None, each)
-                for e in self._files(each)
+                for name in self._files(each)
             }
         )
         if not slugs:
@@ -304,29 +302,15 @@ class MemoryStore:
 
     def _load(self, layer: Layer, slug: str) -> Memory:
         check_slug(slug)
-        return parse(layer, slug, _read(self._folder(layer) / f"{slug}.md"))
+        return parse(layer, slug, _read(self._folder(layer), f"{slug}.md"))
 
     def _index(self, layer: Layer) -> None:
         text = render_index(layer, self.memories(layer)[0])
         for _ in range(_INDEX_ATTEMPTS):
-            self._replace(self._folder(layer) / INDEX, text)
+            self._folder(layer).replace(INDEX, text.encode(), durable=self._durable)
             written, text = text, render_index(layer, self.memories(layer)[0])
             if text == written:
                 return
-
-    def _replace(self, path: Path, text: str) -> None:
-        """Write a whole file or nothing: a reader sees the old one or the new one."""
-        temporary = path.with_name(f".{path.stem}.{secrets.token_hex(8)}.tmp")
-        try:
-            descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "wb") as file:
-                file.write(text.encode())
-                file.flush()
-                if self._durable:
-                    os.fsync(file.fileno())
-            temporary.replace(path)
-        finally:
-            temporary.unlink(missing_ok=True)
 
 
 @contextmanager
@@ -351,21 +335,23 @@ def _stamps(folder: str) -> frozenset[tuple[str, int, int, int]]:
     return frozenset(stamps)
 
 
-def _read(path: Path) -> str:
+def _read(folder: PlainFolder, name: str) -> str:
     limit = BODY_BYTES + FRONT_MATTER_BYTES
     try:
-        # Without O_NONBLOCK a FIFO that someone left in the folder would hang the kernel.
-        descriptor = os.open(path, os.O_RDONLY | NO_FOLLOW | NO_WAIT | CLOSE_ON_EXEC)
+        data = folder.read(name, limit)
     except OSError as error:
-        reason = "it is a link" if path.is_symlink() else error.strerror
-        raise MemoryStoreError(f"{path.name} cannot be read: {reason}") from error
-    with os.fdopen(descriptor, "rb") as file:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
-            raise MemoryStoreError(f"{path.name} is no ordinary file")
-        data = file.read(limit + 1)
-    if len(data) > limit:
-        raise MemoryStoreError(f"{path.name} is larger than {limit} bytes")
+        raise MemoryStoreError(f"{name} cannot be read: {_reason(error, limit)}") from error
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise MemoryStoreError(f"{path.name} is not UTF-8 (byte {error.start})") from error
+        raise MemoryStoreError(f"{name} is not UTF-8 (byte {error.start})") from error
+
+
+def _reason(error: OSError, limit: int) -> str:
+    if error.errno == errno.ELOOP:
+        return "it is a link"
+    if error.errno == errno.EINVAL:
+        return "it is no ordinary file"
+    if error.errno == errno.EFBIG:
+        return f"it is larger than {limit} bytes"
+    return error.strerror or type(error).__name__

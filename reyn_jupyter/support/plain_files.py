@@ -75,6 +75,15 @@ class PlainFolder:
         except OSError:
             return False
 
+    def holds(self, name: str) -> bool:
+        """Return whether there is anything of this name, a link too."""
+        try:
+            with self._opened() as folder:
+                self._status(name, folder)
+        except OSError:
+            return False
+        return True
+
     def open(self, name: str, flags: int, mode: int = 0o600, *, make: bool = False) -> int:
         """Open a regular file and return its descriptor.
 
@@ -101,21 +110,33 @@ class PlainFolder:
         """
         return _read(self.open(name, os.O_RDONLY), limit, name)
 
-    def replace(self, name: str, data: bytes) -> None:
-        """Put a file, mode 0600, in place of one of this name, or of a link; the folder is made. Raises OSError."""
+    def remove(self, name: str) -> None:
+        """Remove what has this name, of a link the link itself. Raises OSError."""
+        with self._opened() as folder:
+            os.unlink(self.path / name if folder is None else name, dir_fd=folder)
+
+    def replace(self, name: str, data: bytes, *, durable: bool = False) -> None:
+        """Put a file, mode 0600, in place of one of this name, or of a link; the folder is made. Raises OSError.
+
+        Args:
+            durable: whether its content is on the disk when this returns.
+        """
         temporary = f".{name}.{secrets.token_hex(8)}.part"
         try:
             descriptor = self.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, make=True)
             with os.fdopen(descriptor, "wb") as file:
                 file.write(data)
+                if durable:
+                    file.flush()
+                    os.fsync(file.fileno())
             with self._opened() as folder:
                 if folder is None:
                     (self.path / temporary).replace(self.path / name)
                 else:
                     os.replace(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
         except BaseException:
-            with suppress(OSError), self._opened() as folder:
-                os.unlink(self.path / temporary if folder is None else temporary, dir_fd=folder)
+            with suppress(OSError):
+                self.remove(temporary)
             raise
 
     def _status(self, name: str, folder: int | None) -> os.stat_result:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import tempfile
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -197,10 +198,29 @@ async def test_a_linked_memory_folder_is_not_used(actions: Actions, tmp_path: Pa
     assert (await actions.call("memory_operation__list"))["total"] == 0
 
 
+async def test_a_link_that_is_put_in_while_a_memory_is_written_is_not_followed(
+    actions: Actions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder, elsewhere = tmp_path / ".reyn" / "memory" / "shared", tmp_path / "elsewhere"
+    folder.mkdir(parents=True)
+    elsewhere.mkdir()
+
+    def swap_and_name(size: int) -> str:  # the last thing that happens before a file is made
+        if not folder.is_symlink():
+            folder.rename(tmp_path / "before")
+            folder.symlink_to(elsewhere)
+        return "0" * size
+
+    monkeypatch.setattr(secrets, "token_hex", swap_and_name)
+    with pytest.raises(ActionError):
+        await actions.call("memory_operation__remember_shared", **STYLE)
+    assert list(elsewhere.iterdir()) == []
+
+
 async def test_a_folder_that_takes_no_files_is_a_clear_error(actions: Actions, tmp_path: Path) -> None:
     (tmp_path / ".reyn").write_text("a file where the folder should be")
 
-    with pytest.raises(ActionError, match="cannot be written"):
+    with pytest.raises(ActionError, match="through a link or a file"):
         await actions.call("memory_operation__remember_shared", **STYLE)
 
 
