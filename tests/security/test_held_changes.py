@@ -191,6 +191,15 @@ def test_a_file_that_is_not_the_one_shown_any_more_is_left_alone(
     assert "changed_meanwhile" in said and "out/a.txt" in said and "again" in said
 
 
+def test_a_variable_that_changes_under_the_question_is_written_as_it_was_shown(root: Path) -> None:
+    rows = [1]
+    attacker = Race(root, lambda here: rows.append(666))
+    attacker.session.parts.services.namespace()["rows"] = rows
+    attacker.call("file__write", path="out/b.json", content={"$var": "rows"})
+    assert "666" not in attacker.questions[0].text
+    assert (root / "out" / "b.json").read_text() == "[\n  1\n]\n"
+
+
 def test_a_file_that_appears_where_none_was_shown_is_not_overwritten(root: Path) -> None:
     attacker = Race(root, lambda here: (here / "out" / "b.txt").write_text("theirs\n"))
     said = attacker.call("file__write", path="out/b.txt", content="mine\n")
