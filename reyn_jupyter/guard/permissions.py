@@ -342,9 +342,9 @@ def _first_restricting(
 
 def _restricts(rule: ActionPattern, action: str, kind: EffectKind | None, target: str | None) -> bool:
     """Return whether a rule that denies or asks stands for a call; one about reading does for whatever reads."""
-    return rule.restricts(action, kind, target) or (
-        kind is EffectKind.READ and rule.restricts(READING, kind, target)
-    )
+    if rule.restricts(action, kind, target):
+        return True
+    return kind is EffectKind.READ and action != READING and rule.restricts(READING, kind, target)
 
 
 def _is_about(rule: ActionPattern, action: str) -> bool:
