@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from reyn_jupyter.evaluation.run.budget import Budget
     from reyn_jupyter.evaluation.study import Study
     from reyn_jupyter.notebook.export import export
+    from reyn_jupyter.notebook.frame_viewing import view
     from reyn_jupyter.runtime.namespace.functions import action
     from reyn_jupyter.runtime.record.result_frame import ResultFrame
     from reyn_jupyter.runtime.record.trace import Trace
@@ -49,6 +50,7 @@ __all__ = [
     "load_ipython_extension",
     "session",
     "unload_ipython_extension",
+    "view",
 ]
 
 _PUBLIC = {
@@ -68,6 +70,7 @@ _PUBLIC = {
     "action": "reyn_jupyter.runtime.namespace.functions",
     "export": "reyn_jupyter.notebook.export",
     "session": "reyn_jupyter.sessions.current",
+    "view": "reyn_jupyter.notebook.frame_viewing",
 }
 
 

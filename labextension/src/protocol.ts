@@ -663,6 +663,7 @@ export interface OpenFrame {
  *     width: how many columns there are; `revision` moves when rows were met that have further ones.
  *     headers: how many of the columns name the rows.
  *     inferred: no description of the columns is stored; they are those of the rows met so far.
+ *     figures: whether figures of columns may be asked for at once: the table is in memory, or small enough to be.
  */
 export interface OpenedFrame {
   rows: number;
@@ -670,6 +671,7 @@ export interface OpenedFrame {
   headers: number;
   revision: number;
   inferred: boolean;
+  figures: boolean;
   columns: FrameColumn[];
 }
 /**
@@ -748,6 +750,7 @@ export interface AskColumn {
  *     facts: (label, value) pairs.
  *     top: the most frequent values, as (value, how often, share of the widest bar).
  *     bins: how high each bar of the histogram is, between 0 and 1; `low` and `high` are its ends.
+ *     edges: where the bars begin, and where the last one ends, as a filter takes them.
  */
 export interface FrameFigures {
   name: string;
@@ -757,6 +760,7 @@ export interface FrameFigures {
   bins: number[];
   low: string;
   high: string;
+  edges: string[];
 }
 export interface FrameCellOperation {
   args: AskCell;
@@ -1141,7 +1145,7 @@ export interface Snapshot {
   protocol: number;
   session: string;
   view: View;
-  live: (LiveCatalog | LiveBlob | LiveTrace | LiveDiff) | null;
+  live: (LiveCatalog | LiveBlob | LiveFrame | LiveTrace | LiveDiff) | null;
   lost: View | null;
 }
 /**
@@ -1150,6 +1154,13 @@ export interface Snapshot {
 export interface LiveCatalog {
   type: "catalog";
   query: string;
+}
+/**
+ * Open the grid of a frame in memory, which the kernel holds for the view.
+ */
+export interface LiveFrame {
+  type: "frame";
+  frame: string;
 }
 /**
  * Open the viewer of a run; `running` while a background run goes on, which can then be stopped.

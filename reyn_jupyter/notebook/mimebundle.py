@@ -14,14 +14,15 @@ from typing import Any
 
 from reyn_jupyter.notebook.mime import WIDGET_MIME, bundle, mime_type
 from reyn_jupyter.notebook.render.blocks import View
-from reyn_jupyter.notebook.serving.protocol import Live, LiveBlob, LiveCatalog, LiveDiff, LiveTrace
+from reyn_jupyter.notebook.serving.protocol import Live, LiveBlob, LiveCatalog, LiveDiff, LiveFrame, LiveTrace
+from reyn_jupyter.notebook.serving.viewed_frames import VIEWED
 from reyn_jupyter.outputs.blob import Blob, open_blob
 from reyn_jupyter.runtime.consent import front_end_there
 from reyn_jupyter.runtime.record.compare import RunDiff
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions import current
 from reyn_jupyter.sessions.background_run import BackgroundRun
-from reyn_jupyter.sessions.result_objects import CatalogExplorer, Inspection, Result
+from reyn_jupyter.sessions.result_objects import CatalogExplorer, FrameView, Inspection, Result
 from reyn_jupyter.sessions.session import Session
 
 _log = logging.getLogger(__name__)
@@ -77,6 +78,8 @@ def live_of(shown: object) -> Live | None:
             return _blob(session, blob, shown.selector)
         case Result(blob=Blob() as blob):
             return _blob(session, blob, None)
+        case FrameView():
+            return LiveFrame(frame=VIEWED.hold(shown))
         case Trace() if shown.ended is not None and session.parts.runs.holds(shown.run):
             return LiveTrace(run=shown.run)
         case BackgroundRun() if session.background.get(shown.run_id) is shown:

@@ -163,6 +163,23 @@ class Result:
         return self._value
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class FrameView:
+    """A table of the person's to look at, from memory.
+
+    Attributes:
+        frame: the rows as they were when the view was made.
+        name: of the variable that held it, "" where none is known.
+    """
+
+    frame: pd.DataFrame
+    name: str = ""
+
+    @property
+    def df(self) -> pd.DataFrame:
+        return self.frame
+
+
 @dataclass(frozen=True)
 class Inspection:
     """A part of a stored blob. `payload` is the answer's text, or the error as a dict."""

@@ -13,6 +13,8 @@ import pandas as pd
 import pytest
 from playwright.sync_api import Browser, expect
 
+import reyn_jupyter as reyn
+from reyn_jupyter.notebook.serving.viewed_frames import PREFIX, VIEWED
 from reyn_jupyter.outputs.content import Structured
 from reyn_jupyter.outputs.frames.records import to_structured
 from reyn_jupyter.sessions.current import SESSION_ID
@@ -62,11 +64,12 @@ def orders(session: Session, request: pytest.FixtureRequest) -> str:
 
 @contextmanager
 def grid(browser: Browser, session: Session, blob: str, theme: str = "light") -> Iterator[Bare]:
+    in_memory = {"type": "frame", "frame": blob}
     snapshot = {
         "protocol": 1,
         "session": SESSION_ID,
         "view": {"kind": "blob", "title": blob, "badges": [], "facts": [], "blocks": [], "knob": ""},
-        "live": {"type": "blob", "blob": blob, "selector": None},
+        "live": in_memory if blob.startswith(PREFIX) else {"type": "blob", "blob": blob, "selector": None},
     }
     with bare(browser, session, snapshot, theme) as shown:
         expect(shown.page.get_by_role("grid")).to_be_visible()
@@ -295,3 +298,35 @@ def test_a_kernel_that_falls_silent_loses_nothing_that_is_shown(
         expect(shown.page.locator("tbody tr").nth(12)).to_contain_text("…")
         shown.page.locator(".r-port").evaluate("port => (port.scrollTop = 0)")
         expect(shown.page.locator("tr[aria-rowindex='2']")).to_contain_text("0")
+
+
+def bars(shown: Bare, name: str) -> Any:
+    return head(shown, name).locator("[data-bar]")
+
+
+def test_a_frame_in_memory_is_sorted_and_filtered_by_its_heads(browser: Browser, session: Session) -> None:
+    rows = np.arange(1200)
+    frame = pd.DataFrame(
+        {"number": rows[::-1], "region": np.array(["north", "south", "east"])[rows % 3]},
+        index=pd.MultiIndex.from_arrays([rows % 7, rows], names=["week", "serial"]),
+    )
+    with grid(browser, session, VIEWED.hold(reyn.view(frame, name="big"))) as shown:
+        expect(bars(shown, "number")).to_have_count(10)
+        expect(bars(shown, "region")).to_have_count(3)
+        head(shown, "number").locator("bdi").click()
+        expect(column(shown, "number").first).to_have_text("0")
+        bars(shown, "region").nth(1).click()
+        expect(status(shown)).to_contain_text("400 match region = south")
+        assert set(cells(shown, "region")) == {"south"}
+        bars(shown, "number").first.click()
+        expect(status(shown)).to_contain_text("40 match")
+        assert max(map(int, cells(shown, "number"))) < 120
+        shown.page.get_by_role("button", name="Clear filters").click()
+        expect(status(shown)).to_contain_text("1,200 rows × 2 columns")
+
+
+def test_the_bars_of_a_stored_table_filter_it_too(browser: Browser, session: Session, orders: str) -> None:
+    with grid(browser, session, orders) as shown:
+        bars(shown, "region").first.click()
+        expect(status(shown)).to_contain_text("1,000 match")
+        expect(head(shown, "region")).to_have_attribute("aria-sort", "none")

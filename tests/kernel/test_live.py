@@ -59,6 +59,8 @@ def snapshot(data: dict[str, Any], kind: str) -> dict[str, Any]:
         ("%reyn inspect last", "blob", "blob"),
         ("%reyn inspect last lines:3-5", "blob", "blob"),
         ("session.blob('last')", "blob", "blob"),
+        ("big = pd.DataFrame({'n': range(5000)})\n%reyn view big", "blob", "frame"),
+        ("reyn.view(pd.DataFrame({'n': [1]}))", "blob", "frame"),
         ("%reyn blobs", "table", None),
         ("%reyn runs", "table", None),
         ("%reyn", "status", None),
@@ -72,7 +74,9 @@ def snapshot(data: dict[str, Any], kind: str) -> dict[str, Any]:
 def test_every_kind_has_all_representations_within_their_budgets(
     kernel: Kernel, code: str, kind: str, live: Any
 ) -> None:
-    kernel.run(f"says('Hello.', 'Hello.', 'Hello.')\n%reyn ask hello\n%reyn ask again\nr = %reyn {LARGE}")
+    kernel.run(
+        f"import pandas as pd\nsays('Hello.', 'Hello.', 'Hello.')\n%reyn ask hello\n%reyn ask again\nr = %reyn {LARGE}"
+    )
     kernel.run("says('Hello to you.')")
     if code.startswith("%reyn script"):
         kernel.run("%reyn invoke file__read path=notes.txt")

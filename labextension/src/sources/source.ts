@@ -2,13 +2,22 @@
 //
 // Invariant: a request settles exactly once: with its answer, with a RequestError, or with an AbortError when its
 // signal fires. It survives a busy kernel (it stays queued) and fails when the kernel is gone.
-import type { ViewEvent, LiveBlob, LiveCatalog, LiveDiff, LiveTrace, Operations, View } from "../protocol";
+import type {
+  ViewEvent,
+  LiveBlob,
+  LiveCatalog,
+  LiveDiff,
+  LiveFrame,
+  LiveTrace,
+  Operations,
+  View,
+} from "../protocol";
 
 /** The version of the protocol that these views speak; `notebook/serving/protocol.py` holds the same number. */
 export const PROTOCOL = 1;
 
 /** What a view may go on with while its kernel lives. */
-export type Live = LiveBlob | LiveCatalog | LiveDiff | LiveTrace;
+export type Live = LiveBlob | LiveCatalog | LiveDiff | LiveFrame | LiveTrace;
 export type KernelEvent = ViewEvent["event"];
 
 /** Where a source stands. A view shows the snapshot with a caption in every state but "live" and "busy".

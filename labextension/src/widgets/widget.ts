@@ -14,6 +14,7 @@ interface Traits extends Record<string, unknown> {
 const LIVE_VIEWS: LiveViews = {
   catalog: kernelView("explorer", "catalog"),
   blob: kernelView("blob", "blob"),
+  frame: kernelView("grid", "frame"),
   trace: kernelView("trace", "trace"),
   diff: kernelView("trace", "diff"),
 };

@@ -14,7 +14,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any, TypeGuard
 from uuid import UUID
 
-from reyn_jupyter.notebook.render.blocks import Cell, Column, Grid, missing_cell, number_cell
+from reyn_jupyter.notebook.render.blocks import Cell, Column, Grid, View, missing_cell, number_cell
 from reyn_jupyter.notebook.render.value_text import Look, is_a, type_name
 from reyn_jupyter.outputs.blobs.manifest import BlobInfo
 from reyn_jupyter.outputs.frames.restore import untag
@@ -30,6 +30,8 @@ from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
     import pandas as pd
+
+    from reyn_jupyter.sessions.result_objects import FrameView
 
 ROWS = 20
 COLUMNS = 12
@@ -214,6 +216,15 @@ def frame_grid(frame: pd.DataFrame, look: Look, knob: str) -> Grid:
         tuple(zip(*index, *body, strict=True)) if rows else (),
         _left_out(rows, width, knob),
     )
+
+
+def viewed_frame(shown: FrameView, look: Look) -> View:
+    """Return a frame of the person's: its first rows, which a front end goes on from."""
+    rows, width = shown.frame.shape
+    facts = (f"{count(rows, 'row')} × {count(width, 'column')}", "in memory")
+    title = look.line(shown.name, 80) if shown.name else "A table in memory"
+    grid = frame_grid(shown.frame, look, ".df")
+    return View("blob", title, (), facts, (grid,), ".df")
 
 
 def _left_out(rows: int, width: int, knob: str) -> str:

@@ -77,6 +77,7 @@ DISPLAYABLES: tuple[Displayable, ...] = (
     Displayable(_RESULTS, "CatalogExplorer", "catalog_view.explorer_view", "actions"),
     Displayable(_RESULTS, "ActionCard", "catalog_view.action_card", "actions"),
     Displayable(_RESULTS, "Result", "blob_view.result_view", "blob"),
+    Displayable(_RESULTS, "FrameView", "dataframe_view.viewed_frame", "blob"),
     Displayable(_RESULTS, "Inspection", "blob_view.inspection_view", "blob"),
     Displayable("reyn_jupyter.outputs.blob", "Blob", "blob_view.blob_view", "blob"),
     Displayable("reyn_jupyter.runtime.record.compare", "RunDiff", "trace.run_diff.diff_view", "trace"),

@@ -26,6 +26,7 @@ from reyn_jupyter.notebook.serving.operation import (
     WireMessage,
 )
 from reyn_jupyter.outputs.table import frame_table as tables
+from reyn_jupyter.outputs.table.held_table import HeldTable
 from reyn_jupyter.outputs.table.open_table import OpenedTable
 from reyn_jupyter.outputs.table.pandas_code import code_of
 from reyn_jupyter.outputs.table.row_filter import FilterError
@@ -72,6 +73,7 @@ class OpenedFrame(WireMessage):
         width: how many columns there are; `revision` moves when rows were met that have further ones.
         headers: how many of the columns name the rows.
         inferred: no description of the columns is stored; they are those of the rows met so far.
+        figures: whether figures of columns may be asked for at once: the table is in memory, or small enough to be.
     """
 
     rows: int
@@ -79,6 +81,7 @@ class OpenedFrame(WireMessage):
     headers: int
     revision: int
     inferred: bool
+    figures: bool
     columns: list[FrameColumn]
 
 
@@ -127,6 +130,7 @@ class FrameFigures(WireMessage):
         facts: (label, value) pairs.
         top: the most frequent values, as (value, how often, share of the widest bar).
         bins: how high each bar of the histogram is, between 0 and 1; `low` and `high` are its ends.
+        edges: where the bars begin, and where the last one ends, as a filter takes them.
     """
 
     name: str
@@ -136,6 +140,7 @@ class FrameFigures(WireMessage):
     bins: list[float]
     low: str
     high: str
+    edges: list[str]
 
 
 class AskCell(WireMessage):
@@ -180,7 +185,8 @@ async def open_frame(context: OperationContext, arguments: OpenFrame) -> OpenedF
         width=len(opened.columns) - opened.headers,
         headers=opened.headers,
         revision=opened.revision,
-        inferred=opened.blob.info.frame is None,
+        inferred=opened.frame_info is None,
+        figures=frames.is_light(opened),
         columns=columns,
     )
 
@@ -210,7 +216,7 @@ async def frame_rows(context: OperationContext, arguments: AskRows) -> FrameRows
 
 def _window(
     frames: OpenFrames,
-    opened: OpenedTable,
+    opened: OpenedTable | HeldTable,
     arguments: AskRows,
     rows: list[int],
     total: int,
@@ -240,14 +246,16 @@ def _window(
     )
 
 
-def _positions(opened: OpenedTable, first: int, count: int) -> list[int]:
+def _positions(opened: OpenedTable | HeldTable, first: int, count: int) -> list[int]:
     """Return the columns that name the rows, and a window of the others."""
     headers = opened.headers
     begin = headers + first
     return [*range(headers), *range(begin, min(len(opened.columns), begin + count))]
 
 
-def _columns(frames: OpenFrames, opened: OpenedTable, positions: list[int], look: Look) -> list[FrameColumn]:
+def _columns(
+    frames: OpenFrames, opened: OpenedTable | HeldTable, positions: list[int], look: Look
+) -> list[FrameColumn]:
     found = []
     for position in positions:
         drawn = stored_column(opened.columns[position], frames.style(opened, position), look)
@@ -266,7 +274,7 @@ def _columns(frames: OpenFrames, opened: OpenedTable, positions: list[int], look
 async def _matching(
     context: OperationContext,
     frames: OpenFrames,
-    opened: OpenedTable,
+    opened: OpenedTable | HeldTable,
     sort: list[SortKey],
     filters: list[FilterKey],
 ) -> Any:
@@ -285,7 +293,9 @@ async def _matching(
         raise OperationError(str(error), "Change the filter, or take it away.") from None
 
 
-def _row_request(opened: OpenedTable, sort: list[SortKey], filters: list[FilterKey]) -> tables.RowRequest:
+def _row_request(
+    opened: OpenedTable | HeldTable, sort: list[SortKey], filters: list[FilterKey]
+) -> tables.RowRequest:
     if len(sort) + len(filters) > _KEYS:
         raise OperationError(f"{len(sort) + len(filters)} keys and filters at once", f"Take at most {_KEYS}.")
     for column in (*(each.column for each in sort), *(each.column for each in filters)):
@@ -296,7 +306,7 @@ def _row_request(opened: OpenedTable, sort: list[SortKey], filters: list[FilterK
     )
 
 
-def _check_column(opened: OpenedTable, column: int) -> None:
+def _check_column(opened: OpenedTable | HeldTable, column: int) -> None:
     if column >= len(opened.columns):
         raise OperationError(
             f"there is no column {column}; the table has {len(opened.columns)}", "Open the table again."
@@ -331,6 +341,7 @@ async def frame_column(context: OperationContext, arguments: AskColumn) -> Frame
         bins=[number / highest for number in found.bins],
         low=plain_cell(found.low, look).text if found.bins else "",
         high=plain_cell(found.high, look).text if found.bins else "",
+        edges=[repr(edge) if isinstance(edge, float) else str(edge) for edge in found.edges],
     )
 
 

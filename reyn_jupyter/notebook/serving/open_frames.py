@@ -14,11 +14,13 @@ from typing import TypeVar
 
 from reyn_jupyter.notebook.render.dataframe_view import ColumnStyle, column_style
 from reyn_jupyter.notebook.serving.operation import OperationContext, OperationError
+from reyn_jupyter.notebook.serving.viewed_frames import PREFIX, VIEWED
 from reyn_jupyter.outputs.blob import BlobKindError, open_blob
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError
 from reyn_jupyter.outputs.blobs.random_access import is_local
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStoreError
 from reyn_jupyter.outputs.table.frame_table import FrameTable
+from reyn_jupyter.outputs.table.held_table import HeldTable
 from reyn_jupyter.outputs.table.open_table import OpenedTable
 
 T = TypeVar("T")
@@ -40,8 +42,13 @@ class OpenFrames:
         self._preparing: set[asyncio.Task[None]] = set()
         self._telling: dict[str, list[Callable[[float, float, str], None]]] = {}
 
-    async def opened(self, context: OperationContext, blob_id: str) -> OpenedTable:
-        """Return the table of a blob, which is looked up anew each time: it may have been collected meanwhile."""
+    async def opened(self, context: OperationContext, blob_id: str) -> OpenedTable | HeldTable:
+        """Return the table of a blob, which is looked up anew each time: it may have been collected meanwhile.
+
+        A frame in memory that a view shows (`viewed_frames`) has an id of its own kind.
+        """
+        if blob_id.startswith(PREFIX):
+            return self._viewed(blob_id)
         store = context.session.parts.services.blobs
         if store is None or not is_local(store):
             raise OperationError(
@@ -66,42 +73,54 @@ class OpenFrames:
         self._shrink()
         return found
 
-    async def loaded(self, context: OperationContext, opened: OpenedTable) -> FrameTable:
+    def _viewed(self, frame_id: str) -> HeldTable:
+        held = VIEWED.find(frame_id)
+        if held is None:
+            self._forget(frame_id)
+            raise OperationError("this frame is held no longer", "Run the cell again that showed it.")
+        return held
+
+    async def loaded(self, context: OperationContext, opened: OpenedTable | HeldTable) -> FrameTable:
         """The table in memory, read once for all who ask at the same time; each of them hears of the progress."""
         if opened.table is not None:
             return opened.table
-        listeners = self._telling.setdefault(opened.blob.id, [])
+        listeners = self._telling.setdefault(opened.id, [])
         listeners.append(context.progress)
         try:
             return await self._load(opened)
         finally:
             listeners.remove(context.progress)
             if not listeners:
-                self._telling.pop(opened.blob.id, None)
+                self._telling.pop(opened.id, None)
 
-    def prepare(self, opened: OpenedTable) -> None:
+    def prepare(self, opened: OpenedTable | HeldTable) -> None:
         """Begin to load a table that somebody looks at, so that the first sort or filter need not wait for it."""
-        if opened.table is None and opened.blob.size <= _PREPARED:
+        if opened.table is None and self.is_light(opened):
             task = asyncio.get_running_loop().create_task(self._prepared(opened))
             self._preparing.add(task)
             task.add_done_callback(self._preparing.discard)
 
-    async def _prepared(self, opened: OpenedTable) -> None:
+    @staticmethod
+    def is_light(opened: OpenedTable | HeldTable) -> bool:
+        """Return whether all of a table is in memory, or is loaded without being asked for."""
+        return opened.table is not None or opened.size <= _PREPARED
+
+    async def _prepared(self, opened: OpenedTable | HeldTable) -> None:
         await asyncio.sleep(_FIRST)
         with suppress(OperationError):  # whoever needs the table hears of it
             await self._load(opened)
 
-    async def _load(self, opened: OpenedTable) -> FrameTable:
+    async def _load(self, opened: OpenedTable | HeldTable) -> FrameTable:
         def tell(done: float, total: float, note: str) -> None:
-            for listener in list(self._telling.get(opened.blob.id, ())):
+            for listener in list(self._telling.get(opened.id, ())):
                 listener(done, total, note)
 
-        made = await _shared(self._loading, opened.blob.id, lambda: opened.load(tell))
+        made = await _shared(self._loading, opened.id, lambda: opened.load(tell))
         self._shrink()
         return made
 
-    def style(self, opened: OpenedTable, column: int) -> ColumnStyle:
-        styles = self._styles.setdefault(opened.blob.id, {})
+    def style(self, opened: OpenedTable | HeldTable, column: int) -> ColumnStyle:
+        styles = self._styles.setdefault(opened.id, {})
         if column not in styles:
             values, _ = opened.head(column)
             styles[column] = column_style(values, opened.columns[column].spec)

@@ -33,6 +33,13 @@ class LiveBlob(WireMessage):
     selector: str | None = None
 
 
+class LiveFrame(WireMessage):
+    """Open the grid of a frame in memory, which the kernel holds for the view."""
+
+    type: Literal["frame"] = "frame"
+    frame: str
+
+
 class LiveTrace(WireMessage):
     """Open the viewer of a run; `running` while a background run goes on, which can then be stopped."""
 
@@ -49,7 +56,7 @@ class LiveDiff(WireMessage):
     b: str
 
 
-Live = Annotated[LiveCatalog | LiveBlob | LiveTrace | LiveDiff, Field(discriminator="type")]
+Live = Annotated[LiveCatalog | LiveBlob | LiveFrame | LiveTrace | LiveDiff, Field(discriminator="type")]
 
 
 class Snapshot(WireMessage):

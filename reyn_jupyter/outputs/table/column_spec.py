@@ -6,7 +6,7 @@ the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,7 +37,11 @@ class ColumnSpec:
 
 def frame_columns(info: BlobInfo) -> list[ColumnSpec]:
     """The columns of a stored frame, from its manifest."""
-    frame = info.frame or {}
+    return columns_of(info.frame or {})
+
+
+def columns_of(frame: Mapping[str, Any]) -> list[ColumnSpec]:
+    """The columns of a frame, from its description."""
     levels = (frame.get("index") or {}).get("levels", [])
     return [
         *(ColumnSpec(spec["key"], spec, number) for number, spec in enumerate(levels)),

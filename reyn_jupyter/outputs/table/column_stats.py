@@ -28,6 +28,7 @@ class ColumnStats:
     marks: labelled values to show: the least, quartiles, the greatest, the mean.
     top: the most frequent values, each with how often it stands there.
     bins: how many values fall in each of equally wide parts between `low` and `high`.
+    edges: where these parts begin, and where the last one ends.
     """
 
     count: int
@@ -39,6 +40,7 @@ class ColumnStats:
     bins: tuple[int, ...] = ()
     low: Any = None
     high: Any = None
+    edges: tuple[Any, ...] = ()
 
 
 def figures_of(series: pd.Series) -> ColumnStats:
@@ -101,24 +103,27 @@ def _spread(values: NDArray[Any], missing: int, shown: Any, mean: bool = True) -
     # By the lower of two neighbours, so that integers past 2**53 and moments stay what they are.
     quarters = np.quantile(values, [0.25, 0.5, 0.75], method="lower")
     marks: list[tuple[str, Any]] = [
-        ("least", shown(values.min())),
-        ("lower quarter", shown(quarters[0])),
+        ("min", shown(values.min())),
+        ("25 %", shown(quarters[0])),
         ("median", shown(quarters[1])),
-        ("upper quarter", shown(quarters[2])),
-        ("greatest", shown(values.max())),
+        ("75 %", shown(quarters[2])),
+        ("max", shown(values.max())),
     ]
     if mean:
         with np.errstate(invalid="ignore", over="ignore"):
             marks.append(("mean", float(values.mean(dtype=np.float64))))
     finite = values[np.isfinite(values)]
     bins: tuple[int, ...] = ()
+    edges: tuple[Any, ...] = ()
     if len(finite) and finite.min() < finite.max():
         with np.errstate(over="ignore", invalid="ignore"):
             low, high = float(finite.min()), float(finite.max())
             if np.isfinite(high - low) and high > low:
-                bins = tuple(np.histogram(finite.astype(np.float64), BINS, (low, high))[0].tolist())
-    ends = (shown(finite.min()), shown(finite.max())) if bins else (None, None)
-    return ColumnStats(len(values), missing, distinct, exact, tuple(marks), (), bins, *ends)
+                counts, places = np.histogram(finite.astype(np.float64), BINS, (low, high))
+                bins = tuple(counts.tolist())
+                edges = tuple(shown(place) for place in places.tolist())
+    ends: tuple[Any, Any] = (shown(finite.min()), shown(finite.max())) if bins else (None, None)
+    return ColumnStats(len(values), missing, distinct, exact, tuple(marks), (), bins, ends[0], ends[1], edges)
 
 
 def _frequent(codes: NDArray[Any], missing: int, names: list[Any]) -> ColumnStats:

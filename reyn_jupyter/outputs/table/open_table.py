@@ -68,6 +68,26 @@ class OpenedTable:
         self._head = records
 
     @property
+    def id(self) -> str:
+        """What views call it."""
+        return self.blob.id
+
+    @property
+    def size(self) -> int:
+        """Bytes of its JSON."""
+        return self.blob.size
+
+    @property
+    def frame_info(self) -> dict[str, Any] | None:
+        """The description of its columns; None where they are those of the rows that were met."""
+        return self.blob.info.frame
+
+    @property
+    def expression(self) -> str | None:
+        """Python code for the frame."""
+        return f"reyn.session().blob({self.blob.id!r}).df"
+
+    @property
     def headers(self) -> int:
         """The number of the first columns that name their row."""
         return min(STICKY, sum(column.level is not None for column in self.columns))

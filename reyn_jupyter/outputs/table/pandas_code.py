@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.outputs.table.frame_table import RowFilter, RowRequest, SortColumn
+from reyn_jupyter.outputs.table.held_table import HeldTable
 from reyn_jupyter.outputs.table.open_table import OpenedTable
 from reyn_jupyter.outputs.table.row_filter import moment, number
 
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 _OPERATORS = {"equals": "==", "differs": "!=", "less": "<", "most": "<=", "greater": ">", "least": ">="}
 
 
-def code_of(opened: OpenedTable, asked: RowRequest, shown: Callable[[str], bool]) -> str:
+def code_of(opened: OpenedTable | HeldTable, asked: RowRequest, shown: Callable[[str], bool]) -> str:
     """The lines that load the table, keep what matches, and order it.
 
     Args:
@@ -29,16 +30,17 @@ def code_of(opened: OpenedTable, asked: RowRequest, shown: Callable[[str], bool]
     body = [writer.filter(each) for each in asked.filters]
     if asked.sort:
         body.extend(writer.sort(asked.sort))
-    lines = ["import reyn_jupyter as reyn"]
+    lines = ["import reyn_jupyter as reyn"] if isinstance(opened, OpenedTable) else []
     if writer.pandas:
         lines.append("import pandas as pd")
     if writer.helpers:
         lines.append(f"from reyn_jupyter.outputs.table import {', '.join(sorted(writer.helpers))}")
-    return "\n".join([*lines, "", f"df = reyn.session().blob({opened.blob.id!r}).df", *body, "df"])
+    source = "# df is the frame that was viewed" if opened.expression is None else f"df = {opened.expression}"
+    return "\n".join([*lines, *([""] if lines else []), source, *body, "df"])
 
 
 class _Writer:
-    def __init__(self, opened: OpenedTable, shown: Callable[[str], bool]) -> None:
+    def __init__(self, opened: OpenedTable | HeldTable, shown: Callable[[str], bool]) -> None:
         self.opened = opened
         self.pandas = False
         self.helpers: set[str] = set()
@@ -51,7 +53,7 @@ class _Writer:
         label = self._labels[column]
         if not isinstance(label, str) or self._labels.count(label) > 1 or not self._shown(label):
             return None
-        frame = self.opened.blob.info.frame
+        frame = self.opened.frame_info
         if label == ((frame or {}).get("index") or {}).get("label"):
             return None
         return None if frame is not None and len(frame.get("column_names", [None])) > 1 else label

@@ -3,7 +3,7 @@
 // Invariant: scrolling never waits. Rows that are not there yet are drawn as "…"; a new order or filter replaces what
 // is shown only when its first window has come, so that a failure loses nothing. A press on a column means that column,
 // also while a snapshot is shown, whose columns stand elsewhere than the kernel's.
-import type { FrameColumn, FrameRows, Grid, OpenedFrame } from "../../protocol";
+import type { FilterKey, FrameColumn, FrameFigures, FrameRows, Grid, OpenedFrame } from "../../protocol";
 import { RequestError, type Source, type ViewFunction } from "../../sources/source";
 import { copy, copyButton, insertButton, announce } from "../dom/copy";
 import { fill, formatCount, h, visible } from "../dom/h";
@@ -15,6 +15,7 @@ import { Cursor } from "./cursor";
 import { firstRows, HEAD, HEIGHT, Layout } from "./layout";
 import { Popover } from "./popover";
 import { cellText, headCells, patchCells, drawRow } from "./rows";
+import { spark } from "./spark";
 import { PAGE, type Query, WINDOW, Windows } from "./windows";
 
 /**
@@ -77,6 +78,9 @@ class DataGridView {
   private nextQuery: Query | null = null; // asked for, not shown yet
   private queryRequest = new AbortController();
   private figuresRequest = new AbortController();
+  private sparks = new Map<number, FrameFigures>(); // of columns, over all rows
+  private sparksRequest = new AbortController();
+  private sparking = false;
   private unwatch: () => void;
 
   constructor(
@@ -116,6 +120,7 @@ class DataGridView {
     this.popover.close(false);
     this.queryRequest.abort();
     this.figuresRequest.abort();
+    this.sparksRequest.abort();
     this.progress.dispose();
     this.windows.dispose();
     this.rows.dispose();
@@ -150,6 +155,7 @@ class DataGridView {
         this.show(rows);
         this.cursor.returnToRows();
         this.port.scrollTop = 0;
+        void this.drawSparks();
         if (row) this.cursor.moveTo(row, this.cursor.position[1]);
       })
       .catch(() => {
@@ -173,14 +179,55 @@ class DataGridView {
     this.layout.apply(rows, this.table);
     if (this.cursor.position[1] < this.layout.labelColumns)
       this.cursor.position[1] = this.layout.labelColumns;
+    this.drawHead();
+    this.drawBar();
+  }
+
+  private drawHead(): void {
     const cells = headCells(this.layout, this.windows.query, {
       sortBy: (column, more) => this.withColumn(column, (each) => this.sortBy(each, more)),
       openMenu: (place) => this.openMenu(place),
+      choose: ({ position }, chosen) => this.choose(position, chosen),
+      figuresOf: ({ position }) => (this.first ? undefined : this.sparks.get(position)),
     });
     const focused = this.head.contains(document.activeElement);
     patchCells(this.head, cells);
     if (focused && !this.head.contains(document.activeElement)) this.cursor.focus();
-    this.drawBar();
+  }
+
+  /** Fetches what the columns' heads draw, one after another once rows are there; nothing waits for it. */
+  private async drawSparks(): Promise<void> {
+    if (this.sparking || this.source.state !== "live") return;
+    this.sparking = true;
+    const { blob } = this.model;
+    const signal = this.sparksRequest.signal;
+    try {
+      if (!(await this.opened)?.figures) return;
+      for (const { position } of [...this.layout.columns]) {
+        if (signal.aborted) return;
+        if (this.sparks.has(position)) continue;
+        const asked = { blob, column: position, filter: [] };
+        const figures = await this.source.request("frame.column", asked, { signal });
+        this.sparks.set(position, figures);
+        this.addSpark(position, figures);
+      }
+    } catch {
+      // The menu of a column says why its figures cannot be had.
+    } finally {
+      this.sparking = false;
+    }
+  }
+
+  /** Beside what the heading holds already, so that a press on it that has begun counts. */
+  private addSpark(position: number, figures: FrameFigures): void {
+    const drawing = spark(position, figures, (chosen) => this.choose(position, chosen));
+    const heading = this.head.querySelector(`[data-column="${position}"]`);
+    if (!this.first && heading && drawing && !heading.querySelector(".r-spark")) heading.append(drawing);
+  }
+
+  private choose(column: number, chosen: FilterKey[]): void {
+    const others = this.latestQuery.filter.filter((each) => each.column !== column);
+    this.changeQuery({ filter: [...others, ...chosen] });
   }
 
   private drawBar(): void {

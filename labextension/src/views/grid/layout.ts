@@ -6,8 +6,8 @@ import type { FrameColumn, FrameRows, Grid } from "../../protocol";
 import { unpackCell } from "../blocks/cells";
 
 export const HEIGHT = 25; // px of a row; the style sheet has the same
-export const HEAD = 40; // and of the heading
-const LEAST = 56;
+export const HEAD = 62; // and of the heading
+const LEAST = 90; // room for the drawing in the head
 const WIDEST = 360;
 
 export interface Place {

@@ -1,15 +1,20 @@
 // The head and the rows of a grid as elements.
 //
 // Invariant: every cell carries its row (-1 in the head) and its place, by which the keyboard finds it.
-import type { FrameColumn } from "../../protocol";
+import type { FilterKey, FrameColumn, FrameFigures } from "../../protocol";
 import { fill, h, visible } from "../dom/h";
 import type { Layout } from "./layout";
+import { spark } from "./spark";
 import type { Query, Windows } from "./windows";
 
 export interface HeadActions {
   /** Sort by a column; `more` keeps the other keys. */
   sortBy(column: FrameColumn, more: boolean): void;
   openMenu(place: number): void;
+  /** Keep the rows of a bar in a column's head. */
+  choose(column: FrameColumn, filter: FilterKey[]): void;
+  /** What is known of a column for the drawing in its head. */
+  figuresOf(column: FrameColumn): FrameFigures | undefined;
 }
 
 export interface CellActions {
@@ -39,11 +44,12 @@ function heading(
   { sort, filter }: Query,
   place: number,
   left: number,
-  { sortBy, openMenu }: HeadActions,
+  { sortBy, openMenu, choose, figuresOf }: HeadActions,
 ): HTMLElement {
   const { index, column, sticky } = layout.place(place);
   const key = sort.find((each) => each.column === column?.position);
   const order = column && (key ? (key.descending ? "descending" : "ascending") : "none");
+  const figures = column && figuresOf(column);
   const filtered = filter.some((each) => each.column === column?.position);
   return h(
     `th.r-cell${column?.right ? ".r-right" : ""}${sticky ? ".r-stick" : ""}`,
@@ -64,6 +70,7 @@ function heading(
       name(column, key && `${key.descending ? "↓" : "↑"}${sort.length > 1 ? sort.indexOf(key) + 1 : ""}`),
       more(column, filtered, () => openMenu(place)),
       h("span.r-quiet", {}, visible(column.dtype)),
+      figures && spark(column.position, figures, (filter) => choose(column, filter)),
     ],
   );
 }

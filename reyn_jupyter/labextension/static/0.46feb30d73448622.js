@@ -287,7 +287,7 @@
     table {
       display: block;
       box-sizing: content-box;
-      padding-bottom: 40px;
+      padding-bottom: 62px;
       width: max-content;
       min-width: 100%;
     }
@@ -329,7 +329,7 @@
     }
     thead .r-cell {
       position: relative;
-      height: 40px;
+      height: 62px;
       padding-right: 24px;
       cursor: pointer;
       background: var(--r-soft);
@@ -426,6 +426,28 @@
     }
     .r-list {
       gap: 1px 14px;
+    }
+  }
+  .r-spark {
+    display: block;
+    svg {
+      display: block;
+      width: 72px;
+      height: 18px;
+      overflow: hidden;
+    }
+    .r-bar-of {
+      fill: var(--r-info);
+      opacity: 0.6;
+    }
+    .r-room {
+      fill: transparent;
+    }
+    [data-bar] {
+      cursor: pointer;
+    }
+    [data-bar]:hover .r-bar-of {
+      opacity: 1;
     }
   }
   .r-bins {
