@@ -136,6 +136,7 @@ def test_the_best_of_each_group_keeps_all_that_are_equal() -> None:
         ("sort baskets by amount descending", ["300", "90", "90", "55.5", "40", "20", "10", "none"]),
         ("the three baskets with the lowest amount", ["10", "20", "40"]),
         ("baskets with amount over 89", ["300", "90", "90"]),
+        ("baskets with amount over 299", ["300"]),
     ],
 )
 def test_rows_are_shown_whole(prompt: str, expected: list[str]) -> None:

@@ -364,7 +364,7 @@ def describe_rows(asked: TableQuery, on: TableSchema, found: Records) -> str:
     where = f", where {code(' and '.join(c.words for c in asked.conditions))}" if asked.conditions else ""
     if not rows:
         return f"No row of {labels} fits{where}."
-    if len(rows) == 1 and not asked.groups and asked.limit is None and asked.extreme is None:
+    if len(rows) == 1 and asked.outputs and not (asked.groups or asked.limit or asked.extreme):
         facts = [f"the {name} in {labels}{where} is **{value(given)}**" for name, given in rows[0].items()]
         text = "; ".join(facts) + "."
         return text[:1].upper() + text[1:]
