@@ -232,3 +232,18 @@ def test_where_search_by_meaning_is_on_nothing_is_advised_to_turn_it_on(kernel: 
 
 def test_limits_of_a_collection_without_gc_are_refused(kernel: Kernel) -> None:
     assert "belong to gc" in str(kernel.run("%reyn blobs --max-age 3").error)
+
+
+def test_a_query_by_hand_knows_the_notebooks_frames_and_an_error_offers_the_line_that_was_meant(
+    kernel: Kernel,
+) -> None:
+    kernel.run("import pandas as pd\norders = pd.DataFrame({'region': ['north', 'south'], 'amount': [1, 2]})")
+    cell = kernel.run('%reyn invoke table__query sql="SELECT sum(amount) AS total FROM orders"')
+    assert cell.error is None and "3" in cell.text
+    wrong = kernel.run('%reyn invoke table__query sql="SELECT amuont FROM orders"')
+    assert wrong.error is not None and "amuont" in wrong.error
+    line = next(each for each in wrong.text.splitlines() if "%reyn invoke" in each).strip()
+    assert kernel.run(line[line.index("%reyn") :]).error is None
+    assert (
+        "%reyn invoke file__read path=notes.txt" in kernel.run("%reyn invoke file__raed path=notes.txt").text
+    )

@@ -24,6 +24,7 @@ export function spark(
   if (!bars.length) return null;
   const drawing = document.createElementNS(SVG, "svg");
   drawing.setAttribute("viewBox", `0 0 ${WIDTH} ${TALL}`);
+  drawing.setAttribute("preserveAspectRatio", "none");
   drawing.setAttribute("aria-hidden", "true"); // the column's menu has the figures in words, and the filter
   const wide = WIDTH / bars.length;
   bars.forEach(({ share, text, filter }, place) => {

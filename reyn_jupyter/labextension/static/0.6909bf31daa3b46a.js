@@ -433,6 +433,7 @@
     svg {
       display: block;
       width: 72px;
+      max-width: 100%;
       height: 18px;
       overflow: hidden;
     }
@@ -449,6 +450,9 @@
     [data-bar]:hover .r-bar-of {
       opacity: 1;
     }
+  }
+  .r-right .r-spark svg {
+    margin-left: auto;
   }
   .r-bins {
     margin-bottom: 6px;
