@@ -48,6 +48,21 @@ class _Facts:
 
 
 @dataclass(frozen=True)
+class Knowledge:
+    """What turns have learnt of the catalog.
+
+    Attributes:
+        listed: whether there was a listing.
+        hint_due: whether the hint about hidden search is still to come.
+        names: those of the last listing.
+    """
+
+    listed: bool
+    hint_due: bool
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class TurnPlace:
     """The place of a turn in its conversation, and its consequences for the other turns.
 
@@ -93,19 +108,6 @@ class Conversation:
         return self._known[1]
 
     @property
-    def listed(self) -> bool:
-        return self.opened or self._facts.listed
-
-    @property
-    def hint_due(self) -> bool:
-        return not self._facts.hinted
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The names of the last listing."""
-        return self._facts.names
-
-    @property
     def tokens(self) -> int:
         return self._facts.tokens
 
@@ -129,14 +131,20 @@ class Conversation:
         return history_for(self.turns, reader)
 
     def begin(self, cell: str | None, reader: Reader) -> TurnPlace:
-        """Prepare the history for a turn: replace the cell's earlier turn, leave out what the model may not see.
+        """Prepare the history for a turn: what stands before its place, less what the model may not see. The turn
+        that this cell made before is taken out.
 
         Args:
             cell: the id of the cell that asks.
             reader: the model that answers.
         """
         at, later = self.replace_cell(cell)
-        return TurnPlace(at, later, self.history(reader))
+        return TurnPlace(at, later, history_for(self.turns[:at], reader))
+
+    def known_before(self, at: int | None) -> Knowledge:
+        """Return what the turns before a place (0-based) have learnt of the catalog; all of them when None."""
+        facts = self._facts if at is None or at >= len(self.turns) else _Facts.of(self.turns[:at])
+        return Knowledge(self.opened or facts.listed, not facts.hinted, facts.names)
 
     def add(self, turn: Turn, at: int | None = None) -> None:
         """Put a finished turn in its place, the end when `at` is None; a cell has one turn, its latest."""

@@ -142,16 +142,20 @@ class RouterLoop:
             raise
         self._end(state, run, text, budget, cell, at)
 
-    def prepare(self, run: Run) -> RouterOptions:
+    def prepare(self, run: Run, at: int | None = None) -> RouterOptions:
         """Take over what the conversation knows of the catalog, and decide an automatic surface once for all of it.
+
+        Args:
+            at: the place of the turn in the conversation (0-based); the end when None.
 
         Returns:
             The keys in force, the surface that they come to among them.
         """
         conversation = self._conversation
-        run.discovery.listed = conversation.listed
-        run.discovery.hint_due = conversation.hint_due
-        run.discovery.names = conversation.names
+        known = conversation.known_before(at)
+        run.discovery.listed = known.listed
+        run.discovery.hint_due = known.hint_due
+        run.discovery.names = known.names
         surface = self._caller.offer(run).surface
         if self._options.surface == "auto":
             conversation.surface = surface
@@ -264,15 +268,16 @@ class RouterLoop:
             why = state.error or "the turn ended"
             state.messages.append(Message("assistant", f"[No answer: {redact(why)}]"))
         conversation = self._conversation
+        known = conversation.known_before(at)
         turn = Turn(
             run.id,
             redact(text),
             condense(state.messages),
             cell,
-            run.discovery.listed and not conversation.listed,
+            run.discovery.listed and not known.listed,
             state.status,
             run.discovery.names,
-            conversation.hint_due and not run.discovery.hint_due,
+            known.hint_due and not run.discovery.hint_due,
         )
         conversation.add(turn, at)
         self._calls.release()

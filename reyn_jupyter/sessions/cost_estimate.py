@@ -131,11 +131,13 @@ def _dearest(entry: Mapping[str, Any], *names: str) -> float | None:
 
 
 def _conversation(parts: Parts, options: TurnOptions) -> Conversation:
-    """Return the turns that come before the question; asking again from a cell leaves its own turn out."""
+    """Return the turns that come before the question; asking again from a cell leaves out its own and those below."""
     conversation = parts.conversation
     if options.new:
         return Conversation(conversation.id)
-    kept = tuple(turn for turn in conversation.turns if options.cell is None or turn.cell != options.cell)
+    cells = [turn.cell for turn in conversation.turns]
+    again = options.cell is not None and options.cell in cells
+    kept = conversation.turns[: cells.index(options.cell)] if again else conversation.turns
     surface = conversation.surface if options.surface is None else None
     return Conversation(conversation.id, kept, surface, conversation.search)
 

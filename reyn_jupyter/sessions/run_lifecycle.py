@@ -166,7 +166,7 @@ async def turn(
         unforced=parts.unforced,
         history=place.history,
     )
-    in_force = loop.prepare(run)
+    in_force = loop.prepare(run, place.at)
     run.log.append(_started(parts, prompt, options, run, model, in_force, conversation, replay_of, place))
     notes = _notes(place, model, run)
     budget = TurnBudget(settings, parts.spent, options.budget)
@@ -184,8 +184,11 @@ def _notes(place: TurnPlace, model: Model, run: Run) -> list[str]:
     """Return what the card says of the history: what stood on a replaced answer, what was left out, and its size."""
     notes, history = [], place.history
     if place.later:
-        stood = "1 later turn stands" if place.later == 1 else f"{place.later} later turns stand"
-        notes.append(f"{stood} on the answer that this cell replaced; %reyn history shows them")
+        before = count(place.at, "turn") if place.at else "no turn"
+        notes.append(
+            f"asked again as turn {(place.at or 0) + 1}: {before} before it went along, "
+            f"{count(place.later, 'later turn')} did not; %reyn history shows them"
+        )
     if history.left_out:
         notes.append(
             f"{history.left_out} earlier results with a variable's content were left out (variables: {run.variables})"

@@ -124,12 +124,12 @@ def test_cells_continue_one_conversation_and_the_card_says_so(kernel: Kernel) ->
     assert "turn" not in kernel.run("%%reyn --new\nthird").text
 
 
-def test_running_a_cell_again_replaces_its_turn_and_warns_of_later_ones(kernel: Kernel) -> None:
+def test_running_a_cell_again_replaces_its_turn_and_says_what_went_along(kernel: Kernel) -> None:
     kernel.run("says('One.', 'Two.', 'One again.', 'Two again.')")
     kernel.run("%%reyn\nfirst", cell="a")
     kernel.run("%%reyn\nsecond", cell="b")
     again = kernel.run("%%reyn\nfirst, better", cell="a")
-    assert "1 later turn stands on the answer that this cell replaced" in again.text
+    assert "no turn before it went along, 1 later turn did not" in again.text
     assert "turn 1" in again.text
     assert kernel.value("[turn.prompt for turn in session.parts.conversation.turns]") == (
         "['first, better', 'second']"

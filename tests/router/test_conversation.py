@@ -48,9 +48,10 @@ def test_its_totals_are_those_of_its_turns(script: list[tuple[str, int]]) -> Non
         assert conversation.call_ids == {
             call.id for each in turns for m in each.messages for call in m.tool_calls
         }
-        assert conversation.listed == any(each.listed for each in turns)
-        assert conversation.hint_due == (not any(each.hinted for each in turns))
-        assert conversation.names == next((each.names for each in reversed(turns) if each.names), ())
+        known = conversation.known_before(None)
+        assert known.listed == any(each.listed for each in turns)
+        assert known.hint_due == (not any(each.hinted for each in turns))
+        assert known.names == next((each.names for each in reversed(turns) if each.names), ())
 
 
 def test_a_history_that_cannot_shrink_further_is_left_as_it_is() -> None:

@@ -224,13 +224,48 @@ def test_the_conversation_goes_on_and_a_new_one_starts_afresh(workspace: Path) -
     assert [m.content for m in s.model.requests[2].messages[1:]] == ["third"]
 
 
-def test_running_a_cell_again_replaces_its_turn_and_warns_about_later_ones(workspace: Path) -> None:
+def sent(s: Any) -> list[str]:
+    """What the last request held besides the system's word."""
+    return [message.content for message in s.model.requests[-1].messages[1:]]
+
+
+def test_a_cell_that_runs_again_is_sent_what_stands_above_it_and_says_so(workspace: Path) -> None:
+    s = session(workspace, "a", "b", "c", "b2")
+    for number, prompt in enumerate(("first", "second", "third")):
+        s.ask(prompt, cell=f"cell-{number}")
+    trace = s.ask("second, better", cell="cell-1")
+    assert sent(s) == ["first", "a", "second, better"]
+    assert [row["prompt"] for row in s.history.rows] == ["first", "second, better", "third"]
+    (note,) = [note for note in trace.ended.notes if "again" in note]
+    assert note.startswith("asked again as turn 2: 1 turn before it went along, 1 later turn did not")
+
+
+def test_running_all_cells_again_sends_each_the_turns_above_it_once(workspace: Path) -> None:
+    s = session(workspace, "a", "b", "c", "a2", "b2", "c2", "d")
+    for again in ("", " again"):
+        for number, prompt in enumerate(("first", "second", "third")):
+            s.ask(prompt + again, cell=f"cell-{number}")
+            if again:
+                above = ["first again", "a2", "second again", "b2"][: 2 * number]
+                assert sent(s) == [*above, prompt + again]
+    s.ask("fourth", cell="cell-3")
+    assert sent(s) == ["first again", "a2", "second again", "b2", "third again", "c2", "fourth"]
+
+
+def test_only_what_was_learnt_above_counts_when_a_cell_runs_again(workspace: Path) -> None:
+    s = session(workspace, "a", [call("list_actions")], "b", "a2")
+    s.ask("first", cell="cell-0")
+    s.ask("second", cell="cell-1")
+    s.ask("first", cell="cell-0")
+    assert s.parts.conversation.known_before(1).listed is False
+    assert s.parts.conversation.known_before(None).listed is True
+
+
+def test_an_estimate_for_a_cell_that_would_run_again_counts_what_stands_above_it(workspace: Path) -> None:
     s = session(workspace, "a", "b", "c")
-    s.ask("first", cell="cell-1")
-    s.ask("second", cell="cell-2")
-    trace = s.ask("first, better", cell="cell-1")
-    assert [row["prompt"] for row in s.history.rows] == ["first, better", "second"]
-    assert any("1 later turn" in note for note in trace.ended.notes)
+    for number, prompt in enumerate(("first", "second", "third")):
+        s.ask(prompt, cell=f"cell-{number}")
+    assert dict(s.dry("second", cell="cell-1").facts)["history"].endswith("1 turns")
 
 
 def test_old_turns_shrink_to_question_and_answer_at_the_budget_and_it_is_said(workspace: Path) -> None:
