@@ -366,7 +366,7 @@ def test_the_figures_of_a_column_are_of_the_rows_that_match(
 ) -> None:
     blob = stored(session, orders)
     facts = dict(line.ask("frame.column", blob=blob, column=1)["facts"])
-    assert facts["values"] == "3,000" and facts["greatest"] == "124.875" and facts["distinct"] == "1,000"
+    assert facts["values"] == "3,000" and facts["max"] == "124.875" and facts["distinct"] == "1,000"
     found = line.ask(
         "frame.column", blob=blob, column=2, filter=[{"column": 2, "op": "equals", "value": "north"}]
     )
