@@ -369,8 +369,11 @@ class _Layout:
         others = {scale.others for scale in self._scales.values() if scale.others}
         ranked = [v for v in drawn if self._shown(v) is not None and others.isdisjoint(map(str, v.values()))]
         if self._measure is not None and self._mark != "boxplot" and len(ranked) > 1:
-            said.append(f"highest {self._named(max(ranked, key=lambda v: v[self._measure_name]))}")
-            said.append(f"lowest {self._named(min(ranked, key=lambda v: v[self._measure_name]))}")
+            lowest, *_, highest = sorted(ranked, key=lambda value: value[self._measure_name])
+            if lowest[self._measure_name] == highest[self._measure_name]:
+                said.append(f"each {number_text(_exact(highest, self._measure_name))}")
+            else:
+                said += [f"highest {self._named(highest)}", f"lowest {self._named(lowest)}"]
         elif self._measure is not None and self._mark != "boxplot" and ranked:
             said.append(self._named(ranked[0]))
         return "; ".join([", ".join(said), f"from {count(self._rows.total, 'row')}", *notes]) + "."

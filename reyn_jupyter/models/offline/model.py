@@ -25,7 +25,15 @@ from reyn_jupyter.models.offline.answers import ROWS, code, plain
 from reyn_jupyter.models.offline.context import Declined, PlanningContext, ToolRequest, rank_actions
 from reyn_jupyter.models.offline.lexicon import content_stems, parts, stem
 from reyn_jupyter.models.offline.prompt_tokens import Prompt, read_prompt
-from reyn_jupyter.models.offline.skills import describe, edits, files, function_calls, memory, table_lookup
+from reyn_jupyter.models.offline.skills import (
+    charts,
+    describe,
+    edits,
+    files,
+    function_calls,
+    memory,
+    table_lookup,
+)
 from reyn_jupyter.models.offline.skills import files as search
 from reyn_jupyter.models.offline.skills.files import ABLE
 from reyn_jupyter.models.offline.transcript import KnownAction, TranscriptCall, transcribe
@@ -151,6 +159,7 @@ ROUTINES: tuple[Routine, ...] = (
     memory.attempt_remember,
     memory.attempt_recall,
     edits.attempt,
+    charts.attempt,
     function_calls.attempt_named,
     table_lookup.attempt,
     search.attempt,

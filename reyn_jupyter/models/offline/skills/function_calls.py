@@ -31,6 +31,7 @@ _EXPLAIN = re.compile(
 _OTHERS = (
     "file",
     "table",
+    "chart",
     "variable",
     "memory",
     "source",

@@ -236,7 +236,7 @@ def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
         if both is not None:
             return _joined_answer(context, both, found)
     try:
-        return _best_fit(context, prompt, found)
+        return _answer(context, *best_reading(context, prompt, found))
     except Declined:
         if plain or data_paths(prompt) or (may_ask(found) and _named(variables(context), prompt)[0]):
             raise
@@ -260,8 +260,10 @@ def _about_other_things(found: Sequence[Unit]) -> bool:
     return False
 
 
-def _best_fit(context: PlanningContext, prompt: Prompt, found: tuple[Unit, ...]) -> str:
-    """Ask the first table in which every word of the question has a meaning."""
+def best_reading(
+    context: PlanningContext, prompt: Prompt, found: tuple[Unit, ...]
+) -> tuple[TableSchema, TableQuery]:
+    """Return the first table in which every word of the question has a meaning, and the query; declines else."""
     reasons: list[tuple[int, str]] = []
     for group in candidates(context, prompt):
         answers: list[tuple[TableSchema, TableQuery]] = []
@@ -285,7 +287,7 @@ def _best_fit(context: PlanningContext, prompt: Prompt, found: tuple[Unit, ...])
                 f"{_listed_labels(answers)} could each answer it. Name one of them in the question."
             )
         if answers:
-            return _answer(context, *answers[0])
+            return answers[0]
     if reasons:
         raise Declined(min(reasons)[1])
     raise Declined("I found no table that the question is about. Name a variable or a file.")
