@@ -132,10 +132,15 @@ def test_the_agent_changed_the_file_and_undo_restored_every_byte(quickstart: Qui
     assert (quickstart.folder / EDITED).read_bytes() == (NOTEBOOKS / EDITED).read_bytes()
 
 
+def test_the_chart_is_drawn_in_its_cell(quickstart: Quickstart) -> None:
+    (output,) = quickstart.cell("ask-plot").outputs
+    assert "data:image/svg+xml;base64," in output.data["text/html"]
+    assert "Bar chart: mean of days by region, 8 bars" in output.data["text/plain"]
+
+
 def test_the_large_result_is_a_stored_frame(quickstart: Quickstart) -> None:
-    blob = next(
-        call.finished.blob for call in quickstart.turns[4].calls if call.finished and call.finished.blob
-    )
+    turn = quickstart.turn("average days by country in data/summer_time.csv")
+    blob = next(call.finished.blob for call in turn.calls if call.finished and call.finished.blob)
     stored = json.loads((quickstart.folder / ".reyn" / "blobs" / f"{blob}.json").read_text(encoding="utf-8"))
     assert len(stored) == pd.read_csv(NOTEBOOKS / "data" / "summer_time.csv").country.nunique()
 

@@ -1,8 +1,8 @@
 """The look of charts: readable on their own white ground, wherever a host puts them.
 
 Invariants: a picture in a page knows nothing of the page's theme, so that a chart brings its ground; hosts in the dark
-turn its lightness round (`filter` in `view.css`), which keeps the hues. Text has a contrast of 7 : 1 against the ground
-and marks one of 3 : 1, in both. No font is named but the generic one.
+turn its lightness round (`filter` in `chart.css`), which keeps the hues. Text has a contrast of 4.5 : 1 or more against
+the ground and marks one of 3 : 1, in both. No font is named but the generic one.
 """
 
 from __future__ import annotations

@@ -984,6 +984,15 @@
 `,""]),o.d(e,{},{A:n})},23(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* Charts, and two views side by side; only what shows one carries this. Lines are as dark as text in both themes: a
    tone tints them, words say what they mean. */
 .reyn-view.reyn-view.reyn-view {
+  .r-picture {
+    margin: 0;
+    img {
+      display: block;
+      max-width: 100%;
+      height: auto;
+      border-radius: 6px;
+    }
+  }
   .r-scroll.r-chart {
     container-type: inline-size;
     width: auto;
@@ -1139,6 +1148,18 @@
       min-width: 0;
     }
   }
+}
+/* A chart brings its white ground, readable everywhere; in the dark its lightness is turned round, the hues stay. */
+@media (prefers-color-scheme: dark) {
+  .r-picture img {
+    filter: invert(.88) hue-rotate(180deg);
+  }
+}
+[data-jp-theme-light=false] .r-picture img, .vscode-dark .r-picture img {
+  filter: invert(.88) hue-rotate(180deg);
+}
+[data-jp-theme-light=true] .r-picture img, .vscode-light .r-picture img {
+  filter: none;
 }
 `,""]),o.d(e,{},{A:n})},22(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* The one style sheet of the HTML views, scoped to .reyn-view.
 
@@ -1516,15 +1537,6 @@
     border: 1px solid var(--r-line);
     border-radius: 6px;
   }
-  .r-picture {
-    margin: 0;
-    img {
-      display: block;
-      max-width: 100%;
-      height: auto;
-      border-radius: 6px;
-    }
-  }
   .r-media audio {
     display: block;
     width: min(100%, 420px);
@@ -1552,18 +1564,6 @@
   .r-at {
     color: var(--r-quiet);
   }
-}
-/* A chart brings its white ground, readable everywhere; in the dark its lightness is turned round, the hues stay. */
-@media (prefers-color-scheme: dark) {
-  .r-picture img {
-    filter: invert(.88) hue-rotate(180deg);
-  }
-}
-[data-jp-theme-light=false] .r-picture img, .vscode-dark .r-picture img {
-  filter: invert(.88) hue-rotate(180deg);
-}
-[data-jp-theme-light=true] .r-picture img, .vscode-light .r-picture img {
-  filter: none;
 }
 [data-jp-theme-light=true] .reyn-view, .vscode-light .reyn-view {
   color-scheme: light;
