@@ -18,7 +18,7 @@ HAVE_WEIGHTS := $(VENV)/.setup-$(subst ==,-,$(WEIGHTS))
 HAVE_TORCH   := $(VENV)/.setup-$(subst ==,-,$(TORCH))
 PACKAGES := labextension/node_modules/.yarn-state.yml
 
-.PHONY: help demo lab test tests bench soak offline-rates lint types contracts front-types frontend unit kernel-test browser-test \
+.PHONY: help demo lab test tests bench screens soak offline-rates lint types contracts front-types frontend unit kernel-test browser-test \
         notebook-test bundle compat protocol setup setup-test browser clean
 help:
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
@@ -129,6 +129,9 @@ notebook-test:                  ## a part of the tests: the notebooks, from top 
 
 offline-rates: $(VENV)/.setup-test  ## measure the offline model on its 120 requests and 150 questions, and write the tables into its manual page
 	@$(BIN)/python -m tests.models.offline.rates --write
+
+screens: setup-test             ## take pictures of what people see, light and dark, 900 and 1,400 px wide, to look at
+	@$(BIN)/python -m tests.browser.screens
 
 bench: $(VENV)/.setup-bench     ## print the speed figures, each beside a peer or a limit in the same run
 	@$(BIN)/python -m tests.benchmarks

@@ -18,6 +18,8 @@ export type Block =
   | Chart
   | Section
   | Fold
+  | Toolbar
+  | ToolbarItem
   | Intervals
   | Scatter
   | Pair;
@@ -46,6 +48,7 @@ export interface Operations {
   "blob.content": BlobContentOperation;
   "frame.open": FrameOpenOperation;
   "frame.rows": FrameRowsOperation;
+  "frame.ranks": FrameRanksOperation;
   "frame.column": FrameColumnOperation;
   "frame.cell": FrameCellOperation;
   "frame.code": FrameCodeOperation;
@@ -417,7 +420,9 @@ export interface Section {
   type: "section";
 }
 /**
- * Blocks behind a summary line. Text hosts show the blocks of an open fold only.
+ * Blocks behind a summary line.
+ *
+ * Text hosts show the blocks of an open fold, and of one that is `printed`: they cannot unfold anything.
  */
 export interface Fold {
   title: Span[];
@@ -425,7 +430,30 @@ export interface Fold {
   aside: string;
   blocks: Block[];
   open: boolean;
+  printed: boolean;
   type: "fold";
+}
+/**
+ * What can be done with an answer: a row of buttons. Text hosts show `words` in its place.
+ */
+export interface Toolbar {
+  blocks: ToolbarItem[];
+  words: string;
+  type: "toolbar";
+}
+/**
+ * A button that opens blocks below it.
+ *
+ * Attributes:
+ *     blob: the id of a blob whose live view takes the place of the blocks, where the kernel answers.
+ *     inserts: the first of the blocks is code, which goes into a new cell where the host has cells.
+ */
+export interface ToolbarItem {
+  label: string;
+  blocks: Block[];
+  blob: string;
+  inserts: boolean;
+  type: "item";
 }
 /**
  * Estimates with their intervals on one axis.
@@ -734,6 +762,23 @@ export interface FrameRows {
   cells: string[][];
   muted: number[][];
 }
+export interface FrameRanksOperation {
+  args: AskRanks;
+  answer: FrameRanks;
+}
+export interface AskRanks {
+  blob: string;
+  count: number;
+}
+/**
+ * Carry the order of the first rows by each of the first columns, for a page that sorts without a kernel.
+ *
+ * Attributes:
+ *     ranks: for each column of a window a number for each row, equal for equal values; -1 for a missing one.
+ */
+export interface FrameRanks {
+  ranks: number[][];
+}
 export interface FrameColumnOperation {
   args: AskColumn;
   answer: FrameFigures;
@@ -982,13 +1027,17 @@ export interface OpenRun {
  *
  * Attributes:
  *     run: its whole id, by which the rest is asked for.
- *     view: the head and the answer.
- *     steps: the list beside them; `more` says what of it was left out.
+ *     view: the head, the answer and what can be done with it.
+ *     summary: what stands beside the heading of the details.
+ *     about: the details beside the steps: rules, what was sent, the prompt.
+ *     steps: the list; `more` says what of it was left out.
  *     running: whether its record still grows; `stoppable` whether `run.stop` ends it.
  */
 export interface OpenedRun {
   run: string;
   view: View;
+  summary: string;
+  about: Block[];
   steps: StepRow[];
   more: string;
   running: boolean;

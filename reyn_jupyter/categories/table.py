@@ -15,7 +15,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, BinaryIO, TypeVar
 
-from reyn_jupyter.backends.object_summary import HIDDEN
+from reyn_jupyter.backends.object_summary import HIDDEN, is_frame_like
 from reyn_jupyter.backends.sql import (
     FILE_KINDS,
     MEMORY,
@@ -282,8 +282,8 @@ async def _sources(given: Mapping[str, Any], context: ToolContext) -> tuple[dict
         tables |= await context.services.main_thread(
             lambda: {alias: holdable(find_variable(name, context)) for alias, name in variables.items()}
         )
-    for source in dict.fromkeys(variables.values()):
-        context.used(Source("variable", source))
+    for source, alias in {source: alias for alias, source in variables.items()}.items():
+        context.used(Source("variable", source, len(tables[alias]) if is_frame_like(tables[alias]) else None))
     for path in dict.fromkeys(files.values()):
         context.used(Source("file", path))
     return tables, files

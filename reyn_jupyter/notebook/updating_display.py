@@ -52,6 +52,7 @@ if TYPE_CHECKING:
     from reyn_jupyter.runtime.record.result_frame import ResultFrame
 
 INTERVAL = 0.1  # seconds between two updates
+CLOCK_INTERVAL = 0.9  # seconds after which the clock of a card that waits is drawn again
 STUDY_INTERVAL = 0.25  # the same of a study's card
 MOST = 10  # updates in any second, those included that come before the notebook's thread is busy
 
@@ -136,7 +137,7 @@ def live_card(context: Context, *, background: bool = False) -> LiveCard | None:
 
 
 class LiveCard:
-    """Gathers a run's events and shows them. Call it with each event; None means that nothing came for a while.
+    """Gathers a run's events and shows them. Call it with each event; None each second in which nothing came.
 
     Args:
         background: the card lives on after the cell, so its updates still name the cell that made it.
@@ -168,7 +169,7 @@ class LiveCard:
             self._events.append(event)
             if isinstance(event, ModelReplied):
                 self._tail.clear()
-        elif not self._due:
+        elif not self._due and not self._is_clock_due():
             return
         if not self._events or not isinstance(self._events[0], RunStarted):
             return
@@ -184,6 +185,10 @@ class LiveCard:
         """Keep the last word of each call alone, since a call may go on for hours."""
         place = self._progress.setdefault(event.call, len(self._events))
         self._events[place : place + 1] = [event]
+
+    def _is_clock_due(self) -> bool:
+        """Return whether the card shows an old time: nothing comes, and the run goes on."""
+        return self._cell is None and time.monotonic() - self._drawn[-1] >= CLOCK_INTERVAL
 
     def _may_draw(self, event: Any) -> bool:
         now = time.monotonic()

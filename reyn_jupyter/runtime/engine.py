@@ -108,9 +108,9 @@ class Engine:
 
         Args:
             coroutine: what to run. It may report through `publish`.
-            on_event: gets what was published, here, in order, and None once when nothing more will come for a
-                while (100 ms without an event, or this thread is about to be busy), so that a view can show
-                what it held back. An error in it ends the run.
+            on_event: gets what was published, here, in order, and None when nothing more will come for a while
+                (100 ms without an event, or this thread is about to be busy), so that a view can show what it
+                held back; then again each second in which nothing comes. An error in it ends the run.
 
         Raises:
             Interrupted: the person interrupted; the coroutine was cancelled and has cleaned up.

@@ -230,7 +230,7 @@ class Invoker:
             name=answered.name,
             error=error,
             size=len(text.encode()),
-            sources=[asdict(source) for source in answered.sources],
+            sources=[source.recorded for source in answered.sources],
         )
         self._finish(call, run, outcome, began)
         return outcome

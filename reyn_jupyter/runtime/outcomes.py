@@ -44,7 +44,7 @@ class Reports:
     def kept(self) -> dict[str, Any]:
         return {
             "changes": [asdict(change) for change in self.changes],
-            "sources": [asdict(source) for source in self.sources],
+            "sources": [source.recorded for source in self.sources],
         }
 
 

@@ -17,6 +17,7 @@ from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 QUIET = 0.1  # seconds without an event, after which a view may catch up
+TICK = 1.0  # seconds between two words to a view while nothing comes, so that its clock goes on
 PATIENCE = 2.0  # seconds that an interrupt waits for an engine that a handler keeps from doing anything else
 BLOCKED = (
     "Interrupted, but an action keeps the engine busy without ever giving way (it blocks instead of awaiting), so "
@@ -142,7 +143,7 @@ def pump(queue: SimpleQueue[Any], job: Job[T], on_event: Callable[[Any], None] |
     waiting = False  # whether an event came since the view last heard that it is quiet
     while True:
         try:
-            item = _next(queue, QUIET if waiting or interrupted else None)
+            item = _next(queue, QUIET if waiting or interrupted else TICK)
             # An interrupt may strike between taking the last item and looking at it.
             if item is DONE or (item is None and interrupted and job.future.done()):
                 break
@@ -152,7 +153,7 @@ def pump(queue: SimpleQueue[Any], job: Job[T], on_event: Callable[[Any], None] |
                     waiting = False
                     view(None)
                 _serve(item, job, stopping=bool(interrupted or failure))
-            elif failure is None and (item is not None or waiting):
+            elif failure is None:
                 waiting = item is not None
                 view(item)
         except Interrupted:
@@ -195,7 +196,7 @@ def _serve(call: MainThreadCall[Any], job: Job[Any], *, stopping: bool) -> None:
     call.serve()
 
 
-def _next(queue: SimpleQueue[Any], seconds: float | None) -> Any:
+def _next(queue: SimpleQueue[Any], seconds: float) -> Any:
     """Return the next item of the queue; None when none came within so many seconds."""
     try:
         return queue.get(timeout=seconds)

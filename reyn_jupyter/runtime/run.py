@@ -177,6 +177,6 @@ class Outcome:
     code: str | None = None
     partial: bool = False
     changes: Sequence[Mapping[str, Any]] = ()
-    sources: Sequence[Mapping[str, str]] = ()
+    sources: Sequence[Mapping[str, Any]] = ()
     frame: Mapping[str, Any] | None = None
     note: str = ""

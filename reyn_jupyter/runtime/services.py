@@ -138,10 +138,22 @@ class FileChange:
 
 @dataclass(frozen=True)
 class Source:
-    """Something of the person's whose content a result carries: kind "variable", "file" or "blob"."""
+    """Something of the person's whose content a result carries.
+
+    Attributes:
+        kind: "variable", "file" or "blob".
+        rows: how many a table has, where that is known.
+    """
 
     kind: str
     name: str
+    rows: int | None = None
+
+    @property
+    def recorded(self) -> dict[str, Any]:
+        """Return it as the run log keeps it."""
+        known = {} if self.rows is None else {"rows": self.rows}
+        return {"kind": self.kind, "name": self.name, **known}
 
 
 class MidCallConsent(Protocol):

@@ -42,6 +42,7 @@ def _run_row(trace: Trace) -> dict[str, Any]:
         "prompt": trace.prompt,
         "model": trace.model or "by hand",
         "status": trace.status,
+        "outcome": trace.outcome.value,
         "steps": len(trace.steps),
         "calls": len(trace.calls),
         "inner": sum(len(inner.calls) for inner in trace.all_inner),

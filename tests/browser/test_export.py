@@ -168,6 +168,7 @@ def test_a_run_in_a_page_offers_nothing_that_needs_a_kernel(
 ) -> None:
     export("run.html")
     with opened(browser, workspace / "run.html") as shown:
+        shown.page.locator("summary", has_text="Details").click()
         expect(shown.page.get_by_role("listbox", name="Steps")).to_be_visible()
         expect(shown.page.get_by_role("button", name="Compare")).to_have_count(0)
         expect(shown.page.get_by_role("button", name="Stop")).to_have_count(0)

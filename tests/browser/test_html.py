@@ -198,6 +198,6 @@ def test_it_reads_well_where_a_host_strips_style_and_classes(browser: Browser) -
         document.querySelectorAll('[class]').forEach(element => element.removeAttribute('class')); }"""
     )
     text = page.locator("body").inner_text()
-    assert "✓ done not a language model" in text and "1 step · 100 tokens · 1.20 s" in text
+    assert "! answered without any data not a language model" in text and "1.20 s · $0 · sent nothing" in text
     assert "- none\n+ 81.20" in text
     page.close()

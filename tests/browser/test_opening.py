@@ -138,6 +138,7 @@ def test_a_run_and_a_comparison_stay_until_they_are_live(browser: Browser, tmp_p
     session, run, other = two_runs(tmp_path)
     with slow(browser, session, snapshot(run, LiveTrace(run=run.run)), "It holds three lines.") as shown:
         shown.server.silent.clear()
+        shown.page.locator("summary", has_text="Details").click()
         expect(shown.page.get_by_role("listbox", name="Steps")).to_be_visible()
     diff = session.diff(run.run, other.run)
     with slow(browser, session, saved_of(diff, LiveDiff(a=run.run, b=other.run)), "prompt") as shown:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
+from reyn_jupyter.notebook.export import export
 from reyn_jupyter.notebook.mimebundle import live_of
 from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.serving.view_json import to_snapshot
@@ -19,6 +21,7 @@ from reyn_jupyter.sessions.result_objects import Result
 from reyn_jupyter.sessions.session import Session
 from tests.browser.browser_support import Bare, bare
 from tests.browser.lab_support import LabPage
+from tests.browser.test_export import opened
 
 # Every column has an order of its own, so that a press that sorts another one is seen.
 AMOUNTS = [(number * 37) % 101 - 50 for number in range(101)]
@@ -148,6 +151,46 @@ def test_a_snapshot_without_its_kernel_sorts_its_own_rows(
             drawn = page.locator(f"tbody tr > :nth-child({place + 1})").all_inner_texts()
             wanted = sorted(TALL[name].tolist()[:20])
             assert drawn == [str(each)[:10] if name == "day" else str(each) for each in wanted]
+
+
+@pytest.mark.parametrize("kind", RESULTS)
+def test_an_exported_page_sorts_the_rows_that_it_holds(browser: Browser, session: Session, kind: str) -> None:
+    export("page.html", result_of(session, kind))
+    with opened(browser, Path("page.html").absolute()) as shown:
+        page = shown.page
+        expect(page.locator(".r-status")).to_contain_text("rows 1–")
+        for name in COLUMNS:
+            for order in ("ascending", "descending"):
+                head(page, name).click()
+                expect(head(page, name)).to_have_attribute("aria-sort", order)
+                wanted = first_rows(name, descending=order == "descending")
+                assert column(page, name).all_inner_texts()[:3] == wanted
+        head(page, "day").click()
+        expect(head(page, "day")).to_have_attribute("aria-sort", "none")
+        assert column(page, "amount").first.inner_text() == str(AMOUNTS[0])
+        assert shown.complaints == [] and shown.elsewhere == []
+
+
+def test_an_exported_page_that_holds_a_part_sorts_that_and_says_so(
+    browser: Browser, session: Session
+) -> None:
+    numbers = [None if n % 50 == 3 else (n * 37) % 3001 for n in range(3000)]
+    frame = pd.DataFrame({"amount": pd.array(numbers, dtype="Int64"), "group": [n % 2 for n in range(3000)]})
+    export("page.html", stored(session, frame))
+    with opened(browser, Path("page.html").absolute()) as shown:
+        page = shown.page
+        expect(page.locator(".r-status")).to_contain_text("3,000 rows × 2 columns")
+        expect(page.locator(".r-status")).to_contain_text("the first 200 are in this page")
+        head(page, "amount").click()
+        expect(page.locator(".r-status")).to_contain_text("sorted by amount ↑ among themselves")
+        present = sorted(each for each in numbers[:200] if each is not None)
+        assert column(page, "amount").all_inner_texts()[:5] == [str(each) for each in present[:5]]
+        head(page, "amount").click()
+        expect(head(page, "amount")).to_have_attribute("aria-sort", "descending")
+        assert column(page, "amount").all_inner_texts()[:5] == [str(each) for each in present[:-6:-1]]
+        page.locator(".r-port").evaluate("port => (port.scrollTop = port.scrollHeight)")
+        expect(column(page, "amount").last).to_have_text("<NA>")
+        assert shown.complaints == [] and shown.elsewhere == []
 
 
 @pytest.mark.parametrize("kind", ["numbered rows", "named index", "MultiIndex"])

@@ -41,12 +41,32 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Session, Trace, Trac
     return two_runs(tmp_path_factory.mktemp("runs"))
 
 
+def open_details(shown: Bare) -> None:
+    """Press what the steps stand behind."""
+    shown.page.locator("summary", has_text="Details").click()
+    expect(shown.page.get_by_role("listbox", name="Steps")).to_be_visible()
+
+
+def test_the_answer_is_read_before_the_details_which_are_a_press_away(
+    browser: Browser, runs: tuple[Session, Trace, Trace]
+) -> None:
+    session, run, _ = runs
+    with bare(browser, session, snapshot(run, LiveTrace(run=run.run))) as made:
+        page = made.page
+        expect(page.get_by_role("button", name="Compare with")).to_be_hidden()
+        expect(page.locator("summary", has_text="Details")).to_be_visible()
+        assert "list_actions" not in page.locator("#host").inner_text()
+        open_details(made)
+        expect(page.get_by_role("button", name="Compare with")).to_be_visible()
+        assert made.complaints == []
+
+
 @pytest.fixture
 def shown(browser: Browser, runs: tuple[Session, Trace, Trace]) -> Iterator[Bare]:
     """The first run, opened; whatever a test does, the page must not complain nor leave the machine."""
     session, run, _ = runs
     with bare(browser, session, snapshot(run, LiveTrace(run=run.run))) as made:
-        expect(made.page.get_by_role("listbox", name="Steps")).to_be_visible()
+        open_details(made)
         yield made
         assert made.complaints == [] and made.elsewhere == []
 
@@ -111,12 +131,14 @@ def test_screen_readers_hear_the_structure(shown: Bare) -> None:
     expect(shown.page.locator("#host")).to_match_aria_snapshot("""
       - 'group "trace: scripted"':
         - heading "scripted" [level=3]
-        - listbox "Steps":
-          - option /Step 1 ✓ replied/
-          - option /list_actions ✓ ok/
-        - 'region "file__raed: request and response"':
-          - region "Request"
-          - region "Response"
+        - group:
+          - button "Compare with …"
+          - listbox "Steps":
+            - option /Step 1 ✓ replied/
+            - option /list_actions ✓ ok/
+          - 'region "file__raed: request and response"':
+            - region "Request"
+            - region "Response"
     """)
 
 
@@ -130,6 +152,8 @@ def test_both_views_pass_the_accessibility_check_in_both_themes(
         (snapshot(session.diff(a.run, b.run), LiveDiff(a=a.run, b=b.run)), ".r-two >> nth=1"),
     ):
         with bare(browser, session, made, theme) as shown:
+            if made["live"]["type"] == "trace":
+                open_details(shown)
             shown.page.locator(ready).first.wait_for()
             shown.page.evaluate(AXE.read_text())
             assert shown.page.evaluate(SERIOUS) == []
@@ -161,6 +185,7 @@ def test_three_hundred_calls_are_listed_in_a_window(browser: Browser, tmp_path: 
     run = session.ask("read it often", max_steps=400)
     with bare(browser, session, snapshot(run, LiveTrace(run=run.run))) as shown:
         page = shown.page
+        open_details(shown)
         steps = page.get_by_role("listbox", name="Steps")
         expect(page.get_by_role("option").first).to_have_attribute("aria-setsize", "302")
         assert page.get_by_role("option").count() < 60
@@ -188,6 +213,8 @@ def test_nothing_that_a_run_holds_becomes_markup_or_leaves_the_machine(
     ):
         with bare(browser, session, made) as shown:
             page = shown.page
+            if made["live"]["type"] == "trace":
+                open_details(shown)
             page.locator(".r-side .r-sec > *").first.wait_for()
             page.get_by_role("listbox").focus()
             page.keyboard.press("Home")
@@ -235,6 +262,7 @@ def test_a_run_that_goes_on_grows_under_the_choice_and_is_stopped_by_the_button(
 ) -> None:
     with going_on(browser, tmp_path) as (shown, background, go_on):
         page = shown.page
+        open_details(shown)
         chosen = page.get_by_role("option", selected=True)
         expect(chosen).to_contain_text("… waiting")
         page.get_by_role("listbox", name="Steps").focus()
@@ -259,6 +287,7 @@ def test_a_run_that_goes_on_is_shown_by_a_kernel_that_is_slower_than_its_events_
     browser: Browser, tmp_path: Path
 ) -> None:
     with going_on(browser, tmp_path) as (shown, background, go_on):
+        open_details(shown)
         expect(shown.page.get_by_role("option", selected=True)).to_contain_text("… waiting")
         shown.server.slow = 0.6  # more than what makes it a busy kernel, and more than lies between two looks
         go_on.set()
@@ -371,6 +400,7 @@ def test_what_a_step_stored_is_inspected_below_it_where_there_are_no_tabs(
     (tmp_path / "long.txt").write_text("".join(f"line {number}\n" for number in range(20_000)))
     run = session.ask("read it", approve="all")
     with bare(browser, session, snapshot(run, LiveTrace(run=run.run))) as shown:
+        open_details(shown)
         shown.page.get_by_role("option").filter(has_text="file__read").click()
         button = shown.page.get_by_role("button", name="Inspect the blob")
         button.click()
@@ -381,3 +411,20 @@ def test_what_a_step_stored_is_inspected_below_it_where_there_are_no_tabs(
         shown.page.get_by_role("option").first.click()
         expect(button).to_have_count(0)
         assert shown.complaints == [] and shown.elsewhere == []
+
+
+def test_a_button_under_the_answer_opens_what_it_holds_and_stays_where_it_is(
+    browser: Browser, runs: tuple[Session, Trace, Trace]
+) -> None:
+    session, run, _ = runs
+    with bare(browser, session, snapshot(run, LiveTrace(run=run.run))) as made:
+        page = made.page
+        again = page.locator("summary", has_text="Ask again")
+        before = again.bounding_box()
+        again.click()
+        expect(page.get_by_text("%%reyn\nHow many lines has notes.txt?")).to_be_visible()
+        assert again.bounding_box() == before
+        page.locator("summary", has_text="Insert as code").click()
+        expect(page.get_by_text("session.invoke_action").first).to_be_visible()
+        expect(page.get_by_text("%%reyn\nHow many lines has notes.txt?")).to_be_hidden()
+        assert made.complaints == []

@@ -142,7 +142,7 @@ def test_a_background_run_returns_at_once_and_its_card_goes_on_in_place(kernel: 
     started = kernel.run("run = %reyn ask --bg write it", answers=["y"])
     assert len(started.outputs) == 1 and "Started in the background" in started.drawn[0]
     cell = started.outputs[0]["transient"]["display_id"]
-    updates = kernel.later("✓ done")
+    updates = kernel.later(" · sent ")
     assert {each["msg_type"] for each in updates} == {"update_display_data"}
     assert {each["content"]["transient"]["display_id"] for each in updates} == {cell}
     last = updates[-1]["content"]["data"]["text/plain"]
@@ -154,7 +154,7 @@ def test_a_background_run_returns_at_once_and_its_card_goes_on_in_place(kernel: 
 def test_a_background_run_shows_once_and_then_as_one_line(kernel: Kernel) -> None:
     kernel.run("says('Done.', delay=0.2)")
     assert len(kernel.run("%%reyn --bg -o run\nhello").outputs) == 1
-    kernel.later("✓ done")
+    kernel.later(" · sent ")
     kernel.run("ended = run.result(60)")
     assert kernel.run("run").text.startswith("In the background: hello  [ended]")
 
@@ -177,7 +177,7 @@ def test_a_background_run_may_call_functions_of_the_notebook(kernel: Kernel) -> 
         "says(call('invoke_action', action_name='function__where', args={}), 'Done.')"
     )
     kernel.run("run = %reyn ask --bg where --approve all")
-    kernel.later("✓ done")
+    kernel.later(" · sent ")
     assert "MainThread" in kernel.value("run.result(60).calls[0].finished.output")
 
 

@@ -132,7 +132,7 @@ def test_where_nobody_looks_there_is_no_widget(kernel: Kernel) -> None:
 def test_a_background_run_has_one_widget_that_hears_of_its_end(kernel: Kernel) -> None:
     kernel.run("says(call('list_actions'), 'Done.', delay=0.2)")
     cell = kernel.run("run = %reyn ask --bg hello", answers=())
-    updates = [each["content"]["data"] for each in kernel.later("✓ done")]
+    updates = [each["content"]["data"] for each in kernel.later(" · sent ")]
     shown = [cell.outputs[0]["data"], *updates]
     assert {data[WIDGET]["model_id"] for data in shown} == {shown[0][WIDGET]["model_id"]}
     run = kernel.value("run.run_id")
@@ -306,7 +306,7 @@ def test_a_background_run_is_answered_over_the_comm(
     asked = comm.event("approval")
     assert asked["run"] == kernel.value("run.run_id") and asked["lines"][0]["text"] == "write new.txt"
     assert comm.consent(asked, answer)["type"] == "answer"
-    kernel.later("✓ done")
+    kernel.later(" · sent ")
     assert (kernel.workspace / "new.txt").exists() is written
 
 
@@ -316,7 +316,7 @@ def test_a_front_end_may_connect_just_after_the_run_has_begun(kernel: Kernel) ->
     late = kernel.comm()
     late.hello()
     late.consent(late.event("approval"), "once")
-    kernel.later("✓ done")
+    kernel.later(" · sent ")
     late.close()
     kernel.run("consent.ARRIVING = patience")
     assert (kernel.workspace / "new.txt").exists()
@@ -341,7 +341,7 @@ def test_a_question_is_shown_on_the_card_and_answered_by_a_verb(
     assert "file__write asks for consent to" in card and "write new.txt" in card
     assert question in kernel.run("%reyn approvals").text
     assert kernel.run(f"%reyn approvals {verb} {question}").error is None
-    kernel.later("✓ done")
+    kernel.later(" · sent ")
     assert comm.event("settled")["id"] == question
     assert (kernel.workspace / "new.txt").exists() is written
     assert "no open question" in str(kernel.run(f"%reyn approvals {verb} {question}").error).lower()
@@ -355,7 +355,7 @@ def test_a_long_question_is_read_by_a_verb_before_always_is_taken(kernel: Kernel
     assert "No open question" in str(kernel.run(f"%reyn approvals allow {question[:6]}").error)
     assert "+the end" in kernel.run(f"%reyn approvals show {question}").printed
     assert kernel.run(f"%reyn approvals always {question}").error is None
-    kernel.later("✓ done")
+    kernel.later(" · sent ")
     assert (kernel.workspace / "new.txt").exists()
 
 

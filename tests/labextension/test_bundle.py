@@ -34,6 +34,7 @@ SOURCES = (
     "build.mjs",
 )
 WIDGET_BYTES = 30 * 1024
+LIVE_VIEW_BYTES = 36 * 1024  # fetched once a page, while every instance of a widget carries the widget
 
 
 def source_hash() -> str:
@@ -71,7 +72,7 @@ def test_every_bundle_names_the_sources_it_was_built_from() -> None:
 @pytest.mark.parametrize("kind", [name for name in MODULES if name != "page"])
 def test_a_widget_and_each_live_view_keep_to_their_size(kind: str) -> None:
     size = sum((PACKAGE / "static" / f"{kind}.{ending}").stat().st_size for ending in ("js", "css"))
-    assert size <= WIDGET_BYTES, f"{kind}: {size:,} bytes"
+    assert size <= (WIDGET_BYTES if kind == "widget" else LIVE_VIEW_BYTES), f"{kind}: {size:,} bytes"
 
 
 def test_building_again_gives_the_committed_bundle(tmp_path: Path) -> None:

@@ -68,6 +68,8 @@ export interface Host {
   insertCell?: (code: string) => void;
   /** Show another object beside the view (a run, a blob) in a tab of its own; left out where there are no tabs. */
   open?: (live: Live, title: string) => void;
+  /** Show a blob in an element, in place of what is there; left out where nothing answers. */
+  inspect?: (element: HTMLElement, blob: LiveBlob) => void;
 }
 
 export interface Source {

@@ -312,8 +312,14 @@ class OfflineModel:
         return Response(
             message.content,
             message.tool_calls,
-            "tool_calls" if message.tool_calls else "stop",
+            _finish_reason(message),
             usage,
             cost=0.0,
             model="offline",
         )
+
+
+def _finish_reason(message: Message) -> str:
+    if message.tool_calls:
+        return "tool_calls"
+    return "refusal" if message.content.startswith((DECLINE, OUTSIDE)) else "stop"

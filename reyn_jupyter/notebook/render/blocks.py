@@ -445,14 +445,43 @@ class Section:
 
 @dataclass(frozen=True, slots=True)
 class Fold:
-    """Blocks behind a summary line. Text hosts show the blocks of an open fold only."""
+    """Blocks behind a summary line.
+
+    Text hosts show the blocks of an open fold, and of one that is `printed`: they cannot unfold anything.
+    """
 
     title: tuple[Span, ...]
     badges: tuple[Badge, ...] = ()
     aside: str = ""
     blocks: tuple[Block, ...] = ()
     open: bool = False
+    printed: bool = False
     type: Literal["fold"] = "fold"
+
+
+@dataclass(frozen=True, slots=True)
+class ToolbarItem:
+    """A button that opens blocks below it.
+
+    Attributes:
+        blob: the id of a blob whose live view takes the place of the blocks, where the kernel answers.
+        inserts: the first of the blocks is code, which goes into a new cell where the host has cells.
+    """
+
+    label: str
+    blocks: tuple[Block, ...]
+    blob: str = ""
+    inserts: bool = False
+    type: Literal["item"] = "item"
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbar:
+    """What can be done with an answer: a row of buttons. Text hosts show `words` in its place."""
+
+    blocks: tuple[ToolbarItem, ...]
+    words: str = ""
+    type: Literal["toolbar"] = "toolbar"
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,6 +513,8 @@ Block = (
     | Chart
     | Section
     | Fold
+    | Toolbar
+    | ToolbarItem
     | Intervals
     | Scatter
     | Pair

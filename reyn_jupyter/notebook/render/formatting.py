@@ -34,6 +34,13 @@ def seconds(number: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
+def clock(number: float) -> str:
+    """Whole seconds that pass: ``0:07``, ``12:30``, ``1:02:09``."""
+    minutes, rest = divmod(int(number), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
+
+
 def money(dollars: float) -> str:
     """US dollars with enough digits to see small ones: ``$0.0031``, ``$1.20``."""
     if dollars == 0:

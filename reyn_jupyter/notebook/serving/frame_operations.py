@@ -34,6 +34,7 @@ from reyn_jupyter.support.text import count
 
 ROWS = 200
 COLUMNS = 40
+MOST_RANKED = 2_000
 
 
 class SortKey(WireMessage):
@@ -115,6 +116,21 @@ class FrameRows(WireMessage):
     labels: list[str]
     cells: list[list[str]]
     muted: list[list[int]]
+
+
+class AskRanks(WireMessage):
+    blob: str
+    count: int = Field(ge=1, le=MOST_RANKED)
+
+
+class FrameRanks(WireMessage):
+    """Carry the order of the first rows by each of the first columns, for a page that sorts without a kernel.
+
+    Attributes:
+        ranks: for each column of a window a number for each row, equal for equal values; -1 for a missing one.
+    """
+
+    ranks: list[list[int]]
 
 
 class AskColumn(WireMessage):
@@ -313,6 +329,16 @@ def _check_column(opened: OpenedTable | HeldTable, column: int) -> None:
         )
 
 
+async def frame_ranks(context: OperationContext, arguments: AskRanks) -> FrameRanks:
+    """Return how the first rows stand to each other in each of the first columns."""
+    frames = frames_of(context)
+    opened = await frames.opened(context, arguments.blob)
+    table = await frames.loaded(context, opened)
+    positions = _positions(opened, 0, COLUMNS)
+    ranks = await asyncio.to_thread(lambda: [table.ranks(each, arguments.count) for each in positions])
+    return FrameRanks(ranks=ranks)
+
+
 async def frame_column(context: OperationContext, arguments: AskColumn) -> FrameFigures:
     """Return the figures of one column."""
     frames = frames_of(context)
@@ -410,6 +436,7 @@ async def frame_code(context: OperationContext, arguments: AskCode) -> FrameCode
 OPERATIONS: tuple[ServedOperation, ...] = (
     ServedOperation("frame.open", OpenFrame, OpenedFrame, open_frame),
     ServedOperation("frame.rows", AskRows, FrameRows, frame_rows),
+    ServedOperation("frame.ranks", AskRanks, FrameRanks, frame_ranks),
     ServedOperation("frame.column", AskColumn, FrameFigures, frame_column),
     ServedOperation("frame.cell", AskCell, FrameCell, frame_cell),
     ServedOperation("frame.code", AskCode, FrameCode, frame_code),

@@ -146,6 +146,8 @@ async def _rows(blob: str, said: list[str]) -> Requests:
         )
         if rows is not None:
             rows["total"] = held
+    if held > 1:
+        yield "frame.ranks", {"blob": blob, "count": held}
     if held < total:
         said.append(f"the first {held:,} of {count(total, 'row')}")
     if opened["width"] > COLUMNS:

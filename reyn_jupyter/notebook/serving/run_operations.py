@@ -18,7 +18,7 @@ from pydantic import Field
 from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.blocks import Badge, Block, View
 from reyn_jupyter.notebook.render.file_changes_view import previous_bytes
-from reyn_jupyter.notebook.render.trace.card import run_badges, run_title, trace_view
+from reyn_jupyter.notebook.render.trace.card import about, details_line, run_badges, run_title, trace_view
 from reyn_jupyter.notebook.render.trace.run_diff import (
     PairRow,
     answers_differing,
@@ -53,13 +53,17 @@ class OpenedRun(WireMessage):
 
     Attributes:
         run: its whole id, by which the rest is asked for.
-        view: the head and the answer.
-        steps: the list beside them; `more` says what of it was left out.
+        view: the head, the answer and what can be done with it.
+        summary: what stands beside the heading of the details.
+        about: the details beside the steps: rules, what was sent, the prompt.
+        steps: the list; `more` says what of it was left out.
         running: whether its record still grows; `stoppable` whether `run.stop` ends it.
     """
 
     run: str
     view: View
+    summary: str
+    about: tuple[Block, ...]
     steps: tuple[StepRow, ...]
     more: str = ""
     running: bool = False
@@ -152,11 +156,20 @@ def _describe_run(context: OperationContext, trace: Trace) -> OpenedRun:
     stoppable = running and _background(context, trace.run) is not None
     look = context.look
     look.now = now = look.now or time.time()
-    view = trace_view(trace, look, "" if running else None, stop=STOP if stoppable else "", steps=False)
+    view = trace_view(trace, look, "" if running else None, stop=STOP if stoppable else "", details=False)
     total = count_rows(trace)
     more = f"… {total - ROWS:,} more not shown here; all of them: trace.call_log" if total > ROWS else ""
     rows = step_rows(trace, look, now if running else None)
-    return OpenedRun(run=trace.run, view=view, steps=rows, more=more, running=running, stoppable=stoppable)
+    return OpenedRun(
+        run=trace.run,
+        view=view,
+        summary=details_line(trace),
+        about=tuple(about(trace, look)),
+        steps=rows,
+        more=more,
+        running=running,
+        stoppable=stoppable,
+    )
 
 
 async def open_part(context: OperationContext, arguments: OpenPart) -> OpenedPart:
@@ -189,7 +202,6 @@ async def list_runs(context: OperationContext, arguments: ListRuns) -> ListedRun
 
 def _run_row(trace: Trace, context: OperationContext) -> RunRow:
     look = context.look
-    status = "running" if _under_way(context, trace) else trace.status if trace.ended else "lost"
     facts = [
         run_title(trace, look),
         count(len(trace.calls), "call"),
@@ -200,7 +212,7 @@ def _run_row(trace: Trace, context: OperationContext) -> RunRow:
         title=look.line(trace.prompt or trace.run[-12:], 100),
         facts=" · ".join(facts),
         when=formatting.moment(trace.started.at, look.now),
-        state=run_badges(trace, status)[0],
+        state=run_badges(trace, _under_way(context, trace))[0],
     )
 
 

@@ -183,7 +183,7 @@ class _Cutter:
         kind = block["type"]
         if kind in ("paragraph", "heading"):
             return [self._spans(block, limit)]
-        if kind in ("quote", "section", "fold"):
+        if kind in ("quote", "section", "fold", "toolbar", "item"):
             inner = self.blocks(block["blocks"], limit - _bare(block, "blocks"))
             return [{**block, "blocks": inner}] if inner else []  # no heading over nothing
         if kind == "code":

@@ -103,6 +103,11 @@ class FrameTable:
         values, specials, _ = encode_cells(part, spec)
         return values, {place: name for name, places in specials.items() for place in places}
 
+    def ranks(self, column: int, rows: int) -> list[int]:
+        """For each of the first rows the number of smaller values among them; -1 where it is missing."""
+        ranks: list[int] = order_of(self.series[column].iloc[:rows]).ranks().tolist()
+        return ranks
+
     def figures(self, column: int, filters: tuple[RowFilter, ...]) -> ColumnStats:
         rows = self.matching(RowRequest((), filters))
         series = self.series[column]

@@ -233,7 +233,7 @@ class ActionFinished:
     seconds: float = 0.0
     partial: bool = False
     changes: tuple[dict[str, Any], ...] = ()
-    sources: tuple[dict[str, str], ...] = ()
+    sources: tuple[dict[str, str | int], ...] = ()
     frame: dict[str, Any] | None = None
     note: str = ""
 

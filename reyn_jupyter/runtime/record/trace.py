@@ -26,6 +26,7 @@ from reyn_jupyter.runtime.record.events import (
     RunStarted,
     RunStatus,
 )
+from reyn_jupyter.runtime.record.run_outcome import RunOutcome, outcome_of
 from reyn_jupyter.runtime.record.sent import Sent, total_by_name
 from reyn_jupyter.support.text import shorten
 
@@ -124,8 +125,8 @@ class RunResult:
         return {str(name): str(source) for name, source in (given or {}).items()}
 
     @property
-    def sources(self) -> tuple[dict[str, str], ...]:
-        """The variables, files and blobs that the action read: {kind, name}."""
+    def sources(self) -> tuple[dict[str, str | int], ...]:
+        """The variables, files and blobs that the action read: {kind, name}, with rows where they are known."""
         return self.finished.sources
 
     @property
@@ -166,6 +167,18 @@ class RunResult:
             return True
         rows = self._records() if blob is None else blob.head_rows(_ROWS_LOOKED_AT)
         return bool(rows) and all(isinstance(row, dict) for row in rows)
+
+    def first_rows(self, most: int) -> tuple[list[Any], int]:
+        """Return the first rows of a table as JSON, and how many it has in all.
+
+        Raises:
+            BlobStoreError: the stored one is gone or damaged.
+        """
+        blob = self.blob
+        if blob is not None:
+            return list(blob.head_rows(most)), blob.entries or 0
+        rows = self._records()
+        return rows[:most], len(rows)
 
     @property
     def df(self) -> pd.DataFrame:
@@ -309,6 +322,12 @@ class Trace:
     @property
     def status(self) -> RunStatus:
         return self.ended.status if self.ended else "running"
+
+    @cached_property
+    def outcome(self) -> RunOutcome:
+        """How it ended: what the answer rests on, or why there is none."""
+        last = self.steps[-1].replied if self.steps else None
+        return outcome_of(self.started, self.ended, last, self.calls)
 
     @property
     def answer(self) -> str:

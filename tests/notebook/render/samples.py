@@ -6,6 +6,8 @@ from dataclasses import replace
 from html.parser import HTMLParser
 from typing import Any
 
+import pandas as pd
+
 from reyn_jupyter.outputs.blob import Blob, open_blob
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import Content, Structured, Text
@@ -22,6 +24,7 @@ from reyn_jupyter.runtime.record.events import (
     RunEnded,
     RunStarted,
 )
+from reyn_jupyter.runtime.record.result_frame import ResultFrame
 from reyn_jupyter.runtime.record.script import Script
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.result_objects import (
@@ -29,6 +32,7 @@ from reyn_jupyter.sessions.result_objects import (
     ActionTable,
     Card,
     CatalogExplorer,
+    FrameView,
     Inspection,
     Result,
     Table,
@@ -258,6 +262,8 @@ def every_kind(text: str) -> dict[str, Any]:
         "status": Card(text, text, ((text, text),), ((text, (text, text)),), (text,)),
         "script": Script(text, f"{text}\n{text}"),
         "trace": finished,
+        "view": FrameView(pd.DataFrame({text: [text]}), text),
+        "frame": ResultFrame(pd.DataFrame({text: [text]}), finished),
         "diff": compare(finished, trace(events[2:], text=f"{text}!", answer=f"{answer}!", **about)),
         "answer": trace(text=text, answer=answer),
         "live": running(events[:1], text=text, **about),

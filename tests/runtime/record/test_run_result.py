@@ -46,7 +46,7 @@ def test_the_frame_of_a_query_comes_back_with_its_dtypes(workspace: Path, times:
     pd.testing.assert_frame_equal(trace.df, expected)
     assert trace.df.day.dtype.kind == "M" and trace.df.amount.dtype == "int64"
     assert (trace.sql, trace.result.tables) == (ALL, {"orders": "orders"})
-    assert trace.result.sources == ({"kind": "variable", "name": "orders"},)
+    assert trace.result.sources == ({"kind": "variable", "name": "orders", "rows": 3 * times},)
 
 
 def test_a_saved_run_gives_the_same_frame(workspace: Path, tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ import { copyButton, insertButton } from "../dom/copy";
 import { append, type Child, h, visible } from "../dom/h";
 import { drawStaticTable } from "./static-table";
 import { badges, inline } from "./text";
+import { drawToolbar } from "./toolbar";
 
 export type Draw = (block: never, host?: Host) => HTMLElement[];
 const more = new Map<string, Draw>();
@@ -133,6 +134,8 @@ function draw(block: Block, host?: Host): HTMLElement[] | undefined {
           inner(h("div.r-in"), block.blocks, host),
         ),
       ];
+    case "toolbar":
+      return block.blocks.length ? [drawToolbar(block, host)] : [];
     default:
       return more.get(block.type)?.(block as never, host);
   }

@@ -55,7 +55,9 @@ export function describeRows(layout: Layout, { sort, filter }: Query, first: num
   const parts = [
     `${formatCount(all)} ${all === 1 ? "row" : "rows"} × ${formatCount(width)} ${width === 1 ? "column" : "columns"}`,
     total ? `rows ${formatCount(first + 1)}–${formatCount(Math.min(total, first + fit))}` : "no rows",
-    sorted.length && `sorted by ${sorted.join(", ")}`,
+    !filter.length && total < all && `the first ${formatCount(total)} are in this page`,
+    sorted.length &&
+      `sorted by ${sorted.join(", ")}${!filter.length && total < all ? " among themselves" : ""}`,
     matched.length && `${formatCount(total)} match ${matched.join(", ")}`,
   ];
   return parts.filter(Boolean).join(" · ");

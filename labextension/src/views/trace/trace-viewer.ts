@@ -3,7 +3,7 @@
 // Invariant: what is shown stays until something newer is there to take its place; while a run goes on the list grows
 // under the person's choice, never away from it.
 import type { LiveBlob, LiveTrace } from "../../protocol";
-import type { Source, ViewFunction } from "../../sources/source";
+import type { Host, Source, ViewFunction } from "../../sources/source";
 import { approvals } from "../approval";
 import { type BlobButton, blobButton } from "../blob/blob-button";
 import { drawView } from "../blocks/view";
@@ -13,7 +13,7 @@ import { requestProgress } from "../request-progress";
 import { latestRequest, errorCard } from "../requests";
 import { compareWith } from "./compare";
 import { drawRow, drawSide, firstRow, type OpenTrace, type Part, type Row, rowState } from "./steps";
-import { redraw } from "../blocks/patch";
+import { redraw, showBlocks } from "../blocks/patch";
 
 const EVENT_DELAY = 300; // ms between two looks at a run that goes on
 const POLL_DELAY = 2000; // and without any word of it
@@ -52,9 +52,21 @@ class TraceViewer {
   );
   private more = h("p.r-more");
   private bar = h("div.r-cmd.r-bar");
+  private stopBox = h("div.r-cmd.r-bar");
   private problemBox = h("div");
   private comparisonBox = h("div.r-compared");
   private panel = h("div.r-run", {}, this.list.element, this.detail, this.more);
+  private summary = h("summary");
+  private about = h("div.r-in");
+  private details = h(
+    "details.r-fold.r-details",
+    {},
+    this.summary,
+    this.bar,
+    this.comparisonBox,
+    this.panel,
+    this.about,
+  ) as HTMLDetailsElement;
   private place = h("div"); // of the snapshot, and then of the card
   private progress;
 
@@ -108,6 +120,16 @@ class TraceViewer {
     this.element.replaceChildren();
   }
 
+  /** What the page can do, and what this viewer can: it shows a result below its button where there are no tabs. */
+  private get host(): Host {
+    const { inspect, source } = this;
+    if (!inspect) return source.host;
+    return {
+      ...source.host,
+      inspect: (element, live) => void this.ends.push(inspect(element, live, source)),
+    };
+  }
+
   private get run(): string {
     return this.trace?.run ?? this.model.run;
   }
@@ -155,6 +177,19 @@ class TraceViewer {
     );
   }
 
+  /** Whether the person opened the details of the snapshot, in whose place the card comes. */
+  private areDetailsOpen(): boolean {
+    const titles = this.place.querySelectorAll("details.r-fold[open] > summary > .r-what");
+    return [...titles].some((title) => title.textContent === "Details");
+  }
+
+  /** A run in the making says what it does on its card; a call by hand is nothing but its details. */
+  private showDetails(answer: OpenTrace): void {
+    fill(this.summary, h("span.r-what", {}, "Details"), " ", h("span.r-aside", {}, visible(answer.summary)));
+    showBlocks(this.about, answer.about, this.host);
+    this.about.hidden = !answer.about.length;
+  }
+
   /** Looks again after a while, or sooner where that was meant already: events that keep coming must not put it off. */
   private openLater(wait: number): void {
     const at = performance.now() + wait;
@@ -165,16 +200,18 @@ class TraceViewer {
   }
 
   private show(answer: OpenTrace): void {
-    const { list, more, source } = this;
+    const { list, more } = this;
     const before = this.trace;
     this.trace = answer;
-    if (this.card) redraw(this.card, answer.view, source.host);
+    if (this.card) redraw(this.card, answer.view, this.host);
     else {
-      this.card = drawView(answer.view, source.host);
+      this.card = drawView(answer.view, this.host);
       this.card.classList.add("r-trace");
-      this.card.append(this.bar, this.problemBox, this.comparisonBox, this.panel);
+      this.card.append(this.stopBox, this.problemBox, this.details);
+      this.details.open = !answer.about.length || this.areDetailsOpen();
       fill(this.place, this.card);
     }
+    this.showDetails(answer);
     if (!this.leaveComparison && before?.stoppable !== answer.stoppable) this.fillBar();
     list.show(answer.steps);
     more.textContent = visible(answer.more);
@@ -232,9 +269,9 @@ class TraceViewer {
   private fillBar(): void {
     if (this.source.host.name === "page") return; // nothing runs there, and there is no other run to choose
     const stop = button("Stop", () => this.stopRun(stop));
+    fill(this.stopBox, !!this.trace?.stoppable && stop);
     fill(
       this.bar,
-      !!this.trace?.stoppable && stop,
       button("Compare with …", () => this.compare()),
     );
   }

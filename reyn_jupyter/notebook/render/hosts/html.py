@@ -41,6 +41,8 @@ from reyn_jupyter.notebook.render.blocks import (
     Scatter,
     Section,
     Span,
+    Toolbar,
+    ToolbarItem,
     Tree,
     View,
 )
@@ -152,6 +154,13 @@ class _HtmlPage:
                 return self._around(title, block.blocks, "</div>", limit, alone=False)
             case Fold():
                 return self._fold(block, limit)
+            case Toolbar():
+                return self._around('<div class="r-tools">', block.blocks, "</div>", limit, alone=False)
+            case ToolbarItem():
+                opening = (
+                    f'<details class="r-tool"><summary>{escape_text(block.label)}</summary><div class="r-in">'
+                )
+                return self._around(opening, block.blocks, "</div></details>", limit, alone=False)
             case Intervals():
                 rows = [interval_row(row, block) for row in block.rows]
                 opening, closing = intervals_opening(block), intervals_closing(block)

@@ -41,6 +41,8 @@ from reyn_jupyter.notebook.render.blocks import (
     Scatter,
     Section,
     Span,
+    Toolbar,
+    ToolbarItem,
     Tree,
     View,
     number_cell,
@@ -320,6 +322,11 @@ def _write_block(block: Block, depth: int) -> list[str]:  # noqa: C901 - one lin
                 _text(block.aside),
                 *_write_blocks(block.blocks, depth + 1),
             ]
+        case Toolbar():
+            held = [item for item in block.blocks if not item.inserts]
+            return [part for item in held for part in _write_block(item, depth)]
+        case ToolbarItem():
+            return [_title(_text(block.label), depth), *_write_blocks(block.blocks, depth + 1)]
         case Intervals():
             rows = [[row.label, row.text, row.detail] for row in block.rows]
             return [

@@ -37,6 +37,8 @@ from reyn_jupyter.notebook.render.blocks import (
     Scatter,
     Section,
     Span,
+    Toolbar,
+    ToolbarItem,
     Tree,
     View,
 )
@@ -208,6 +210,10 @@ class _TextPage:
                 return [visible(block.title), *(f"  {line}".rstrip() for line in inner)]
             case Fold():
                 return self._fold(block, limit)
+            case Toolbar():
+                return [visible(block.words)] if block.words else []
+            case ToolbarItem():
+                return []
             case Intervals():
                 return intervals_lines(block)
             case Scatter():
@@ -246,7 +252,7 @@ class _TextPage:
         badges = "".join(f"  [{badge.text}]" for badge in fold.badges)
         aside = f"  {fold.aside}" if fold.aside else ""
         line = visible(f"▸ {_words(fold.title).rstrip()}{badges}{aside}")
-        if not fold.open:
+        if not (fold.open or fold.printed):
             self._closed = True
             return [line]
         return [line, *(f"    {inner}" for inner in self._inner(fold.blocks, limit))]

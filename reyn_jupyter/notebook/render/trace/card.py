@@ -1,7 +1,8 @@
-"""A run as a card: what was asked of whom, the answer first, then each step behind one line.
+"""A run as a card: the answer, a line on what it rests on, what can be done with it; each step under the details.
 
-Invariant: a partial run draws like a finished one and says plainly that it is not. Drawing costs no more than the
-calls that are shown, so that a live card can be drawn ten times a second.
+Invariants: the badge says what the record shows, never what the model says of itself. A partial run draws like a
+finished one and says plainly that it is not. Drawing costs no more than the calls that are shown, so that a live card
+can be drawn ten times a second.
 
 Two small views: a run as code, and a run in the background.
 """
@@ -9,6 +10,7 @@ Two small views: a run as code, and a run in the background.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.notebook.render import formatting
@@ -30,7 +32,9 @@ from reyn_jupyter.notebook.render.hosts.markdown import markdown
 from reyn_jupyter.notebook.render.parts_view import MediaRoom
 from reyn_jupyter.notebook.render.trace.calls import call_fold, progress_bar
 from reyn_jupyter.notebook.render.trace.compliance_marks import compliance_blocks
+from reyn_jupyter.notebook.render.trace.toolbar import answer_toolbar
 from reyn_jupyter.notebook.render.value_text import Look
+from reyn_jupyter.runtime.record.run_outcome import RunOutcome, gave_data
 from reyn_jupyter.support.text import count, enumerate_words
 
 if TYPE_CHECKING:
@@ -45,21 +49,65 @@ LAST_CALLS = 6
 STOP = "Interrupt the cell to stop."
 _TAIL = 1200
 _BARS = 4  # calls under way whose progress is drawn
-_STATUS: dict[str, tuple[str, Tone]] = {
-    "ok": ("✓ done", "good"),
-    "error": ("✗ failed", "bad"),
-    "interrupted": ("◼ interrupted", "warn"),
-    "cancelled": ("◼ cancelled", "warn"),
-    "limit": ("◼ stopped at a limit", "warn"),
-    "running": ("… running", "info"),
-    "lost": ("✗ cut off", "bad"),
+_SOURCES = 3  # that the line under an answer names
+_BADGES: dict[RunOutcome, tuple[str, Tone]] = {
+    RunOutcome.RUNNING: ("… running", "info"),
+    RunOutcome.FROM_DATA: ("✓ answered from data", "good"),
+    RunOutcome.CHANGED: ("✓ made changes", "good"),
+    RunOutcome.FROM_CONVERSATION: ("answered from the conversation", "info"),
+    RunOutcome.WITHOUT_DATA: ("! answered without any data", "warn"),
+    RunOutcome.CALL_AS_TEXT: ("! wrote a call as text", "warn"),
+    RunOutcome.NO_ANSWER: ("! gave no answer", "warn"),
+    RunOutcome.DECLINED: ("– declined", "muted"),
+    RunOutcome.DENIED: ("⊘ denied", "warn"),
+    RunOutcome.LIMIT: ("◼ stopped at a limit", "warn"),
+    RunOutcome.ERROR: ("✗ failed", "bad"),
+    RunOutcome.INTERRUPTED: ("◼ interrupted", "warn"),
+    RunOutcome.CANCELLED: ("◼ cancelled", "warn"),
+    RunOutcome.CALLED: ("✓ ok", "good"),
+    RunOutcome.CALL_FAILED: ("✗ failed", "bad"),
 }
-_SAID = {
-    "interrupted": "You interrupted this run. What it did until then is kept below.",
-    "cancelled": "This run was cancelled. What it did until then is kept below.",
-    "limit": "This run stopped at a limit, before it was done. What it did is kept below.",
-    "lost": "The record stops here: the kernel ended before the run did. What was written is below.",
+_CUT_OFF: tuple[str, Tone] = ("✗ cut off", "bad")
+_SENTENCES: dict[RunOutcome, tuple[str, str]] = {
+    RunOutcome.INTERRUPTED: ("You interrupted this run. What it did until then is kept under Details.", ""),
+    RunOutcome.CANCELLED: ("This run was cancelled. What it did until then is kept under Details.", ""),
+    RunOutcome.LIMIT: (
+        "This run stopped at a limit, before it was done. What it did is kept under Details.",
+        "",
+    ),
+    RunOutcome.WITHOUT_DATA: (
+        "No data was looked at for this answer, so nothing here was checked.",
+        "Name the table or file in the question, or ask another model (-m).",
+    ),
+    RunOutcome.CALL_AS_TEXT: (
+        "The answer is a tool call that the model wrote as text. It was not run, and nothing was looked at.",
+        "Ask again, or ask a model that can call tools (-m).",
+    ),
+    RunOutcome.NO_ANSWER: ("The run ended without an answer.", "Ask again, or rephrase."),
+    RunOutcome.DENIED: ("What the answer needs was denied, so no data was looked at.", ""),
 }
+_LOST = "The record stops here: the kernel ended before the run did. What was written is under Details."
+
+
+@dataclass(frozen=True, slots=True)
+class RunState:
+    """How a run stands now.
+
+    Attributes:
+        outcome: how it ended.
+        lost: its record has no end, and nobody writes it any more.
+    """
+
+    outcome: RunOutcome
+    lost: bool
+
+    @classmethod
+    def of(cls, trace: Trace, running: bool) -> RunState:
+        return cls(trace.outcome, not running and trace.ended is None)
+
+    @property
+    def badge(self) -> Badge:
+        return Badge(*(_CUT_OFF if self.lost else _BADGES[self.outcome]))
 
 
 def trace_view(
@@ -68,33 +116,38 @@ def trace_view(
     tail: str | None = None,
     previous: Previous | None = None,
     stop: str = STOP,
-    steps: bool = True,
+    details: bool = True,
 ) -> View:
-    """Return the card of a run.
+    """Return the card of a run: its answer, a line on what it rests on, what can be done with it, the details folded.
 
     Args:
         tail: the answer's text as it streams in; given for a live card only. Without it an unended run is one whose
             record has no end.
         previous: the bytes of a blob, for diffs of rewritten files.
         stop: how to stop it while it runs.
-        steps: False leaves the steps out, where a host shows them in a place of their own.
+        details: False leaves the details out, where a host shows them in a place of their own.
     """
-    status = trace.status if trace.ended or tail is not None else "lost"
-    # What a call by hand gave stands at the call.
-    answered = trace.answer and not (trace.model is None and trace.calls)
-    answer = markdown(whole(trace.answer, look), "trace.answer") if answered else ()
-    rules = compliance_blocks(trace, look)
-    blocks: list[Block] = [*_state(trace, status, look), *answer, *rules]
-    if tail is not None and trace.ended is None:
-        blocks += _now(trace, tail, look, stop)
-    if steps:
-        blocks += _steps(trace, look, previous or previous_bytes(trace))
-    blocks += _about(trace, look, bool(rules))
+    running = tail is not None and trace.ended is None
+    state = RunState.of(trace, running)
+    by_hand = trace.model is None
+    blocks: list[Block] = list(_state(trace, state, look))
+    if trace.answer and not (by_hand and trace.calls):  # what a call by hand gave stands at the call
+        blocks += markdown(whole(trace.answer, look), "trace.answer")
+    if running:
+        blocks += _now(trace, tail or "", look, stop)
+    else:
+        blocks += [Paragraph((Span(facts_line(trace, look), ("muted",)),)), *answer_toolbar(trace, look)]
+    previous = previous or previous_bytes(trace)
+    if by_hand:
+        blocks += _steps(trace, look, previous) if details else ()
+    elif details and trace.steps:
+        inside = (*_steps(trace, look, previous), *about(trace, look))
+        blocks.append(Fold((Span("Details"),), (), details_line(trace), inside, printed=True))
     return View(
         "trace",
         run_title(trace, look),
-        run_badges(trace, status),
-        tuple(_facts(trace, look.now if tail is not None else 0.0)),
+        run_badges(trace, running),
+        (),
         tuple(blocks),
         "trace.answer, trace.df",
     )
@@ -111,63 +164,114 @@ def run_title(trace: Trace, look: Look) -> str:
     return look.line(trace.calls[0].label, 100) if trace.calls else "A call by hand"
 
 
-def run_badges(trace: Trace, status: str) -> tuple[Badge, ...]:
-    badges = [Badge(*_STATUS[status])]
+def run_badges(trace: Trace, running: bool = False) -> tuple[Badge, ...]:
+    """Return how a run stands, and what kind of run it is where that is not the usual one."""
+    badges = [RunState.of(trace, running).badge]
     if trace.model is not None and not trace.started.real:
-        badges.append(Badge("not a language model", "warn"))
+        badges.append(Badge("not a language model", "muted"))
     if trace.started.run_kind != "turn":
         badges.append(Badge({"manual": "by hand"}.get(trace.started.run_kind, trace.started.run_kind)))
     return tuple(badges)
 
 
-def _facts(trace: Trace, now: float) -> list[str]:
-    facts = []
+def facts_line(trace: Trace, look: Look) -> str:
+    """Return what an answer rests on and what it cost, on one line: `orders, 500 rows · 1 query · 0.2 s · $0`."""
+    facts = [*_sources(trace, look), *_call_counts(trace), formatting.seconds(trace.seconds)]
     if trace.model is not None:
-        about = "≈ " if trace.tokens_estimated else ""
-        facts += [
-            count(len(trace.steps), "step"),
-            f"{about}{count(trace.tokens, 'token')}",
-        ]
-        if trace.cost is not None:
-            facts.append(formatting.money(trace.cost))
-        elif trace.started.real:
-            facts.append("price not known")
-    waited = now - trace.started.at if trace.ended is None else 0.0
-    facts.append(formatting.seconds(max(trace.seconds, waited)))
+        facts += [_cost(trace), _sent_amount(trace, look)]
+    return " · ".join(facts)
+
+
+def _sources(trace: Trace, look: Look) -> list[str]:
+    """Return what the calls read, each once, with its rows where they are known."""
+    rows: dict[str, int | None] = {}
+    for call in trace.calls:
+        for source in call.finished.sources if call.finished and call.finished.ok else ():
+            name = look.line(formatting.tail(str(source.get("name"))), 60)
+            known = source.get("rows")
+            rows[name] = known if isinstance(known, int) else rows.get(name)
+    shown = [name if known is None else f"{name}, {count(known, 'row')}" for name, known in rows.items()]
+    return [*shown[:_SOURCES], *([f"{len(shown) - _SOURCES:,} more"] if len(shown) > _SOURCES else [])]
+
+
+def _call_counts(trace: Trace) -> list[str]:
+    """Return how many calls gave something, and how many did not."""
+    useful = [call for call in trace.calls if gave_data(call)]
+    queries = sum(call.resolved.target == "query_table" for call in useful)
+    denied = sum(call.denied for call in trace.calls)
+    failed = sum(call.ok is False and not call.denied for call in trace.calls)
+    counted = [
+        count(queries, "query", "queries") if queries else count(len(useful), "call") if useful else ""
+    ]
+    counted += [f"{denied} denied" if denied else "", f"{failed} failed" if failed else ""]
+    return [each for each in counted if each]
+
+
+def _cost(trace: Trace) -> str:
+    if trace.cost is not None:
+        return formatting.money(trace.cost)
+    return "price not known" if trace.started.real and trace.replies else "$0"
+
+
+def _sent_amount(trace: Trace, look: Look) -> str:
+    """Return how many bytes left this machine for where, in a few words."""
+    sent = trace.sent
+    if not sent.hosts:
+        return "sent nothing off this machine" if sent.requests else "sent nothing"
+    first, *others = sent.hosts
+    more = f" and {count(len(others), 'more host')}" if others else ""
+    about = "" if sent.counted else "about "
+    return f"sent {about}{formatting.size(sum(sent.hosts.values()))} to {look.line(first, 80)}{more}"
+
+
+def details_line(trace: Trace) -> str:
+    """Return what stands beside the heading of the details: steps, tokens, history."""
+    facts = [count(len(trace.steps), "step"), count(len(trace.calls), "call"), _tokens(trace)]
     turn, history = trace.started.turn, trace.started.history_tokens
     if turn is not None and (turn > 1 or history):
         facts.append(f"turn {turn}, {count(history, 'token')} of history, --new starts afresh")
-    return facts
+    return " · ".join(facts)
 
 
-def _state(trace: Trace, status: str, look: Look) -> list[Block]:
-    """Return what went wrong or was cut short, in a sentence, before anything else."""
+def _tokens(trace: Trace) -> str:
+    return f"{'≈ ' if trace.tokens_estimated else ''}{count(trace.tokens, 'token')}"
+
+
+def _state(trace: Trace, state: RunState, look: Look) -> list[Block]:
+    """Return what went wrong, was cut short or rests on nothing, in a sentence, before anything else."""
     ended = trace.ended
     error = look.text(ended.error, 1200) if ended and ended.error else ""
     hint = look.text(ended.hint, 600) if ended and ended.hint else ""
-    said = _SAID.get(status, "")
+    said, advice = (_LOST, "") if state.lost else _SENTENCES.get(state.outcome, ("", ""))
     if said:  # the record's own words for it
         error = error.removeprefix("Interrupted by the person.").lstrip()
     blocks: list[Block] = []
     if said or error:
-        text = f"{said} {error}".strip()
-        blocks.append(Notice(text, _STATUS[status][1] if status != "ok" else "bad", hint))
+        tone = state.badge.tone if state.badge.tone in ("bad", "warn") else "bad"
+        blocks.append(Notice(f"{said} {error}".strip(), tone, hint or advice))
     blocks += [Notice(look.text(note, 400), "warn") for note in (ended.notes if ended else ())[:8]]
     return blocks
 
 
 def _now(trace: Trace, tail: str, look: Look, stop: str) -> list[Block]:
-    """Return what a running run does at this moment, and the end of the text that streams in."""
+    """Return what a running run does at this moment, how long and at what cost, and the text that streams in."""
     under_way = [call for call in trace.calls if call.finished is None]
     running = under_way[-1] if under_way else None
     step = trace.steps[-1].number if trace.steps else 1
+    requested = trace.steps[-1].requested if trace.steps and trace.steps[-1].replied is None else None
     if running is not None:
         doing = f"Step {step}: running {look.line(running.label, 100)} …"
-    elif trace.steps and trace.steps[-1].replied is None:
+    elif requested is not None:
         doing = f"Step {step}: waiting for {look.line(trace.model or 'the model', 80)} …"
     else:
         doing = f"Step {step}: working …"
-    blocks: list[Block] = [Notice(doing, "info", stop)]
+    clock = formatting.clock(max(0.0, look.now - trace.started.at))
+    facts = [doing, clock, *([f"{_tokens(trace)} so far"] if trace.replies else [])]
+    if requested is not None and trace.started.real and requested.estimated_tokens:
+        facts.append(f"this request ≈ {count(requested.estimated_tokens, 'token')}")
+    if trace.cost:
+        facts.append(f"{formatting.money(trace.cost)} so far")
+    blocks: list[Block] = [Notice(" · ".join(facts), "info", stop)]
     for call in under_way[-_BARS:]:
         blocks += progress_bar(call.progress, look)
     if tail.strip():
@@ -222,19 +326,20 @@ def _step_title(step: Step, trace: Trace, look: Look) -> str:
     return " · ".join(parts)
 
 
-def _about(trace: Trace, look: Look, rules: bool) -> list[Block]:
-    """Return the details for a careful reader: what was sent, mandates unless `rules` named them, the prompt."""
+def about(trace: Trace, look: Look) -> list[Block]:
+    """Return the rest for a careful reader: the rules of the catalog, what was sent, mandates, ids, the prompt."""
     if trace.model is None:
         return []
+    rules = compliance_blocks(trace, look)
     pairs = [("sent", _sent(trace, look))]
-    if trace.started.mandates and not rules:
+    if trace.started.mandates and not rules:  # the rules name them
         pairs.append(
             ("mandates in force", ", ".join(look.line(name, 60) for name in trace.started.mandates[:12]))
         )
     if trace.started.replay_of:
         pairs.append(("replay of", look.line(trace.started.replay_of, 60)))
     pairs.append(("run", look.line(trace.run, 60)))
-    blocks: list[Block] = [Facts(tuple(pairs))]
+    blocks: list[Block] = [*rules, Facts(tuple(pairs))]
     if trace.prompt:
         blocks.append(Fold((Span("The prompt"),), aside="", blocks=(Code(look.text(trace.prompt, 2000)),)))
     return blocks

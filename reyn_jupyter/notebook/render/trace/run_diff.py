@@ -113,7 +113,7 @@ def diff_head(diff: RunDiff, look: Look) -> View:
 def _totals(diff: RunDiff, look: Look) -> Grid:
     a, b = diff.a, diff.b
     rows = [("model", run_title(a, look), run_title(b, look), _other(a.model == b.model))]
-    states = [run_badges(run, run.status if run.ended else "lost")[0].text for run in (a, b)]
+    states = [run_badges(run)[0].text for run in (a, b)]
     rows.append(("status", states[0], states[1], _other(states[0] == states[1])))
     rows.append(_count("steps", len(a.steps), len(b.steps)))
     rows.append(_count("calls", len(a.calls), len(b.calls)))
@@ -239,7 +239,7 @@ def answers_differing(diff: RunDiff, look: Look) -> list[Block]:
 
 def side_view(trace: Trace, name: str, look: Look) -> View:
     """Return one run's answer, as a column."""
-    badges = run_badges(trace, trace.status if trace.ended else "lost")
+    badges = run_badges(trace)
     blocks: tuple[Block, ...] = markdown(whole(trace.answer, look), f".{name}.answer") if trace.answer else ()
     if trace.error:
         blocks = (Notice(look.text(trace.error, 800), "bad"), *blocks)

@@ -124,7 +124,7 @@ def test_a_live_run_with_much_text_stays_small() -> None:
 
 
 def test_the_style_leaves_most_of_the_budget_to_the_content() -> None:
-    assert byte_size(to_html(view(Card("status", "Ready")))) < 7 * 1024
+    assert byte_size(to_html(view(Card("status", "Ready")))) < 8 * 1024
 
 
 @pytest.mark.parametrize("name", every_kind("x"))

@@ -33,20 +33,53 @@ def page_of(run: Trace, tail: str | None = None) -> str:
     return Reader(to_html(view(run, tail=tail, now=NOW + 5))).text
 
 
-def test_the_head_says_model_steps_tokens_time_and_how_it_ended() -> None:
+def facts_of(run: Trace) -> str:
+    """The line under an answer, and the one beside the heading of its details."""
+    lines = text_of(run).split("\n")
+    return (
+        next(line for line in lines if " · sent " in line) + "\n" + next(x for x in lines if "▸ Details" in x)
+    )
+
+
+def test_the_head_says_who_answered_and_what_the_answer_rests_on() -> None:
     shown = view(
-        trace(text="openai/gpt-4o-mini", real=True, host="api.openai.com", turn=3, history_tokens=1240)
+        trace(call(1, "f__x", invoked("f__x")), text="openai/gpt-4o-mini", real=True, host="api.openai.com")
     )
     assert shown.title == "openai/gpt-4o-mini"
-    assert [badge.text for badge in shown.badges] == ["✓ done"]
-    assert shown.facts == (
-        "1 step", "100 tokens", "price not known", "1.20 s", "turn 3, 1,240 tokens of history, --new starts afresh",
-    )  # fmt: skip
+    assert [badge.text for badge in shown.badges] == ["✓ answered from data"] and not shown.facts
+
+
+def test_the_line_under_an_answer_says_what_it_cost_and_the_details_how_it_was_found() -> None:
+    run = trace(text="openai/gpt-4o-mini", real=True, host="api.openai.com", turn=3, history_tokens=1240)
+    assert facts_of(run) == (
+        "1.20 s · price not known · sent nothing\n"
+        "▸ Details  1 step · 0 calls · 100 tokens · turn 3, 1,240 tokens of history, --new starts afresh"
+    )
+
+
+def test_what_failed_and_was_denied_is_counted_beside_what_did_not() -> None:
+    denied = call(
+        2,
+        "file__write",
+        invoked("file__write"),
+        ok=False,
+        error="Denied.",
+        decision=("denied", "person", None),
+    )
+    failed = call(3, "f__y", invoked("f__y"), ok=False, error="no")
+    assert "1 call · 1 denied · 1 failed" in facts_of(trace(call(1, "f__x", invoked("f__x")), denied, failed))
+
+
+def test_an_answer_without_data_is_amber_and_says_so_in_words() -> None:
+    shown = view(trace(answer="The mean is 30.00."), now=NOW)
+    assert shown.badges[0].text == "! answered without any data" and shown.badges[0].tone == "warn"
+    assert "nothing here was checked" in text_of(trace(answer="The mean is 30.00."))
 
 
 def test_estimated_tokens_and_costs_say_that_they_are() -> None:
     events = [started(real=True), asked(1), said(1, estimated=True, cost=0.0031, completion_tokens=40)]
-    assert view(Trace.from_events(events)).facts[1:3] == ("≈ 140 tokens", "$0.0031")
+    facts = facts_of(Trace.from_events(events))
+    assert "≈ 140 tokens" in facts and "$0.0031" in facts
 
 
 def test_what_is_no_language_model_says_so() -> None:
@@ -195,7 +228,8 @@ def test_a_record_without_an_end_says_that_it_stops() -> None:
 def test_a_running_run_shows_its_step_its_text_and_its_clock() -> None:
     waiting = Trace.from_events([started(), asked(1)])
     assert "Step 1: waiting for offline …" in text_of(waiting, tail="")
-    assert "5.00 s" in view(waiting, tail="", now=NOW + 5).facts
+    assert "waiting for offline … · 0:05" in text_of(waiting, tail="")
+    assert "waiting for offline … · 1:02:05" in to_text(view(waiting, tail="", now=NOW + 3725))
     busy = running(call(1, "file__read", {})[:1])
     text = text_of(busy, tail="The mean is")
     assert "[… running]" in text and "Step 1: running file__read …" in text and "The mean is" in text
@@ -219,7 +253,7 @@ def test_a_call_by_hand_has_no_model_and_sent_nothing() -> None:
     text = text_of(
         trace(call(1, "file__read", invoked("file__read", path="a")), text=None, run_kind="manual", answer="")
     )
-    assert text.startswith("file__read  [✓ done]  [by hand]")
+    assert text.startswith("file__read  [✓ ok]  [by hand]")
     assert "sent" not in text and "tokens" not in text
 
 

@@ -1,0 +1,147 @@
+"""How a run ended, in the terms of the person who asked: what its answer rests on, or why there is none.
+
+Invariant: the record alone decides. A model's own word that it looked at data, or is done, counts for nothing.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from enum import StrEnum
+from typing import Any, Protocol
+
+from reyn_jupyter.runtime.record.events import (
+    ActionFinished,
+    ActionResolved,
+    ModelReplied,
+    RunEnded,
+    RunStarted,
+)
+
+# A model that declines says so in the reason why it stopped.
+DECLINES = frozenset({"refusal", "content_filter", "declined"})
+# Marks by which models write the calls that they should have made.
+_CALL_MARKS = re.compile(r"^\s*(<tool_call>|\[TOOL_CALLS\]|<\|python_tag\|>|<function=|Action:\s*\w+)")
+_FENCE = re.compile(r"^\s*```\w*\s*\n(.*?)\n\s*```\s*$", re.DOTALL)
+_LONGEST_CALL = 20_000  # characters of an answer that are looked at
+_CALL_KEYS = (
+    frozenset({"name", "arguments"}),
+    frozenset({"name", "parameters"}),
+    frozenset({"action_name"}),
+    frozenset({"tool", "args"}),
+    frozenset({"function", "arguments"}),
+)
+
+
+class CallRecord(Protocol):
+    """What of a call counts here; `runtime.record.trace.Call` is one."""
+
+    @property
+    def resolved(self) -> ActionResolved: ...
+    @property
+    def finished(self) -> ActionFinished | None: ...
+    @property
+    def denied(self) -> bool: ...
+
+
+class RunOutcome(StrEnum):
+    """How a run ended."""
+
+    RUNNING = "running"
+    FROM_DATA = "answered from data"
+    CHANGED = "made changes"
+    FROM_CONVERSATION = "answered from the conversation"
+    WITHOUT_DATA = "answered without any data"
+    CALL_AS_TEXT = "wrote a call as text"
+    NO_ANSWER = "gave no answer"
+    DECLINED = "declined"
+    DENIED = "denied"
+    LIMIT = "stopped at a limit"
+    ERROR = "failed"
+    INTERRUPTED = "interrupted"
+    CANCELLED = "cancelled"
+    CALLED = "called"
+    CALL_FAILED = "call failed"
+
+
+_BY_STATUS = {
+    "error": RunOutcome.ERROR,
+    "interrupted": RunOutcome.INTERRUPTED,
+    "cancelled": RunOutcome.CANCELLED,
+    "limit": RunOutcome.LIMIT,
+}
+
+
+def outcome_of(
+    started: RunStarted, ended: RunEnded | None, last: ModelReplied | None, calls: Sequence[CallRecord]
+) -> RunOutcome:
+    """Return how a run ended; `RUNNING` for one whose record has no end.
+
+    Args:
+        last: the model's last reply, None where no model was asked.
+    """
+    if ended is None:
+        return RunOutcome.RUNNING
+    if ended.status in _BY_STATUS:
+        return _BY_STATUS[ended.status]
+    if started.model is None:
+        return _outcome_by_hand(calls)
+    if last is not None and last.finish_reason in DECLINES:
+        return RunOutcome.DECLINED
+    if is_call_as_text(ended.answer):
+        return RunOutcome.CALL_AS_TEXT
+    if any(has_changed(call) for call in calls):
+        return RunOutcome.CHANGED
+    if any(gave_data(call) for call in calls):
+        return RunOutcome.FROM_DATA
+    if any(call.denied for call in calls):
+        return RunOutcome.DENIED
+    if not ended.answer.strip():
+        return RunOutcome.NO_ANSWER
+    if started.sent:  # the prompt brought its data along
+        return RunOutcome.FROM_DATA
+    return RunOutcome.FROM_CONVERSATION if started.history_tokens else RunOutcome.WITHOUT_DATA
+
+
+def _outcome_by_hand(calls: Sequence[CallRecord]) -> RunOutcome:
+    if any(call.denied for call in calls):
+        return RunOutcome.DENIED
+    done = all(call.finished is not None and call.finished.ok for call in calls)
+    return RunOutcome.CALLED if done else RunOutcome.CALL_FAILED
+
+
+def gave_data(call: CallRecord) -> bool:
+    """Return whether a call brought something that an answer can rest on: an action's result, or a part of a blob."""
+    finished = call.finished
+    return finished is not None and finished.ok and bool(call.resolved.name or finished.sources)
+
+
+def has_changed(call: CallRecord) -> bool:
+    """Return whether a call did something that is not undone by forgetting its result."""
+    if call.finished is None or not call.finished.ok or call.resolved.name is None:
+        return False
+    return bool(call.finished.changes) or call.resolved.purity in ("write", "exec")
+
+
+def is_call_as_text(answer: str) -> bool:
+    """Return whether the whole of an answer is a tool call that the model wrote as text instead of making it.
+
+    >>> is_call_as_text('{"name": "invoke_action", "arguments": {}}'), is_call_as_text("Use `invoke_action`.")
+    (True, False)
+    """
+    text = answer[:_LONGEST_CALL]
+    if _CALL_MARKS.match(text):
+        return True
+    fenced = _FENCE.match(text)
+    body = (fenced[1] if fenced else text).strip()
+    if not body.startswith(("{", "[")):
+        return False
+    try:
+        value: Any = json.loads(body)
+    except (ValueError, RecursionError):
+        return False
+    calls = value if isinstance(value, list) else [value]
+    return bool(calls) and all(
+        isinstance(each, dict) and any(keys <= each.keys() for keys in _CALL_KEYS) for each in calls
+    )

@@ -1,0 +1,104 @@
+"""Pictures of what people see, for people to look at: `make screens` writes them to `screenshots/`.
+
+Each scene runs in JupyterLab with a real kernel, in the light and the dark theme, 900 and 1,400 pixels wide. Nothing is
+compared: Chromium and fonts change, and whether a page is good a person says.
+"""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from playwright.sync_api import Browser, sync_playwright
+
+from tests.browser.browser_support import CHROMIUM, FLAGS
+from tests.browser.lab_support import JupyterServer, LabPage
+
+FOLDER = Path("screenshots")
+WIDTHS = (900, 1400)
+THEMES: tuple[Literal["JupyterLab Light", "JupyterLab Dark"], ...] = ("JupyterLab Light", "JupyterLab Dark")
+
+FRAME = """%load_ext reyn_jupyter
+import numpy as np, pandas as pd
+rng = np.random.default_rng(1)
+orders = pd.DataFrame({
+    "order": range(500), "day": pd.date_range("2026-01-01", periods=500, freq="8h"),
+    "region": rng.choice(["north", "south", "east"], 500), "product": rng.choice(["tea", "milk", "rye"], 500),
+    "amount": rng.normal(30, 5, 500).round(2)})"""
+
+
+@dataclass(frozen=True)
+class Scene:
+    """One picture.
+
+    Attributes:
+        cells: those that run before it is taken, all of them.
+        prepare: presses what is to be open in it.
+    """
+
+    name: str
+    cells: tuple[str, ...]
+    prepare: Callable[[LabPage], None] = lambda page: None
+
+
+def _press(*labels: str) -> Callable[[LabPage], None]:
+    def press(page: LabPage) -> None:
+        for label in labels:
+            page.notebook.locator("summary").get_by_text(label, exact=True).last.click()
+            page.page.wait_for_timeout(600)
+
+    return press
+
+
+SCENES = (
+    Scene("answer", (FRAME, "%%reyn\nwhat is the mean amount by product in orders?")),
+    Scene("answer_table", (FRAME, "%%reyn\nwhat is the mean amount by product in orders?"), _press("Table")),
+    Scene("answer_query", (FRAME, "%%reyn\nwhat is the mean amount by product in orders?"), _press("Query")),
+    Scene(
+        "answer_details", (FRAME, "%%reyn\nwhat is the mean amount by product in orders?"), _press("Details")
+    ),
+    Scene("answer_long", (FRAME, "%%reyn\nfirst 200 rows of orders"), _press("Table")),
+    Scene("declined", (FRAME, "%%reyn\nwho will win the election?")),
+    Scene("status", (FRAME, "%reyn")),
+    Scene("list", (FRAME, "%reyn list")),
+    Scene("explore", (FRAME, "%reyn explore")),
+    Scene("report", ("%load_ext reyn_jupyter", "%reyn eval routing -m offline -n 1", "%reyn report")),
+)
+
+
+def main() -> None:
+    wanted = sys.argv[1:]
+    FOLDER.mkdir(exist_ok=True)
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        server = JupyterServer(Path(folder))
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        try:
+            for scene in SCENES:
+                if not wanted or scene.name in wanted:
+                    _take(scene, server, browser)
+        finally:
+            browser.close()
+            server.stop()
+
+
+def _take(scene: Scene, server: JupyterServer, browser: Browser) -> None:
+    for width in WIDTHS:
+        with browser.new_context(viewport={"width": width, "height": 1000}) as context:
+            page = LabPage(context.new_page(), server, "lab")
+            page.open(*scene.cells).run()
+            page.page.wait_for_timeout(1500)
+            scene.prepare(page)
+            for theme in THEMES:
+                page.set_theme(theme)
+                page.page.wait_for_timeout(800)
+                path = FOLDER / f"{scene.name}_{width}_{theme.removeprefix('JupyterLab ').lower()}.png"
+                page.page.screenshot(path=path)
+                print(path)
+
+
+if __name__ == "__main__":
+    main()

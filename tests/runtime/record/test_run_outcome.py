@@ -1,0 +1,109 @@
+"""How a run ended is what its record shows: a model that says it looked, or is done, does not count."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from reyn_jupyter.runtime.record.events import ActionResolved, Event, ModelReplied
+from reyn_jupyter.runtime.record.run_outcome import RunOutcome, is_call_as_text
+from reyn_jupyter.runtime.record.trace import Trace
+from tests.notebook.render.samples import call, invoked, trace
+
+QUERY = call(1, "table__query", invoked("table__query", sql="select 1"))
+LISTING = call(1, None, {"category": ["table"]}, wrapper="list_actions")
+FAILED = call(1, "table__query", invoked("table__query"), ok=False, error="SQL: no such column")
+DENIED = call(
+    1, "file__write", invoked("file__write"), ok=False, error="Denied.", decision=("denied", "person", None)
+)
+INSPECTED = call(1, None, {"blob_id": "b"}, wrapper="inspect", sources=({"kind": "blob", "name": "b"},))
+WRITTEN = call(1, "file__write", invoked("file__write"), changes=({"path": "a", "sha256": "f"},))
+
+
+def remembered() -> list[Event]:
+    resolved, finished = call(1, "memory_operation__remember", invoked("memory_operation__remember"))
+    assert isinstance(resolved, ActionResolved)
+    return [replace(resolved, purity="write"), finished]
+
+
+@pytest.mark.parametrize(
+    ("calls", "given", "outcome"),
+    [
+        ((QUERY,), {}, RunOutcome.FROM_DATA),
+        ((INSPECTED,), {}, RunOutcome.FROM_DATA),
+        ((), {"sent": ({"kind": "variable", "name": "orders", "bytes": 9},)}, RunOutcome.FROM_DATA),
+        ((WRITTEN,), {}, RunOutcome.CHANGED),
+        ((remembered(),), {}, RunOutcome.CHANGED),
+        ((), {}, RunOutcome.WITHOUT_DATA),
+        ((LISTING,), {}, RunOutcome.WITHOUT_DATA),
+        ((FAILED,), {}, RunOutcome.WITHOUT_DATA),
+        ((), {"history_tokens": 90}, RunOutcome.FROM_CONVERSATION),
+        ((DENIED,), {}, RunOutcome.DENIED),
+        ((), {"answer": "  "}, RunOutcome.NO_ANSWER),
+        ((QUERY,), {"status": "limit"}, RunOutcome.LIMIT),
+        ((QUERY,), {"status": "error", "error": "gone"}, RunOutcome.ERROR),
+        ((QUERY,), {"status": "interrupted"}, RunOutcome.INTERRUPTED),
+        ((QUERY,), {"text": None, "run_kind": "manual"}, RunOutcome.CALLED),
+        ((FAILED,), {"text": None, "run_kind": "manual"}, RunOutcome.CALL_FAILED),
+        ((DENIED,), {"text": None, "run_kind": "manual"}, RunOutcome.DENIED),
+    ],
+)
+def test_the_record_decides_how_a_run_ended(
+    calls: tuple[list[Event], ...], given: dict[str, Any], outcome: RunOutcome
+) -> None:
+    assert trace(*calls, **given).outcome is outcome
+
+
+def test_an_invented_figure_is_no_answer_from_data() -> None:
+    run = trace(answer="The mean amount by product is 30.00. I queried the table and checked it. ✓ done")
+    assert run.outcome is RunOutcome.WITHOUT_DATA
+
+
+def test_a_record_without_an_end_runs_or_was_cut_off() -> None:
+    whole = trace(QUERY)
+    assert Trace.from_events(whole.events[:-1]).outcome is RunOutcome.RUNNING
+
+
+@pytest.mark.parametrize("reason", ["refusal", "content_filter"])
+def test_a_refusal_of_the_model_is_one(reason: str) -> None:
+    events = [
+        replace(event, finish_reason=reason) if isinstance(event, ModelReplied) else event
+        for event in trace(QUERY).events
+    ]
+    assert Trace.from_events(events).outcome is RunOutcome.DECLINED
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        '{"name": "invoke_action", "arguments": {"action_name": "table__query"}}',
+        '```json\n{"action_name": "table__query", "args": {"sql": "select 1"}}\n```',
+        '[{"name": "list_actions", "parameters": {}}]',
+        '<tool_call>\n{"name": "list_actions"}\n</tool_call>',
+        "[TOOL_CALLS] [{}]",
+        '<|python_tag|>table.query("x")',
+        "Action: table__query\nAction Input: {}",
+    ],
+)
+def test_a_call_written_as_text_is_no_answer(answer: str) -> None:
+    assert trace(answer=answer).outcome is RunOutcome.CALL_AS_TEXT
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "It is 4.",
+        '{"mean": 30.0}',
+        "[1, 2, 3]",
+        "[]",
+        'Call it like this: `{"name": "invoke_action", "arguments": {}}`.',
+        "```python\nprint(1)\n```",
+        "{" * 5000,
+        "[" * 100_000,
+        "",
+    ],
+)
+def test_prose_and_data_are_answers(answer: str) -> None:
+    assert not is_call_as_text(answer)
