@@ -104,6 +104,7 @@ def test_a_live_viewer_draws_the_same_and_loads_nothing(
         with bare(browser, session, snapshot, theme) as opened:
             page = opened.page
             if snapshot["live"] is not None:
+                page.locator("summary", has_text="Details").click()
                 page.get_by_role("option").filter(has_text="chart__draw").click()
             ground, mark, text = drawn(page)
             assert (ground > 0.9) == (theme == "light") and mark >= 3 and text >= 4.5

@@ -1,7 +1,7 @@
 """The look of charts: readable on their own white ground, wherever a host puts them.
 
 Invariants: a picture in a page knows nothing of the page's theme, so that a chart brings its ground; hosts in the dark
-turn its lightness round (`filter` in `chart.css`), which keeps the hues. Text has a contrast of 4.5 : 1 or more against
+turn its lightness round (`filter` in `view.css`), which keeps the hues. Text has a contrast of 4.5 : 1 or more against
 the ground and marks one of 3 : 1, in both. No font is named but the generic one.
 """
 

@@ -19,7 +19,6 @@ from reyn_jupyter.notebook.render.blocks import (
     Block,
     Bullets,
     Cell,
-    Chart,
     Column,
     Fold,
     Grid,
@@ -173,7 +172,7 @@ def has_charts(blocks: Sequence[Block]) -> bool:
     """Return whether something among these blocks needs the style of charts."""
     for block in blocks:
         match block:
-            case Intervals() | Scatter() | Pair() | Chart():
+            case Intervals() | Scatter() | Pair():
                 return True
             case Section() | Fold() | Quote():
                 inner = has_charts(block.blocks)

@@ -116,7 +116,7 @@ function draw(block: Block, host?: Host): HTMLElement[] | undefined {
     case "media":
       return [drawMedia(block)];
     case "chart":
-      return [drawChart(block)];
+      return drawChart(block);
     case "section":
       return [
         inner(
@@ -204,7 +204,6 @@ function drawNode(node: TreeNode, open: boolean): HTMLElement {
 // Formats that hold no markup and no script; blocks of other types are not made, and would not be drawn.
 const DRAWN = /^image\/(png|jpeg|gif|webp)$/;
 const PLAYED = /^audio\/(wav|mpeg|ogg|flac|mp4)$/;
-const CHARTED = /^image\/(svg\+xml|png)$/;
 const BASE64 = /^[A-Za-z0-9+/]+={0,2}$/;
 
 /** An image, or a sound with controls; its data stands in the address, so that nothing is loaded. */
@@ -220,26 +219,17 @@ function drawMedia(media: Media): HTMLElement {
   return h("figure.r-media", {}, shown, !!media.caption && h("figcaption", {}, visible(media.caption)));
 }
 
-/**
- * A chart: its picture over its figures, both in one group. The picture is an image, in which no script runs and from
- * which nothing is loaded.
- */
-function drawChart(chart: Chart): HTMLElement {
-  if (chart.mime && !(CHARTED.test(chart.mime) && BASE64.test(chart.data))) throw new Error("no picture");
-  const alt = visible(chart.words);
-  const src = `data:${chart.mime};base64,${chart.data}`;
-  return h(
-    "div.r-group",
-    {},
-    chart.mime ? h("figure.r-picture", {}, h("img", { src, alt })) : h("p", {}, alt),
-    h(
-      "details.r-fold",
-      {},
-      h("summary", {}, h("span.r-what", {}, "Figures")),
-      h("div.r-in", {}, ...drawTable(chart.table)),
-    ),
-  );
-}
+/** A chart: its picture, an image, in which no script runs and from which nothing is loaded, over its figures. */
+const drawChart = (chart: Chart): HTMLElement[] => [
+  chart.mime
+    ? h(
+        "figure.r-picture",
+        {},
+        h("img", { src: `data:${chart.mime};base64,${chart.data}`, alt: visible(chart.words) }),
+      )
+    : h("p", {}, visible(chart.words)),
+  h("details.r-fold", {}, h("summary", {}, "Figures"), h("div.r-in", {}, ...drawTable(chart.table))),
+];
 
 function drawDiff(diff: Diff): HTMLElement[] {
   const classes: Record<string, string> = { "+": "r-add", "-": "r-del", "@": "r-at" };

@@ -993,15 +993,6 @@
 `,""]),o.d(e,{},{A:n})},23(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* Charts, and two views side by side; only what shows one carries this. Lines are as dark as text in both themes: a
    tone tints them, words say what they mean. */
 .reyn-view.reyn-view.reyn-view {
-  .r-picture {
-    margin: 0;
-    img {
-      display: block;
-      max-width: 100%;
-      height: auto;
-      border-radius: 6px;
-    }
-  }
   .r-scroll.r-chart {
     container-type: inline-size;
     width: auto;
@@ -1157,18 +1148,6 @@
       min-width: 0;
     }
   }
-}
-/* A chart brings its white ground, readable everywhere; in the dark its lightness is turned round, the hues stay. */
-@media (prefers-color-scheme: dark) {
-  .r-picture img {
-    filter: invert(.88) hue-rotate(180deg);
-  }
-}
-[data-jp-theme-light=false] .r-picture img, .vscode-dark .r-picture img {
-  filter: invert(.88) hue-rotate(180deg);
-}
-[data-jp-theme-light=true] .r-picture img, .vscode-light .r-picture img {
-  filter: none;
 }
 `,""]),o.d(e,{},{A:n})},22(r,e,o){var t=o(20),i=o.n(t),a=o(21),n=(o.n(a))()(i());n.push([r.id,`/* The one style sheet of the HTML views, scoped to .reyn-view.
 
@@ -1561,6 +1540,12 @@
     border: 1px solid var(--r-line);
     border-radius: 6px;
   }
+  .r-picture {
+    margin: 0;
+    img {
+      max-width: 100%;
+    }
+  }
   .r-media audio {
     display: block;
     width: min(100%, 420px);
@@ -1594,5 +1579,9 @@
 }
 [data-jp-theme-light=false] .reyn-view, .vscode-dark .reyn-view {
   color-scheme: dark;
+}
+/* A chart brings its white ground, readable everywhere; in the dark its lightness is turned round, the hues stay. */
+[data-jp-theme-light=false] .r-picture, .vscode-dark .r-picture {
+  filter: invert(.88) hue-rotate(180deg);
 }
 `,""]),o.d(e,{},{A:n})},21(r){r.exports=function(r){var e=[];return e.toString=function(){return this.map(function(e){var o="",t=void 0!==e[5];return e[4]&&(o+="@supports (".concat(e[4],") {")),e[2]&&(o+="@media ".concat(e[2]," {")),t&&(o+="@layer".concat(e[5].length>0?" ".concat(e[5]):""," {")),o+=r(e),t&&(o+="}"),e[2]&&(o+="}"),e[4]&&(o+="}"),o}).join("")},e.i=function(r,o,t,i,a){"string"==typeof r&&(r=[[null,r,void 0]]);var n={};if(t)for(var d=0;d<this.length;d++){var p=this[d][0];null!=p&&(n[p]=!0)}for(var l=0;l<r.length;l++){var s=[].concat(r[l]);t&&n[s[0]]||(void 0!==a&&(void 0===s[5]||(s[1]="@layer".concat(s[5].length>0?" ".concat(s[5]):""," {").concat(s[1],"}")),s[5]=a),o&&(s[2]&&(s[1]="@media ".concat(s[2]," {").concat(s[1],"}")),s[2]=o),i&&(s[4]?(s[1]="@supports (".concat(s[4],") {").concat(s[1],"}"),s[4]=i):s[4]="".concat(i)),e.push(s))}},e}},20(r){r.exports=function(r){return r[1]}},12(r,e,o){o.r(e);var t=o(13),i=o.n(t),a=o(14),n=o.n(a),d=o(15),p=o.n(d),l=o(16),s=o.n(l),c=o(17),h=o.n(c),x=o(18),g=o.n(x),b=o(19),v={};v.styleTagTransform=g(),v.setAttributes=s(),v.insert=p().bind(null,"head"),v.domAPI=n(),v.insertStyleElement=h(),i()(b.A,v);let u=b.A&&b.A.locals?b.A.locals:void 0;o.d(e,{},{default:u})},13(r){var e=[];function o(r){for(var o=-1,t=0;t<e.length;t++)if(e[t].identifier===r){o=t;break}return o}function t(r,t){for(var i={},a=[],n=0;n<r.length;n++){var d=r[n],p=t.base?d[0]+t.base:d[0],l=i[p]||0,s="".concat(p," ").concat(l);i[p]=l+1;var c=o(s),h={css:d[1],media:d[2],sourceMap:d[3],supports:d[4],layer:d[5]};if(-1!==c)e[c].references++,e[c].updater(h);else{var x=function(r,e){var o=e.domAPI(e);return o.update(r),function(e){e?(e.css!==r.css||e.media!==r.media||e.sourceMap!==r.sourceMap||e.supports!==r.supports||e.layer!==r.layer)&&o.update(r=e):o.remove()}}(h,t);t.byIndex=n,e.splice(n,0,{identifier:s,updater:x,references:1})}a.push(s)}return a}r.exports=function(r,i){var a=t(r=r||[],i=i||{});return function(r){r=r||[];for(var n=0;n<a.length;n++){var d=o(a[n]);e[d].references--}for(var p=t(r,i),l=0;l<a.length;l++){var s=o(a[l]);0===e[s].references&&(e[s].updater(),e.splice(s,1))}a=p}}},15(r){var e={};r.exports=function(r,o){var t=function(r){if(void 0===e[r]){var o=document.querySelector(r);if(window.HTMLIFrameElement&&o instanceof window.HTMLIFrameElement)try{o=o.contentDocument.head}catch(r){o=null}e[r]=o}return e[r]}(r);if(!t)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");t.appendChild(o)}},17(r){r.exports=function(r){var e=document.createElement("style");return r.setAttributes(e,r.attributes),r.insert(e,r.options),e}},16(r,e,o){r.exports=function(r){var e=o.nc;e&&r.setAttribute("nonce",e)}},14(r){r.exports=function(r){if("u"<typeof document)return{update:function(){},remove:function(){}};var e=r.insertStyleElement(r);return{update:function(o){var t,i,a;t="",o.supports&&(t+="@supports (".concat(o.supports,") {")),o.media&&(t+="@media ".concat(o.media," {")),(i=void 0!==o.layer)&&(t+="@layer".concat(o.layer.length>0?" ".concat(o.layer):""," {")),t+=o.css,i&&(t+="}"),o.media&&(t+="}"),o.supports&&(t+="}"),(a=o.sourceMap)&&"u">typeof btoa&&(t+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(a))))," */")),r.styleTagTransform(t,e,r.options)},remove:function(){var r;null===(r=e).parentNode||r.parentNode.removeChild(r)}}}},18(r){r.exports=function(r,e){if(e.styleSheet)e.styleSheet.cssText=r;else{for(;e.firstChild;)e.removeChild(e.firstChild);e.appendChild(document.createTextNode(r))}}}}]);
