@@ -64,6 +64,7 @@ export interface Operations {
   "trace.part": TracePartOperation;
   "trace.diff": TraceDiffOperation;
   "trace.pair": TracePairOperation;
+  "trace.chart": TraceChartOperation;
   "runs.list": RunsListOperation;
   "run.stop": RunStopOperation;
   "module.open": ModuleOpenOperation;
@@ -447,12 +448,14 @@ export interface Toolbar {
  * Attributes:
  *     blob: the id of a blob whose live view takes the place of the blocks, where the kernel answers.
  *     inserts: the first of the blocks is code, which goes into a new cell where the host has cells.
+ *     chart: the kernel draws what it opens once it is pressed; a host without a kernel leaves the button out.
  */
 export interface ToolbarItem {
   label: string;
   blocks: Block[];
   blob: string;
   inserts: boolean;
+  chart: boolean;
   type: "item";
 }
 /**
@@ -1131,6 +1134,19 @@ export interface OpenPair {
 export interface OpenedPair {
   differing: Block[];
   sides: View[];
+}
+export interface TraceChartOperation {
+  args: DrawChart;
+  answer: DrawnChart;
+}
+export interface DrawChart {
+  run: string;
+}
+/**
+ * Show a chart of the table that a run's answer rests on; where none suggests itself, the blocks say so.
+ */
+export interface DrawnChart {
+  blocks: Block[];
 }
 export interface RunsListOperation {
   args: ListRuns;

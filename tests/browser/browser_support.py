@@ -20,7 +20,7 @@ from queue import Empty, SimpleQueue
 from typing import Any
 from urllib.parse import urlsplit
 
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, Locator, Page
 
 import reyn_jupyter
 from reyn_jupyter.notebook.serving.connection import Connection
@@ -196,6 +196,11 @@ class Served:
                 return
 
         return Handler
+
+
+def open_details(place: Page | Locator) -> None:
+    """Press what the steps of a run stand behind."""
+    place.locator("summary", has_text="Details").click()
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from reyn_jupyter.notebook.serving.protocol import Live, LiveBlob, LiveTrace
 from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.current import SESSION_ID
-from tests.browser.browser_support import THEMES, bare
+from tests.browser.browser_support import THEMES, bare, open_details
 from tests.browser.test_html import CONTRAST, document
 from tests.support.report_category import report_category
 
@@ -110,11 +110,12 @@ def test_the_inspector_and_the_viewer_of_runs_show_them_live(
         with bare(browser, session, to_snapshot(view(shown), SESSION_ID, live), theme) as opened:
             page = opened.page
             if name == "run":
+                open_details(page)
                 page.get_by_role("option").filter(has_text="report__sales").click()
             else:
                 expect(page.locator(".r-inspector")).to_be_visible()
             expect(page.locator(".r-media img").first).to_be_visible()
-            seen(page, 1, sounds)
+            seen(page.locator(".r-detail") if name == "run" else page, 1, sounds)
             page.screenshot(path=tmp_path / f"live-{name}-{theme}.png", full_page=True)
             assert opened.elsewhere == []
             assert [each for each in opened.complaints if "favicon" not in each] == []
@@ -154,8 +155,9 @@ def test_hostile_parts_are_text_and_run_load_and_unpack_nothing(
 
     live = LiveTrace(run=trace.run)
     with bare(browser, session, to_snapshot(view(trace), SESSION_ID, live)) as opened:
+        open_details(opened.page)
         opened.page.get_by_role("option").filter(has_text="report__hostile").click()
-        expect(opened.page.locator(".r-media img")).to_have_count(1)
+        expect(opened.page.locator(".r-detail .r-media img")).to_have_count(1)
         harmless(opened.page, opened.elsewhere)
     assert result.blob is not None
     parts = LiveBlob(blob=result.blob.id)
@@ -205,8 +207,10 @@ def test_an_exported_page_draws_them_without_kernel_network_or_script(
     page.on("console", lambda each: said.append(each.text))
     page.goto(file.as_uri())
     if script:
+        seen(page)  # under the answer
+        open_details(page)
         page.get_by_role("option").filter(has_text="report__sales").click()
-        seen(page)
+        seen(page.locator(".r-detail"))
     else:
         expect(page.get_by_role("img", name="sales.png")).to_be_visible()
     assert [url for url in asked if not url.startswith(("file:", "data:"))] == [] and said == []

@@ -26,7 +26,7 @@ from reyn_jupyter.notebook.verbs.export import VERB, ExportOptions
 from reyn_jupyter.outputs.content import Structured
 from reyn_jupyter.sessions import current
 from reyn_jupyter.sessions.result_objects import Card
-from tests.browser.browser_support import STATIC
+from tests.browser.browser_support import STATIC, open_details
 from tests.notebook.render.samples import HOSTILE, every_kind
 
 
@@ -86,6 +86,7 @@ def test_a_run_is_exported_with_its_steps_and_opens_without_a_kernel(
     with opened(browser, workspace / "run.html") as shown:
         expect(shown.page.get_by_role("heading", level=1)).to_have_text("how many orders are there?")
         expect(shown.page.locator("main")).to_contain_text("There are 3 orders.")
+        open_details(shown.page)
         steps = shown.page.get_by_role("option").or_(shown.page.get_by_role("row"))
         steps.filter(has_text="file__read").last.click()
         expect(shown.page.locator("main")).to_contain_text("north,10")
@@ -168,7 +169,7 @@ def test_a_run_in_a_page_offers_nothing_that_needs_a_kernel(
 ) -> None:
     export("run.html")
     with opened(browser, workspace / "run.html") as shown:
-        shown.page.locator("summary", has_text="Details").click()
+        open_details(shown.page)
         expect(shown.page.get_by_role("listbox", name="Steps")).to_be_visible()
         expect(shown.page.get_by_role("button", name="Compare")).to_have_count(0)
         expect(shown.page.get_by_role("button", name="Stop")).to_have_count(0)
@@ -194,7 +195,7 @@ def test_a_stored_table_is_paged_in_a_page_and_the_rest_is_announced(
         expect(part).to_have_attribute("aria-rowcount", "201")
         expect(shown.page.get_by_role("note")).to_contain_text("the first 200 of 5,000 rows")
         part.get_by_role("columnheader", name="n").click()
-        expect(shown.page.locator("main")).to_contain_text("not in the saved page")
+        expect(shown.page.locator("main")).to_contain_text("sorted by n ↑ among themselves")
         expect(shown.page.get_by_role("alert")).to_have_count(0)
         expect(shown.page.get_by_role("button", name="Try again")).to_have_count(0)
         assert shown.complaints == [] and shown.elsewhere == []

@@ -29,7 +29,7 @@ from reyn_jupyter.notebook.serving.protocol import (
 )
 from reyn_jupyter.outputs.content import Structured, Text
 from reyn_jupyter.sessions.current import SESSION_ID
-from tests.browser.browser_support import Bare, Served, bare
+from tests.browser.browser_support import Bare, Served, bare, open_details
 from tests.browser.run_samples import two_runs
 from tests.notebook.render.samples import HOSTILE
 from tests.support.waiting import until
@@ -168,6 +168,7 @@ def test_a_question_about_consent_shows_whatever_it_names_as_text(
     session, lives = world
     snapshot = Snapshot(session=SESSION_ID, view=View("trace", "x"), live=lives["trace"])
     with bare(browser, session, snapshot.model_dump(mode="json")) as shown:
+        open_details(shown.page)
         shown.page.get_by_role("option").first.wait_for()
         lines = tuple(
             QuestionLine(kind=kind, text=TEXT, continued=False) for kind in ("effect", "note", "added")

@@ -8,6 +8,7 @@ from importlib.metadata import version
 import pytest
 from playwright.sync_api import Locator, expect
 
+from tests.browser.browser_support import open_details
 from tests.browser.lab_support import LabPage
 
 LOAD = "%load_ext reyn_jupyter"
@@ -235,6 +236,7 @@ def test_a_stored_result_opens_in_a_tab_of_its_own_from_the_explorer_and_from_a_
     expect(explorer.locator(".r-inspector")).to_have_count(0)
     close_tab(lab)
     lab.run(2, 3)
+    open_details(lab.output(3))
     steps = lab.output(3).get_by_role("option")
     steps.filter(has_text="function__figures").click()
     lab.output(3).get_by_role("button", name="Inspect the blob").click()

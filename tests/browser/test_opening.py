@@ -18,7 +18,7 @@ from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from reyn_jupyter.outputs.content import Structured, Text
 from reyn_jupyter.outputs.frames.records import to_structured
 from reyn_jupyter.sessions.current import SESSION_ID
-from tests.browser.browser_support import Bare, bare
+from tests.browser.browser_support import Bare, bare, open_details
 from tests.browser.run_samples import snapshot, two_runs
 
 # Notes every moment at which the words are not on the page, before the next frame is drawn.
@@ -138,7 +138,7 @@ def test_a_run_and_a_comparison_stay_until_they_are_live(browser: Browser, tmp_p
     session, run, other = two_runs(tmp_path)
     with slow(browser, session, snapshot(run, LiveTrace(run=run.run)), "It holds three lines.") as shown:
         shown.server.silent.clear()
-        shown.page.locator("summary", has_text="Details").click()
+        open_details(shown.page)
         expect(shown.page.get_by_role("listbox", name="Steps")).to_be_visible()
     diff = session.diff(run.run, other.run)
     with slow(browser, session, saved_of(diff, LiveDiff(a=run.run, b=other.run)), "prompt") as shown:

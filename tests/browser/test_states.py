@@ -17,6 +17,7 @@ from reyn_jupyter.notebook.serving.protocol import LiveBlob, LiveTrace
 from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.current import SESSION_ID
+from tests.browser.browser_support import open_details
 from tests.browser.drawing import Drawing, drawing
 from tests.browser.run_samples import snapshot, two_runs
 from tests.notebook.render.samples import every_kind
@@ -133,6 +134,7 @@ def test_the_card_of_a_run_that_ends_meanwhile_keeps_what_the_person_chose(
     )
     page.show(snapshot(run, LiveTrace(run=run.run, running=True)))
     welcome(page, SESSION_ID)
+    open_details(page.page)
     page.page.get_by_role("option").nth(2).click()
     page.page.evaluate("() => { window.drawn = document.querySelector('#host .r-trace'); }")
     page.update(snapshot(run, LiveTrace(run=run.run, running=False)))

@@ -26,7 +26,7 @@ from reyn_jupyter.runtime.consent import OpenQuestion, Question
 from reyn_jupyter.runtime.question_detail import DetailLine, QuestionDetail
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.background_run import BackgroundRun
-from tests.browser.browser_support import Bare, bare
+from tests.browser.browser_support import Bare, bare, open_details
 from tests.browser.run_samples import invoke, scripted, snapshot, two_runs
 from tests.notebook.render.samples import HOSTILE
 from tests.support.waiting import PATIENCE
@@ -41,12 +41,6 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Session, Trace, Trac
     return two_runs(tmp_path_factory.mktemp("runs"))
 
 
-def open_details(shown: Bare) -> None:
-    """Press what the steps stand behind."""
-    shown.page.locator("summary", has_text="Details").click()
-    expect(shown.page.get_by_role("listbox", name="Steps")).to_be_visible()
-
-
 def test_the_answer_is_read_before_the_details_which_are_a_press_away(
     browser: Browser, runs: tuple[Session, Trace, Trace]
 ) -> None:
@@ -56,7 +50,7 @@ def test_the_answer_is_read_before_the_details_which_are_a_press_away(
         expect(page.get_by_role("button", name="Compare with")).to_be_hidden()
         expect(page.locator("summary", has_text="Details")).to_be_visible()
         assert "list_actions" not in page.locator("#host").inner_text()
-        open_details(made)
+        open_details(made.page)
         expect(page.get_by_role("button", name="Compare with")).to_be_visible()
         assert made.complaints == []
 
@@ -66,7 +60,7 @@ def shown(browser: Browser, runs: tuple[Session, Trace, Trace]) -> Iterator[Bare
     """The first run, opened; whatever a test does, the page must not complain nor leave the machine."""
     session, run, _ = runs
     with bare(browser, session, snapshot(run, LiveTrace(run=run.run))) as made:
-        open_details(made)
+        open_details(made.page)
         yield made
         assert made.complaints == [] and made.elsewhere == []
 
@@ -153,7 +147,7 @@ def test_both_views_pass_the_accessibility_check_in_both_themes(
     ):
         with bare(browser, session, made, theme) as shown:
             if made["live"]["type"] == "trace":
-                open_details(shown)
+                open_details(shown.page)
             shown.page.locator(ready).first.wait_for()
             shown.page.evaluate(AXE.read_text())
             assert shown.page.evaluate(SERIOUS) == []
@@ -185,7 +179,7 @@ def test_three_hundred_calls_are_listed_in_a_window(browser: Browser, tmp_path: 
     run = session.ask("read it often", max_steps=400)
     with bare(browser, session, snapshot(run, LiveTrace(run=run.run))) as shown:
         page = shown.page
-        open_details(shown)
+        open_details(shown.page)
         steps = page.get_by_role("listbox", name="Steps")
         expect(page.get_by_role("option").first).to_have_attribute("aria-setsize", "302")
         assert page.get_by_role("option").count() < 60
@@ -214,7 +208,7 @@ def test_nothing_that_a_run_holds_becomes_markup_or_leaves_the_machine(
         with bare(browser, session, made) as shown:
             page = shown.page
             if made["live"]["type"] == "trace":
-                open_details(shown)
+                open_details(shown.page)
             page.locator(".r-side .r-sec > *").first.wait_for()
             page.get_by_role("listbox").focus()
             page.keyboard.press("Home")
@@ -262,7 +256,7 @@ def test_a_run_that_goes_on_grows_under_the_choice_and_is_stopped_by_the_button(
 ) -> None:
     with going_on(browser, tmp_path) as (shown, background, go_on):
         page = shown.page
-        open_details(shown)
+        open_details(shown.page)
         chosen = page.get_by_role("option", selected=True)
         expect(chosen).to_contain_text("… waiting")
         page.get_by_role("listbox", name="Steps").focus()
@@ -287,7 +281,7 @@ def test_a_run_that_goes_on_is_shown_by_a_kernel_that_is_slower_than_its_events_
     browser: Browser, tmp_path: Path
 ) -> None:
     with going_on(browser, tmp_path) as (shown, background, go_on):
-        open_details(shown)
+        open_details(shown.page)
         expect(shown.page.get_by_role("option", selected=True)).to_contain_text("… waiting")
         shown.server.slow = 0.6  # more than what makes it a busy kernel, and more than lies between two looks
         go_on.set()
@@ -400,7 +394,7 @@ def test_what_a_step_stored_is_inspected_below_it_where_there_are_no_tabs(
     (tmp_path / "long.txt").write_text("".join(f"line {number}\n" for number in range(20_000)))
     run = session.ask("read it", approve="all")
     with bare(browser, session, snapshot(run, LiveTrace(run=run.run))) as shown:
-        open_details(shown)
+        open_details(shown.page)
         shown.page.get_by_role("option").filter(has_text="file__read").click()
         button = shown.page.get_by_role("button", name="Inspect the blob")
         button.click()
@@ -419,6 +413,7 @@ def test_a_button_under_the_answer_opens_what_it_holds_and_stays_where_it_is(
     session, run, _ = runs
     with bare(browser, session, snapshot(run, LiveTrace(run=run.run))) as made:
         page = made.page
+        page.locator(".r-trace").wait_for()  # the live view, in the place of the snapshot
         again = page.locator("summary", has_text="Ask again")
         before = again.bounding_box()
         again.click()
@@ -428,3 +423,20 @@ def test_a_button_under_the_answer_opens_what_it_holds_and_stays_where_it_is(
         expect(page.get_by_text("session.invoke_action").first).to_be_visible()
         expect(page.get_by_text("%%reyn\nHow many lines has notes.txt?")).to_be_hidden()
         assert made.complaints == []
+
+
+def test_the_chart_button_draws_the_table_of_the_answer_in_the_kernel(
+    browser: Browser, tmp_path: Path
+) -> None:
+    (tmp_path / "orders.csv").write_text("region,amount\nnorth,10\nsouth,30\nnorth,20\n")
+    sql = "SELECT region, SUM(amount) AS total FROM orders GROUP BY region ORDER BY region"
+    session = scripted(tmp_path, invoke("table__query", sql=sql, sources={"orders": "orders.csv"}), "Here.")
+    run = session.ask("total by region", approve="all")
+    with bare(browser, session, snapshot(run, LiveTrace(run=run.run))) as made:
+        page = made.page
+        page.locator("summary", has_text="Chart").click()
+        picture = page.locator(".r-tool[open] img")
+        picture.wait_for(timeout=120_000)
+        assert picture.evaluate("async (each) => { await each.decode(); return each.naturalWidth > 100; }")
+        expect(page.locator(".r-tool[open]")).to_contain_text("Figures")
+        assert made.complaints == [] and made.elsewhere == []

@@ -70,6 +70,8 @@ export interface Host {
   open?: (live: Live, title: string) => void;
   /** Show a blob in an element, in place of what is there; left out where nothing answers. */
   inspect?: (element: HTMLElement, blob: LiveBlob) => void;
+  /** Draw a chart of what is shown into an element; left out where nothing answers. */
+  chart?: (element: HTMLElement) => void;
 }
 
 export interface Source {

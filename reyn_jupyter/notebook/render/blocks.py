@@ -466,12 +466,14 @@ class ToolbarItem:
     Attributes:
         blob: the id of a blob whose live view takes the place of the blocks, where the kernel answers.
         inserts: the first of the blocks is code, which goes into a new cell where the host has cells.
+        chart: the kernel draws what it opens once it is pressed; a host without a kernel leaves the button out.
     """
 
     label: str
-    blocks: tuple[Block, ...]
+    blocks: tuple[Block, ...] = ()
     blob: str = ""
     inserts: bool = False
+    chart: bool = False
     type: Literal["item"] = "item"
 
 

@@ -15,9 +15,14 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
+from reyn_jupyter.backends.charts.chart_request import ChartError
+from reyn_jupyter.backends.charts.chart_result import StoredChart
+from reyn_jupyter.backends.charts.quick_chart import quick_chart
 from reyn_jupyter.notebook.render import formatting
-from reyn_jupyter.notebook.render.blocks import Badge, Block, View
+from reyn_jupyter.notebook.render.blocks import Badge, Block, Notice, View
+from reyn_jupyter.notebook.render.chart_view import chart_blocks
 from reyn_jupyter.notebook.render.file_changes_view import previous_bytes
+from reyn_jupyter.notebook.render.parts_view import MediaRoom
 from reyn_jupyter.notebook.render.trace.card import about, details_line, run_badges, run_title, trace_view
 from reyn_jupyter.notebook.render.trace.run_diff import (
     PairRow,
@@ -35,10 +40,11 @@ from reyn_jupyter.notebook.serving.operation import (
     ServedOperation,
     WireMessage,
 )
+from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.record.compare import RunDiff, compare
 from reyn_jupyter.runtime.record.run_store import RunNotFoundError
 from reyn_jupyter.runtime.record.runlog import RunLogError
-from reyn_jupyter.runtime.record.trace import Call, Trace
+from reyn_jupyter.runtime.record.trace import Call, NoTableError, Trace
 from reyn_jupyter.support.text import count
 
 Id = Annotated[str, Field(max_length=200)]
@@ -81,6 +87,16 @@ class OpenedPart(WireMessage):
     request: View
     response: View
     blob: str = ""
+
+
+class DrawChart(WireMessage):
+    run: Id
+
+
+class DrawnChart(WireMessage):
+    """Show a chart of the table that a run's answer rests on; where none suggests itself, the blocks say so."""
+
+    blocks: tuple[Block, ...]
 
 
 class ListRuns(WireMessage):
@@ -142,6 +158,7 @@ class RunStop(WireMessage):
     stopping: bool
 
 
+CHART_BY_HAND = "%reyn invoke chart__draw data=… mark=bar x=… y=… draws what you name."
 STOP = "The Stop button ends it; what it did is kept."
 _KEPT = 6
 
@@ -184,6 +201,25 @@ async def open_part(context: OperationContext, arguments: OpenPart) -> OpenedPar
         return await asyncio.to_thread(compute)
     except LookupError as error:
         raise OperationError(str(error.args[0]), "Choose another line of the list.") from None
+
+
+async def draw_chart(context: OperationContext, arguments: DrawChart) -> DrawnChart:
+    trace = await _load(context, arguments.run)
+
+    def compute() -> DrawnChart:
+        services = context.session.parts.services
+        try:
+            drawn = quick_chart(trace.df, services.children, "df", services.redactor.text)
+        except (NoTableError, BlobStoreError, ChartError) as error:
+            raise OperationError(context.look.text(str(error), 400), CHART_BY_HAND) from None
+        stored = None if drawn is None else StoredChart.of_parts(drawn.parts)
+        if stored is None:
+            return DrawnChart(
+                blocks=(Notice("No chart suggests itself for this table.", "muted", CHART_BY_HAND),)
+            )
+        return DrawnChart(blocks=chart_blocks(stored, context.look, MediaRoom().take))
+
+    return await asyncio.to_thread(compute)
 
 
 async def list_runs(context: OperationContext, arguments: ListRuns) -> ListedRuns:
@@ -325,6 +361,7 @@ OPERATIONS: tuple[ServedOperation, ...] = (
     ServedOperation("trace.part", OpenPart, OpenedPart, open_part),
     ServedOperation("trace.diff", CompareRuns, OpenedComparison, compare_runs),
     ServedOperation("trace.pair", OpenPair, OpenedPair, compare_part),
+    ServedOperation("trace.chart", DrawChart, DrawnChart, draw_chart),
     ServedOperation("runs.list", ListRuns, ListedRuns, list_runs),
     ServedOperation("run.stop", StopRun, RunStop, stop_run),
 )

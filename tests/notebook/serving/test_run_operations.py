@@ -319,3 +319,33 @@ def test_a_run_of_a_cell_is_not_stopped_from_a_view(workspace: Path) -> None:
     ask, run, _ = ran(workspace, "Hello.")
     answer = ask("run.stop", run=run)
     assert "no background run" in answer["error"] and "interrupting the cell" in answer["hint"]
+
+
+def test_a_chart_of_the_table_of_an_answer_is_drawn_on_request(workspace: Path) -> None:
+    (workspace / "orders.csv").write_text("region,amount\nnorth,10\nsouth,30\n")
+    query = invoke(
+        "table__query", sql="SELECT * FROM orders ORDER BY region", sources={"orders": "orders.csv"}
+    )
+    ask, run, _ = ran(workspace, query, "Here.", approve="all")
+    assert [item["label"] for item in toolbar(ask("trace.open", run=run))][:2] == ["Table", "Chart"]
+    (chart, *_) = ask("trace.chart", run=run)["blocks"]
+    assert chart["type"] == "chart" and chart["data"] and "north" in words(chart["table"])
+
+
+def test_an_answer_without_a_table_has_no_chart_and_says_why(workspace: Path) -> None:
+    ask, run, _ = ran(workspace, invoke("file__read", path="notes.txt"), "Read.", approve="all")
+    assert "Chart" not in [item["label"] for item in toolbar(ask("trace.open", run=run))]
+    refused = ask("trace.chart", run=run)
+    assert "gave no table" in refused["error"] and "chart__draw" in refused["hint"]
+
+
+def test_a_table_for_which_no_chart_suggests_itself_is_said_to_be_one(workspace: Path) -> None:
+    (workspace / "twice.csv").write_text("region,amount\nnorth,10\nnorth,30\n")
+    query = invoke("table__query", sql="SELECT * FROM twice", sources={"twice": "twice.csv"})
+    ask, run, _ = ran(workspace, query, "Here.", approve="all")
+    (said_so,) = ask("trace.chart", run=run)["blocks"]
+    assert "No chart suggests itself" in said_so["text"] and "chart__draw" in said_so["hint"]
+
+
+def toolbar(opened: dict[str, Any]) -> list[dict[str, Any]]:
+    return next(block["blocks"] for block in opened["view"]["blocks"] if block["type"] == "toolbar")

@@ -9,7 +9,8 @@ import { button, h, visible } from "../dom/h";
 import { drawBlocks } from "./blocks";
 
 export function drawToolbar(toolbar: Toolbar, host?: Host): HTMLElement {
-  const items = toolbar.blocks.map((item) => drawItem(item, host));
+  const shown = toolbar.blocks.filter((item) => !item.chart || host?.chart);
+  const items = shown.map((item) => drawItem(item, host));
   for (const item of items)
     item.addEventListener("toggle", () => {
       if (item.open) for (const other of items) if (other !== item) other.open = false;
@@ -31,6 +32,8 @@ function drawItem(item: ToolbarItem, host?: Host): HTMLDetailsElement {
       label.textContent = "Inserted below";
       setTimeout(() => (label.textContent = visible(item.label)), 1500);
     });
+  else if (item.chart)
+    element.addEventListener("toggle", () => element.open && host?.chart?.(inside), { once: true });
   else if (item.blob && host) goLive(element, inside, item, host);
   return element;
 }

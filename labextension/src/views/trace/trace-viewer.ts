@@ -6,10 +6,11 @@ import type { LiveBlob, LiveTrace } from "../../protocol";
 import type { Host, Source, ViewFunction } from "../../sources/source";
 import { approvals } from "../approval";
 import { type BlobButton, blobButton } from "../blob/blob-button";
+import { drawBlocks } from "../blocks/blocks";
 import { drawView } from "../blocks/view";
 import { button, fill, h, visible } from "../dom/h";
 import { listbox } from "../dom/listbox";
-import { requestProgress } from "../request-progress";
+import { ignore, requestProgress } from "../request-progress";
 import { latestRequest, errorCard } from "../requests";
 import { compareWith } from "./compare";
 import { drawRow, drawSide, firstRow, type OpenTrace, type Part, type Row, rowState } from "./steps";
@@ -123,11 +124,20 @@ class TraceViewer {
   /** What the page can do, and what this viewer can: it shows a result below its button where there are no tabs. */
   private get host(): Host {
     const { inspect, source } = this;
-    if (!inspect) return source.host;
-    return {
-      ...source.host,
-      inspect: (element, live) => void this.ends.push(inspect(element, live, source)),
-    };
+    const host: Host = { ...source.host };
+    if (source.host.name !== "page") host.chart = (element) => this.drawChart(element);
+    if (inspect) host.inspect = (element, live) => void this.ends.push(inspect(element, live, source));
+    return host;
+  }
+
+  private drawChart(element: HTMLElement): void {
+    const progress = requestProgress(this.source, element);
+    this.ends.push(progress.dispose);
+    fill(element, progress.box);
+    progress
+      .request("trace.chart", { run: this.run })
+      .then(({ blocks }) => fill(element, drawBlocks(blocks, this.source.host)))
+      .catch(ignore);
   }
 
   private get run(): string {

@@ -155,7 +155,8 @@ class _HtmlPage:
             case Fold():
                 return self._fold(block, limit)
             case Toolbar():
-                return self._around('<div class="r-tools">', block.blocks, "</div>", limit, alone=False)
+                held = [item for item in block.blocks if item.blocks]
+                return self._around('<div class="r-tools">', held, "</div>", limit, alone=False)
             case ToolbarItem():
                 opening = (
                     f'<details class="r-tool"><summary>{escape_text(block.label)}</summary><div class="r-in">'

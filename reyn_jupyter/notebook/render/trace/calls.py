@@ -46,13 +46,26 @@ _PROBLEMS = {
 }
 
 
+def seen_parts(call: Call, trace: Trace, look: Look, media: MediaRoom) -> tuple[Block, ...]:
+    """Return the pictures and sounds that a call gave, with what belongs to them; nothing where it gave none."""
+    parts = call_parts(call, trace, look, media)
+    if not is_seen(parts):
+        return ()
+    return tuple(block for each in parts if isinstance(each, Section) for block in each.blocks)
+
+
 def call_fold(
-    call: Call, trace: Trace, look: Look, previous: Previous, media: MediaRoom, level: int = 0
+    call: Call,
+    trace: Trace,
+    look: Look,
+    previous: Previous,
+    media: MediaRoom | None,
+    level: int = 0,
 ) -> Fold:
     """Return a call behind its summary line, with what it called in its turn; open when it changed files or called.
 
     Args:
-        media: how much of images and sounds the card may still hold.
+        media: how much of images and sounds the card may still hold; None where it shows those of the call elsewhere.
         level: how many inner runs are around it.
     """
     arguments = inner_arguments(call)
@@ -69,7 +82,7 @@ def call_fold(
     blocks += inner
     if finished is not None:
         blocks += _came_back(finished, look)
-        parts = call_parts(call, trace, look, media)
+        parts = () if media is None else call_parts(call, trace, look, media)
         blocks += parts
     else:
         blocks += progress_bar(call.progress, look)
@@ -79,12 +92,12 @@ def call_fold(
         call_badges(call, trace),
         seconds,
         tuple(blocks),
-        bool(changed or inner) or _is_seen(parts),
+        bool(changed or inner) or is_seen(parts),
     )
 
 
 def _inner_run(
-    call: Call, trace: Trace, look: Look, previous: Previous, media: MediaRoom, level: int
+    call: Call, trace: Trace, look: Look, previous: Previous, media: MediaRoom | None, level: int
 ) -> list[Block]:
     """Return the calls of a call's inner run, the first of each level; nothing where it called nothing."""
     if (problem := trace.inner_problems.get(call.id)) is not None:
@@ -103,7 +116,7 @@ def _inner_run(
     return [Section(f"Inner run · {count(len(inner.calls), 'call')}{tokens}", tuple(blocks))]
 
 
-def _is_seen(parts: Sequence[Block]) -> bool:
+def is_seen(parts: Sequence[Block]) -> bool:
     """Return whether a call gave an image or a sound, which people come to see."""
     sections = [each for each in parts if isinstance(each, Section)]
     return any(isinstance(block, Media | Chart) for section in sections for block in section.blocks)

@@ -30,7 +30,7 @@ from reyn_jupyter.notebook.render.blocks import (
 from reyn_jupyter.notebook.render.file_changes_view import Previous, previous_bytes
 from reyn_jupyter.notebook.render.hosts.markdown import markdown
 from reyn_jupyter.notebook.render.parts_view import MediaRoom
-from reyn_jupyter.notebook.render.trace.calls import call_fold, progress_bar
+from reyn_jupyter.notebook.render.trace.calls import call_fold, progress_bar, seen_parts
 from reyn_jupyter.notebook.render.trace.compliance_marks import compliance_blocks
 from reyn_jupyter.notebook.render.trace.toolbar import answer_toolbar
 from reyn_jupyter.notebook.render.value_text import Look
@@ -130,18 +130,24 @@ def trace_view(
     running = tail is not None and trace.ended is None
     state = RunState.of(trace, running)
     by_hand = trace.model is None
+    media = MediaRoom()
+    pictured, pictures = ("", ()) if by_hand or running else _pictures(trace, look, media)
     blocks: list[Block] = list(_state(trace, state, look))
     if trace.answer and not (by_hand and trace.calls):  # what a call by hand gave stands at the call
         blocks += markdown(whole(trace.answer, look), "trace.answer")
     if running:
         blocks += _now(trace, tail or "", look, stop)
     else:
-        blocks += [Paragraph((Span(facts_line(trace, look), ("muted",)),)), *answer_toolbar(trace, look)]
+        blocks += pictures
+        blocks += [
+            Paragraph((Span(facts_line(trace, look), ("muted",)),)),
+            *answer_toolbar(trace, look, live=not details),
+        ]
     previous = previous or previous_bytes(trace)
     if by_hand:
-        blocks += _steps(trace, look, previous) if details else ()
+        blocks += _steps(trace, look, previous, media) if details else ()
     elif details and trace.steps:
-        inside = (*_steps(trace, look, previous), *about(trace, look))
+        inside = (*_steps(trace, look, previous, media, pictured), *about(trace, look))
         blocks.append(Fold((Span("Details"),), (), details_line(trace), inside, printed=True))
     return View(
         "trace",
@@ -151,6 +157,19 @@ def trace_view(
         tuple(blocks),
         "trace.answer, trace.df",
     )
+
+
+def _pictures(trace: Trace, look: Look, media: MediaRoom) -> tuple[str, tuple[Block, ...]]:
+    """Return the last call that gave a picture or a sound, and what it gave: what people asked to see is seen at once.
+
+    Returns:
+        The call's id and the blocks; "" and none where no call gave any.
+    """
+    for call in reversed(trace.calls):
+        blocks = seen_parts(call, trace, look, media) if gave_data(call) else ()
+        if blocks:
+            return call.id, blocks
+    return "", ()
 
 
 def whole(answer: str, look: Look) -> str:
@@ -279,17 +298,23 @@ def _now(trace: Trace, tail: str, look: Look, stop: str) -> list[Block]:
     return blocks
 
 
-def _steps(trace: Trace, look: Look, previous: Previous) -> list[Block]:
-    """Return each step with its calls; of very many calls the first and the last."""
+def _steps(trace: Trace, look: Look, previous: Previous, media: MediaRoom, pictured: str = "") -> list[Block]:
+    """Return each step with its calls; of very many calls the first and the last.
+
+    Args:
+        media: how much of images and sounds they may hold.
+        pictured: the id of the call whose pictures stand under the answer.
+    """
     total = len(trace.calls)
     hidden = range(FIRST_CALLS, total - LAST_CALLS) if total > FIRST_CALLS + LAST_CALLS else range(0)
     blocks: list[Block] = []
-    place, media = 0, MediaRoom()
+    place = 0
     for step in trace.steps:
         folds: list[Block] = []
         for call in step.calls:
             if place not in hidden:
-                folds.append(call_fold(call, trace, look, previous, media))
+                room = None if call.id == pictured else media
+                folds.append(call_fold(call, trace, look, previous, room))
             elif place == hidden.start:
                 left = count(len(hidden), "more call")
                 folds.append(Notice(f"… {left} not shown here; all of them: trace.call_log", "muted"))

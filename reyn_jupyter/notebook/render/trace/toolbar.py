@@ -9,6 +9,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from reyn_jupyter.backends.charts.renderer import why_not
 from reyn_jupyter.notebook.render.blocks import Block, Code, Grid, Toolbar, ToolbarItem
 from reyn_jupyter.notebook.render.dataframe_view import ROWS, records_grid
 from reyn_jupyter.notebook.render.value_text import Look
@@ -21,13 +22,18 @@ if TYPE_CHECKING:
 
 _CODE = 6000  # characters of code that a card holds
 _PROMPT = 4000
+_CHART_COLUMNS = 4
 
 
-def answer_toolbar(trace: Trace, look: Look) -> tuple[Toolbar, ...]:
-    """Return the buttons under an answer; none where there is nothing to do with it."""
+def answer_toolbar(trace: Trace, look: Look, *, live: bool = False) -> tuple[Toolbar, ...]:
+    """Return the buttons under an answer; none where there is nothing to do with it.
+
+    Args:
+        live: the kernel answers, so that a chart can be drawn when it is asked for.
+    """
     if trace.started.run_kind not in ("turn", "replay"):  # a trial's data are not here
         return ()
-    items = [*_result_items(trace, look), *_code_items(trace, look)]
+    items = [*_result_items(trace, look, live), *_code_items(trace, look)]
     if not items:
         return ()
     words = ["trace.df is the table"] if any(item.label == "Table" for item in items) else []
@@ -35,8 +41,8 @@ def answer_toolbar(trace: Trace, look: Look) -> tuple[Toolbar, ...]:
     return (Toolbar(tuple(items), " · ".join(words)),)
 
 
-def _result_items(trace: Trace, look: Look) -> list[ToolbarItem]:
-    """Return the table that the answer rests on, and the query that made it."""
+def _result_items(trace: Trace, look: Look, live: bool) -> list[ToolbarItem]:
+    """Return the table that the answer rests on, a chart of it, and the query that made it."""
     result = trace.result
     if result is None:
         return []
@@ -44,9 +50,19 @@ def _result_items(trace: Trace, look: Look) -> list[ToolbarItem]:
     grid = _first_rows(result, look)
     if grid is not None:
         items.append(ToolbarItem("Table", (grid,), result.finished.blob or ""))
+        if live and _may_be_drawn(grid):
+            items.append(ToolbarItem("Chart", chart=True))
     if result.sql:
         items.append(ToolbarItem("Query", (Code(look.text(result.sql, _CODE), "SQL"),)))
     return items
+
+
+def _may_be_drawn(grid: Grid) -> bool:
+    """Return whether a chart may suggest itself: a few columns, one of them of numbers. Needs no pandas."""
+    narrow = 2 <= len(grid.columns) <= _CHART_COLUMNS and why_not() is None
+    return narrow and any(
+        row[place].value is not None for row in grid.rows for place in range(len(grid.columns))
+    )
 
 
 def _first_rows(result: RunResult, look: Look) -> Grid | None:
