@@ -58,12 +58,18 @@ function rangeBars(column: number, { bins, edges }: FrameFigures): Bar[] {
   const most = Math.max(...joined.map((each) => each.share)) || 1;
   return joined.map(({ share, from, to, last }) => ({
     share: share / most,
-    text: `${from} to ${to}`,
+    text: `${shorten(from)} to ${shorten(to)}`,
     filter: [
       { column, op: "least", value: from },
       { column, op: last ? "most" : "less", value: to },
     ],
   }));
+}
+
+/** An edge as people read it; the filter keeps it to the last digit. */
+function shorten(edge: string): string {
+  const value = Number(edge);
+  return edge.length > 8 && Number.isFinite(value) ? String(Number(value.toPrecision(6))) : edge;
 }
 
 const valueBars = (column: number, { top }: FrameFigures): Bar[] =>
