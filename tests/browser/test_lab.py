@@ -178,6 +178,8 @@ def wait() -> str:
     expect(card).to_contain_text("wait for it")
     expect(card).not_to_contain_text("nterrupt the cell")
     expect(card).not_to_contain_text("… running")
+    # A notebook that is closed while its kernel starts makes JupyterLab stumble.
+    lab.until("panel.sessionContext.session?.kernel?.status === 'idle'")
 
 
 def test_a_kernel_with_subshells_answers_beside_a_cell_that_runs(lab: LabPage) -> None:

@@ -14,6 +14,7 @@ from reyn_jupyter.notebook.render import view
 from reyn_jupyter.notebook.serving.protocol import LiveCatalog
 from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from reyn_jupyter.sessions.current import SESSION_ID
+from tests.browser.browser_support import open_details
 from tests.browser.lab_support import LabPage
 from tests.notebook.render.samples import HOSTILE, every_kind
 
@@ -151,4 +152,5 @@ reyn.session().parts.model = ScriptedModel(call("list_actions"), never)""",
     lab.until("panel.sessionContext.session?.kernel?.status === 'idle'")
     expect(lab.output(1).first).to_contain_text("You interrupted this run")
     lab.run(2)
+    open_details(lab.output(2))
     expect(lab.output(2).get_by_role("listbox")).to_contain_text("list_actions")

@@ -338,7 +338,7 @@ def test_the_process_holds_nothing_of_the_persons(bounded: reyn.Session) -> None
     environment = (process / "environ").read_bytes()
     names = {entry.partition(b"=")[0].decode() for entry in environment.split(b"\0") if entry}
     assert PASSWORD.encode() not in environment
-    assert names <= {"LC_ALL", "OPENBLAS_NUM_THREADS", "LD_LIBRARY_PATH", "PYTHONHOME"}
+    assert names <= {"LC_ALL", "OPENBLAS_NUM_THREADS", "LD_LIBRARY_PATH", "PYTHONHOME", "PYTHONPATH"}
     assert list((process / "cwd").iterdir()) == []
     held = {str(file.readlink()) for file in (process / "fd").iterdir()}
     assert all(name == "/dev/null" or name.startswith(("socket:", "pipe:", "anon_inode:")) for name in held)

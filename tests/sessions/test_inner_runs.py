@@ -183,7 +183,9 @@ def test_what_a_call_within_a_call_showed_of_a_variable_is_left_out_for_a_hosted
     hosted = ScriptedModel("hello", label="openai/x", host="api.openai.com")
     trace = made.ask("and now?", model=hosted)
     assert "alice-of-the-hill" not in json.dumps([request.wire for request in hosted.requests])
-    assert trace.ended is not None and any("left out" in note for note in trace.ended.notes)
+    assert trace.ended is not None and any(
+        "was sent no answer or result" in note for note in trace.ended.notes
+    )
 
 
 def test_a_script_of_the_outer_run_makes_the_outer_call_alone(workspace: Path) -> None:

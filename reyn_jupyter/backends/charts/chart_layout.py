@@ -369,7 +369,9 @@ class _Layout:
         others = {scale.others for scale in self._scales.values() if scale.others}
         ranked = [v for v in drawn if self._shown(v) is not None and others.isdisjoint(map(str, v.values()))]
         if self._measure is not None and self._mark != "boxplot" and len(ranked) > 1:
-            lowest, *_, highest = sorted(ranked, key=lambda value: value[self._measure_name])
+            by_name = sorted(ranked, key=self._named)  # of equal ones always the same is named
+            lowest = min(by_name, key=lambda value: value[self._measure_name])
+            highest = max(by_name, key=lambda value: value[self._measure_name])
             if lowest[self._measure_name] == highest[self._measure_name]:
                 said.append(f"each {number_text(_exact(highest, self._measure_name))}")
             else:

@@ -26,7 +26,7 @@ TOGETHER = """
         path, at = line.split()
         while time.time() < float(at):
             pass
-        with study(path, 6, models={"scripted": ScriptedModel(otherwise="Done.", delay=0.05)}) as made:
+        with study(path, 6, models={"scripted": ScriptedModel(otherwise="Done.", delay=0.4)}) as made:
             try:
                 summary = made.run(BASE)
                 found = [summary.ended, summary.done]

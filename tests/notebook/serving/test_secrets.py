@@ -120,6 +120,7 @@ def requests(made: dict[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
         asked = {"blob": blob}
         yield "frame.open", asked
         yield "frame.rows", asked
+        yield "frame.ranks", {**asked, "count": 3}
         yield "frame.rows", {**asked, "sort": [{"column": 0}]}
         yield "frame.rows", {**asked, "filter": [{"column": 0, "op": "less", "value": PLANTED}]}
         yield "frame.code", {**asked, "sort": [{"column": 0}, {"column": 1}, {"column": 2}]}
@@ -150,6 +151,7 @@ def requests(made: dict[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
     both = {"a": made["a"], "b": made["b"]}
     for run in both.values():
         yield "trace.open", {"run": run}
+        yield "trace.chart", {"run": run}
         for part in ("head", *(f"{kind}{number}" for kind in "scqp" for number in range(6))):
             yield "trace.part", {"run": run, "id": part}
     yield "trace.open", {"run": PLANTED}
@@ -181,5 +183,6 @@ def test_no_operation_answers_with_a_secret(viewer: Viewer, monkeypatch: pytest.
         "approval.page",
         "run.stop",
         "module.open",
+        "trace.chart",  # no run of these came to a table, so it refuses
     }
     assert not DESK.pending()

@@ -61,7 +61,7 @@ def test_each_model_has_a_study_of_its_own_that_the_same_line_goes_on_with(run: 
     "models", ["-m simulator,offline", "-m simulator -m offline", "-m simulator -m offline,simulator"]
 )
 def test_several_models_are_compared_with_each_other(run: Run, workspace: Path, models: str) -> None:
-    printed = run(f"%reyn eval mandates -n 1 --repeats 1 -m {models}")
+    printed = run(f"%reyn eval mandates -n 1 --repeats 1 {models}")
     assert "simulator" in printed and "offline" in printed
     (file,) = (workspace / ".reyn" / "studies").glob("mandates-simulator-offline*.sqlite")
     with Study.open(file) as study:
