@@ -62,6 +62,7 @@ SCENES = (
         "answer_details", (FRAME, "%%reyn\nwhat is the mean amount by product in orders?"), _press("Details")
     ),
     Scene("answer_long", (FRAME, "%%reyn\nfirst 200 rows of orders"), _press("Table")),
+    Scene("chart", (FRAME, "%%reyn\nplot amount per month in orders")),
     Scene("declined", (FRAME, "%%reyn\nwho will win the election?")),
     Scene("status", (FRAME, "%reyn")),
     Scene("list", (FRAME, "%reyn list")),
