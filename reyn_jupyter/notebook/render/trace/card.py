@@ -90,7 +90,7 @@ _LOST = "The record stops here: the kernel ended before the run did. What was wr
 
 
 @dataclass(frozen=True, slots=True)
-class RunState:
+class CardState:
     """How a run stands now.
 
     Attributes:
@@ -102,7 +102,7 @@ class RunState:
     lost: bool
 
     @classmethod
-    def of(cls, trace: Trace, running: bool) -> RunState:
+    def of(cls, trace: Trace, running: bool) -> CardState:
         return cls(trace.outcome, not running and trace.ended is None)
 
     @property
@@ -128,7 +128,7 @@ def trace_view(
         details: False leaves the details out, where a host shows them in a place of their own.
     """
     running = tail is not None and trace.ended is None
-    state = RunState.of(trace, running)
+    state = CardState.of(trace, running)
     by_hand = trace.model is None
     media = MediaRoom()
     pictured, pictures = ("", ()) if by_hand or running else _pictures(trace, look, media)
@@ -185,7 +185,7 @@ def run_title(trace: Trace, look: Look) -> str:
 
 def run_badges(trace: Trace, running: bool = False) -> tuple[Badge, ...]:
     """Return how a run stands, and what kind of run it is where that is not the usual one."""
-    badges = [RunState.of(trace, running).badge]
+    badges = [CardState.of(trace, running).badge]
     if trace.model is not None and not trace.started.real:
         badges.append(Badge("not a language model", "muted"))
     if trace.started.run_kind != "turn":
@@ -256,7 +256,7 @@ def _tokens(trace: Trace) -> str:
     return f"{'≈ ' if trace.tokens_estimated else ''}{count(trace.tokens, 'token')}"
 
 
-def _state(trace: Trace, state: RunState, look: Look) -> list[Block]:
+def _state(trace: Trace, state: CardState, look: Look) -> list[Block]:
     """Return what went wrong, was cut short or rests on nothing, in a sentence, before anything else."""
     ended = trace.ended
     error = look.text(ended.error, 1200) if ended and ended.error else ""
