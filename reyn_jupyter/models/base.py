@@ -215,6 +215,11 @@ class Prefix:
         self.messages = messages
         self._state: Any = (before or _NO_PREFIX).hash(messages) if messages else hashlib.sha256()
 
+    @cached_property
+    def has_attachments(self) -> bool:
+        """Whether a message carries more than text."""
+        return any([message.attachments for message in self.messages])
+
     def hash(self, messages: tuple[Message, ...]) -> Any:
         """Return the SHA-256 over the digests of messages; those of the prefix cost nothing again."""
         count = len(self.messages)

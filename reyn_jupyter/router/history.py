@@ -141,20 +141,24 @@ def history_for(turns: Sequence[Turn], reader: Reader) -> History:
     withheld: list[Turn] = []
     resent: list[Disclosure] = []
     runs: list[str] = []
-    left_out = 0
+    left_out = tokens = 0
     for turn in turns:
         if elsewhere and not reader.local_history and not turn.has_left and not turn.is_bare:
             withheld.append(turn)
             if not any(item.call == "" for item in turn.shown):
-                messages += [turn.messages[0], Message("assistant", WITHHELD)]
+                question, answer = turn.messages[0], Message("assistant", WITHHELD)
+                messages += [question, answer]
+                tokens += question.tokens + answer.tokens
             continue
         secret = _hidden_calls(turn, reader.variables)
-        left_out += len(secret)
-        messages += (
-            [_hidden(each) if each.tool_call_id in secret else each for each in turn.messages]
-            if secret
-            else turn.messages
-        )
+        if secret:
+            left_out += len(secret)
+            shown = [_hidden(each) if each.tool_call_id in secret else each for each in turn.messages]
+            messages += shown
+            tokens += sum([message.tokens for message in shown])
+        else:
+            messages += turn.messages
+            tokens += turn.tokens
         runs.append(turn.run)
         if reader.host is not None and reader.host not in turn.hosts:
             resent += [
@@ -162,22 +166,21 @@ def history_for(turns: Sequence[Turn], reader: Reader) -> History:
                 for item in turn.shown
                 if item.call not in secret and (item.call == "" or item.call in turn.sizes)
             ]
-    tokens = sum([message.tokens for message in messages])
     return History(tuple(messages), tokens, left_out, tuple(withheld), frozenset(runs), tuple(resent))
 
 
-def _hidden_calls(turn: Turn, variables: str) -> set[str]:
+def _hidden_calls(turn: Turn, variables: str) -> frozenset[str]:
     """Return the calls whose results a model with this much of variables may not see."""
     if LOOSENESS[turn.variables] <= LOOSENESS[variables]:
-        return set()
+        return frozenset()
     # "schema" bounds what a variable's description shows; "off" refuses variables everywhere.
-    return {
+    return frozenset(
         item.call
         for item in turn.shown
         if item.call in turn.sizes
         and item.call
         and (item.described or (variables == "off" and item.kind == "variable"))
-    }
+    )
 
 
 def _hidden(message: Message) -> Message:
