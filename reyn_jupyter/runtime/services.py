@@ -21,6 +21,7 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import FileDecision, Workspace
 from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.runtime.action_error import PermissionDeniedError
+from reyn_jupyter.runtime.mcp_access import McpAccess, NoMcpServers
 from reyn_jupyter.runtime.session_access import (
     EmbedderAccess,
     HistoryAccess,
@@ -103,6 +104,7 @@ class Services:
         embedder: embeds texts as the session's search does.
         runs: the runs of the workspace, to be read, without secrets.
         trust: whether the person trusts the workspace.
+        mcp: the MCP servers of the session.
     """
 
     root: Path
@@ -123,6 +125,7 @@ class Services:
     embedder: EmbedderAccess = field(default_factory=NoAccess)
     runs: HistoryAccess = field(default_factory=NoAccess)
     trust: TrustAccess = field(default_factory=NoAccess)
+    mcp: McpAccess = field(default_factory=NoMcpServers)
 
 
 @dataclass(frozen=True)
