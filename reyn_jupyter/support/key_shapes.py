@@ -176,7 +176,10 @@ class _Candidate(NamedTuple):
 
 
 def key_spans(
-    text: str, taken: Sequence[tuple[int, int]] = (), seams: Collection[int] = ()
+    text: str,
+    taken: Sequence[tuple[int, int]] = (),
+    seams: Collection[int] = (),
+    shapes: Sequence[KeyShape] = SHAPES,
 ) -> list[tuple[int, int]]:
     """Return the spans of `text` that have the shape of a key; they may overlap.
 
@@ -184,8 +187,9 @@ def key_spans(
         text: what is looked through.
         taken: other secrets in it. Beside one of them, and beside another key, a key is part of no word.
         seams: places at which an escape ended, where a key may begin after a letter too.
+        shapes: those that are looked for.
     """
-    pending = sorted(_candidates(text))
+    pending = sorted(_candidates(text, shapes))
     known = sorted(taken)
     found: list[tuple[int, int]] = []
     for _ in range(_SWEEPS):
@@ -197,8 +201,8 @@ def key_spans(
     return found
 
 
-def _candidates(text: str) -> Iterator[_Candidate]:
-    for shape in SHAPES:
+def _candidates(text: str, shapes: Sequence[KeyShape]) -> Iterator[_Candidate]:
+    for shape in shapes:
         if not any(needle in text for needle in shape.needles):
             continue
         group = 1 if shape.pattern.groups else 0

@@ -21,23 +21,25 @@ from functools import cache, cached_property
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.support.key_shapes import SHAPES, key_spans
+from reyn_jupyter.support.key_shapes import SHAPES, KeyShape, key_spans
 from reyn_jupyter.support.secret_names import secret_variable
 from reyn_jupyter.support.spellings import DECODERS, Reading, Spellings
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 SHORTEST = 8  # characters; anything shorter would eat ordinary words
 DEEPEST = 200  # levels of JSON; what lies deeper is replaced as a whole
 LONGEST_KEPT = 16 << 10  # characters of a clean text that is remembered
 MOST_KEPT = 4 << 20  # characters of all of them
 MOST_TEXTS = 20_000
+LONG = 4 << 10  # characters of a text in which one pass tells which secrets are worth looking for
 HINT = 32  # characters of a secret that the first pass looks for
 _NESTED = "[redacted:nested]"
 _STRUCTURE = re.compile(r"""(\\[^u]|[\s"{}\[\],:])""", re.DOTALL)  # of JSON and of lines
 _SURROGATE = re.compile("[\ud800-\udfff]+")
 _SHORTEST_HINT = 4
+_NEVER = r"[^\x00-\x{10FFFF}]"
 _PASSES = 3  # looks at what a redaction gave
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 
@@ -341,13 +343,42 @@ class _Secrets:
         return found
 
     def _read(self, text: str, seams: Collection[int]) -> list[SecretSpan]:
+        needles, shapes = self._present(text) if len(text) >= LONG else (self.needles, SHAPES)
         found = [
-            SecretSpan(at, at + len(needle), name)
-            for needle, name in self.needles.items()
+            SecretSpan(at, at + len(needle), self.needles[needle])
+            for needle in needles
             for at in _occurrences(text, needle)
         ]
-        keys = key_spans(text, [(span.start, span.end) for span in found], seams)
+        keys = key_spans(text, [(span.start, span.end) for span in found], seams, shapes)
         return [*found, *(SecretSpan(start, end, "key") for start, end in keys)]
+
+    def _present(self, text: str) -> tuple[Iterable[str], Sequence[KeyShape]]:
+        """Return the needles and shapes that can be in a text, after one pass; all where that cannot be told."""
+        needles, shapes = list(self.needles), SHAPES
+        try:
+            found = self._hint_set.Match(text)
+        except UnicodeEncodeError:  # lone surrogates, which RE2 cannot read
+            found = None
+        if not found:  # it is only called where a hint matched, so the set ran out of memory
+            return needles, shapes
+        there = set(found)
+        return (
+            [each for at, each in enumerate(needles) if at in there or not _literal(each)],
+            [each for at, each in enumerate(shapes, len(needles)) if at in there],
+        )
+
+    @cached_property
+    def _hint_set(self) -> Any:
+        """The hints of the needles and then of the shapes, by number; a needle without a hint has a number too."""
+        import re2
+
+        hints = re2.Set.SearchSet(_options())
+        for needle in self.needles:
+            hints.Add(re2.escape(_literal(needle)) or _NEVER)
+        for shape in SHAPES:
+            hints.Add(shape.hint)
+        hints.Compile()
+        return hints
 
     def _forms(self, value: str) -> Iterator[str]:
         """Return the texts that reveal a value: itself, as it reads once decoded, its lines, base64 at any offset."""
@@ -394,18 +425,29 @@ class _Secrets:
     def _hints(self) -> tuple[str, ...]:
         import re2
 
-        literals = (max(_SURROGATE.split(needle), key=len)[:HINT] for needle in self.needles)
-        # One character of a text that is read with "surrogateescape" cannot be looked for: RE2 says so then.
-        known = [re2.escape(literal) for literal in literals if len(literal) >= _SHORTEST_HINT]
+        known = [re2.escape(literal) for needle in self.needles if (literal := _literal(needle))]
         return (*known, *(shape.hint for shape in SHAPES))
+
+
+def _literal(needle: str) -> str:
+    """Return the part of a needle that RE2 can look for; "" where none is long enough."""
+    # One character of a text that is read with "surrogateescape" cannot be looked for: RE2 says so then.
+    literal = max(_SURROGATE.split(needle), key=len)[:HINT]
+    return literal if len(literal) >= _SHORTEST_HINT else ""
 
 
 def _compiled(hints: Iterable[str]) -> Any:
     import re2
 
+    return re2.compile("|".join(hints), _options())
+
+
+def _options() -> Any:
+    import re2
+
     options = re2.Options()
     options.max_mem = 64 << 20
-    return re2.compile("|".join(hints), options)
+    return options
 
 
 def _matches(hint: Any, text: str | bytes) -> bool:

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from reyn_jupyter.support.key_shapes import contains_key_shape
-from reyn_jupyter.support.secrets import Redactor
+from reyn_jupyter.support.secrets import LONG, Redactor
 
 SECRET = "p@ss/w0rd+????>>>>~~~~ spaces&äö"
 KEYS = {
@@ -230,6 +230,23 @@ def test_odd_values_do_no_harm():
     for value in environ.values():
         assert value not in redactor.text(f"<{value}>")
     assert redactor.text("bracket-name \ud800") == "[redacted:secret] \ud800"
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    hidden=st.lists(
+        st.sampled_from([*KEYS.values(), SECRET, "correct-horse", "\udcff\udcfeab", "caf\u00e9-caf\u00e9"]),
+        min_size=1,
+        max_size=6,
+    ),
+    between=st.sampled_from(["\n", " ", ' "', " \\n", " \udcff "]),
+)
+def test_a_long_text_gives_away_no_more_than_a_short_one(hidden, between):
+    values = {"DEMO_API_KEY": "correct-horse", "ODD_TOKEN": SECRET, "RAW_TOKEN": "\udcff\udcfeab" * 3}
+    redactor = Redactor({**values, "CAFE_SECRET": "caf\u00e9-caf\u00e9"})
+    short = between.join(["", *hidden, ""])
+    filler = "some words of a log\n" * (LONG // 10)
+    assert redactor.text(f"{filler}{short}{filler}") == f"{filler}{redactor.text(short)}{filler}"
 
 
 def test_many_openings_of_a_key_block_stay_linear():
