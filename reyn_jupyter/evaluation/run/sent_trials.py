@@ -4,7 +4,8 @@ Only models that answer in the process are run so: a hosted model gains nothing,
 
 Invariants: a worker has a trial runner of its own, made from the same plain data, and gives back trials and events; it
 never sees the study's file. What it would try differently (another version of the code, another catalog) is refused
-there, before it is tried. A worker that is gone costs no more than the trial that it was at, which is tried again.
+there, before it is tried. A worker that is gone costs no more than the trial that it was at, which is tried again; one
+that ends two workers is an error of its own, once others have shown that workers work.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from reyn_jupyter.executors.executor import Executor, SentSpec, Task, Unsendable
 from reyn_jupyter.runtime.record.events import Event
 
 _ATTEMPTS = 2  # workers that may die of one trial
+_PATIENCE = 2  # trials whose workers died, before any was made: then it is no trial's fault
 
 
 class TrialRequest(NamedTuple):
@@ -104,6 +106,8 @@ class SentTrials:
         except UnsendableError as error:
             raise PlanError(f"The suite or a model of this study: {error}") from error
         self._executor = executor
+        self._works = False
+        self._lost: set[str] = set()
         self.most = executor.slots
 
     async def run(self, plan: TrialPlan, catalog: str) -> tuple[Trial, tuple[Event, ...]]:
@@ -114,7 +118,8 @@ class SentTrials:
             catalog: the hash of the frozen catalog that it is to be tried on.
 
         Raises:
-            PlanError: the worker has other code or another catalog, or it died of this trial, and another one too.
+            WorkerLostError: a worker died of this trial, and another one too.
+            PlanError: the worker has other code or another catalog; or so it was with several, and none was made.
         """
         request = TrialRequest(plan.scenario.digest, plan.variant, plan.repeat, plan.key, catalog)
         how = ""
@@ -124,9 +129,14 @@ class SentTrials:
             except WorkerLostError as lost:
                 how = str(lost)
             else:
+                self._works = True
                 return trial, events
-        raise PlanError(
+        died = (
             f"A worker died at a trial of {plan.scenario.id!r}, and so did the one after it ({how}). Was there too "
             "little memory? Take an executor of fewer processes, or none. A script must keep its work under "
             'if __name__ == "__main__".'
         )
+        self._lost.add(plan.key)
+        if self._works or len(self._lost) < _PATIENCE:
+            raise WorkerLostError(died)
+        raise PlanError(died)

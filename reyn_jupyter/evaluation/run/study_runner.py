@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager, suppress
 from dataclasses import dataclass, replace
@@ -35,6 +36,7 @@ from reyn_jupyter.evaluation.trial.trial import Trial, TrialUsage
 from reyn_jupyter.evaluation.trial.trial_model import UsageMeter
 from reyn_jupyter.evaluation.trial.trial_runner import TrialPlan, TrialRunner
 from reyn_jupyter.executors.bounded import run_bounded
+from reyn_jupyter.executors.executor import WorkerLostError
 from reyn_jupyter.models.base import LASTING
 from reyn_jupyter.runtime.record.events import Event, ModelReplied, ModelRequested, RunEnded
 from reyn_jupyter.runtime.run import new_run_id
@@ -248,7 +250,10 @@ class StudyRunner:
     async def _try_trial(self, plan: TrialPlan, meter: UsageMeter) -> tuple[Trial, tuple[Event, ...]]:
         if self._sent_trials is None or self._sources[plan.variant.name] == "real":
             return await self._trial_runner.run(plan, meter=meter)
-        return await self._sent_trials.run(plan, self._catalog(plan.scenario))
+        try:
+            return await self._sent_trials.run(plan, self._catalog(plan.scenario))
+        except WorkerLostError as lost:
+            return self._trial_runner.lost(plan, str(lost), time.time()), ()
 
     async def _keep(self, plan: TrialPlan, trial: Trial, events: tuple[Event, ...]) -> None:
         """Grade and store a trial, then count it."""

@@ -215,6 +215,30 @@ class TrialRunner:
         )
         return trial, trace.events
 
+    def lost(self, plan: TrialPlan, why: str, started: float) -> Trial:
+        """Return the trial that took the process with it in which it ran: an error, without any event.
+
+        Args:
+            plan: what was tried.
+            why: how the process ended.
+            started: seconds since the epoch.
+        """
+        scenario, variant = plan.scenario, plan.variant
+        return Trial(
+            key=plan.key,
+            scenario=scenario.id,
+            variant=variant.name,
+            repeat=plan.repeat,
+            code=self.code,
+            phrasing=scenario.prompt(plan.repeat)[0],
+            source=self._answers.source(variant),
+            outcome="error",
+            error=why,
+            model=self.label(variant),
+            catalog=self.catalog_hashes[scenario.catalog],
+            started=started,
+        )
+
     async def _turn(
         self, environment: TrialEnvironment, plan: TrialPlan, prompt: str, model: Model
     ) -> tuple[Trace, bool]:

@@ -21,8 +21,10 @@ from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.evaluation.trial.trial import Trial
 from reyn_jupyter.executors.local import LocalExecutor
 from reyn_jupyter.executors.processes import ProcessExecutor
+from reyn_jupyter.models.base import Response
 from reyn_jupyter.models.scripted import ScriptedModel
-from tests.evaluation.study_support import BASE, small, study
+from tests.evaluation.study_support import BASE, scenarios, small, study
+from tests.evaluation.trial_support import scenario, suite
 from tests.support.processes import child, started
 from tests.support.waiting import until
 
@@ -149,6 +151,43 @@ def test_a_worker_that_is_killed_costs_nothing_and_its_trials_are_made_by_anothe
         assert killed and (summary.ended, summary.done) == ("complete", 40)
         assert made.spent.trials == 40 and made.verify().faults == ()
     assert not workers()
+
+
+class Deadly:
+    """A model whose process ends at one scenario."""
+
+    label, tier, host, real = "deadly", "standard", None, False
+
+    def __init__(self, last_words: str) -> None:
+        self._last_words = last_words
+
+    async def complete(self, request: Any, on_text: Any = None) -> Response:
+        if any(self._last_words in message.content for message in request.messages):
+            os._exit(9)
+        return Response("Done.")
+
+
+def test_a_trial_that_ends_every_worker_is_an_error_and_the_others_are_made(tmp_path: Path) -> None:
+    deadly = scenario("deadly", prompts={"natural": "Go over the edge."})
+    models = {"deadly": Deadly("over the edge")}
+    asked = suite(*scenarios(5), deadly, checks=("first_call_is", "arguments_correct"))
+    with Study(tmp_path / "a.sqlite", asked, models=models, executor=ProcessExecutor(1)) as made:
+        summary = made.run(BASE.but("deadly", model="deadly"), repeats=1)
+        trials = {view.trial.scenario: view.trial for view in made.trials}
+        assert (summary.ended, len(trials), made.verify().faults) == ("complete", 6, ())
+        assert [one for one, trial in trials.items() if trial.outcome == "error"] == [deadly.id]
+        assert "worker died" in (trials[deadly.id].error or "")
+        assert "Done." in {trial.answer for trial in trials.values()}
+        assert len(made.trials.df) == 6
+
+
+def test_workers_that_die_at_once_end_the_run_with_what_to_do() -> None:
+    models = {"deadly": Deadly("")}
+    with (
+        Study(None, small(2), models=models, executor=ProcessExecutor(1)) as made,
+        pytest.raises(PlanError, match=r"__main__"),
+    ):
+        made.run(BASE.but("deadly", model="deadly"))
 
 
 def test_an_interrupt_ends_a_worker_whatever_it_does_and_the_next_run_has_another() -> None:
