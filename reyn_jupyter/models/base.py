@@ -218,7 +218,7 @@ class Prefix:
     @cached_property
     def has_attachments(self) -> bool:
         """Whether a message carries more than text."""
-        return any([message.attachments for message in self.messages])
+        return any(message.attachments for message in self.messages)
 
     def hash(self, messages: tuple[Message, ...]) -> Any:
         """Return the SHA-256 over the digests of messages; those of the prefix cost nothing again."""

@@ -207,7 +207,7 @@ class ModelCaller:
             ModelError: it failed for good.
         """
         messages = (*prefix.messages, *state.messages, *((nudge,) if nudge is not None else ()))
-        attached = prefix.has_attachments or any([message.attachments for message in state.messages])
+        attached = prefix.has_attachments or any(message.attachments for message in state.messages)
         if attached and not self.media:
             messages = tuple([message.text_alone for message in messages])
         request = Request(

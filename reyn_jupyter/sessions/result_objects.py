@@ -137,6 +137,11 @@ class Result:
         return error_of(self.payload)
 
     @property
+    def ok(self) -> bool:
+        """Return whether the action did what it was called for."""
+        return self.error is None
+
+    @property
     def code(self) -> str | None:
         """The action's own name for its error, such as "tool_timeout"; None where it gave none."""
         finished = [call.finished for call in self.trace.calls if call.finished] if self.trace else []

@@ -78,7 +78,7 @@ def test_it_starts_once_before_its_first_use_and_closes_with_the_session(
     assert COUNTS["started"] == 0
     assert names(session) == ["station__all", "station__oslo", "station__rome"]
     assert session.invoke_action("station__oslo").value["stations"] == "oslo rome"
-    assert session.invoke_action("station__all").error is None
+    assert session.invoke_action("station__all").ok
     assert (COUNTS["started"], COUNTS["closed"]) == (1, 0)
     pid = pid_of(unit)
     session.close()
@@ -184,7 +184,7 @@ def test_a_reset_in_the_middle_of_a_start_ends_it_and_the_call_says_so(workspace
     assert "was closed while it started" in str(job.future.result(60).error)
     assert COUNTS["closed"] == 1 and is_gone(pid_of(unit))
     FAULTS.start = station.nothing
-    assert session.invoke_action("station__all").error is None
+    assert session.invoke_action("station__all").ok
     session.close()
 
 

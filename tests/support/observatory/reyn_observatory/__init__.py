@@ -10,25 +10,27 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.backends.file_changes import PlannedChange
-from reyn_jupyter.catalog.action import (
+from reyn_jupyter.extending import (
+    ActionError,
     CalledAction,
+    CallLimits,
     Category,
+    ContentPart,
+    ContentParts,
     Effect,
     EffectKind,
     Entry,
     Operation,
     PartialPreview,
+    PlannedChange,
     Purity,
     Resources,
+    Services,
     Tool,
+    ToolContext,
+    admit_references,
+    whole_diff,
 )
-from reyn_jupyter.catalog.arguments.reference_places import admit_references
-from reyn_jupyter.catalog.call_limits import CallLimits
-from reyn_jupyter.guard.diff import whole_diff
-from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
-from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.services import Services, ToolContext
 
 if TYPE_CHECKING:
     import asyncio

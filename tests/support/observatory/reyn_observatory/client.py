@@ -15,9 +15,7 @@ from typing import Any
 
 import httpx
 
-from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.support.owned_program import OwnedProgram, OwnedPrograms
-from reyn_jupyter.support.secret import Secret
+from reyn_jupyter.extending import ActionError, OwnedProgram, OwnedPrograms, Secret
 
 SECONDS = 20  # that an answer may take; an exposure and the news take as long as they take
 PROGRAM = Path(__file__).with_name("driver.py")
