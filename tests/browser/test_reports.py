@@ -116,7 +116,7 @@ def test_an_exported_report_is_whole_without_a_kernel(
                 assert block.title in text
             elif isinstance(block, Fold):
                 assert "".join(span.text for span in block.title) in text
-        assert "left out" not in text and report().sentence in text
+        assert "left out" not in text and report().finding in text
         expect(shown.page.locator(".r-chart .r-track").first).to_be_visible()
         assert not shown.elsewhere and (not script or shown.complaints == [])
 

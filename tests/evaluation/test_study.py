@@ -9,10 +9,11 @@ import pandas as pd
 import pytest
 
 from reyn_jupyter.evaluation.checks import check_registry
-from reyn_jupyter.evaluation.checks.check_registry import check, find_check
+from reyn_jupyter.evaluation.checks.check_registry import check, find_check, forget
 from reyn_jupyter.evaluation.checks.verdict import Verdict, failed, passed
 from reyn_jupyter.evaluation.plan.scenario import Scenario
 from reyn_jupyter.evaluation.plan.suite import SuiteError
+from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.results.trial_export import ExportError
 from reyn_jupyter.evaluation.run.planning import PlanError
 from reyn_jupyter.evaluation.run.sample_size import plan_comparison
@@ -57,7 +58,8 @@ def test_the_check_that_the_runs_named_in_advance_leads_the_report() -> None:
 def test_what_a_study_found_prints_as_sentences(compared: Study) -> None:
     found, report = compared.compare("base", "best"), compared.report()
     assert str(found) == found.sentence and repr(found) == f"Comparison({found.sentence!r})"
-    assert str(report).startswith(f"{report.sentence}\n") and len(repr(report)) < 500
+    assert str(report).startswith(f"{report.finding}\n") and report.sentence in str(report)
+    assert len(repr(report)) < 500
     advice = compared.recommend(check="first_call_is")
     assert str(advice).startswith(f"{advice.sentence}\n") and advice.measured_with in str(advice)
     assert len(repr(advice)) < 500
@@ -177,9 +179,40 @@ def test_trials_leave_as_json_lines_and_parquet_with_their_source(compared: Stud
     path = compared.export(tmp_path / "trials.parquet")
     frame: pd.DataFrame = duckdb.sql(f"SELECT variant, source, first_call_is FROM '{path}'").df()
     assert len(frame) == 16 and set(frame["source"]) == {"scripted"} and frame["first_call_is"].sum() == 8
-    with pytest.raises(ExportError, match=r"\.parquet or \.jsonl"):
+    kept = pd.read_csv(compared.export(tmp_path / "trials.csv"))
+    assert list(kept.columns) == list(compared.trials.df.columns) and kept["first_call_is"].sum() == 8
+    with pytest.raises(ExportError, match=r"\.parquet, \.csv or \.jsonl"):
         compared.export(tmp_path / "trials.pickle")
-    assert sorted(each.name for each in tmp_path.iterdir()) == ["trials.jsonl", "trials.parquet"]
+    assert sorted(each.name for each in tmp_path.iterdir()) == [
+        "trials.csv",
+        "trials.jsonl",
+        "trials.parquet",
+    ]
+
+
+@pytest.mark.parametrize("suite", ["mandates", "arguments", "abstention", "surface"])
+def test_the_trials_of_every_suite_leave_as_a_table_each_column_once(suite: str, tmp_path: Path) -> None:
+    with Study(None, suite=suite) as made:
+        made.run(Variant("offline", model="offline", max_steps=1), n=2, repeats=1)
+        columns = list(made.trials.df.columns)
+        assert len(columns) == len(set(columns)) and {"cost", "seconds", "model_calls"} <= set(columns)
+        for ending in ("parquet", "csv"):
+            assert made.export(tmp_path / f"trials.{ending}").stat().st_size > 0
+
+
+def test_a_check_that_is_called_like_a_fact_has_a_column_of_its_own() -> None:
+    @check
+    def answer(trial: Trial, scenario: Scenario) -> bool:
+        """Is there an answer?"""
+        return bool(trial.answer)
+
+    try:
+        made = study(None, suite=small(4, checks=("first_call_is", "answer")))
+        made.run(BASE)
+        frame = made.trials.df
+        assert set(frame["answer"]) == {"The notes say hello."} and frame["check_answer"].all()
+    finally:
+        forget("answer")
 
 
 def test_a_recorded_study_is_replayed_without_its_model_and_marked(tmp_path: Path) -> None:

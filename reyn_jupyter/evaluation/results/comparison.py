@@ -14,7 +14,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -27,6 +27,7 @@ from reyn_jupyter.evaluation.statistics.missing import worst_difference
 from reyn_jupyter.evaluation.statistics.multiple import benjamini_hochberg, closed_e, holm
 from reyn_jupyter.evaluation.statistics.paired import Difference, difference
 from reyn_jupyter.evaluation.statistics.power import independent_arms, mcnemar_power, pairs_needed
+from reyn_jupyter.evaluation.statistics.rates import Rate
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
@@ -136,6 +137,17 @@ class Comparison:
         return max(1, round(size)), discordant, (discordant + DETECT) / (2 * discordant)
 
     @property
+    def end_of_scale(self) -> Literal["floor", "ceiling", ""]:
+        """The end of the suite's scale at which both variants lie, so that it cannot tell them apart; "" where they
+        lie between, and for numbers."""
+        rates = [each for each in (self.difference.a, self.difference.b) if isinstance(each, Rate)]
+        if len(rates) < 2 or self.difference.scenarios < ENOUGH:
+            return ""
+        if all(rate.on_floor for rate in rates):
+            return "floor"
+        return "ceiling" if all(rate.on_ceiling for rate in rates) else ""
+
+    @property
     def warnings(self) -> tuple[str, ...]:
         """The warnings that a reader should know before believing the comparison."""
         said = list(self.difference.warnings)
@@ -146,10 +158,16 @@ class Comparison:
                 "The evidence was looked at after each scenario, so the e-value decides, and the interval is one that "
                 "holds at every look. The rates of each variant alone have intervals of a fixed number of scenarios."
             )
-        elif not self.clear and self.power is not None and self.power < POWER:
+        elif not self.clear and (end := self.end_of_scale):
             said.append(
-                f"A difference of {100 * DETECT:.0f} points would have been found with a chance of "
-                f"{100 * self.power:.0f} % or more; for {100 * POWER:.0f} % it takes up to {self.needed:,} scenarios."
+                f"Both are on the {end} of this suite on {self.check.title}, so more scenarios like these would not "
+                f"tell them apart; take {'easier' if end == 'floor' else 'harder'} ones."
+            )
+        elif not self.clear and self.power is not None and self.power < POWER:
+            chance = f"{100 * self.power:.0f} % or more" if self.power >= 0.01 else "less than 1 %"
+            said.append(
+                f"A difference of {100 * DETECT:.0f} points would have been found with a chance of {chance}; "
+                f"for {100 * POWER:.0f} % it takes up to {self.needed:,} scenarios."
             )
         return tuple(said)
 
@@ -163,22 +181,26 @@ class Comparison:
     @property
     def sentence(self) -> str:
         """The finding, in one sentence."""
-        found, title = self.difference, self.check.title
-        if self.clear and self.winner is not None:
-            loser = self.a if self.winner == self.b else self.b
-            head = f"{self.winner} beats {loser} on {title}"
-        elif self.clear:
-            more = "more" if found.estimate > 0 else "less"
-            head = f"{self.b} has {more} than {self.a} on {title}"
-        else:
-            head = f"{self.b} and {self.a} cannot be told apart on {title}"
+        found = self.difference
         parts = [self._pairs(), self._estimate()]
         if self.stop is not None:
             after = self.stop.stopped_at or self.stop.scenarios
             parts.append(f"e-value {self.e_value:,.3g} after {after:,} scenarios")
         if found.design_effect is not None and found.design_effect > 1.05:
             parts.append(f"design effect {found.design_effect:.1f}")
-        return f"{self.mark}{head}: {', '.join(part for part in parts if part)}."
+        return f"{self.mark}{self.headline}: {', '.join(part for part in parts if part)}."
+
+    @property
+    def headline(self) -> str:
+        """The finding without figures: ``gate beats plain on task done``."""
+        title = self.check.title
+        if self.clear and self.winner is not None:
+            loser = self.a if self.winner == self.b else self.b
+            return f"{self.winner} beats {loser} on {title}"
+        if self.clear:
+            more = "more" if self.difference.estimate > 0 else "less"
+            return f"{self.b} has {more} than {self.a} on {title}"
+        return f"{self.b} and {self.a} cannot be told apart on {title}"
 
     @property
     def mark(self) -> str:

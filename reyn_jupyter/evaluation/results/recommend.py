@@ -3,7 +3,8 @@
 The rule is stated, not learned: of the variants of one model, the one that gets most tasks done is the candidate, and
 a cheaper one takes its place where it is shown to be no more than `MARGIN` worse (the lower bound of the paired
 difference).
-Invariants: nothing but trials of a real model ever writes configuration; the chance that a recommendation is called
+Invariants: nothing but trials of a real model ever writes configuration; nothing is recommended of a model that is on
+the floor of the suite, where every rate may be 0; the chance that a recommendation is called
 clear while another variant is more than `MARGIN` better stays below 5 %, however many were tried and whichever came out
 best. One variant is the best in truth, so only its comparisons with each of the others can mislead, and the intervals
 are corrected for that many (Bonferroni; the best as in Hsu, 1984).
@@ -18,14 +19,15 @@ from typing import Any, Literal
 from reyn_jupyter.evaluation.plan.scenario import Source
 from reyn_jupyter.evaluation.plan.variant import Variant
 from reyn_jupyter.evaluation.results.comparison import ALPHA, Comparison, adjust, compare
+from reyn_jupyter.evaluation.results.decision import leading_check
 from reyn_jupyter.evaluation.results.settings_file import RecommendationError, as_yaml, write_settings
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError, TrialSet
 from reyn_jupyter.evaluation.statistics.rates import Rate, rate
+from reyn_jupyter.support.text import count, enumerate_words
 
 MARGIN = 0.05  # of the primary check's rate that a cheaper variant may cost
 FEW = 20  # scenarios below which nothing is called clear
-# What people want of a model, where the suite can tell; keeping to a rule of the catalog is only a means to it.
-GOALS = ("task_done", "chain")
+_DIFFERENCES = 4  # what is named where no settings are recommended
 Confidence = Literal["clear", "leaning", "too little evidence"]
 _ROUTER = ("surface", "discovery", "mandate", "reinforcement", "reinforce_with", "edit_rule", "list_schemas",
            "constrain_names", "repair", "forgive", "names")  # fmt: skip
@@ -91,29 +93,66 @@ class Recommendation:
         chosen, variant = self.chosen, self.chosen.variant
         share = f"{chosen.rate.estimate:.0%}".replace("%", " %")
         bounds = f"{100 * chosen.rate.low:.0f} to {100 * chosen.rate.high:.0f}"
-        mandate = (
-            "no mandate"
-            if variant.mandate == "none"
-            else f"the {variant.mandate} mandate ×{variant.reinforcement}"
+        return (
+            f"{self._mark}{self._use} {self._settings_words} ({variant.name}: {share} on {self.check}, "
+            f"95 % CI {bounds}, {chosen.rate.trials} trials in {chosen.rate.scenarios} scenarios; {self._why})."
         )
-        mark = (
-            ""
-            if self.source == "real"
-            else f"{self.source.capitalize()} trials, no advice for a real model: "
-        )
+
+    @property
+    def advice(self) -> str:
+        """The recommendation in plain words, and why it is not the variant with the highest rate where it is not."""
         why = {
+            "clear": f"a safe choice: no other variant is more than {100 * MARGIN:.0f} points better",
+            "leaning": f"not sure yet: another variant may be more than {100 * MARGIN:.0f} points better"
+            if self.evidence
+            else "nothing else was tried to compare it with",
+            "too little evidence": f"too little evidence: try at least {FEW} scenarios",
+        }
+        said = f"{self._mark}{self._use} {self.chosen.variant.name}: {self._settings_words}; {why[self.confidence]}."
+        return f"{said} {self.why_not_best}".rstrip()
+
+    @property
+    def why_not_best(self) -> str:
+        """Why the variant with the highest rate was not chosen; "" where it was."""
+        chosen, best = self.chosen, self.best
+        if chosen is best:
+            return ""
+        return (
+            f"Not {best.variant.name}, which has the highest rate on {self.check} ({100 * best.rate.estimate:.0f} % "
+            f"against {100 * chosen.rate.estimate:.0f} %): {chosen.variant.name} is shown to be at most "
+            f"{100 * MARGIN:.0f} points worse, and takes {chosen.tokens:,.0f} tokens a trial in place of "
+            f"{best.tokens:,.0f}."
+        )
+
+    @property
+    def _mark(self) -> str:
+        """The words before a recommendation from trials of no real model."""
+        real = self.source == "real"
+        return "" if real else f"{self.source.capitalize()} trials, no advice for a real model: "
+
+    @property
+    def _use(self) -> str:
+        return "use" if self._mark else "Use"
+
+    @property
+    def _settings_words(self) -> str:
+        variant = self.chosen.variant
+        held = f"the {variant.mandate} mandate ×{variant.reinforcement}"
+        mandate = "no mandate" if variant.mandate == "none" else held
+        return (
+            f"{self.model} as tier {self.tier} with the {variant.surface} surface, discovery by {variant.discovery} "
+            f"and {mandate}"
+        )
+
+    @property
+    def _why(self) -> str:
+        return {
             "clear": f"clear: no other is more than {100 * MARGIN:.0f} points better",
             "leaning": "leaning: more scenarios would settle it"
             if self.evidence
             else "leaning: nothing else to compare it with",
             "too little evidence": "too little evidence",
-        }
-        use = "use" if mark else "Use"
-        return (
-            f"{mark}{use} {self.model} as tier {self.tier} with the {variant.surface} surface, discovery by "
-            f"{variant.discovery} and {mandate} ({variant.name}: {share} on {self.check}, 95 % CI {bounds}, "
-            f"{chosen.rate.trials} trials in {chosen.rate.scenarios} scenarios; {why[self.confidence]})."
-        )
+        }[self.confidence]
 
     @property
     def measured_with(self) -> str:
@@ -157,10 +196,11 @@ def recommend(evidence: TrialSet, model: str | None = None, check: str | None = 
     Args:
         evidence: a study's trials.
         model: which model, where the study tried several.
-        check: what decides; the first of `GOALS` that the suite has when None, else its primary check.
+        check: what decides; the check that leads a report when None (`decision.leading_check`).
 
     Raises:
-        RecommendationError: no trials, several models and none named, or a check that gives numbers.
+        RecommendationError: no trials, several models and none named, a check that gives numbers, or rates that cannot
+            be told from 0, of which the message says what does differ.
         UnknownCheckError: there is no such check.
     """
     tried = [evidence.variants[name] for name in evidence.tried]
@@ -181,13 +221,15 @@ def recommend(evidence: TrialSet, model: str | None = None, check: str | None = 
             f"The variants of {wanted} have {' and '.join(sorted(sources))} trials, which are "
             "never pooled; run them alike."
         )
-    decides = check or next((goal for goal in GOALS if goal in evidence.checks), evidence.primary)
+    decides = check or leading_check(evidence, [variant.name for variant in own])
     if evidence.check(decides).numeric:
         raise RecommendationError(
             f"{decides} gives numbers, and what is recommended is told by a rate; name a check that passes or fails: "
             "study.recommend(check=…)"
         )
     candidates, slight = _candidates(evidence, own, decides)
+    if all(each.rate.on_floor for each in candidates):
+        raise RecommendationError(_refuse_floor(evidence, wanted, candidates, decides))
     best = candidates[0]
     chosen = _cheapest_as_good(evidence, best, candidates[1:], decides)
     others = [other for other in candidates if other is not chosen]
@@ -232,12 +274,46 @@ def _candidate(evidence: TrialSet, variant: Variant, check: str) -> Candidate:
     return Candidate(variant, rate(arm), tokens, sum(known) / len(known) if known else None)
 
 
+def _refuse_floor(evidence: TrialSet, model: str, candidates: list[Candidate], check: str) -> str:
+    """Return why nothing is recommended of a model that is on the floor of the suite, and what does differ."""
+    best, title = candidates[0], evidence.check(check).title
+    passed = f"{best.rate.passed:,.0f} of {count(best.rate.trials, 'trial')} ({100 * best.rate.low:.0f} to "
+    head = (
+        f"No settings for {model} can be recommended: its rate on {title} cannot be told from 0. {best.variant.name}, "
+        f"the best of {count(len(candidates), 'variant')}, passes {passed}{100 * best.rate.high:.0f} %)"
+    )
+    few = best.rate.scenarios < FEW
+    head += (
+        f"; try at least {FEW} scenarios." if few else ", on the floor of this suite; try easier scenarios."
+    )
+    found = _what_differs(evidence, candidates, check)
+    if not found:
+        return f"{head} In no other check of the suite can the variants be told apart either."
+    said = [each.headline for each in found[:_DIFFERENCES]]
+    said += [f"{len(found) - _DIFFERENCES} more"] if len(found) > _DIFFERENCES else []
+    return f"{head} What does differ: {enumerate_words(said)}."
+
+
+def _what_differs(evidence: TrialSet, candidates: list[Candidate], check: str) -> list[Comparison]:
+    """Return the comparisons with the first variant that are clear in other checks, corrected together."""
+    names = [name for name in evidence.tried if any(each.variant.name == name for each in candidates)]
+    found: list[Comparison] = []
+    for other in evidence.checks:
+        for name in names[1:] if other != check else ():
+            try:
+                found.append(compare(evidence, names[0], name, other))
+            except EvidenceError:  # no pair in common that it applies to
+                continue
+    return [each for each in adjust(found) if each.clear]
+
+
 def _cheapest_as_good(evidence: TrialSet, best: Candidate, others: list[Candidate], check: str) -> Candidate:
     """Return the cheapest variant that is shown to be at most `MARGIN` worse than the best one; the best one where
     none is."""
     chosen = best
     for other in sorted(others, key=lambda each: each.tokens):
-        if other.tokens < chosen.tokens and _as_good(evidence, other, best, check, len(others)):
+        cheaper = other.tokens < chosen.tokens and not other.rate.on_floor
+        if cheaper and _as_good(evidence, other, best, check, len(others)):
             return other
     return chosen
 

@@ -1,4 +1,4 @@
-"""The report of a study, in the order in which people ask: sentence, figures, caveats, failures.
+"""The report of a study, in the order in which people ask: what to decide, figures, caveats, failures.
 
 Invariants: a report is a projection of stored trials, so it is made again at any time without a model; the primary
 check was named in advance, and several comparisons on it are corrected together; a figure that did not come
@@ -17,11 +17,14 @@ from typing import TYPE_CHECKING
 from reyn_jupyter.evaluation.checks import CHECKS
 from reyn_jupyter.evaluation.checks.verdict import Check
 from reyn_jupyter.evaluation.plan.scenario import Source
-from reyn_jupyter.evaluation.results.comparison import Comparison, adjust, compare
+from reyn_jupyter.evaluation.results.comparison import Comparison
+from reyn_jupyter.evaluation.results.decision import Decision, compare_with_first, decide
 from reyn_jupyter.evaluation.results.effort import Effort, cost_per_success, mean_effort
 from reyn_jupyter.evaluation.results.failure_examples import Failure, find_failures
 from reyn_jupyter.evaluation.results.findings import ClaimFinding, find_claims
+from reyn_jupyter.evaluation.results.recommend import Recommendation, recommend
 from reyn_jupyter.evaluation.results.reliability import Predictability, predictability
+from reyn_jupyter.evaluation.results.settings_file import RecommendationError
 from reyn_jupyter.evaluation.results.trial_set import EvidenceError, TrialSet
 from reyn_jupyter.evaluation.statistics.arms import significant
 from reyn_jupyter.evaluation.statistics.missing import worst_rate
@@ -88,7 +91,82 @@ class Report:
         return f"{type(self).__name__}({self.sentence!r})"
 
     def __str__(self) -> str:
-        return "\n".join(filter(None, (self.sentence, self.others, *(f"- {each}" for each in self.warnings))))
+        lines = (
+            self.finding,
+            *self.rate_lines,
+            self.advice,
+            *((self.sentence, self.others) if self.decision is not None else (self.others,)),
+            *(f"- {each}" for each in self.warnings),
+        )
+        return "\n".join(filter(None, lines))
+
+    @property
+    def finding(self) -> str:
+        """The finding for somebody who decides, in plain words; see `decision.Decision`."""
+        return self.sentence if self.decision is None else self.decision.sentence
+
+    @cached_property
+    def decision(self) -> Decision | None:
+        """The outcome that leads the report; None where only numbers were measured, or nothing could be graded."""
+        return decide(self.evidence)
+
+    @property
+    def leading_check(self) -> str:
+        """The name of the check that leads the report."""
+        return self.evidence.primary if self.decision is None else self.decision.check.name
+
+    @property
+    def rate_lines(self) -> tuple[str, ...]:
+        """The rates of each variant, a line each, on the check that leads and on the primary one, and what a trial
+        costs."""
+        names = list(dict.fromkeys((self.leading_check, self.evidence.primary)))
+        lines = []
+        for variant, found in self.figures.items():
+            said = [f"{found[name].check.title} {format_figure(found[name])}" for name in names]
+            effort = self.efforts.get(variant)
+            said += [f"{effort.tokens:,.0f} tokens a trial"] if effort is not None else []
+            said += [f"${effort.cost:,.4f} a trial"] if effort is not None and effort.cost else []
+            source = (
+                "" if self.evidence.sources[variant] == "real" else f" [{self.evidence.sources[variant]}]"
+            )
+            lines.append(f"  {variant}{source}: {', '.join(said)}")
+        return tuple(lines)
+
+    @cached_property
+    def recommendation(self) -> Recommendation | RecommendationError:
+        """The settings to use, as `study.recommend()` gives them, or why there are none."""
+        try:
+            return recommend(self.evidence)
+        except RecommendationError as error:
+            return error
+
+    @property
+    def advice(self) -> str:
+        """The recommendation in plain words, and why it is not the variant that wins the headline; or why there is
+        none."""
+        found = self.recommendation
+        if isinstance(found, RecommendationError):
+            return str(found)
+        return f"{found.advice} {self._why_not_headline(found)}".rstrip()
+
+    def _why_not_headline(self, found: Recommendation) -> str:
+        """Say why the variant that does best on the primary check is not the one to use, where it is not."""
+        primary = self.evidence.check(self.evidence.primary)
+        if self.leading_check == self.evidence.primary or primary.numeric:
+            return ""
+        wins = [each for each in self.comparisons if each.winner is not None]
+        best = max(wins, key=lambda each: abs(each.difference.estimate), default=None)
+        chosen = found.chosen.variant.name
+        if best is None or best.winner in (None, chosen):
+            return ""
+        rates = {} if self.decision is None else self.decision.rates
+        if best.winner not in rates or chosen not in rates:
+            return ""
+        return (
+            f"{best.winner} does best on {primary.title}, but that is a means; what counts is {found.check}: "
+            f"{100 * rates[best.winner].estimate:.0f} % for {best.winner}, {100 * rates[chosen].estimate:.0f} % for "
+            f"{chosen}."
+        )
 
     @property
     def sentence(self) -> str:
@@ -183,7 +261,7 @@ def report(evidence: TrialSet) -> Report:
         variant: {check: figure(evidence, variant, check) for check in evidence.checks}
         for variant in evidence.tried
     }
-    comparisons = _comparisons(evidence)
+    comparisons = compare_with_first(evidence, evidence.primary)
     claims = find_claims(evidence)
     return Report(
         evidence,
@@ -239,17 +317,6 @@ def _single_sentence(variant: str, figure: Figure) -> str:
     rate = format_figure(figure).replace("(", f"({100 * found.level:.0f} % CI ")
     size = f"{count(found.trials, 'trial')} in {count(found.scenarios, 'scenario')}"
     return f"{mark}{rate} on {figure.check.title}, {size}, variant {variant}."
-
-
-def _comparisons(evidence: TrialSet) -> tuple[Comparison, ...]:
-    first, *others = evidence.tried
-    found = []
-    for other in others:
-        try:
-            found.append(compare(evidence, first, other))
-        except EvidenceError:  # no pair in common; the figures stand alone
-            continue
-    return adjust(found)
 
 
 def _families(evidence: TrialSet) -> dict[str, dict[str, Rate]]:

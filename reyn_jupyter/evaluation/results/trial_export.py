@@ -1,4 +1,4 @@
-"""A study's trials as one file for other tools: Parquet or JSON lines. Never a pickle.
+"""A study's trials as one file for other tools: Parquet, CSV or JSON lines. Never a pickle.
 
 Invariant: the file is there whole or not at all, and every row says what its source is.
 """
@@ -30,15 +30,16 @@ def export_trials(evidence: TrialSet, table: pd.DataFrame, path: Path) -> Path:
 
     Args:
         evidence: the study's.
-        table: one row a trial, for Parquet.
-        path: ends in ``.parquet`` (one column a fact) or ``.jsonl`` (whole trials, with the verdicts of all checks).
+        table: one row a trial, for Parquet and CSV.
+        path: ends in ``.parquet`` or ``.csv`` (one column a fact; in CSV what is missing is empty) or ``.jsonl``
+            (whole trials, with the verdicts of all checks).
 
     Raises:
         ExportError: another ending, nothing that writes Parquet is installed, or the file cannot be written there.
     """
     kind = path.suffix.lower()
-    if kind not in (".parquet", ".jsonl"):
-        raise ExportError(f"{path.name} names no format; let it end in .parquet or .jsonl")
+    if kind not in (".parquet", ".csv", ".jsonl"):
+        raise ExportError(f"{path.name} names no format; let it end in .parquet, .csv or .jsonl")
     if path.is_dir():
         raise ExportError(f"{path} is a folder; name a file in it")
     if not path.parent.is_dir():
@@ -49,6 +50,8 @@ def export_trials(evidence: TrialSet, table: pd.DataFrame, path: Path) -> Path:
         if kind == ".jsonl":
             with part.open("w", encoding="utf-8") as file:
                 file.writelines(_lines(evidence))
+        elif kind == ".csv":
+            table.to_csv(part, index=False, encoding="utf-8", errors="replace")
         else:
             _parquet(table, part)
         part.replace(path)
@@ -74,5 +77,5 @@ def _parquet(table: pd.DataFrame, path: Path) -> None:
     mode = path.stat().st_mode  # as the person's own files have it; a stored frame is for them alone
     if not write_parquet(table, path):
         lacking = "pip install 'reyn-jupyter[sql]', or " if find_spec("duckdb") is None else ""
-        raise ExportError(f"the table could not be written as Parquet; {lacking}export to .jsonl")
+        raise ExportError(f"the table could not be written as Parquet; {lacking}export to .csv or .jsonl")
     path.chmod(mode)

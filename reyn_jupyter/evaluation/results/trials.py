@@ -21,6 +21,12 @@ from reyn_jupyter.runtime.record.trace import Trace
 if TYPE_CHECKING:
     import pandas as pd
 
+# The columns of a table of trials: before its checks, and after them.
+_TRIED = ("variant", "scenario", "family", "repeat", "phrasing", "source", "outcome")
+_FACTS = ("model_calls", "prompt_tokens", "completion_tokens", "cost", "seconds", "retries", "model", "host",
+          "fingerprints", "catalog", "code", "started", "error", "answer", "key")  # fmt: skip
+_EFFORT = ("cost", "model_calls", "seconds")  # checks that read the fact of their name
+
 Replay = Callable[["TrialView"], "TrialView"]
 Fork = Callable[["TrialView", Variant], "TrialView"]
 
@@ -149,26 +155,28 @@ class TrialTable:
     @property
     def df(self) -> pd.DataFrame:
         """One row a trial: what was tried, how it ended, a column a check (<NA>: missing or not applicable), effort,
-        and who answered on which catalog and code when (UTC). A check is of pandas' "boolean", or a number."""
+        and who answered on which catalog and code when (UTC). A check is of pandas' "boolean", or a number.
+
+        The checks `cost`, `model_calls` and `seconds` ask for a fact that has its column anyway; another check that is
+        called like a fact has `check_` before its name."""
         import pandas as pd
 
-        names = self._evidence.checks
-        columns = ["variant", "scenario", "family", "repeat", "phrasing", "source", "outcome", *names, "model_calls",
-                   "prompt_tokens", "completion_tokens", "cost", "seconds", "retries", "model", "host",
-                   "fingerprints", "catalog", "code", "started", "error", "answer", "key"]  # fmt: skip
-        found = pd.DataFrame([self._row(trial, columns) for trial in self._trials], columns=columns)
+        graded = {
+            f"check_{name}" if name in (*_TRIED, *_FACTS) else name: self._evidence.check(name)
+            for name in self._evidence.checks
+            if name not in _EFFORT
+        }
+        columns = [*_TRIED, *graded, *_FACTS]
+        rows = [self._row(trial, columns, graded) for trial in self._trials]
+        found = pd.DataFrame(rows, columns=columns)
         found["started"] = pd.to_datetime(found["started"], unit="s", utc=True)
         # As objects they would be left out of a mean, and "no price" would be no number.
-        numeric = {name for name in names if self._evidence.check(name).numeric}
-        kinds = {name: "float64" if name in numeric else "boolean" for name in names}
+        kinds = {column: "float64" if check.numeric else "boolean" for column, check in graded.items()}
         return found.astype({**kinds, "cost": "float64"})
 
-    def _row(self, trial: Trial, columns: list[str]) -> list[Any]:
+    def _row(self, trial: Trial, columns: list[str], checks: Mapping[str, Check]) -> list[Any]:
         scenario = self._evidence.scenarios[trial.scenario]
-        graded = {
-            name: _verdict_cell(self._evidence.check(name).grade(trial, scenario))
-            for name in self._evidence.checks
-        }
+        graded = {column: _verdict_cell(check.grade(trial, scenario)) for column, check in checks.items()}
         marks = ", ".join(trial.fingerprints)
         row: Mapping[str, Any] = {"family": scenario.family, "fingerprints": marks, **graded}
         return [row[name] if name in row else getattr(trial, name) for name in columns]

@@ -12,8 +12,10 @@ from typing import Any, Literal
 
 from reyn_jupyter.evaluation.checks.verdict import Check
 from reyn_jupyter.evaluation.plan.scenario import Source
+from reyn_jupyter.evaluation.statistics.arms import significant
 from reyn_jupyter.evaluation.statistics.rates import Mean, Rate, mean, rate
 from reyn_jupyter.evaluation.trial.trial import TrialUsage
+from reyn_jupyter.support.text import count
 
 Ended = Literal["complete", "evalue", "budget", "interrupted", "disk", "errors"]
 Values = Mapping[
@@ -55,6 +57,37 @@ class Progress:
     estimates: Mapping[str, Rate | Mean] = field(default_factory=dict)
     log_e: float | None = None
     sources: Mapping[str, Source] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """Return how far the run is, in one line, marked where no real model answers."""
+        others = sorted(set(self.sources.values()) - {"real"})
+        lacking = sum(self.missing.values())
+        parts = [f"{self.done:,} of {count(self.total, 'trial')} done, {self.running:,} under way"]
+        parts += [f"{_duration(self.eta)} left"] if self.eta is not None else []
+        parts += [f"${self.usd:,.4f}"] if self.usd else []
+        parts += [f"{self.tokens:,} tokens"] if self.tokens else []
+        parts += [f"{lacking:,} ended in an error or a timeout"] if lacking else []
+        rates = ", ".join(f"{name} {_format_estimate(found)}" for name, found in self.estimates.items())
+        mark = f"{' and '.join(others).capitalize()} trials: " if others else ""
+        return f"{mark}{', '.join(parts)}{f'; so far {rates}' if rates else ''}."
+
+
+def _format_estimate(found: Rate | Mean) -> str:
+    if isinstance(found, Rate):
+        return f"{100 * found.estimate:.0f} % ({100 * found.low:.0f} to {100 * found.high:.0f})"
+    return significant(found.estimate)
+
+
+def _duration(seconds: float) -> str:
+    """Return seconds that pass, in the units in which people say them.
+
+    >>> _duration(9.6), _duration(200), _duration(7300)
+    ('10 s', '3 min', '2 h 2 min')
+    """
+    if seconds < 99.5:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 100 else f"{minutes // 60} h {minutes % 60} min"
 
 
 @dataclass(frozen=True)

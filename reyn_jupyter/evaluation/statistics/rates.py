@@ -34,6 +34,7 @@ CONSTANT = (
     "All scenarios are equal, so there is no interval: nothing varied, which is not the same as certainty."
 )
 ONE_SCENARIO = "One scenario: the interval speaks of this scenario alone, not of others like it."
+FLOOR = 0.005  # a limit below it is written as 0 %
 NO_TRIAL = (
     "there is no trial to take a {} of. Run the variant, or leave it out of the report; "
     "missing trials are bounded by `missing.worst_rate`"
@@ -69,6 +70,16 @@ class Rate:
     design_effect: float | None
     effective_n: float | None
     warnings: tuple[str, ...]
+
+    @property
+    def on_floor(self) -> bool:
+        """True if the rate cannot be told from 0: the lower limit is less than half a point."""
+        return self.low < FLOOR
+
+    @property
+    def on_ceiling(self) -> bool:
+        """True if the rate cannot be told from 1: the upper limit is within half a point of it."""
+        return self.high > 1 - FLOOR
 
 
 @dataclass(frozen=True)

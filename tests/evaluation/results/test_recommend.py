@@ -17,7 +17,7 @@ from reyn_jupyter.evaluation.results.trial_set import TrialSet
 from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust
-from reyn_jupyter.models.scripted import ScriptedModel
+from reyn_jupyter.models.scripted import ScriptedModel, call
 from tests.evaluation.study_support import small
 from tests.evaluation.trial_set_support import evidence, many, mixed
 
@@ -123,6 +123,44 @@ def test_one_variant_alone_and_missing_trials_are_told() -> None:
     assert any("2 trials ended" in each for each in found.warnings)
 
 
+@pytest.mark.parametrize("passed", [0, 1])
+def test_a_model_on_the_floor_gets_no_settings_and_is_told_what_does_differ(passed: int) -> None:
+    arms = {"plain": mixed(0, 100), "gate": mixed(passed, 100)}
+    variants = {"gate": GATE, "plain": PLAIN}
+    alike = evidence(arms, variants=variants, checks=("first_call_is", "tokens"))
+    with pytest.raises(RecommendationError) as refused:
+        recommend(alike)
+    said = str(refused.value)
+    assert "cannot be told from 0" in said and f"passes {passed} of 100 trials (0 to " in said
+    assert "floor of this suite" in said and "the variants be told apart either" in said
+    apart = evidence(arms, variants=variants, tokens={"plain": 4_000}, checks=("first_call_is", "tokens"))
+    with pytest.raises(RecommendationError, match="What does differ: gate beats plain on tokens"):
+        recommend(apart)
+
+
+def test_a_cheaper_variant_on_the_floor_never_takes_the_place_of_one_that_is_not() -> None:
+    arms = {"dear": mixed(12, 800), "cheap": mixed(0, 800)}
+    found = recommend(evidence(arms, tokens={"dear": 9_000}, checks=CHECKS))
+    assert found.chosen.variant.name == "dear"
+
+
+def test_few_scenarios_without_a_pass_are_refused_as_too_few_and_not_as_a_floor() -> None:
+    with pytest.raises(RecommendationError, match="try at least 20 scenarios") as refused:
+        recommend(evidence({"a": many(3, False)}, checks=CHECKS))
+    assert "floor" not in str(refused.value)
+
+
+def test_the_plain_words_say_why_it_is_not_the_variant_with_the_highest_rate() -> None:
+    arms = {"dear": mixed(191, 200), "cheap": mixed(190, 200)}
+    found = recommend(evidence(arms, tokens={"dear": 9_000}, checks=CHECKS))
+    assert (found.chosen.variant.name, found.best.variant.name) == ("cheap", "dear")
+    assert found.advice.endswith(
+        "Not dear, which has the highest rate on lists first (96 % against 95 %): cheap is shown to be at most 5 "
+        "points worse, and takes 1,200 tokens a trial in place of 9,200."
+    )
+    assert recommend(clear()).why_not_best == ""
+
+
 def test_what_cannot_be_recommended_is_told_with_what_to_do() -> None:
     two = evidence({"a": many(3, True), "b": many(3, True)}, variants={"b": Variant("b", model="other")})
     with pytest.raises(RecommendationError, match="say which"):
@@ -152,10 +190,11 @@ def test_nothing_but_real_trials_ever_writes_configuration(source: Any, tmp_path
 
 
 def test_real_trials_beside_simulated_ones_speak_alone(tmp_path: Path) -> None:
-    real = Study(tmp_path / "a.sqlite", small(24), models={"m": ScriptedModel(otherwise="Done.", real=True)})
-    base = Variant("base", model="m")
+    lists = call("list_actions")
+    real = Study(tmp_path / "a.sqlite", small(24), models={"m": ScriptedModel(otherwise=lists, real=True)})
+    base = Variant("base", model="m", max_steps=1)
     real.run(base, repeats=1)
-    fake = Study(tmp_path / "a.sqlite", small(24), models={"m": ScriptedModel(otherwise="Done.")})
+    fake = Study(tmp_path / "a.sqlite", small(24), models={"m": ScriptedModel(otherwise=lists)})
     fake.run(base, repeats=1)
     for study in (real, fake):
         found = study.recommend(check="first_call_is")

@@ -1,4 +1,4 @@
-"""The report of a study as blocks: sentence, rates, differences, claims, costs, reliability, caveats, provenance.
+"""The report of a study as blocks: what to decide, rates, statistics, claims, caveats, failures, provenance.
 
 Invariants: a figure that did not come from a real model is marked in the row that shows it; every chart's figures stand
 beside it in words; what is missing or does not apply is counted where the rate stands; a claim stands with what its own
@@ -8,18 +8,16 @@ digits, which tell it from others, while the whole one stands in `report.evidenc
 
 from __future__ import annotations
 
-import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.evaluation.results.report import Report, format_figure
+from reyn_jupyter.evaluation.statistics.glossary import terms_in
 from reyn_jupyter.evaluation.statistics.rates import Rate
-from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.blocks import (
     Badge,
     Block,
-    Bullets,
     Cell,
     Column,
     Facts,
@@ -36,11 +34,17 @@ from reyn_jupyter.notebook.render.blocks import (
     missing_cell,
     number_cell,
 )
+from reyn_jupyter.notebook.render.study.decision_view import (
+    advice_section,
+    bullets,
+    costs_section,
+    statistics_fold,
+)
 from reyn_jupyter.notebook.render.study.failures import failures
+from reyn_jupyter.notebook.render.study.marks import source_column
 from reyn_jupyter.notebook.render.study.rate_charts import (
     PERCENT,
     beside,
-    differences,
     gap,
     measured,
     percent,
@@ -49,28 +53,12 @@ from reyn_jupyter.notebook.render.study.rate_charts import (
 from reyn_jupyter.support.text import count
 
 if TYPE_CHECKING:
-    from reyn_jupyter.evaluation.plan.scenario import Source
     from reyn_jupyter.evaluation.results.findings import ClaimFinding
     from reyn_jupyter.evaluation.results.reliability import Predictability
     from reyn_jupyter.evaluation.results.report import Figure
     from reyn_jupyter.evaluation.results.trial_set import TrialSet
     from reyn_jupyter.evaluation.statistics.rates import Mean
     from reyn_jupyter.notebook.render.value_text import Look
-
-
-class Sourced(Protocol):
-    @property
-    def source(self) -> Source: ...
-
-
-Marks = tuple[tuple[Column, ...], Callable[["Source"], tuple[Cell, ...]]]
-
-
-def source_column(found: Iterable[Sourced]) -> Marks:
-    """Return a column for the source and what makes its cell; neither where every figure came from a real model."""
-    if all(each.source == "real" for each in found):
-        return (), lambda source: ()
-    return (Column("source"),), lambda source: (Cell(source, "plain" if source == "real" else "muted"),)
 
 
 _FIT: dict[bool | None, tuple[str, Tone]] = {
@@ -260,19 +248,17 @@ def report_view(report: Report, look: Look) -> View:
         count(len({t.scenario for found in evidence.by_variant.values() for t in found}), "scenario"),
         count(len(evidence.tried), "variant"),
     ]
-    blocks: list[Block] = [Paragraph((Span(look.text(report.sentence, 600), ("strong",)),))]
-    blocks += [Paragraph((Span(look.text(report.others, 600)),))] if report.others else []
-    blocks += [Notice(look.text(warning, 500), "warn") for warning in report.warnings[:1]]
+    plain = [warning for warning in report.warnings if not terms_in(warning)]
+    blocks: list[Block] = [Paragraph((Span(look.text(report.finding, 800), ("strong",)),))]
+    blocks += [Notice(look.text(warning, 500), "warn") for warning in plain[:1]]
+    blocks += [costs_section(report, look), advice_section(report, look)]
     blocks += rates(report, look)
-    blocks += differences(report.comparisons, look)
+    blocks += statistics_fold(report, predictability(report.predictability, look), look)
     blocks.append(_matrix(report, look))
     blocks += _families(report, look)
     blocks += [claims_section(report.claims, look)] if report.claims else []
-    blocks += _costs(report, look)
-    blocks += predictability(report.predictability, look)
-    if report.warnings[1:]:
-        items = tuple((Paragraph((Span(look.text(each, 500)),)),) for each in report.warnings[1:])
-        blocks.append(Section("How far to trust it", (Bullets(items),)))
+    if plain[1:]:
+        blocks.append(Section("How far to trust it", (bullets(plain[1:], look),)))
     blocks += failures(report.failures, _failed(report), evidence.primary, evidence.scenarios, look)
     blocks.append(provenance(report.evidence, look))
     return View("report", "Report", source_badges(report), tuple(facts), tuple(blocks), KNOB)
@@ -354,73 +340,3 @@ def _families(report: Report, look: Look) -> list[Block]:
         rows.append((Cell(look.line(name, 60)), *sources(report.evidence.sources[name]), *cells))
     title = (Span(f"{report.figures[tried[0]][primary].check.title}, by family"),)
     return [Fold(title, (), "for exploration, not corrected", (Grid("", columns, tuple(rows)),))]
-
-
-def _costs(report: Report, look: Look) -> list[Block]:
-    """Effort beside compliance."""
-    evidence = report.evidence
-    marked, sources = source_column(report.figures[name][evidence.primary] for name in evidence.tried)
-    rows, points = [], []
-    for variant in evidence.tried:
-        effort = report.efforts[variant]
-        tokens = effort.tokens
-        found = report.figures[variant][evidence.primary]
-        source = evidence.sources[variant]
-        outcome = Cell(format_figure(found), missing=True)
-        if found.found is not None:
-            outcome = number_cell(format_figure(found), found.found.estimate)
-        rows.append((
-            Cell(look.line(variant, 60)), *sources(source), outcome, number_cell(f"{tokens:,.0f}", tokens),
-            _money_cell(effort.cost, "not known"),
-            _money_cell(found.cost_per_success, "not known" if effort.cost is None else "–"),
-            number_cell(f"{effort.model_calls:.1f}", effort.model_calls),
-            number_cell(formatting.seconds(effort.seconds), effort.seconds),
-        ))  # fmt: skip
-        if found.found is not None and not found.check.numeric:
-            text = beside(f"{format_figure(found)} at {tokens:,.0f} tokens", source)
-            points.append(
-                Point(
-                    look.line(variant, 40),
-                    text,
-                    tokens,
-                    found.found.estimate,
-                    found.found.low,
-                    found.found.high,
-                )
-            )
-    title = report.figures[evidence.tried[0]][evidence.primary].check.title
-    names = (title, "tokens per trial", "cost per trial", "cost per success", "model calls", "time")
-    columns = (Column("variant", header=True), *marked, *(Column(name, right=True) for name in names))
-    blocks: list[Block] = []
-    if len(points) > 1:
-        most = _rounded_up(max(point.x for point in points))
-        ticks = tuple((share * most, f"{share * most:,.0f}") for share in (0.0, 0.25, 0.5, 0.75, 1.0))
-        blocks.append(
-            Scatter(
-                "",
-                tuple(points),
-                "tokens per trial",
-                title,
-                (0.0, most),
-                (0.0, 1.0),
-                ticks,
-                PERCENT,
-                figures=False,
-            )
-        )
-    return [Section("Cost against compliance", (*blocks, Grid("", columns, tuple(rows))))]
-
-
-def _money_cell(dollars: float | None, absent: str) -> Cell:
-    """Return a cell of US dollars, or what stands where there is no figure."""
-    return Cell(absent, missing=True) if dollars is None else number_cell(formatting.money(dollars), dollars)
-
-
-def _rounded_up(value: float) -> float:
-    """Return the next value after a positive one that reads well in quarters.
-
-    >>> _rounded_up(7409.0), _rounded_up(900.0)
-    (8000.0, 1000.0)
-    """
-    power = 10.0 ** math.floor(math.log10(max(value, 1.0)))
-    return next(step * power for step in (1.2, 2.0, 4.0, 6.0, 8.0, 10.0, 12.0) if step * power > value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -11,9 +12,11 @@ import pytest
 
 from reyn_jupyter.evaluation.results.failure_examples import FAILURES
 from reyn_jupyter.evaluation.results.report import report
+from reyn_jupyter.evaluation.results.trial_set import TrialSet
 from reyn_jupyter.evaluation.run.progress import Progress, RunSummary
+from reyn_jupyter.evaluation.statistics.glossary import GLOSSARY, terms_in
 from reyn_jupyter.notebook.render import to_html, to_text, view
-from reyn_jupyter.notebook.render.blocks import Grid, Intervals, Section, View
+from reyn_jupyter.notebook.render.blocks import Fold, Grid, Intervals, Paragraph, Scatter, Section, View
 from reyn_jupyter.notebook.render.hosts.markdown import to_markdown
 from reyn_jupyter.notebook.serving.view_json import to_snapshot
 from tests.evaluation.trial_set_support import evidence, many, mixed, trial
@@ -43,7 +46,7 @@ def test_a_report_that_is_too_long_keeps_what_comes_first_and_names_what_it_leav
     for form, bound in BOUNDS.items():
         shown = forms[form]
         assert len(shown.encode()) <= bound and made.knob in shown.replace('\\"', '"')
-        assert "Simulated trials: variant-1" in shown and "variant-0" in shown
+        assert "Simulated trials: variant-0 finishes 80 of 80" in shown and "variant-1" in shown
         assert re.search("parts were left out to keep this view small|cut here|rows left out", shown)
     assert "variant-59" in forms["markdown"]
 
@@ -60,6 +63,71 @@ def test_no_heading_stands_over_nothing_however_much_there_is(variants: int) -> 
             assert "cut here" not in lines[place + 1], "a table has a row, or is not there"
     html = to_html(view(report(crowd(variants))))
     assert not re.search(r'<div class="r-sec"><p class="r-label"><strong>[^<]*</strong></p></div>', html)
+
+
+@pytest.mark.parametrize(
+    "on",
+    [
+        lambda: found(),
+        nine,
+        lambda: evidence({"a": mixed(3, 30), "b": mixed(11, 30)}),
+        lambda: evidence({"a": mixed(0, 30, 2), "b": mixed(0, 30, 2)}, checks=("first_call_is",)),
+    ],
+)
+def test_statistics_terms_stand_one_press_deeper_each_with_its_sentence(on: Callable[[], TrialSet]) -> None:
+    made = view(report(on()))
+    (fold,) = (
+        block for block in made.blocks if isinstance(block, Fold) and block.title[0].text == "The statistics"
+    )
+    outside = replace(made, blocks=tuple(block for block in made.blocks if block is not fold))
+    assert terms_in(to_text(outside)) == ()
+    inside = to_text(replace(made, blocks=(replace(fold, open=True),)))
+    assert "discordant" in inside
+    for term in terms_in(inside.partition("The words")[0]):
+        assert GLOSSARY[term] in " ".join(inside.split())
+
+
+def test_the_first_screen_is_the_finding_a_chart_with_its_table_and_what_to_use() -> None:
+    made = view(report(evidence({"a": mixed(3, 30), "b": mixed(11, 30)}, checks=("first_call_is",))))
+    finding, costs, advice = made.blocks[:3]
+    assert isinstance(finding, Paragraph) and finding.spans[0].text.startswith(
+        "b passes “lists first” in 11 of 30"
+    )
+    assert isinstance(costs, Section) and [type(block) for block in costs.blocks] == [Scatter, Grid]
+    chart, table = costs.blocks
+    assert isinstance(chart, Scatter) and isinstance(table, Grid)
+    assert [(point.label, point.low, point.high) for point in chart.points] == [
+        (name, pytest.approx(low, abs=5e-4), pytest.approx(high, abs=5e-4))
+        for name, low, high in (("a", 0.035, 0.256), ("b", 0.219, 0.545))
+    ]
+    words = [[cell.text for cell in row[:2]] for row in table.rows]
+    assert words == [["a", "10 % (3 to 26)"], ["b", "37 % (22 to 54)"]]
+    assert isinstance(advice, Section) and advice.title == "What to use"
+
+
+@pytest.mark.parametrize("cost", [None, 0.0, 0.004])
+def test_costs_are_drawn_in_dollars_where_all_have_a_price_and_in_tokens_elsewhere(
+    cost: float | None,
+) -> None:
+    priced = [trial(name, f"s{n:03}", 0, n < 9, cost=cost) for name in ("a", "b") for n in range(20)]
+    made = view(report(evidence({"a": {}, "b": {}}, more=priced)))
+    (chart,) = (
+        block
+        for section in made.blocks
+        if isinstance(section, Section)
+        for block in section.blocks
+        if isinstance(block, Scatter)
+    )
+    assert chart.x_name == ("cost per trial" if cost else "tokens per trial")
+    assert chart.points[0].x == pytest.approx(cost or 1_200) and chart.points[0].x < chart.x_axis[1]
+
+
+def test_progress_is_printed_in_words() -> None:
+    done = every_object("x")["progress"]
+    assert str(done) == repr(done) and str(done).startswith(
+        "Scripted trials: 3 of 9 trials done, 2 under way, 8 s left, $0.0200, 12,000 tokens, 1 ended in an error"
+    )
+    assert "so far base x 100 % (40 to 100), best 100 % (40 to 100)." in str(done)
 
 
 def test_the_other_variants_are_told_of_in_one_sentence() -> None:
@@ -123,7 +191,7 @@ def test_failures_are_shown_with_what_was_asked_and_how_many_there_are() -> None
 
 def test_what_a_drawing_shows_stands_in_one_table_and_not_in_two() -> None:
     for shown in (to_text(view(report(nine()))), to_markdown(view(report(nine())))):
-        costs = shown[shown.index("Cost against compliance") :]
+        costs = shown[shown.index("Cost against success") : shown.index("What to use")]
         assert costs.count("1,200") == 9, "the tokens of each variant, once"
 
 
@@ -139,7 +207,8 @@ def test_provenance_is_in_words_and_hashes_are_short() -> None:
 
 def test_the_cost_part_draws_the_cost_of_a_trial_and_of_a_success() -> None:
     unpriced = [trial("free", f"s{n:03}", 1, True, cost=None) for n in range(8)]
-    made = report(evidence({"a": mixed(2, 8), "none": many(8, False), "free": {}}, more=unpriced))
+    arms = {"a": mixed(2, 8), "none": many(8, False), "free": {}}
+    made = report(evidence(arms, more=unpriced, checks=("first_call_is",)))
     row = made.df.set_index(["variant", "check"]).loc[("a", "first_call_is")]
     assert row["cost_per_success"] == pytest.approx(4 * row["cost_per_trial"])
     section = next(
