@@ -1,0 +1,182 @@
+"""The sandbox by bubblewrap: a view of the file system, processes, network and users of the command's own.
+
+Invariants: the command sees the paths of its confinement, read-only but for the writable ones, and nothing else of
+the machine. It has no network but a loopback of its own, unless the whole network was asked for. The system kills all
+of it when the process that started it ends.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import resource
+import shutil
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cached_property
+from pathlib import Path
+
+from reyn_jupyter.guard.sandbox.backend import file_of, read_to_end
+from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, SandboxError, SandboxLimits
+from reyn_jupyter.guard.sandbox.probe import probe_problem
+from reyn_jupyter.guard.sandbox.syscall_filter import is_supported, syscall_filter
+from reyn_jupyter.guard.sandbox.visible_system import environment, network_paths, system_paths
+
+TEMPORARY = "/tmp"  # noqa: S108 - a folder of the command's own, in memory
+_EMPTY = Path(__file__).parent / "empty_file"
+_NOBODY = "65534"
+_MOST_HIDDEN = 2000  # mounts
+
+
+class Bubblewrap:
+    """Runs programs in namespaces of their own, by the program ``bwrap``.
+
+    Args:
+        program: another one than that on the PATH.
+    """
+
+    name = "bubblewrap"
+    language: Language = "program"
+    isolation = (
+        "own file system (nothing outside of the given folders is there), processes, users, IPC and network; "
+        "no new privileges, system calls filtered"
+    )
+
+    def __init__(self, program: str | None = None) -> None:
+        self._program = program
+
+    @cached_property
+    def _has_proc(self) -> bool:
+        """Whether a /proc of its own can be mounted; in some containers it cannot, and there is none then."""
+        return self._probe(proc=True) is None
+
+    def problem(self) -> str | None:
+        if sys.platform != "linux":
+            return "it is for Linux alone"
+        if not is_supported():
+            return "there is no filter of system calls for this processor"
+        if self._found() is None:
+            return "bwrap is not installed (sudo apt-get install bubblewrap, or the same of another system)"
+        if self._has_proc:
+            return None
+        why = self._probe(proc=False)
+        return None if why is None else f"bwrap is there and does not isolate: {why}"
+
+    def launch(
+        self, argv: Sequence[str], confinement: Confinement, limits: SandboxLimits
+    ) -> BubblewrapLaunch:
+        return self._launch(argv, confinement, limits, self._has_proc)
+
+    def _probe(self, proc: bool) -> str | None:
+        return probe_problem(lambda argv: self._launch(argv, Confinement(Path("/")), SandboxLimits(), proc))
+
+    def _launch(
+        self, argv: Sequence[str], confinement: Confinement, limits: SandboxLimits, proc: bool
+    ) -> BubblewrapLaunch:
+        program = self._found()
+        if program is None:
+            raise SandboxError("bwrap is gone from this machine", "Install bubblewrap again.")
+        return BubblewrapLaunch(program, argv, confinement, limits, proc)
+
+    def _found(self) -> str | None:
+        return self._program or shutil.which("bwrap")
+
+
+class BubblewrapLaunch:
+    """A command as bubblewrap starts it: held back at a pipe until its limits are set from outside."""
+
+    def __init__(
+        self, program: str, argv: Sequence[str], confinement: Confinement, limits: SandboxLimits, proc: bool
+    ) -> None:
+        self._limits = limits
+        self.env: Mapping[str, str] = environment(confinement, TEMPORARY)
+        self.cwd = "/"
+        options = [*_namespaces(confinement), *_mounts(confinement, limits, proc)]
+        options += ["--chdir", os.fspath(confinement.folder), "--remount-ro", "/"]
+        info, info_theirs = os.pipe()
+        held_theirs, held = os.pipe()
+        arguments = file_of(b"".join(os.fsencode(option) + b"\0" for option in options))
+        calls = file_of(syscall_filter())
+        self._pipes: tuple[int, ...] = (info, held)
+        self.descriptors: tuple[int, ...] = (info_theirs, held_theirs, arguments, calls)
+        self.argv: Sequence[str] = (
+            program, "--info-fd", str(info_theirs), "--block-fd", str(held_theirs), "--seccomp", str(calls),
+            "--args", str(arguments), "--", *argv,
+        )  # fmt: skip
+
+    async def release(self, process: asyncio.subprocess.Process) -> None:
+        said = await read_to_end(self._pipes[0])
+        try:
+            inside = int(json.loads(said)["child-pid"])
+        except (ValueError, KeyError):
+            raise SandboxError("bubblewrap could not make the sandbox") from None
+        with suppress(ProcessLookupError):  # it ended meanwhile
+            for kind, most in rlimits(self._limits):
+                resource.prlimit(inside, kind, (most, most))
+        self.begin()
+
+    def begin(self) -> None:
+        """Let the command begin."""
+        os.write(self._pipes[1], b"1")
+
+    def end(self, process: asyncio.subprocess.Process) -> None:
+        with suppress(ProcessLookupError):
+            process.kill()  # and the system all that is in its namespace
+
+    def close(self) -> None:
+        pipes, self._pipes = self._pipes, ()
+        for descriptor in pipes:
+            os.close(descriptor)
+
+
+def rlimits(limits: SandboxLimits) -> Iterator[tuple[int, int]]:
+    """Yield the limits of each process, as the system calls them."""
+    yield resource.RLIMIT_CPU, limits.cpu_seconds
+    yield resource.RLIMIT_DATA, limits.memory
+    yield resource.RLIMIT_FSIZE, limits.file_bytes
+    yield resource.RLIMIT_NOFILE, limits.open_files
+    yield resource.RLIMIT_NPROC, limits.processes
+    yield resource.RLIMIT_CORE, 0
+    yield resource.RLIMIT_MEMLOCK, 0
+
+
+def _namespaces(confinement: Confinement) -> list[str]:
+    shared = ["--share-net"] if confinement.network else []
+    return [
+        "--unshare-user", "--unshare-all", *shared, "--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox",
+        "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+    ]  # fmt: skip
+
+
+def _mounts(confinement: Confinement, limits: SandboxLimits, proc: bool) -> Iterator[str]:
+    size = str(limits.file_bytes)
+    yield from ("--size", size, "--perms", "1777", "--tmpfs", TEMPORARY)  # what lies in it comes after it
+    for path in (*system_paths(), *(network_paths() if confinement.network else ())):
+        # /bin is a link to usr/bin in most systems; of other links what they lead to is bound.
+        if path.is_symlink() and path.parent == Path("/"):
+            yield from ("--symlink", os.fspath(path.readlink()), os.fspath(path))
+        else:
+            yield from ("--ro-bind", os.fspath(path), os.fspath(path))
+    yield from ("--dev", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/dev/shm")  # noqa: S108
+    yield from ("--remount-ro", "/dev")
+    if proc:
+        # Read-only: to root, whose name the command has outside of its view, settings of the system are writable there.
+        yield from ("--proc", "/proc", "--remount-ro", "/proc")
+    if len(confinement.hidden) > _MOST_HIDDEN:
+        raise SandboxError(
+            f"{len(confinement.hidden):,} files and folders would have to be hidden, and {_MOST_HIDDEN:,} can be",
+            "Work in a folder with fewer files that hold secrets or that rules deny.",
+        )
+    places = [(path, "--ro-bind") for path in confinement.readable if path not in confinement.writable]
+    places += [(path, "--bind") for path in confinement.writable]
+    for path, kind in sorted(places, key=lambda place: len(place[0].parts)):
+        if path == Path("/"):
+            raise SandboxError("the whole disk cannot be shown in a sandbox", "Work in a folder of it.")
+        yield from (kind, os.fspath(path), os.fspath(path))
+    for path in confinement.hidden:
+        if path.is_dir():
+            yield from ("--perms", "0000", "--tmpfs", os.fspath(path), "--remount-ro", os.fspath(path))
+        else:
+            yield from ("--ro-bind", os.fspath(_EMPTY), os.fspath(path))

@@ -1,0 +1,104 @@
+"""What a command in a sandbox may reach and use, and what came of it: the types that all backends share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from reyn_jupyter.support.secret import Secret
+
+Status = Literal["ok", "failed", "timeout", "limit"]
+Language = Literal["program", "typescript"]
+
+
+class SandboxError(Exception):
+    """A command that cannot be run in a sandbox; the message says why, `hint` what to do next."""
+
+    def __init__(self, message: str, hint: str = "") -> None:
+        super().__init__(message)
+        self.hint = hint
+
+
+@dataclass(frozen=True)
+class Confinement:
+    """What a command sees of the machine. Everything has the same path inside as outside.
+
+    Args:
+        folder: where it starts to work; it lies in one of the folders below.
+        readable: files and folders that it may read and execute, beside the system's programs and this Python.
+        writable: folders that it may change. What is not on this list, it cannot write, but for a temporary folder of
+            its own (``$TMPDIR``), which goes with it.
+        hidden: files and folders below those that it cannot read; a file reads as empty or not at all.
+        environment: variables beside a few harmless ones (PATH, HOME, LANG, TMPDIR). A secret stands there alone.
+        network: whether it may use the whole network of this machine, its loopback too. Ask the person first.
+
+    Example:
+        >>> Confinement(Path("/work"), readable=(Path("/work"),), hidden=(Path("/work/.env"),)).network
+        False
+    """
+
+    folder: Path
+    readable: tuple[Path, ...] = ()
+    writable: tuple[Path, ...] = ()
+    hidden: tuple[Path, ...] = ()
+    environment: Mapping[str, str | Secret] = field(default_factory=dict)
+    network: bool = False
+
+
+@dataclass(frozen=True)
+class SandboxLimits:
+    """What a command may use, with all the processes that it starts.
+
+    Args:
+        seconds: of wall time; None sets no limit (for a program that lives as long as the session).
+        cpu_seconds: of processor time, together.
+        memory: bytes of private memory, of one process and of all together.
+        processes: how many at the same time.
+        file_bytes: bytes of one file that is written, and of the temporary folder.
+        written_bytes: bytes written to the disk, together.
+        open_files: descriptors of one process.
+        output: bytes kept of each of standard output and standard error; the rest is read and counted.
+    """
+
+    seconds: float | None = 60.0
+    cpu_seconds: int = 120
+    memory: int = 2 << 30
+    processes: int = 128
+    file_bytes: int = 256 << 20
+    written_bytes: int = 1 << 30
+    open_files: int = 512
+    output: int = 1 << 20
+
+
+@dataclass(frozen=True)
+class SandboxResult:
+    """What a command did.
+
+    Attributes:
+        status: "ok" (it ended with 0), "failed" (with another code), "timeout", or "limit" (it used too much).
+        backend, isolation: the name of the sandbox that held it, and what that one keeps apart, in a sentence.
+        returncode: as a shell tells it: 128 and the signal's number for one that a signal ended; None where it was
+            ended by the sandbox.
+        stdout, stderr: the bytes kept of what it wrote.
+        stdout_bytes, stderr_bytes: how many it wrote.
+        reason: which limit ended it, as a clause; "" where none did.
+        seconds: wall time.
+    """
+
+    status: Status
+    backend: str
+    isolation: str
+    returncode: int | None
+    stdout: bytes
+    stderr: bytes
+    stdout_bytes: int
+    stderr_bytes: int
+    reason: str
+    seconds: float
+
+    @property
+    def truncated(self) -> bool:
+        """True if it wrote more than was kept."""
+        return len(self.stdout) < self.stdout_bytes or len(self.stderr) < self.stderr_bytes

@@ -1,0 +1,104 @@
+"""The sandbox by Deno, for TypeScript and JavaScript: the runtime itself refuses what was not granted.
+
+Invariants: no prompt, no configuration and no package is read, nothing is fetched, no program is started and no
+library loaded. The script reads the folders of its confinement, but for what is hidden there, and writes in the
+writable ones. It works where Deno does: on macOS too.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import sysconfig
+from collections.abc import Sequence
+from functools import cached_property
+from pathlib import Path
+
+from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, SandboxError, SandboxLimits
+from reyn_jupyter.guard.sandbox.probe import probe_problem
+from reyn_jupyter.guard.sandbox.supervised_launch import SupervisedLaunch
+
+_FIXED = (
+    "run",
+    "--quiet",
+    "--no-prompt",
+    "--no-config",
+    "--no-lock",
+    "--no-npm",
+    "--no-remote",
+    "--cached-only",
+)
+_NO_SHELL = ("--deny-run", "--deny-ffi", "--deny-env", "--deny-sys")
+_PROBE = Path(__file__).parent / "deno_probe.ts"
+_MEGABYTE = 1 << 20
+
+
+class Deno:
+    """Runs TypeScript and JavaScript files by the program ``deno``.
+
+    Args:
+        program: another one than that of this Python or on the PATH.
+    """
+
+    name = "deno"
+    language: Language = "typescript"
+    isolation = (
+        "the runtime refuses files outside of the given folders, network, programs, libraries and environment"
+    )
+
+    def __init__(self, program: str | None = None) -> None:
+        self._program = program
+
+    @cached_property
+    def _found(self) -> str | None:
+        own = Path(sysconfig.get_path("scripts"), "deno")
+        return self._program or (os.fspath(own) if own.exists() else shutil.which("deno"))
+
+    def problem(self) -> str | None:
+        if sys.platform == "win32":
+            return "limits of processes are set on Linux and macOS alone"
+        if self._found is None:
+            return "deno is not installed (pip install 'reyn-jupyter[typescript]')"
+
+        def make(argv: Sequence[str]) -> SupervisedLaunch:
+            return self.launch((os.fspath(_PROBE), *argv[-2:]), Confinement(_PROBE.parent), SandboxLimits())
+
+        return probe_problem(make)
+
+    def launch(
+        self, argv: Sequence[str], confinement: Confinement, limits: SandboxLimits
+    ) -> SupervisedLaunch:
+        """Return the script as Deno starts it.
+
+        Args:
+            argv: the file of the script, and its arguments.
+        """
+        if confinement.network:
+            raise SandboxError("Deno is not given the whole network", "Run the script without it.")
+        if self._found is None:
+            raise SandboxError("deno is gone from this machine", "pip install 'reyn-jupyter[typescript]'")
+        script, *arguments = argv
+        options = [
+            *_FIXED,
+            *_NO_SHELL,
+            "--deny-net",
+            f"--v8-flags=--max-old-space-size={limits.memory // _MEGABYTE}",
+        ]
+        readable = [*confinement.readable, *confinement.writable, confinement.folder / script]
+        options += [_paths("--allow-read", readable)]
+        if confinement.hidden:
+            options += [_paths("--deny-read", confinement.hidden), _paths("--deny-write", confinement.hidden)]
+        if confinement.writable:
+            options += [_paths("--allow-write", confinement.writable)]
+        return SupervisedLaunch(
+            (self._found, *options, "--", script, *arguments), confinement, limits, {"abi": 0}
+        )
+
+
+def _paths(option: str, paths: Sequence[Path]) -> str:
+    """Return an option with a list of paths. Raises SandboxError for one that the list cannot hold."""
+    names = [os.fspath(path) for path in paths]
+    if any("," in name for name in names):
+        raise SandboxError("Deno takes no path with a comma", "Rename the folder.")
+    return f"{option}={','.join(names)}"

@@ -1,0 +1,284 @@
+"""Runs commands in a sandbox, under limits: bounded ones to their end, and programs that live as long as a session.
+
+Invariants: a command that is returned from, cancelled, too late or too greedy has no process left. Its environment is
+the one of its confinement, and it inherits no descriptor. Output beyond the bound is read and counted, never kept.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from reyn_jupyter.guard.sandbox.backend import Launch, SandboxBackend
+from reyn_jupyter.guard.sandbox.confinement import (
+    Confinement,
+    SandboxError,
+    SandboxLimits,
+    SandboxResult,
+    Status,
+)
+from reyn_jupyter.guard.sandbox.process_tree import tree_usage
+from reyn_jupyter.guard.sandbox.visible_system import check_program
+
+GRACE = 5.0  # seconds in which a killed command is gone
+_PIECE = 1 << 16
+_LOOK = 0.05  # seconds between two looks at what a command uses
+_LONGEST_LINE = 16 << 20  # bytes of one line from a program that is spoken with
+_DEFAULT = SandboxLimits()
+
+# Hears what a command writes, as it comes: the stream ("stdout", "stderr") and the bytes.
+OnOutput = Callable[[str, bytes], None]
+
+
+class SandboxedProgram:
+    """A program under way in a sandbox.
+
+    Attributes:
+        process: the asyncio process; its streams are the program's.
+        backend, isolation: what holds it.
+        exceeded: which limit ended it, as a clause; "" as long as none did.
+    """
+
+    def __init__(
+        self,
+        process: asyncio.subprocess.Process,
+        launch: Launch,
+        backend: SandboxBackend,
+        limits: SandboxLimits,
+    ) -> None:
+        self.process = process
+        self.backend = backend.name
+        self.isolation = backend.isolation
+        self.exceeded = ""
+        self._launch = launch
+        self._limits = limits
+        self._watch = asyncio.create_task(self._watch_usage()) if sys.platform == "linux" else None
+
+    @property
+    def is_running(self) -> bool:
+        """True until the program ended."""
+        return self.process.returncode is None
+
+    async def wait(self) -> int:
+        """Wait for the end and return the code as a shell tells it: 128 and the number of the signal that ended it."""
+        code = await self.process.wait()
+        await self.end()
+        return code if code >= 0 else 128 - code
+
+    def kill(self) -> None:
+        """Kill the program and all that it started, without waiting."""
+        self._launch.end(self.process)
+
+    async def end(self) -> None:
+        """Kill the program and all that it started, wait until they are gone, and give back what was made for them."""
+        if self._watch is not None:
+            self._watch.cancel()
+        if self.is_running:
+            self.kill()
+            try:
+                async with asyncio.timeout(GRACE):
+                    await self.process.wait()
+            except TimeoutError:
+                with suppress(ProcessLookupError):
+                    self.process.kill()
+        self._launch.close()
+
+    async def _watch_usage(self) -> None:
+        """End the program when all of its processes together use too much."""
+        limits = self._limits
+        while self.is_running:
+            await asyncio.sleep(_LOOK)
+            used = tree_usage(self.process.pid)
+            for much, most, what in (
+                (used.processes, limits.processes + 2, f"more than {limits.processes} processes and threads"),
+                (used.memory, limits.memory, f"more than {limits.memory >> 20:,} MiB of memory"),
+                (used.cpu, limits.cpu_seconds, f"more than {limits.cpu_seconds:,} seconds of processor time"),
+                (used.written, limits.written_bytes, f"more than {limits.written_bytes >> 20:,} MiB written"),
+            ):
+                if much > most:
+                    self.exceeded = what
+                    self.kill()
+                    return
+
+
+class Sandbox:
+    """A sandbox that was found to isolate; see `find_sandbox`.
+
+    Args:
+        backend: what isolates.
+
+    Example:
+        >>> async def version() -> bytes:
+        ...     sandbox = find_sandbox()
+        ...     done = await sandbox.run(["python", "--version"], Confinement(Path("/usr")))
+        ...     return done.stdout
+        >>> asyncio.run(version()).startswith(b"Python")
+        True
+    """
+
+    def __init__(self, backend: SandboxBackend) -> None:
+        self._backend = backend
+        self._programs: set[SandboxedProgram] = set()
+
+    @property
+    def name(self) -> str:
+        """The backend's name, as settings have it."""
+        return self._backend.name
+
+    @property
+    def isolation(self) -> str:
+        """What is kept apart, in a sentence."""
+        return self._backend.isolation
+
+    async def run(
+        self,
+        argv: Sequence[str],
+        confinement: Confinement,
+        limits: SandboxLimits = _DEFAULT,
+        *,
+        stdin: bytes = b"",
+        on_output: OnOutput | None = None,
+    ) -> SandboxResult:
+        """Run a command to its end and return what it wrote. A cancellation ends it, and all that it started.
+
+        Args:
+            argv: the program and its arguments; no shell reads them.
+            confinement: what it may reach.
+            limits: what it may use.
+            stdin: what it reads from its standard input.
+            on_output: hears what it writes as it comes, on the loop.
+
+        Raises:
+            SandboxError: the command could not be started.
+        """
+        began = time.monotonic()
+        program = await self.open(argv, confinement, limits)
+        process = program.process
+        out = _Collected("stdout", limits.output, on_output)
+        errors = _Collected("stderr", limits.output, on_output)
+        timed_out = False
+        code: int | None = None
+        streams = asyncio.gather(
+            _feed(process, stdin), out.read_from(process.stdout), errors.read_from(process.stderr)
+        )
+        try:
+            async with asyncio.timeout(limits.seconds):
+                code = await program.wait()
+                await streams
+        except TimeoutError:
+            timed_out = True
+        finally:
+            await program.end()
+            self._programs.discard(program)
+            await _settle(streams)
+        ended = timed_out or bool(program.exceeded)
+        reason = program.exceeded or (f"more than {limits.seconds:g} seconds" if timed_out else "")
+        status: Status = (
+            "limit" if program.exceeded else "timeout" if timed_out else "failed" if code else "ok"
+        )
+        return SandboxResult(
+            status, self.name, self.isolation, None if ended else code, bytes(out.kept), bytes(errors.kept),
+            out.size, errors.size, reason, time.monotonic() - began,
+        )  # fmt: skip
+
+    async def open(
+        self, argv: Sequence[str], confinement: Confinement, limits: SandboxLimits = _DEFAULT
+    ) -> SandboxedProgram:
+        """Start a program and return it with pipes to its three streams; its owner ends it.
+
+        It ends too with this process, when all of it uses more than `limits` say, and with `close`. Their wall time is
+        its owner's business.
+
+        Raises:
+            SandboxError: the program could not be started.
+        """
+        if self._backend.language == "program":
+            check_program(argv, confinement)
+        launch = self._backend.launch(argv, confinement, limits)
+        try:
+            try:
+                # On the loop's own thread: bubblewrap ends with the thread that started it.
+                process = await asyncio.create_subprocess_exec(
+                    *launch.argv, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.PIPE, env=launch.env, cwd=launch.cwd, pass_fds=launch.descriptors,
+                    start_new_session=True, limit=_LONGEST_LINE,
+                )  # fmt: skip
+            finally:
+                for descriptor in launch.descriptors:
+                    os.close(descriptor)
+        except OSError as error:
+            launch.close()
+            raise SandboxError(f"the sandbox could not be started: {error.strerror or error}") from None
+        except BaseException:
+            launch.close()
+            raise
+        program = SandboxedProgram(process, launch, self._backend, limits)
+        self._programs = {each for each in self._programs if each.is_running} | {program}
+        try:
+            await launch.release(process)
+        except SandboxError as error:
+            said = await _last_words(process)
+            await program.end()
+            raise SandboxError(f"{error}: {said}" if said else str(error), error.hint) from None
+        except BaseException:
+            await program.end()
+            raise
+        return program
+
+    @property
+    def is_idle(self) -> bool:
+        """True if nothing runs in it."""
+        return not any(each.is_running for each in self._programs)
+
+    async def close(self) -> None:
+        """End everything that runs in it, and wait until it is gone."""
+        programs, self._programs = self._programs, set()
+        await asyncio.gather(*(program.end() for program in programs))
+
+
+class _Collected:
+    """One stream of a command: its beginning, and how much it was."""
+
+    def __init__(self, name: str, most: int, on_output: OnOutput | None) -> None:
+        self.kept = bytearray()
+        self.size = 0
+        self._name = name
+        self._most = most
+        self._on_output = on_output
+
+    async def read_from(self, stream: asyncio.StreamReader | None) -> None:
+        assert stream is not None
+        while piece := await stream.read(_PIECE):
+            self.size += len(piece)
+            self.kept += piece[: self._most - len(self.kept)]
+            if self._on_output is not None:
+                self._on_output(self._name, piece)
+
+
+async def _feed(process: asyncio.subprocess.Process, data: bytes) -> None:
+    assert process.stdin is not None
+    with suppress(ConnectionError):  # it does not read
+        process.stdin.write(data)
+        await process.stdin.drain()
+    process.stdin.close()
+
+
+async def _settle(streams: asyncio.Future[tuple[None, None, None]]) -> None:
+    """Wait for the rest of what a command wrote, which ends with its processes."""
+    with suppress(TimeoutError, asyncio.CancelledError):
+        async with asyncio.timeout(GRACE):
+            await streams
+
+
+async def _last_words(process: asyncio.subprocess.Process) -> str:
+    """Return the end of what a sandbox said that could not be made."""
+    assert process.stderr is not None
+    with suppress(TimeoutError):
+        async with asyncio.timeout(GRACE):
+            said = (await process.stderr.read(_PIECE)).decode("utf-8", "replace").strip()
+            return said.splitlines()[-1][:300] if said else ""
+    return ""

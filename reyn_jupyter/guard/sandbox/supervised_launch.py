@@ -1,0 +1,115 @@
+"""A command that a small process of ours stands over, where no namespace holds it: the launcher and its owner's side.
+
+Invariants: the launcher lives as long as a pipe of this process, so that the death of this process ends the command
+too; the temporary folder of the command goes with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import sys
+import tempfile
+import weakref
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from reyn_jupyter.guard.sandbox.backend import file_of, read_to_end
+from reyn_jupyter.guard.sandbox.confinement import Confinement, SandboxError, SandboxLimits
+from reyn_jupyter.guard.sandbox.visible_system import environment
+
+CHANGED = ((1 << 15) - 1) & ~(1 << 6 | 1 << 9 | 1 << 11)  # all rights of Landlock but devices and sockets
+_LAUNCHER = Path(__file__).parent / "launcher.py"
+_living: weakref.WeakSet[SupervisedLaunch] = weakref.WeakSet()
+
+
+class SupervisedLaunch:
+    """A command as the launcher starts it.
+
+    Args:
+        argv: the command; its program is looked for in the PATH of its environment.
+        isolation: what is taken from it beside its limits: ``abi``, the version of Landlock in use (0 for none),
+            ``rules`` as (rights, path), and ``ruleset`` and ``calls`` as hexadecimal bytes.
+    """
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        confinement: Confinement,
+        limits: SandboxLimits,
+        isolation: Mapping[str, Any],
+    ) -> None:
+        self._temporary = tempfile.mkdtemp(prefix="reyn-sandbox-")
+        plan: dict[str, Any] = {
+            "argv": list(argv),
+            "environment": environment(confinement, self._temporary),
+            "folder": os.fspath(confinement.folder),
+            "temporary": self._temporary,
+            "limits": dict(_limits(limits)),
+            **isolation,
+        }
+        if isolation["abi"]:
+            plan["rules"] = [*isolation["rules"], (CHANGED, self._temporary)]
+        self._said, said_theirs = os.pipe()
+        life_theirs, self._life = os.pipe()
+        self.descriptors: tuple[int, ...] = (file_of(json.dumps(plan).encode()), life_theirs, said_theirs)
+        self.argv: Sequence[str] = (
+            sys.executable,
+            "-I",
+            "-S",
+            os.fspath(_LAUNCHER),
+            *map(str, self.descriptors),
+        )
+        self.env: Mapping[str, str] = {"LC_ALL": "C.UTF-8"}
+        self.cwd = "/"
+        _living.add(self)
+
+    async def release(self, process: asyncio.subprocess.Process) -> None:
+        problem = await read_to_end(self._said)
+        if problem:
+            raise SandboxError(f"the command could not be started: {problem.decode('utf-8', 'replace')}")
+
+    def begin(self) -> None:
+        """Do nothing: the launcher begins by itself."""
+
+    def end(self, process: asyncio.subprocess.Process) -> None:
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Close the pipe that keeps the launcher alive."""
+        descriptor, self._life = self._life, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+
+    def close(self) -> None:
+        self.let_go()
+        descriptor, self._said = self._said, -1
+        if descriptor >= 0:
+            os.close(descriptor)
+        temporary, self._temporary = self._temporary, ""
+        if temporary:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _limits(limits: SandboxLimits) -> Iterator[tuple[str, int]]:
+    """Yield the limits of each process by name; that of processes comes on top of those that there are."""
+    yield "RLIMIT_CPU", limits.cpu_seconds
+    yield "RLIMIT_DATA", limits.memory
+    yield "RLIMIT_FSIZE", limits.file_bytes
+    yield "RLIMIT_NOFILE", limits.open_files
+    yield "RLIMIT_NPROC", limits.processes
+    yield "RLIMIT_CORE", 0
+    yield "RLIMIT_MEMLOCK", 0
+
+
+def _forget_in_fork() -> None:
+    """Close the pipes in a fork of this process, which would keep commands alive."""
+    for launch in list(_living):
+        launch.let_go()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget_in_fork)

@@ -1,0 +1,193 @@
+"""Running commands in a sandbox: what comes back, what is bounded, and what is left when it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import tempfile
+from pathlib import Path
+
+import psutil
+import pytest
+
+from reyn_jupyter.guard.sandbox import Confinement, Sandbox, SandboxError, SandboxLimits
+from reyn_jupyter.guard.sandbox.backend import SandboxBackend
+from reyn_jupyter.guard.sandbox.bubblewrap import Bubblewrap
+from reyn_jupyter.guard.sandbox.landlock import Landlock
+from reyn_jupyter.support.secret import Secret
+from tests.support.processes import is_gone, started
+from tests.support.waiting import awaited, until
+
+BACKENDS: tuple[SandboxBackend, ...] = (Bubblewrap(), Landlock())
+
+
+@pytest.fixture(params=BACKENDS, ids=lambda backend: str(backend.name))
+def sandbox(request: pytest.FixtureRequest) -> Sandbox:
+    if (problem := request.param.problem()) is not None:
+        pytest.skip(f"{request.param.name} is not here: {problem}")
+    return Sandbox(request.param)
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Confinement:
+    (tmp_path / "in.txt").write_text("given", encoding="ascii")
+    (tmp_path / "out").mkdir()
+    return Confinement(tmp_path, readable=(tmp_path,), writable=(tmp_path / "out",))
+
+
+async def test_a_command_reads_its_folder_writes_where_it_may_and_says_what_held_it(
+    sandbox: Sandbox, place: Confinement
+) -> None:
+    code = "text = open('in.txt').read(); open('out/made.txt', 'w').write(text); print(text); exit(3)"
+    result = await sandbox.run(["python", "-c", code], place)
+    assert (result.status, result.returncode, result.stdout, result.stderr) == ("failed", 3, b"given\n", b"")
+    assert (place.folder / "out" / "made.txt").read_text(encoding="ascii") == "given"
+    assert result.backend == sandbox.name
+    assert "system calls filtered" in result.isolation
+
+
+async def test_the_environment_is_clean_but_for_what_was_given(
+    sandbox: Sandbox, place: Confinement, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SOME_API_KEY", "not-for-commands")
+    given = Confinement(place.folder, place.readable, environment={"TOKEN": Secret("TOKEN", "for-this-one")})
+    result = await sandbox.run(["env"], given)
+    names = {line.partition("=")[0] for line in result.stdout.decode().splitlines()}
+    assert {"PATH", "HOME", "TMPDIR", "TOKEN"} <= names
+    assert "SOME_API_KEY" not in names
+    assert b"TOKEN=for-this-one" in result.stdout
+
+
+async def test_output_is_heard_as_it_comes_and_the_rest_is_counted(
+    sandbox: Sandbox, place: Confinement
+) -> None:
+    heard: list[tuple[str, bytes]] = []
+    first = asyncio.Event()
+
+    def hear(stream: str, piece: bytes) -> None:
+        heard.append((stream, piece))
+        first.set()
+
+    code = "import sys; print('first', flush=True); input(); sys.stderr.write('x' * 100_000)"
+    program = await sandbox.open(["python", "-c", code], place)
+    assert program.process.stdout is not None
+    assert await program.process.stdout.readline() == b"first\n"  # while it waits for its input
+    await program.end()
+
+    result = await sandbox.run(
+        ["python", "-c", code], place, SandboxLimits(output=1000), stdin=b"go\n", on_output=hear
+    )
+    assert ("stdout", b"first\n") in heard
+    assert (result.stderr, result.stderr_bytes, result.truncated) == (b"x" * 1000, 100_000, True)
+
+
+async def test_a_command_that_is_too_slow_is_ended_with_all_that_it_started(
+    sandbox: Sandbox, place: Confinement
+) -> None:
+    marker = f"700.{os.getpid()}"
+    result = await sandbox.run(
+        ["bash", "-c", f"sleep {marker} & setsid sleep {marker} & wait"], place, SandboxLimits(seconds=0.5)
+    )
+    assert (result.status, result.returncode, result.reason) == ("timeout", None, "more than 0.5 seconds")
+    await awaited(lambda: not _running(marker))
+
+
+async def test_an_interrupt_ends_the_command(sandbox: Sandbox, place: Confinement) -> None:
+    marker = f"701.{os.getpid()}"
+    task = asyncio.create_task(sandbox.run(["sleep", marker], place))
+    await awaited(lambda: _running(marker))
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    await awaited(lambda: not _running(marker))
+    assert sandbox.is_idle
+
+
+async def test_a_program_lives_until_its_owner_or_the_sandbox_ends_it(
+    sandbox: Sandbox, place: Confinement
+) -> None:
+    programs = [await sandbox.open(["cat"], place, SandboxLimits(seconds=None)) for _ in range(2)]
+    for program in programs:
+        assert program.process.stdin is not None
+        assert program.process.stdout is not None
+        program.process.stdin.write(b"hello\n")
+        assert await program.process.stdout.readline() == b"hello\n"
+    await programs[0].end()
+    assert not programs[0].is_running
+    assert programs[1].is_running
+    await sandbox.close()
+    assert not programs[1].is_running
+
+
+async def test_a_program_that_is_not_there_is_named_with_where_it_was_looked_for(
+    sandbox: Sandbox, place: Confinement
+) -> None:
+    with pytest.raises(SandboxError, match="there is no program 'no-such-program'") as refused:
+        await sandbox.run(["no-such-program"], place)
+    assert "/usr/bin" in refused.value.hint
+    with pytest.raises(SandboxError, match="it is not executable"):
+        await sandbox.run(["./in.txt"], place)
+    for nothing in ([], [""], ["true", "a\0b"]):
+        with pytest.raises(SandboxError):
+            await sandbox.run(nothing, place)
+
+
+async def test_no_descriptor_and_no_file_is_left_after_runs(sandbox: Sandbox, place: Confinement) -> None:
+    await sandbox.run(["true"], place)
+    own = psutil.Process()
+    before, files = own.num_fds(), _temporary()
+    for _ in range(5):
+        await sandbox.run(["true"], place)
+        with pytest.raises(SandboxError):
+            await sandbox.run(["no-such-program"], place)
+    assert own.num_fds() <= before
+    assert not _temporary() - files
+
+
+def _temporary() -> set[Path]:
+    return set(Path(tempfile.gettempdir()).glob("reyn-sandbox-*"))
+
+
+OWNER = """
+import asyncio, sys
+from pathlib import Path
+from reyn_jupyter.guard.sandbox import Confinement, Sandbox, SandboxLimits
+from reyn_jupyter.guard.sandbox.bubblewrap import Bubblewrap
+from reyn_jupyter.guard.sandbox.landlock import Landlock
+
+async def main():
+    backend = {"bubblewrap": Bubblewrap, "landlock": Landlock}[sys.argv[1]]()
+    place = Confinement(Path("/usr"))
+    command = ["bash", "-c", f"(setsid sleep {sys.argv[2]} &) ; echo started; sleep {sys.argv[2]}"]
+    program = await Sandbox(backend).open(command, place, SandboxLimits(seconds=None))
+    await program.process.stdout.readline()
+    print("started", flush=True)
+    await asyncio.sleep(600)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a sandbox for programs")
+def test_kill_9_of_the_kernel_leaves_no_child(sandbox: Sandbox) -> None:
+    marker = f"702.{os.getpid()}"
+    with started(OWNER, sandbox.name, marker) as owner:
+        assert owner.stdout is not None
+        assert owner.stdout.readline() == "started\n"
+        children = [each.pid for each in psutil.Process(owner.pid).children(recursive=True)]
+        assert len(_running(marker)) >= 2
+        owner.send_signal(signal.SIGKILL)
+        owner.wait()
+        until(lambda: not _running(marker) and all(map(is_gone, children)))
+
+
+def _running(marker: str) -> list[int]:
+    found = psutil.process_iter(["cmdline", "status"])
+    return [
+        each.pid
+        for each in found
+        if marker in " ".join(each.info["cmdline"] or ()) and each.info["status"] != psutil.STATUS_ZOMBIE
+        and "python" not in (each.info["cmdline"] or [""])[0]
+    ]  # fmt: skip
