@@ -54,6 +54,8 @@ def _press(*labels: str) -> Callable[[LabPage], None]:
     return press
 
 
+_EVAL = "%reyn eval mandates -m simulator --variants generic-1x,explicit-3x,gate -n 12"
+
 SCENES = (
     Scene("answer", (FRAME, "%%reyn\nwhat is the mean amount by product in orders?")),
     Scene("answer_table", (FRAME, "%%reyn\nwhat is the mean amount by product in orders?"), _press("Table")),
@@ -67,7 +69,7 @@ SCENES = (
     Scene("status", (FRAME, "%reyn")),
     Scene("list", (FRAME, "%reyn list")),
     Scene("explore", (FRAME, "%reyn explore")),
-    Scene("report", ("%load_ext reyn_jupyter", "%reyn eval routing -m offline -n 1", "%reyn report")),
+    Scene("report", ("%load_ext reyn_jupyter", _EVAL)),
 )
 
 

@@ -166,6 +166,18 @@ def test_a_chance_of_nothing_is_not_called_nothing_or_more() -> None:
     assert not any("0 % or more" in each for each in found.warnings if "10 %" not in each)
 
 
+def test_a_run_that_looks_on_its_way_promises_no_number_and_says_by_how_much_it_decided() -> None:
+    names = [f"s{number:03}" for number in range(24)]
+    run = {"rule": "evalue", "alpha": 0.05, "variants": ["a", "b"], "order": names, "repeats": [0],
+           "check": "first_call_is"}  # fmt: skip
+    open_ = evidence({"a": mixed(10, 24), "b": mixed(16, 24)}, checks=CHECKS, runs=[run])
+    assert decision(open_).sentence.endswith(
+        "; too close to call so far; the run looks after each scenario, so more of them may settle it."
+    )
+    decided = decision(evidence({"a": mixed(0, 24), "b": mixed(24, 24)}, checks=CHECKS, runs=[run])).sentence
+    assert "; b is better, by " in decided and decided.endswith(" points.")
+
+
 def test_many_variants_are_told_in_groups_against_the_first() -> None:
     arms = {
         "base": mixed(10, 40),
