@@ -51,13 +51,18 @@ $(VENV)/.setup-test: $(VENV)/.setup
 	@$(BIN)/pip install --quiet --editable '.[test]'
 	@touch $@
 
+# In a folder of their own: with pyarrow pandas keeps texts elsewhere, and most tests are to run as a bare installation does.
+$(VENV)/arrow: | $(VENV)/.setup-test
+	@echo "· installing polars and pyarrow beside the environment"
+	@rm -rf $@.new && $(BIN)/pip install --quiet --target $@.new 'polars>=1.30,<2' 'pyarrow>=18,<26' && mv $@.new $@
+
 $(VENV)/.setup-bench: $(VENV)/.setup-test
 	@echo "· installing the peers that the benchmarks compare with"
 	@$(BIN)/pip install --quiet --editable '.[test,bench]'
 	@touch $@
 
 setup: $(VENV)/.setup $(HAVE_WEIGHTS)  ## install what the demo and the notebooks need
-setup-test: $(VENV)/.setup-test $(HAVE_WEIGHTS) $(HAVE_TORCH) $(PACKAGES) browser
+setup-test: $(VENV)/.setup-test $(HAVE_WEIGHTS) $(HAVE_TORCH) $(VENV)/arrow $(PACKAGES) browser
 
 $(PACKAGES): labextension/package.json labextension/yarn.lock | $(VENV)/.setup-test
 	@echo "· installing the front end's tools"

@@ -20,6 +20,7 @@ from reyn_jupyter.backends.object_summary import (
     without_attrs,
 )
 from reyn_jupyter.outputs.convert import type_name
+from reyn_jupyter.support.frames import frame_of_rows
 from reyn_jupyter.support.secret_names import secret_name
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def _raw(value: object) -> pd.DataFrame:
         return pd.DataFrame(table) if table.dtype.names else pd.DataFrame({"value": table.reshape(-1)})
     if type(value) is list:
         if value and all(type(row) is dict for row in value):
-            return pd.DataFrame(_plain_records(value))
+            return frame_of_rows(_plain_records(value))
         return pd.DataFrame({"value": _objects(value)})
     if type(value) is dict and _are_columns(list(table.values())):
         return pd.DataFrame({key: _objects(cells) for key, cells in table.items()})

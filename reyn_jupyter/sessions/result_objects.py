@@ -14,6 +14,7 @@ from reyn_jupyter.outputs.blob import Blob
 from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.record.trace import Trace
+from reyn_jupyter.support.frames import frame_of_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -64,9 +65,7 @@ class ActionTable:
 
     @property
     def df(self) -> pd.DataFrame:
-        import pandas as pd
-
-        return pd.DataFrame(list(self.rows))
+        return frame_of_rows(list(self.rows))
 
 
 @dataclass(frozen=True)
@@ -233,9 +232,7 @@ class Table:
 
     @property
     def df(self) -> pd.DataFrame:
-        import pandas as pd
-
-        return pd.DataFrame([dict(row) for row in self.rows])
+        return frame_of_rows([dict(row) for row in self.rows])
 
 
 @dataclass(frozen=True)

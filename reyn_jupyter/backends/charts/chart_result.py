@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from reyn_jupyter.backends.charts.chart_drawing import ChartDrawing, ChartTable
 from reyn_jupyter.backends.charts.renderer import PICTURE_BYTES, SVG_BYTES, Picture
 from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
+from reyn_jupyter.support.frames import frame_of_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,9 +93,7 @@ class ChartResult(ContentParts):
     @property
     def df(self) -> pd.DataFrame:
         """The rows that are drawn, a column a channel."""
-        import pandas as pd
-
-        return pd.DataFrame(self.spec["data"]["values"])
+        return frame_of_rows(self.spec["data"]["values"])
 
 
 def _bytes_of(part: ContentPart) -> bytes:

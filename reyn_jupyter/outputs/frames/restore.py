@@ -13,6 +13,7 @@ from uuid import UUID
 
 from reyn_jupyter.outputs.content import JsonValue
 from reyn_jupyter.support.encoding import compact
+from reyn_jupyter.support.frames import frame_of_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -54,7 +55,6 @@ def restore_lists(columns: Mapping[str, Sequence[JsonValue]], info: dict[str, An
 
 def from_plain(value: JsonValue) -> pd.DataFrame:
     """A frame of any JSON array: one row an element; what is no object goes into the column ``value``."""
-    import pandas as pd
 
     rows = [
         {key: untag(item) for key, item in element.items()}
@@ -62,7 +62,7 @@ def from_plain(value: JsonValue) -> pd.DataFrame:
         else {"value": untag(element)}
         for element in value
     ]
-    return pd.DataFrame(rows)
+    return frame_of_rows(rows)
 
 
 def _assemble(column_of: Callable[[dict[str, Any]], Any], info: dict[str, Any]) -> pd.DataFrame:

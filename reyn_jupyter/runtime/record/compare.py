@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from reyn_jupyter.models.base import BLOB_ID, canonical
 from reyn_jupyter.runtime.record.trace import Call, Trace
+from reyn_jupyter.support.frames import frame_of_rows
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -92,9 +93,7 @@ class RunDiff:
 
     @property
     def df(self) -> pd.DataFrame:
-        import pandas as pd
-
-        return pd.DataFrame([dict(row) for row in self.rows])
+        return frame_of_rows([dict(row) for row in self.rows])
 
 
 def compare(left: Trace, right: Trace) -> RunDiff:

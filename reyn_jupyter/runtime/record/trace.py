@@ -28,6 +28,7 @@ from reyn_jupyter.runtime.record.events import (
 )
 from reyn_jupyter.runtime.record.run_outcome import RunOutcome, outcome_of
 from reyn_jupyter.runtime.record.sent import Sent, total_by_name
+from reyn_jupyter.support.frames import frame_of_rows
 from reyn_jupyter.support.text import shorten
 
 if TYPE_CHECKING:
@@ -487,7 +488,6 @@ class Trace:
     @property
     def call_log(self) -> pd.DataFrame:
         """One row a call: step, action, ok, problem, flags, seconds, bytes, blob, error, code."""
-        import pandas as pd
 
         rows = [
             {
@@ -520,7 +520,7 @@ class Trace:
             "error",
             "code",
         ]
-        return pd.DataFrame(rows, columns=columns)
+        return frame_of_rows(rows, columns)
 
     def save(self, path: str | Path) -> Path:
         """Write the run as JSONL, the form of the run log, without its inner runs; `Trace.load` reads it back."""

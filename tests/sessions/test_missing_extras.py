@@ -1,0 +1,45 @@
+"""Where the packages of an extra are missing, what needs them is hidden and refused, with what installs it."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable
+from contextlib import closing
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reyn_jupyter as reyn
+
+
+@pytest.fixture
+def without(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
+    """Hide a module from whoever asks whether it is there."""
+    real = importlib.util.find_spec
+
+    def hide(hidden: str) -> None:
+        def find_spec(name: str, package: str | None = None) -> ModuleSpec | None:
+            return None if name == hidden else real(name, package)
+
+        monkeypatch.setattr(importlib.util, "find_spec", find_spec)
+        monkeypatch.setattr("reyn_jupyter.backends.charts.renderer.find_spec", find_spec)
+
+    return hide
+
+
+@pytest.mark.parametrize(("module", "package"), [("altair", "Altair"), ("vl_convert", "vl-convert-python")])
+def test_charts_are_hidden_and_refused_without_their_packages(
+    without: Callable[[str], None], module: str, package: str, tmp_path: Path
+) -> None:
+    (tmp_path / "orders.csv").write_text("product,amount\na,1\nb,2\n")
+    call: dict[str, Any] = {"mark": "bar", "x": "product", "y": "amount", "data": "orders.csv"}
+    with closing(reyn.Session(tmp_path)) as session:
+        without(module)
+        listed = set(session.list_actions(limit=100).df["qualified_name"])
+        assert "file__read" in listed and not any(name.startswith("chart__") for name in listed)
+        refused = session.invoke_action("chart__draw", call)
+        assert not refused.ok and isinstance(refused.payload, dict)
+        reason = refused.payload["reason"]
+        assert package in reason and "pip install 'reyn-jupyter[charts]'" in reason
