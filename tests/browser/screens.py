@@ -54,6 +54,13 @@ def _press(*labels: str) -> Callable[[LabPage], None]:
     return press
 
 
+def _to_the_end(page: LabPage) -> None:
+    """Go to the last rows of the last table."""
+    table = page.notebook.get_by_role("grid").last
+    table.evaluate("element => { element.parentElement.scrollTop = 1e9; }")
+    page.page.wait_for_timeout(800)
+
+
 _EVAL = "%reyn eval mandates -m simulator --variants generic-1x,explicit-3x,gate -n 12"
 
 SCENES = (
@@ -64,6 +71,7 @@ SCENES = (
         "answer_details", (FRAME, "%%reyn\nwhat is the mean amount by product in orders?"), _press("Details")
     ),
     Scene("answer_long", (FRAME, "%%reyn\nfirst 200 rows of orders"), _press("Table")),
+    Scene("view", (FRAME, "%reyn view orders"), _to_the_end),
     Scene("chart", (FRAME, "%%reyn\nplot amount per month in orders")),
     Scene("declined", (FRAME, "%%reyn\nwho will win the election?")),
     Scene("status", (FRAME, "%reyn")),

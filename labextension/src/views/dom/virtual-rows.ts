@@ -5,6 +5,7 @@
 import { framed } from "./h";
 
 const TALLEST = 8_000_000; // px; Firefox stops at 17.8 million, Chromium at 33.5
+const PATIENCE = 120; // frames in which a viewport may get its height back
 const AROUND = 8; // rows drawn above and below those in sight
 
 export interface VirtualRows {
@@ -50,6 +51,8 @@ export function virtualRows(
   const first = (): number => Math.min(Math.floor(offset() / height), Math.max(0, rows - 1));
 
   function place(force: boolean): void {
+    if (viewport.clientHeight > 0) frames = 0;
+    else again();
     const top = offset();
     const from = Math.max(0, Math.floor(top / height) - AROUND);
     const stop = Math.min(rows, Math.ceil((top + room()) / height) + AROUND);
@@ -58,6 +61,12 @@ export function virtualRows(
     drawn = [from, stop];
     draw(from, stop);
   }
+  // Without a height for less than a frame, as while a theme's styles are changed, no observer tells of its return.
+  let frames = 0;
+  const again = framed(() => {
+    if (viewport.clientHeight > 0) place(false);
+    else if (++frames < PATIENCE) again();
+  });
   const scrolled = framed(() => place(false));
   const resized = new ResizeObserver(() => scrolled());
   viewport.addEventListener("scroll", scrolled, { passive: true });
@@ -92,6 +101,7 @@ export function virtualRows(
     },
     dispose() {
       scrolled.cancel();
+      again.cancel();
       resized.disconnect();
       viewport.removeEventListener("scroll", scrolled);
     },
