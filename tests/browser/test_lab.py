@@ -86,6 +86,22 @@ def test_a_change_of_theme_leaves_focus_caret_and_selection_in_the_view(lab: Lab
         expect(field).to_have_value("file write")
 
 
+def test_a_change_of_theme_leaves_a_table_at_the_rows_that_it_was_scrolled_to(lab: LabPage) -> None:
+    lab.open(
+        LOAD, "import pandas as pd\nnumbers = pd.DataFrame({'n': range(500)})", "%reyn view numbers"
+    ).run()
+    table = lab.output(2).get_by_role("grid")
+    figures = lab.output(2).locator(".r-status").last
+    expect(figures).to_contain_text("rows 1–")
+    table.evaluate("(element) => { element.parentElement.scrollTop = 1e6; }")
+    for theme in ("JupyterLab Dark", "JupyterLab Light"):
+        expect(figures).to_contain_text("–500")
+        expect(table.get_by_role("gridcell", name="499", exact=True).last).to_be_in_viewport()
+        lab.set_theme(theme)
+    expect(figures).to_contain_text("–500")
+    expect(table.get_by_role("gridcell", name="499", exact=True).last).to_be_in_viewport()
+
+
 def test_the_explorer_keeps_its_keys_and_puts_code_into_a_new_cell_without_running_it(lab: LabPage) -> None:
     lab.open(LOAD, "%reyn explore", "after = 1").run(0, 1)
     explorer = lab.output(1)
