@@ -21,12 +21,14 @@ class Launch(Protocol):
     Attributes:
         argv, env, cwd: of the process to start.
         descriptors: what it inherits beside its three streams; closed here as soon as it is started.
+        first_input: what `release` says on its standard input, before all that is for the command.
     """
 
     argv: Sequence[str]
     env: Mapping[str, str]
     cwd: str
     descriptors: tuple[int, ...]
+    first_input: bytes
 
     def begin(self) -> None:
         """Let the command begin at once, without the limits that are set from outside; for a probe."""

@@ -12,6 +12,7 @@ import json
 import os
 import resource
 import shutil
+import signal
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -28,6 +29,7 @@ TEMPORARY = "/tmp"  # noqa: S108 - a folder of the command's own, in memory
 _EMPTY = Path(__file__).parent / "empty_file"
 _NOBODY = "65534"
 _MOST_HIDDEN = 2000  # mounts
+_WAIT = 'read -r go && [ "$go" = go ] && exec "$@"'
 
 
 class Bubblewrap:
@@ -85,12 +87,18 @@ class Bubblewrap:
 
 
 class BubblewrapLaunch:
-    """A command as bubblewrap starts it: held back at a pipe until its limits are set from outside."""
+    """A command as bubblewrap starts it, held back twice: until its limits are set from outside, and at its own input.
+
+    bubblewrap goes on when the other end of its pipe is closed. So a shell stands before the command and waits for a
+    word: who cannot say it any more starts nothing.
+    """
 
     def __init__(
         self, program: str, argv: Sequence[str], confinement: Confinement, limits: SandboxLimits, proc: bool
     ) -> None:
         self._limits = limits
+        self._inside = 0
+        self.first_input = b"go\n"
         self.env: Mapping[str, str] = environment(confinement, TEMPORARY)
         self.cwd = "/"
         options = [*_namespaces(confinement), *_mounts(confinement, limits, proc)]
@@ -103,27 +111,35 @@ class BubblewrapLaunch:
         self.descriptors: tuple[int, ...] = (info_theirs, held_theirs, arguments, calls)
         self.argv: Sequence[str] = (
             program, "--info-fd", str(info_theirs), "--block-fd", str(held_theirs), "--seccomp", str(calls),
-            "--args", str(arguments), "--", *argv,
+            "--args", str(arguments), "--", "/bin/sh", "-c", _WAIT, "sh", *argv,
         )  # fmt: skip
 
     async def release(self, process: asyncio.subprocess.Process) -> None:
         said = await read_to_end(self._pipes[0])
         try:
-            inside = int(json.loads(said)["child-pid"])
+            self._inside = inside = int(json.loads(said)["child-pid"])
         except (ValueError, KeyError):
             raise SandboxError("bubblewrap could not make the sandbox") from None
         with suppress(ProcessLookupError):  # it ended meanwhile
             for kind, most in rlimits(self._limits):
                 resource.prlimit(inside, kind, (most, most))
+        assert process.stdin is not None
+        with suppress(ConnectionError):
+            process.stdin.write(self.first_input)
         self.begin()
 
     def begin(self) -> None:
-        """Let the command begin."""
         os.write(self._pipes[1], b"1")
 
     def end(self, process: asyncio.subprocess.Process) -> None:
+        if process.returncode is None and self._inside:
+            with suppress(ProcessLookupError):
+                os.kill(self._inside, signal.SIGKILL)  # the first of its namespace, with which all others end
+        if process.stdin is not None:
+            process.stdin.close()
         with suppress(ProcessLookupError):
-            process.kill()  # and the system all that is in its namespace
+            process.kill()
+        self.close()  # what is still on its way into its namespace finds neither word nor input, and ends
 
     def close(self) -> None:
         pipes, self._pipes = self._pipes, ()

@@ -199,23 +199,18 @@ class Sandbox:
         if self._backend.language == "program":
             check_program(argv, confinement)
         launch = self._backend.launch(argv, confinement, limits)
+        starting = asyncio.ensure_future(self._begun(launch, limits))
         try:
-            try:
-                # On the loop's own thread: bubblewrap ends with the thread that started it.
-                process = await asyncio.create_subprocess_exec(
-                    *launch.argv, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
-                    stderr=asyncio.subprocess.PIPE, env=launch.env, cwd=launch.cwd, pass_fds=launch.descriptors,
-                    start_new_session=True, limit=_LONGEST_LINE,
-                )  # fmt: skip
-            finally:
-                for descriptor in launch.descriptors:
-                    os.close(descriptor)
-        except OSError as error:
-            launch.close()
-            raise SandboxError(f"the sandbox could not be started: {error.strerror or error}") from None
-        except BaseException:
-            launch.close()
+            return await asyncio.shield(starting)
+        except asyncio.CancelledError:
+            # bubblewrap that is killed while it makes a sandbox leaves a process: making one is short, and waited for.
+            with suppress(SandboxError):
+                await (await starting).end()
             raise
+
+    async def _begun(self, launch: Launch, limits: SandboxLimits) -> SandboxedProgram:
+        """Start a launch and let its command begin. Raises SandboxError."""
+        process = await _started(launch)
         program = SandboxedProgram(process, launch, self._backend, limits)
         self._programs = {each for each in self._programs if each.is_running} | {program}
         try:
@@ -224,9 +219,6 @@ class Sandbox:
             said = await _last_words(process)
             await program.end()
             raise SandboxError(f"{error}: {said}" if said else str(error), error.hint) from None
-        except BaseException:
-            await program.end()
-            raise
         return program
 
     @property
@@ -257,6 +249,22 @@ class _Collected:
             self.kept += piece[: self._most - len(self.kept)]
             if self._on_output is not None:
                 self._on_output(self._name, piece)
+
+
+async def _started(launch: Launch) -> asyncio.subprocess.Process:
+    """Start the process of a launch, on the loop's own thread: bubblewrap ends with the thread that started it."""
+    try:
+        return await asyncio.create_subprocess_exec(
+            *launch.argv, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE, env=launch.env, cwd=launch.cwd, pass_fds=launch.descriptors,
+            start_new_session=True, limit=_LONGEST_LINE,
+        )  # fmt: skip
+    except OSError as error:
+        launch.close()
+        raise SandboxError(f"the sandbox could not be started: {error.strerror or error}") from None
+    finally:
+        for descriptor in launch.descriptors:
+            os.close(descriptor)
 
 
 async def _feed(process: asyncio.subprocess.Process, data: bytes) -> None:

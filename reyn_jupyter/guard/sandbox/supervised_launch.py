@@ -65,6 +65,7 @@ class SupervisedLaunch:
         )
         self.env: Mapping[str, str] = {"LC_ALL": "C.UTF-8"}
         self.cwd = "/"
+        self.first_input = b""
         _living.add(self)
 
     async def release(self, process: asyncio.subprocess.Process) -> None:
