@@ -19,7 +19,7 @@ HAVE_TORCH   := $(VENV)/.setup-$(subst ==,-,$(TORCH))
 PACKAGES := labextension/node_modules/.yarn-state.yml
 
 .PHONY: help demo lab test tests bench screens soak offline-rates lint types contracts front-types frontend unit kernel-test browser-test \
-        notebook-test bundle compat protocol setup setup-test browser clean
+        notebook-test bubblewrap bundle compat protocol setup setup-test browser clean
 help:
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 16
 
@@ -62,7 +62,7 @@ $(VENV)/.setup-bench: $(VENV)/.setup-test
 	@touch $@
 
 setup: $(VENV)/.setup $(HAVE_WEIGHTS)  ## install what the demo and the notebooks need
-setup-test: $(VENV)/.setup-test $(HAVE_WEIGHTS) $(HAVE_TORCH) $(VENV)/arrow $(PACKAGES) browser
+setup-test: $(VENV)/.setup-test $(HAVE_WEIGHTS) $(HAVE_TORCH) $(VENV)/arrow $(PACKAGES) browser bubblewrap
 
 $(PACKAGES): labextension/package.json labextension/yarn.lock | $(VENV)/.setup-test
 	@echo "· installing the front end's tools"
@@ -75,6 +75,14 @@ browser:
 	  if [ "$$(id -u)" = 0 ] || command -v sudo >/dev/null; then \
 	    $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
 	  else echo "Chromium is missing. Install it, then run make test again:  sudo apt-get install chromium"; exit 1; fi; }
+
+# Without it the tests of that sandbox are skipped, and the others run.
+bubblewrap:
+	@[ "$$(uname)" != Linux ] || command -v bwrap >/dev/null || { \
+	  echo "· installing bubblewrap for the tests of commands in a sandbox"; \
+	  if [ "$$(id -u)" = 0 ] || command -v sudo >/dev/null; then \
+	    { $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends bubblewrap >/dev/null; } || true; fi; \
+	  command -v bwrap >/dev/null || echo "  bubblewrap is missing; to install it:  sudo apt-get install bubblewrap"; }
 
 demo: setup                     ## run the quickstart headless on the offline model and show its answer
 	@$(BIN)/python -m reyn_jupyter.demo

@@ -233,6 +233,15 @@ class Workspace:
         """Return the rules' word on the file at a place, as `place` gives it."""
         return "allow" if self._verdict is None else self._verdict(place)
 
+    @property
+    def has_rules(self) -> bool:
+        """True if rules have a say on each file."""
+        return self._verdict is not None
+
+    def is_off_limits(self, place: str) -> bool:
+        """Return whether a place is a folder that is nobody's business, wherever the root lies."""
+        return self._prefix + place in self._off_limits
+
     def resolve(self, path: str | Path, *, for_write: bool = False) -> Path:
         """Return the absolute path that `path` leads to, links followed, proved to lie inside the root.
 

@@ -15,6 +15,7 @@ from reyn_jupyter.guard.sandbox.backend import SandboxBackend
 from reyn_jupyter.guard.sandbox.bubblewrap import Bubblewrap
 from reyn_jupyter.guard.sandbox.deno import Deno
 from reyn_jupyter.guard.sandbox.landlock import Landlock
+from tests.security.attack_table import written
 from tests.security.sandbox_attacks import ATTACKS, HARMLESS, Attack, attacked, attacked_place
 from tests.support.waiting import until
 
@@ -62,3 +63,9 @@ def test_the_same_attack_succeeds_without_a_sandbox(name: str, tmp_path: Path) -
             argv, capture_output=True, text=True, env=environ, cwd=place.workspace, check=False
         )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_table_of_the_manual_has_every_attack_and_none_got_through() -> None:
+    rows = [line.split("|")[1].strip() for line in written().splitlines()[2:]]
+    assert rows == [attack.name for attack in ATTACKS], "python -m tests.security.attack_table --write"
+    assert "got through" not in written()

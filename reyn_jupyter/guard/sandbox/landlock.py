@@ -100,7 +100,8 @@ def _rules(confinement: Confinement) -> Iterator[tuple[int, str]]:
     yield from ((_READ | _LIST, path) for path in _OF_MACHINE)
     yield from ((_READ | _WRITE, path) for path in _DEVICES)
     for path in confinement.writable:
-        if any(each.is_relative_to(path) for each in confinement.hidden):
+        kept = (*confinement.hidden, *(each for each in confinement.readable if each != path))
+        if any(each.is_relative_to(path) for each in kept):
             raise SandboxError(
                 f"{path.name!r} cannot be written in: it holds files that are kept from commands",
                 "Name a folder below it without them, or install bubblewrap: sudo apt-get install bubblewrap",

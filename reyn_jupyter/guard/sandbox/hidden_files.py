@@ -1,0 +1,62 @@
+"""The files of a workspace that a command must not read: those that no action may, and those that rules keep back."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+from reyn_jupyter.guard.sandbox.confinement import SandboxError
+from reyn_jupyter.guard.workspace import Workspace, protects
+
+_MOST = 200_000  # files and folders that are looked at
+_OF_GIT = ("config", "credentials")
+
+
+def hidden_files(workspace: Workspace) -> tuple[Path, ...]:
+    """Return the files and folders below a workspace's root that are kept from commands, none below another.
+
+    Args:
+        workspace: as the call sees it, with the rules' word on each file.
+
+    Raises:
+        SandboxError: it holds more than 200,000 files and folders, so that not all can be judged.
+    """
+    return tuple(workspace.root / place for place in _hidden(workspace))
+
+
+def _hidden(workspace: Workspace) -> Iterator[str]:
+    pending, seen = [""], 0
+    while pending:
+        folder = pending.pop()
+        above = tuple(folder.rsplit("/", 2)[-2:]) if folder else ()
+        for entry in _entries(workspace, folder):
+            seen += 1
+            if seen > _MOST:
+                raise SandboxError(
+                    f"the workspace has more than {_MOST:,} files, so that not all can be judged before a command runs",
+                    "Use a smaller folder as the workspace: Session(root=…).",
+                )
+            place = f"{folder}/{entry.name}" if folder else entry.name
+            if entry.is_symlink():
+                continue  # where it leads to is judged there
+            if protects((*above, entry.name)) or workspace.is_off_limits(place):
+                yield place
+            elif entry.is_dir(follow_symlinks=False):
+                # Git's own files are many, and no rule is about them where there is none.
+                if entry.name != ".git" or workspace.has_rules:
+                    pending.append(place)
+                else:
+                    yield from (
+                        f"{place}/{name}" for name in _OF_GIT if os.path.lexists(f"{entry.path}/{name}")
+                    )
+            elif workspace.decision(place) != "allow":
+                yield place
+
+
+def _entries(workspace: Workspace, folder: str) -> list[os.DirEntry[str]]:
+    try:
+        with os.scandir(workspace.root / folder) as entries:
+            return list(entries)
+    except OSError:
+        return []

@@ -1,0 +1,185 @@
+"""`exec__run`: what a command sees, what it leaves, and when it does not run at all."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import reyn_jupyter as reyn
+from reyn_jupyter.categories.exec import categories
+from reyn_jupyter.guard.sandbox import SandboxError, resolve_backend
+from reyn_jupyter.models.scripted import ScriptedModel
+from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.sessions.result_objects import ActionFailedError
+from tests.security.security_support import invoke
+
+try:
+    IN_FORCE = resolve_backend().name
+except SandboxError:
+    IN_FORCE = ""
+needs_sandbox = pytest.mark.skipif(not IN_FORCE, reason="no sandbox for programs is here")
+needs_bubblewrap = pytest.mark.skipif(IN_FORCE != "bubblewrap", reason="bubblewrap is not here")
+
+
+@pytest.fixture
+def root(tmp_path: Path) -> Path:
+    (tmp_path / "data").mkdir()
+    (tmp_path / "data" / "a.txt").write_text("before", encoding="ascii")
+    (tmp_path / ".env").write_text("API_KEY=not-for-commands", encoding="ascii")
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "pay.csv").write_text("not-for-commands", encoding="ascii")
+    return tmp_path
+
+
+def session(root: Path, **config: Any) -> reyn.Session:
+    return reyn.Session(root, namespace={}, config=config)
+
+
+def run(on: reyn.Session, code: str, **args: Any) -> dict[str, Any]:
+    result = on.invoke_action("exec__run", {"argv": ["python", "-c", code], **args})
+    said: dict[str, Any] = result.value
+    return said
+
+
+@needs_sandbox
+def test_a_command_answers_with_what_it_wrote_and_what_held_it(root: Path) -> None:
+    said = run(session(root), "import sys; print('out'); print('err', file=sys.stderr); sys.exit(3)")
+    assert said["status"] == "failed"
+    assert (said["returncode"], said["stdout"], said["stderr"]) == (3, "out\n", "err\n")
+    assert (said["backend"], said["truncated"], said["files"]) == (IN_FORCE, False, [])
+    assert "system calls filtered" in said["isolation"]
+    assert not (root / "reyn-scratch").exists()  # nothing was made there
+
+
+@needs_sandbox
+@pytest.mark.parametrize("path", [".env", "private/pay.csv", ".reyn/runs"])
+def test_what_may_not_be_read_cannot_be_read_by_a_command(root: Path, path: str) -> None:
+    on = session(root, permissions={"deny": ["file__read(private/**)"]})
+    code = f"import os; p = {path!r}; print(os.listdir(p) if os.path.isdir(p) else open(p).read())"
+    said = run(on, f"try:\n    {code}\nexcept OSError as error: print(type(error).__name__)")
+    assert "not-for-commands" not in said["stdout"]
+    assert "jsonl" not in said["stdout"]
+
+
+@needs_sandbox
+def test_the_workspace_is_read_only_but_for_the_scratch_folder_and_undo_takes_that_back(root: Path) -> None:
+    on = session(root)
+    said = run(on, "open('reyn-scratch/made.txt', 'w').write('x'); open('data/a.txt', 'w').write('x')")
+    assert said["returncode"] == 1
+    assert said["files"] == [{"path": "reyn-scratch/made.txt", "change": "created", "bytes": 1}]
+    assert (root / "data" / "a.txt").read_text(encoding="ascii") == "before"
+    on.undo()
+    assert not (root / "reyn-scratch" / "made.txt").exists()
+
+
+@needs_sandbox
+def test_changes_in_a_folder_with_consent_are_named_and_undone(root: Path) -> None:
+    on = session(root)
+    (root / "data" / "gone.txt").write_text("was here", encoding="ascii")
+    code = """import os
+open('data/a.txt', 'w').write('after'); os.remove('data/gone.txt'); os.mkdir('data/new')
+open('data/new/b.txt', 'w').write('b')"""
+    said = run(on, code, writable=["data"])
+    assert [(each["path"], each["change"]) for each in said["files"]] == [
+        ("data/a.txt", "changed"), ("data/gone.txt", "deleted"), ("data/new/b.txt", "created"),
+    ]  # fmt: skip
+    on.undo()
+    assert (root / "data" / "a.txt").read_text(encoding="ascii") == "before"
+    assert (root / "data" / "gone.txt").read_text(encoding="ascii") == "was here"
+    assert not (root / "data" / "new" / "b.txt").exists()
+
+
+@needs_sandbox
+def test_what_a_command_changed_before_its_deadline_is_named_and_undone_too(root: Path) -> None:
+    on = session(root)
+    said = run(
+        on,
+        "import time; open('data/a.txt', 'w').write('after'); time.sleep(600)",
+        writable=["data"],
+        timeout_seconds=2,
+    )
+    assert (said["status"], said["returncode"], said["reason"]) == (
+        "timeout",
+        None,
+        "ended: more than 2 seconds",
+    )
+    on.undo()
+    assert (root / "data" / "a.txt").read_text(encoding="ascii") == "before"
+
+
+@needs_sandbox
+def test_a_command_leaves_no_hook_and_no_secret_file_behind(root: Path) -> None:
+    code = """import os
+os.makedirs('data/.git/hooks'); open('data/.git/hooks/post-commit', 'w').write('#!/bin/sh')
+open('data/.env', 'w').write('x')"""
+    said = run(session(root), code, writable=["data"])
+    assert "data/.env" in said["note"]
+    assert "data/.git" in said["note"]
+    assert sorted(path.name for path in (root / "data").iterdir()) == ["a.txt"]
+
+
+@needs_bubblewrap
+def test_a_hook_of_an_existing_repository_cannot_be_written(root: Path) -> None:
+    (root / ".git" / "hooks").mkdir(parents=True)
+    said = run(session(root), "open('.git/hooks/post-commit', 'w')", writable=["."])
+    assert "Read-only file system" in said["stderr"]
+
+
+@needs_sandbox
+@pytest.mark.parametrize("folder", ["..", "/etc", ".git", ".reyn", "data/a.txt", "nowhere"])
+def test_a_folder_that_nobody_may_write_in_is_refused(root: Path, folder: str) -> None:
+    (root / ".git").mkdir()
+    with pytest.raises(ActionFailedError):
+        run(session(root), "pass", writable=[folder])
+
+
+@needs_sandbox
+def test_a_scratch_folder_that_leads_elsewhere_is_refused(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    (root / "reyn-scratch").symlink_to(tmp_path_factory.mktemp("elsewhere"))
+    with pytest.raises(ActionFailedError, match="no place to write"):
+        run(session(root), "pass")
+
+
+@needs_sandbox
+def test_a_model_asks_for_the_command_and_for_each_folder(root: Path) -> None:
+    on, asked = session(root), []
+
+    def answer(question: Question) -> Answer:
+        asked.extend(line.text for line in question.detail.lines)
+        return "deny"
+
+    on.parts.ask_person = answer
+    call = invoke("exec__run", argv=["touch", "data/new"], writable=["data"])
+    trace = on.ask("go", model=ScriptedModel([call], "done"))
+    assert trace.calls[0].decision is not None
+    assert trace.calls[0].decision.effects == ("exec touch data/new", "write data")
+    assert asked
+    assert not (root / "data" / "new").exists()
+
+
+@needs_sandbox
+def test_an_allowed_command_needs_no_question_and_no_other_word(root: Path) -> None:
+    on = session(root, permissions={"allow": ["exec__run(exec:echo **)"]})
+    on.parts.ask_person = lambda question: "deny"
+    calls = [invoke("exec__run", argv=["echo", "hi"]), invoke("exec__run", argv=["cat", ".env"])]
+    trace = on.ask("go", model=ScriptedModel(calls, "done"))
+    assert [call.finished is not None and call.finished.ok for call in trace.calls] == [True, False]
+
+
+@pytest.mark.parametrize("sandbox", [{"backend": "noop"}, {"minimum": "noop"}, {"backend": "deno"}])
+def test_without_a_sandbox_commands_are_hidden_and_refused(root: Path, sandbox: dict[str, str]) -> None:
+    on = session(root, sandbox=sandbox)
+    assert "exec" not in on.catalog.category_names
+    with pytest.raises(ActionFailedError, match="is not available"):
+        run(on, "pass")
+    trace = on.ask("go", model=ScriptedModel([invoke("exec__run", argv=["true"])], "done"))
+    answered = trace.calls[0].finished
+    assert answered is not None
+    assert not answered.ok
+    why = categories(on.parts.services)[0].hidden()
+    assert why is not None
+    assert "sandbox" in why
