@@ -134,20 +134,23 @@ async def test_a_program_that_is_not_there_is_named_with_where_it_was_looked_for
             await sandbox.run(nothing, place)
 
 
-async def test_no_descriptor_and_no_file_is_left_after_runs(sandbox: Sandbox, place: Confinement) -> None:
+async def test_no_descriptor_and_no_file_is_left_after_runs(
+    sandbox: Sandbox,
+    place: Confinement,
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    temporary = tmp_path_factory.mktemp("temporary")
+    monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     await sandbox.run(["true"], place)
     own = psutil.Process()
-    before, files = own.num_fds(), _temporary()
+    before = own.num_fds()
     for _ in range(5):
         await sandbox.run(["true"], place)
         with pytest.raises(SandboxError):
             await sandbox.run(["no-such-program"], place)
     assert own.num_fds() <= before
-    assert not _temporary() - files
-
-
-def _temporary() -> set[Path]:
-    return set(Path(tempfile.gettempdir()).glob("reyn-sandbox-*"))
+    assert not list(temporary.iterdir())
 
 
 OWNER = """
