@@ -124,7 +124,7 @@ def masked_copy(
     Raises:
         OSError: the file is no sound gzip file, the copy finds no room, or it would have more than 4 GiB.
     """
-    version = _version(file, redactor)
+    version = (*_version(file, redactor), packed)
     with _clean_lock:
         if version in _clean:
             return None

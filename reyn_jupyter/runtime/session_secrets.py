@@ -15,7 +15,7 @@ from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
 from reyn_jupyter.runtime.call_scope import current_call
 from reyn_jupyter.runtime.category_scope import current_category
 from reyn_jupyter.support.secret import Secret
-from reyn_jupyter.support.secrets import SHORTEST, Redactor
+from reyn_jupyter.support.secrets import SHORTEST, Redactor, cover_in_displays
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,199}")
 
@@ -42,7 +42,7 @@ class SessionSecrets:
         self._redactor = redactor
         self._policy = policy
         for name, value in given.items():
-            redactor.learn(name, value)
+            self._learn(name, value)
 
     async def get(self, name: str, /) -> Secret:
         """See `SecretAccess.get`."""
@@ -65,8 +65,12 @@ class SessionSecrets:
                 code="secret_too_short",
             )
         await self._permit(name)
-        self._redactor.learn(name, value)
+        self._learn(name, value)
         return Secret(name, value)
+
+    def _learn(self, name: str, value: str) -> None:
+        self._redactor.learn(name, value)
+        cover_in_displays(name, value)
 
     async def _permit(self, name: str) -> None:
         """Wait for consent. Raises PermissionDeniedError."""

@@ -18,7 +18,7 @@ import unicodedata
 from bisect import bisect_right
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import islice
+from itertools import count, islice
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.support.key_shapes import SHAPES, KeyShape, key_spans
@@ -42,6 +42,7 @@ _SHORTEST_HINT = 4
 _NEVER = r"[^\x00-\x{10FFFF}]"
 _PASSES = 3  # looks at what a redaction gave
 _SAFE_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_versions = count(1)  # of all redactors, so that what is clean for one is not taken for clean for another
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +109,7 @@ class Redactor:
             values[name if values.get(name, value) == value else f"{name} of the session"] = value
         if values != self._secrets.values:
             self._secrets = _Secrets(values)
-            self._version += 1
+            self._version = next(_versions)
 
     def learn(self, name: str, value: str) -> None:
         """Know a further secret from now on; one of fewer than `SHORTEST` characters cannot be.
@@ -178,7 +179,7 @@ class Redactor:
 
     @property
     def version(self) -> int:
-        """A number that differs once the secrets do."""
+        """A number that differs once the secrets do; 0 where there never were any, and else no other redactor's."""
         return self._version
 
     def may_hold(self, raw: bytes) -> bool:
@@ -289,10 +290,18 @@ class Redactor:
 
 
 def environment_redaction() -> Callable[[str], str]:
-    """Return a function that takes the secrets of the environment, as they are now, out of a text."""
+    """Return a function that takes the secrets of the environment, as they are now, out of a text.
+
+    So it does with what `cover_in_displays` was told.
+    """
     redactor = _environment_redactor()
     redactor.refresh()
     return redactor.text
+
+
+def cover_in_displays(name: str, value: str) -> None:
+    """Take a secret that is in no environment, or there under a harmless name, out of what is displayed, too."""
+    _environment_redactor().learn(name, value)
 
 
 @cache

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import atexit
+import json
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
+import pandas as pd
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 from reyn_jupyter.notebook.errors import ReynError
+from reyn_jupyter.notebook.frame_viewing import view
 from reyn_jupyter.notebook.ipython_formatters import register
 from reyn_jupyter.sessions.result_objects import ActionTable, Card
+from reyn_jupyter.sessions.session import Session
 from tests.notebook.render.samples import row, trace
 
 
@@ -100,3 +105,18 @@ def test_debug_gives_the_whole_traceback(shell: InteractiveShell, capsys: pytest
 
 def test_an_error_in_a_script_reads_well_too() -> None:
     assert str(ReynError("No such run.", "%reyn runs lists them.")) == "No such run. %reyn runs lists them."
+
+
+def test_what_a_session_was_given_as_a_secret_is_in_no_display(
+    shell: InteractiveShell, workspace: Path
+) -> None:
+    value = "given-to-the-session-9"
+    (workspace / "note.txt").write_text(f"the key is {value}")
+    session = Session(workspace, secrets={"EXPORT_KEY": value})
+    register(shell)
+    for shown in (
+        session.invoke_action("file__read", {"path": "note.txt"}),
+        view(pd.DataFrame({"key": [value], value: [1]})),
+    ):
+        data, _ = shell.display_formatter.format(shown)
+        assert value not in json.dumps(data) and "[redacted:EXPORT_KEY]" in data["text/html"]

@@ -9,6 +9,7 @@ import asyncio
 import base64
 import gzip
 import json
+import os
 import random
 import re
 import string
@@ -18,6 +19,9 @@ from typing import Any
 import pandas as pd
 import pytest
 
+import reyn_jupyter as reyn
+from reyn_jupyter.backends import masked_files
+from reyn_jupyter.models.scripted import ScriptedModel
 from tests.security.security_support import Attacker, invoke
 
 random.seed(7)
@@ -252,3 +256,35 @@ def test_sources_without_a_secret_stay_as_they_are(workspace: Path) -> None:
         invoke("file__read", path="plain.csv", offset=2, limit=1),
     )
     assert letters in said and letters[::-1] in said and "masked" not in said
+
+
+def _reversed_in_sql(session: reyn.Session, name: str) -> str:
+    query = invoke("table__query", sql="SELECT reverse(value) AS r FROM t", sources={"t": name})
+    model = ScriptedModel(query, "done")
+    session.ask("go", model=model, new=True)
+    return model.requests[-1].messages[-1].content
+
+
+def test_what_holds_no_secret_of_one_session_is_searched_for_those_of_another(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(masked_files, "_SETTLED", -(1 << 62))  # a change of a moment ago counts as settled
+    value = "super-confidential-9"
+    (workspace / "export.csv").write_text(f"id,value\n1,{value}\n")
+    other = reyn.Session(workspace, store="memory", secrets={"OTHER_KEY": "something-else-entirely"})
+    owner = reyn.Session(workspace, store="memory", secrets={"EXPORT_KEY": value})
+    assert value[::-1] in _reversed_in_sql(other, "export.csv")  # to that session it is a text
+    assert value[::-1] not in _reversed_in_sql(owner, "export.csv")
+
+
+def test_a_compressed_file_is_searched_though_its_bytes_were_searched_under_another_name(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(masked_files, "_SETTLED", -(1 << 62))
+    value = "super-confidential-9"
+    monkeypatch.setenv("EXPORT_KEY", value)
+    (workspace / "export.csv.gz").write_bytes(gzip.compress(f"id,value\n1,{value}\n".encode()))
+    os.link(workspace / "export.csv.gz", workspace / "export.csv")
+    session = reyn.Session(workspace, store="memory")
+    _reversed_in_sql(session, "export.csv")
+    assert value[::-1] not in _reversed_in_sql(session, "export.csv.gz")
