@@ -127,6 +127,30 @@ def test_a_link_that_held_a_secret_leads_nowhere() -> None:
     assert "a.example" in shown
 
 
+@pytest.mark.parametrize(
+    "address",
+    [
+        r"https://evil.example\@good.example/report",  # a browser ends the host at the backslash
+        r"https://evil.example:443\@good.example",
+        "https://evil.example\\\\@good.example",
+        "https://good.example:99999999/",
+    ],
+)
+def test_an_address_that_readers_take_for_two_hosts_is_no_link(address: str) -> None:
+    made = view(Result("x", "", ContentParts([ContentPart.link(address, "The report")])))
+    assert "href" not in to_html(made) and '"href": "http' not in json.dumps(to_snapshot(made, "s"))
+
+
+def test_the_host_beside_a_link_is_the_one_that_a_browser_goes_to() -> None:
+    parts = ContentParts([
+        ContentPart.link(r"https://evil.example\.good.example/", "one"),
+        ContentPart.link("https://good.example@EVIL.example./", "two"),
+        ContentPart.link("https://раураl.example/", "three"),
+    ])  # fmt: skip
+    said = to_text(view(Result("x", "", parts)))
+    assert said.count(" (evil.example)") == 2 and " (xn--" in said
+
+
 def test_inspecting_a_part_shows_it(workspace: Path) -> None:
     session = Session(workspace, store="memory", categories=(report_category(),))
     result = session.invoke_action("report__sales")

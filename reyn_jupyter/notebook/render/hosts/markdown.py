@@ -47,6 +47,7 @@ from reyn_jupyter.notebook.render.blocks import (
     View,
     number_cell,
 )
+from reyn_jupyter.support.hosts import read_host
 from reyn_jupyter.support.sanitize import visible
 
 if TYPE_CHECKING:
@@ -230,10 +231,13 @@ def link_destination(link: str) -> str:
 
 
 def _host(link: str) -> str:
-    """Return the host that an http(s) address really leads to: what stands before an @ is no part of it."""
+    """Return the host that an http(s) address really leads to, in its one spelling; "" where readers do not agree.
+
+    What stands before an @ is no part of it, but a browser ends the host at a backslash.
+    """
     try:
         parts = urlsplit(link)
-        return (parts.hostname or "") if parts.scheme in ("http", "https") else ""
+        return read_host(link).name if parts.scheme in ("http", "https") and parts.hostname else ""
     except ValueError:
         return ""
 
