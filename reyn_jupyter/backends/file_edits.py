@@ -8,11 +8,12 @@ which lines. A secret that a model sees only as a mark is neither met by its edi
 from __future__ import annotations
 
 import json
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from reyn_jupyter.backends.file_changes import AppliedChange, Make
+from reyn_jupyter.backends.file_changes import LARGEST, AppliedChange, Make
 from reyn_jupyter.backends.file_lines import kind_of
 from reyn_jupyter.backends.file_tree import FileTree, human
 from reyn_jupyter.catalog.action import Arguments
@@ -21,6 +22,7 @@ from reyn_jupyter.runtime.services import ToolContext
 from reyn_jupyter.support.secrets import Redactor, SecretSpan
 from reyn_jupyter.support.text import nearest
 
+MOST_MATCHES = 1_000_000  # that one edit replaces
 _MOST_LINES = 10  # line numbers that a refusal names
 _HINT_LINES = 2000  # lines compared to find the nearest one
 _HINT_CHARACTERS = 200  # of a line, in a comparison and in a hint
@@ -62,6 +64,7 @@ def replace(
     """
     if old == new:
         raise EditError("old_string and new_string are the same", "There is nothing to change.", 1)
+    _check_size(text, old, new)
     places = [at for at in positions(text, old) if not _meets(secrets, at, at + len(old))]
     lines = _line_numbers(text, places)
     if not lines:
@@ -81,8 +84,28 @@ def replace(
     return EditResult("".join([*pieces, text[position:]]), tuple(lines))
 
 
+def _check_size(text: str, old: str, new: str) -> None:
+    """Raise EditError, before any of it is made, for an edit whose work or whose result would fill the memory."""
+    matches = text.count(old) if old else 0
+    if matches > MOST_MATCHES:
+        raise EditError(
+            f"old_string occurs {matches:,} times, and at most {MOST_MATCHES:,} places are replaced at once",
+            "Choose a longer old_string, or write the file anew.",
+            matches,
+        )
+    size = len(text.encode("utf-8", "surrogatepass")) + matches * (len(new.encode()) - len(old.encode()))
+    if size > LARGEST:
+        raise EditError(
+            f"it would have {human(size)} with all {matches:,} matches replaced, and at most {human(LARGEST)} are kept",
+            "Put less in place of each match.",
+            matches,
+        )
+
+
 def _meets(secrets: Sequence[SecretSpan], start: int, end: int) -> bool:
-    return any(start < span.end and span.start < end for span in secrets)
+    # They follow each other, so that the last one to begin before the end is the one to end last.
+    at = bisect_left(secrets, end, key=lambda span: span.start) - 1
+    return at >= 0 and start < secrets[at].end
 
 
 def positions(text: str, old: str) -> list[int]:

@@ -6,19 +6,23 @@ Invariant: the work is bounded whatever the two sides are; what is left out is c
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
 
 from reyn_jupyter.catalog.action import PartialPreview
+from reyn_jupyter.support.text import count
 
 MOST_LINES = 60
 MOST_CHARACTERS = 8000
 LONGEST_LINE = 240
 LARGEST = 4 << 20  # bytes of either side that are compared line by line
 COMPARED = 2000  # lines between the common head and tail that are compared at most
+MOST_KEPT = 1 << 19  # changed lines of either side in a whole diff; no question shows as many
 MOST_WORK = (
     10_000_000  # looks at a line while comparing: about a second; hostile texts would take more than a minute
 )
 CONTEXT = 3
+_HUNK = re.compile(r"@@ -(\d+)((?:,\d+)?) \+(\d+)((?:,\d+)?) @@")
 
 
 def unified(before: bytes | None, after: bytes | None, path: str, *, most_lines: int = MOST_LINES) -> str:
@@ -45,19 +49,24 @@ def unified(before: bytes | None, after: bytes | None, path: str, *, most_lines:
     old, new = _text(before), _text(after)
     if old is None or new is None:
         return f"Binary file {path}: {_size(before)} → {_size(after)}"
-    return _bounded(_diff_lines(before, after, old, new, path, most_lines // 2), most_lines)
+    lines, left = _diff_lines(before, after, old, new, path, most_lines // 2)
+    return _bounded(lines, most_lines, left)
 
 
 def whole_diff(before: bytes | None, after: bytes | None, path: str) -> str | PartialPreview:
     """Return a unified diff with every line that changes, none of them cut; None is a file that is not there.
 
     Returns:
-        The diff; where a side is no text, the other side's lines and what is missing.
+        The diff; where a side is no text, the other side's lines and what is missing; where more than `MOST_KEPT` lines
+        change, the first ones of each side and what is missing.
     """
     if before == after:
         return f"{path} stays as it is"
     old, new = _decoded(before), _decoded(after)
-    diff = "\n".join(_diff_lines(before, after, old or "", new or "", path, None))
+    lines, left = _diff_lines(before, after, old or "", new or "", path, MOST_KEPT)
+    diff = "\n".join(lines)
+    if left:
+        return PartialPreview(diff, f"{count(left, 'more line')} of this change of {path} are not shown.")
     if old is None:
         return PartialPreview(diff, f"What {path} holds is no text ({_size(before)}) and is not shown.")
     if new is None:
@@ -66,34 +75,88 @@ def whole_diff(before: bytes | None, after: bytes | None, path: str) -> str | Pa
 
 
 def _diff_lines(
-    before: bytes | None, after: bytes | None, old: str, new: str, path: str, most_kept: int | None
-) -> list[str]:
-    """Return the lines of a diff; of each side of a change too long to compare at most `most_kept`."""
+    before: bytes | None, after: bytes | None, old: str, new: str, path: str, most_kept: int
+) -> tuple[list[str], int]:
+    """Return the lines of a diff, and how many are left out.
+
+    Of each side of a change that is too long to compare at most `most_kept` lines are given.
+    """
     start = "/dev/null" if before is None else f"a/{path}"
     end = "/dev/null" if after is None else f"b/{path}"
-    old_lines, new_lines = _lines(old), _lines(new)
-    head = _common(old_lines, new_lines)
-    tail = _common(old_lines[head:][::-1], new_lines[head:][::-1])
-    changed_old, changed_new = len(old_lines) - head - tail, len(new_lines) - head - tail
-    if not _is_quick(old_lines[head : head + changed_old], new_lines[head : head + changed_new]):
-        shown = f"@@ from line {head + 1}: {changed_old} lines become {changed_new} @@"
-        lines = [f"--- {start}", f"+++ {end}", shown]
-        lines += [f"-{line}" for line in old_lines[head : head + changed_old][:most_kept]]
-        lines += [f"+{line}" for line in new_lines[head : head + changed_new][:most_kept]]
-    else:
-        skip = max(0, head - CONTEXT)
-        keep = max(0, tail - CONTEXT)
-        lines = list(
-            difflib.unified_diff(
-                [""] * skip + old_lines[skip : len(old_lines) - keep],
-                [""] * skip + new_lines[skip : len(new_lines) - keep],
-                start,
-                end,
-                lineterm="",
-                n=CONTEXT,
-            )
-        )
-    return lines
+    head, tail = _common_lines(old, new)
+    # No list of all lines is made of what will not be compared: one of many empty lines takes much more than its text.
+    sides = [text[head : len(text) - tail] for text in (old, new)]
+    if max(text.count("\n") for text in sides) <= COMPARED and _is_quick(*map(_lines, sides)):
+        above, below = _with_context(old, head, tail)
+        one, other = (_lines(text[above : len(text) - below]) for text in (old, new))
+        compared = difflib.unified_diff(one, other, start, end, lineterm="", n=CONTEXT)
+        hidden = old.count("\n", 0, above)
+        return [_moved(line, hidden) for line in compared], 0
+    counts = [_line_count(text) for text in sides]
+    kept = [_lines(text, most_kept) for text in sides]
+    title = f"@@ from line {old.count(chr(10), 0, head) + 1}: {counts[0]} lines become {counts[1]} @@"
+    lines = [
+        f"--- {start}",
+        f"+++ {end}",
+        title,
+        *(f"-{line}" for line in kept[0]),
+        *(f"+{line}" for line in kept[1]),
+    ]
+    return lines, sum(counts) - sum(map(len, kept))
+
+
+def _common_lines(old: str, new: str) -> tuple[int, int]:
+    """Return how many characters the lines have that two texts begin with alike, and those that they end with."""
+    head = old.rfind("\n", 0, _common_start(old, new)) + 1
+    tail = _common_end(old, new, min(len(old), len(new)) - head)
+    if not all(len(text) - tail == head or text[len(text) - tail - 1] == "\n" for text in (old, new)):
+        end = old.find("\n", len(old) - tail) if tail else -1
+        tail = len(old) - end - 1 if end >= 0 else 0
+    return head, tail
+
+
+def _with_context(text: str, head: int, tail: int) -> tuple[int, int]:
+    """Return a head and a tail of a text without the `CONTEXT` lines that are next to what lies between them."""
+    for _ in range(CONTEXT):
+        head = text.rfind("\n", 0, max(0, head - 1)) + 1
+        end = text.find("\n", len(text) - tail) if tail else -1
+        tail = len(text) - end - 1 if end >= 0 else 0
+    return head, tail
+
+
+def _common_start(one: str, other: str) -> int:
+    """Return how many characters two texts begin with alike."""
+    same, most = 0, min(len(one), len(other))
+    while same < most:
+        half = (most - same + 1) // 2
+        if one[same : same + half] == other[same : same + half]:
+            same += half
+        else:
+            most = same + half - 1
+    return same
+
+
+def _common_end(one: str, other: str, most: int) -> int:
+    """Return how many characters, at most `most`, two texts end with alike."""
+    same = 0
+    while same < most:
+        half = (most - same + 1) // 2
+        if (
+            one[len(one) - same - half : len(one) - same]
+            == other[len(other) - same - half : len(other) - same]
+        ):
+            same += half
+        else:
+            most = same + half - 1
+    return same
+
+
+def _moved(line: str, above: int) -> str:
+    """Return a line of a diff; the head of a hunk with the numbers that its lines have below those left out above."""
+    head = _HUNK.fullmatch(line) if above else None
+    if head is None:
+        return line
+    return f"@@ -{int(head[1]) + above}{head[2]} +{int(head[3]) + above}{head[4]} @@"
 
 
 def _is_quick(old: list[str], new: list[str]) -> bool:
@@ -110,7 +173,7 @@ def _is_quick(old: list[str], new: list[str]) -> bool:
     return looks * min(len(old), len(new)) <= MOST_WORK
 
 
-def _bounded(lines: list[str], most_lines: int) -> str:
+def _bounded(lines: list[str], most_lines: int, left_out: int) -> str:
     kept: list[str] = []
     room = MOST_CHARACTERS
     for line in lines[: most_lines + 2]:
@@ -119,7 +182,7 @@ def _bounded(lines: list[str], most_lines: int) -> str:
         if room < 0:
             break
         kept.append(short)
-    left = len(lines) - len(kept)
+    left = len(lines) - len(kept) + left_out
     if left:
         kept.append(f"… {left} more lines of this diff are not shown")
     return "\n".join(kept)
@@ -144,21 +207,18 @@ def _decoded(content: bytes | None) -> str | None:
         return None
 
 
-def _lines(text: str) -> list[str]:
+def _lines(text: str, most: int = -1) -> list[str]:
+    """Return the lines of a text, the first `most` where that is not negative."""
     # Only \n ends a line; a lone \r or another break stays in the line, where it is shown as an escape.
-    lines = text.split("\n")
-    if lines[-1] == "":
-        return lines[:-1]
-    return [*lines[:-1], f"{lines[-1]}\n\\ No newline at end of file"]
+    lines = text.split("\n", most)
+    last = lines.pop()
+    if 0 <= most == len(lines):  # what is left of a text that was not split to its end
+        return lines
+    return [*lines, f"{last}\n\\ No newline at end of file"] if last else lines
 
 
-def _common(first: list[str], second: list[str]) -> int:
-    count = 0
-    for one, other in zip(first, second, strict=False):
-        if one != other:
-            break
-        count += 1
-    return count
+def _line_count(text: str) -> int:
+    return text.count("\n") + (not text.endswith("\n") and text != "")
 
 
 def _size(content: bytes | None) -> str:
