@@ -1,7 +1,7 @@
 """Undo: restores the files that a run and its inner runs changed, from the blobs that kept their content before.
 
 Invariants: a restore is judged as the person's own write or deletion of that file, so a deny rule holds for it too.
-What another session of the workspace did is taken back only by name, and only once the person said yes.
+What this very session did not do is taken back only once the person said yes; another notebook's runs by name alone.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
 
     Args:
         target: a run (any unique part of its id), ``RUN:STEP``, the name of a notebook for its last run that is to be
-            undone, or None for that of this session, so that one undo after another walks back. A run of another
-            session asks first.
+            undone, or None for that of this session or of its notebook, so that one undo after another walks back.
+            A run that this very session did not make asks first.
 
     Raises:
         UndoDeclinedError: a run of another session, and the person said no or is not there.
@@ -82,7 +82,7 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
             if any(_undid(other) == what for other in parts.runs.all()):
                 raise NothingToUndoError(f"the run {trace.run[-12:]} was undone already") from None
             raise
-        if not _is_own(parts, trace):
+        if not parts.runs.is_own(trace.run):
             await _ask(parts, trace, restores)
         await _restore(parts, restores, what)
     facts = [("run", trace.run), ("prompt", trace.prompt)]
@@ -106,7 +106,7 @@ def _last(parts: Parts) -> Trace:
     """Return the last run of this session that changed a file and was not undone; says whose the next one would be."""
     others = []
     for trace in _to_undo(parts):
-        if _is_own(parts, trace):
+        if _is_near(parts, trace):
             return trace
         others.append(trace)
     if others:
@@ -145,8 +145,11 @@ def _to_undo(parts: Parts) -> Iterator[Trace]:
                 yield trace
 
 
-def _is_own(parts: Parts, trace: Trace) -> bool:
-    """Return whether a run is of this session, or of its notebook before the kernel began anew."""
+def _is_near(parts: Parts, trace: Trace) -> bool:
+    """Return whether a run is of this session, or says that it is of its notebook before the kernel began anew.
+
+    Its file lies in the workspace, where a clone may bring one that says so too: that one is asked about all the same.
+    """
     notebook = parts.notebook
     same = notebook is not None and trace.started.notebook == notebook
     return same or parts.runs.is_own(trace.run)
@@ -163,7 +166,9 @@ async def _ask(parts: Parts, trace: Trace, restores: Sequence[Restore]) -> None:
     effects = [_made_by(restore.place.path, restore.content is None)[1] for restore in restores]
     preview = "\n".join(restore.diff for restore in restores)
     detail = question_detail(effects, preview, {}, parts.redactor)
-    whose = DetailLine("note", f"It was not this session that changed them, but {_described(trace)}")
+    whose = DetailLine(
+        "note", f"This session did not change them; the record says that it was {_described(trace)}"
+    )
     question = Question("undo", replace(detail, lines=(whose, *detail.lines)), (), trace.run)
     answer = await ENGINE.main_thread(lambda: parts.ask_person(question))
     if answer in ("once", "always"):
