@@ -270,7 +270,7 @@ class Place:
         path = self.workspace / "attack.py"
         body = "\n".join("    " + line for line in attack.python.splitlines())
         path.write_text(HEAD.replace("{attempt}", body), encoding="utf-8")
-        return ["python", "-I", "-S", os.fspath(path), facts]
+        return [sys.executable, "-I", "-S", os.fspath(path), facts]
 
 
 @contextmanager
