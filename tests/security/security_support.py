@@ -12,6 +12,7 @@ from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.models.base import ToolCall
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.mcp_access import McpServer, McpServerList
 from reyn_jupyter.runtime.record.trace import Trace
 
 
@@ -31,6 +32,7 @@ class Attacker:
         answer: the person's answer to every question.
         settings: other settings of the session.
         categories: in place of those that are installed.
+        servers: the MCP servers.
     """
 
     root: Path
@@ -39,13 +41,15 @@ class Attacker:
     answer: Answer = "deny"
     settings: Mapping[str, Any] = field(default_factory=dict)
     categories: Sequence[Category] | None = None
+    servers: Sequence[McpServer] = ()
     questions: list[Question] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         config = {"permissions": dict(self.permissions), "variables": "schema", **self.settings}
         self.session = reyn.Session(
-            self.root, store="memory", config=config, namespace=self.names, categories=self.categories
-        )
+            self.root, store="memory", config=config, namespace=self.names, categories=self.categories,
+            mcp_servers=McpServerList(self.servers),
+        )  # fmt: skip
         self.session.parts.ask_person = self._asked
 
     def _asked(self, question: Question) -> Answer:

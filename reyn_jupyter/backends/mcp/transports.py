@@ -1,0 +1,227 @@
+"""The two ways to a server: the pipes of a program, and HTTP.
+
+Invariants: a program is owned by the session, and ends with it, its group too; it gets the few variables that most need
+and those of its entry. A message has at most `LARGEST_MESSAGE` bytes in either way; a larger one ends the connection,
+so that a flood costs memory for one message. What a program prints beside the protocol goes to its log.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.backends.mcp.server_log import ServerLog
+from reyn_jupyter.runtime.mcp_access import McpServer
+from reyn_jupyter.support.owned_program import OwnedProgram, OwnedPrograms
+from reyn_jupyter.support.secret import Secret
+
+if TYPE_CHECKING:
+    import httpx2
+    from mcp.client._transport import TransportStreams
+
+LARGEST_MESSAGE = 32 << 20
+CONNECT_SECONDS = 15.0
+_CHUNK = 1 << 16
+_ANSWER = re.compile(rb'"id"\s*:\s*([0-9]{1,9})\b')
+_LOOKED_AT = 200  # bytes of a line that cannot be read, at either end
+_ENDED = 0.5  # seconds that a program may take to end by itself once its input is closed
+
+Ended = Callable[[str], None]  # takes the reason, in a sentence
+
+
+class MessageTooLargeError(Exception):
+    """A server sent more than one message may have."""
+
+    def __init__(self) -> None:
+        super().__init__(f"it sent more than {LARGEST_MESSAGE >> 20} MiB in one message")
+
+
+@asynccontextmanager
+async def program_transport(
+    programs: OwnedPrograms, server: McpServer, folder: Path, log: ServerLog, ended: Ended
+) -> AsyncIterator[TransportStreams]:
+    """Start a server's program, and yield its streams of messages.
+
+    Args:
+        folder: where it works unless its entry says otherwise.
+        ended: told once, when the program's output ends.
+
+    Raises:
+        OSError: no process can be made.
+    """
+    import anyio
+    from mcp.shared.message import SessionMessage
+
+    program = await programs.start(server.argv, env=server.env, cwd=server.cwd or folder)
+    incoming, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    write_stream, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
+    closing = False
+
+    def tell(reason: str) -> None:
+        if not closing:  # otherwise it ends because the connection does
+            ended(reason)
+
+    try:
+        async with anyio.create_task_group() as group, read_stream, write_stream:
+            group.start_soon(_read, program, incoming, log, tell)
+            group.start_soon(_write, program, outgoing)
+            group.start_soon(_read_errors, program, log)
+            try:
+                yield read_stream, write_stream
+            finally:
+                closing = True
+                with anyio.CancelScope(shield=True):
+                    await _end(program)
+                group.cancel_scope.cancel()
+    finally:
+        for stream in (incoming, read_stream, write_stream, outgoing):
+            stream.close()
+        program.let_go()
+
+
+async def _end(program: OwnedProgram) -> None:
+    """Close the program's input, as the protocol says, and end what does not end by itself."""
+    import anyio
+
+    process = program.process
+    if process.stdin is not None:
+        process.stdin.close()
+    with anyio.move_on_after(_ENDED):
+        await process.wait()
+    await program.end()
+
+
+async def _read(program: OwnedProgram, incoming: Any, log: ServerLog, ended: Ended) -> None:
+    import anyio
+
+    reason = "its program ended"
+    try:
+        async for line in _lines(program):
+            message = _message(line)
+            if message is None:
+                log.feed(line[:_CHUNK] + b"\n")
+            else:
+                await incoming.send(message)
+    except MessageTooLargeError as error:
+        reason = str(error)
+    except (anyio.BrokenResourceError, anyio.ClosedResourceError):
+        return  # the connection is closed from this side
+    with anyio.move_on_after(_ENDED):  # what it said last is on its way
+        await program.process.wait()
+    code = program.process.returncode
+    if last := log.last_line:
+        reason += f"; the last line of its log: {last}"
+    elif code:
+        reason += f" with code {code}"
+    ended(reason)
+    incoming.close()  # whoever waits for an answer finds the reason there
+
+
+async def _lines(program: OwnedProgram) -> AsyncIterator[bytes]:
+    stdout = program.process.stdout
+    assert stdout is not None
+    held: list[bytes] = []
+    size = 0
+    while data := await stdout.read(_CHUNK):
+        first, *rest = data.split(b"\n")
+        held.append(first)
+        size += len(first)
+        if size > LARGEST_MESSAGE:
+            raise MessageTooLargeError
+        for piece in rest:
+            yield b"".join(held)
+            held, size = [piece], len(piece)
+    yield b"".join(held)
+
+
+def _message(line: bytes) -> Any:
+    """Return the message of a line; None where it is none.
+
+    An answer that cannot be read (it is nested too deep, say) becomes the failure of what it answers.
+    """
+    from mcp.shared.message import SessionMessage
+    from mcp_types import PARSE_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
+
+    if not line.lstrip().startswith(b"{"):
+        return None
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_json(line, by_name=False))
+    except ValueError:
+        found = _ANSWER.search(line[:_LOOKED_AT]) or _ANSWER.search(line[-_LOOKED_AT:])
+        if found is None or not line.lstrip().startswith(b'{"jsonrpc"'):
+            return None
+        error = ErrorData(code=PARSE_ERROR, message="its answer could not be read")
+        return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error))
+
+
+async def _write(program: OwnedProgram, outgoing: Any) -> None:
+    stdin = program.process.stdin
+    assert stdin is not None
+    async with outgoing:
+        async for sent in outgoing:
+            text = sent.message.model_dump_json(by_alias=True, exclude_unset=True)
+            stdin.write(text.encode() + b"\n")
+            with suppress(ConnectionError):  # that it ended is seen where its output is read
+                await stdin.drain()
+
+
+async def _read_errors(program: OwnedProgram, log: ServerLog) -> None:
+    stderr = program.process.stderr
+    assert stderr is not None
+    while data := await stderr.read(_CHUNK):
+        log.feed(data)
+    log.end()
+
+
+@asynccontextmanager
+async def http_transport(server: McpServer) -> AsyncIterator[TransportStreams]:
+    """Yield the streams of messages of a server that speaks streamable HTTP.
+
+    A redirect is followed within the address's own origin alone.
+    """
+    import httpx2
+    from mcp.client.streamable_http import streamable_http_client
+
+    headers = {
+        name: each.reveal() if isinstance(each, Secret) else each for name, each in server.headers.items()
+    }
+    # How long an answer may take is the call's own limit.
+    timeout = httpx2.Timeout(CONNECT_SECONDS, read=None)
+    limits = httpx2.Limits(max_connections=None)  # a stream each; a pool of a few would hold calls back
+    # A compressed answer of a few KB may unpack to gigabytes.
+    headers = {"accept-encoding": "identity", **headers}
+    async with (
+        httpx2.AsyncClient(
+            headers=headers, timeout=timeout, limits=limits, event_hooks={"response": [_bound]}
+        ) as client,
+        streamable_http_client(server.url, http_client=client, max_sse_event_size=LARGEST_MESSAGE) as streams,
+    ):
+        yield streams
+
+
+async def _bound(answer: httpx2.Response) -> None:
+    """Let an answer end once it is larger than a message may be. Raises MessageTooLargeError for a compressed one."""
+    import httpx2
+
+    class BoundedStream(httpx2.AsyncByteStream):
+        def __init__(self, stream: Any) -> None:
+            self._stream = stream
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            size = 0
+            async for data in self._stream:
+                size += len(data)
+                if size > LARGEST_MESSAGE:
+                    raise httpx2.StreamError(str(MessageTooLargeError()))
+                yield data
+
+        async def aclose(self) -> None:
+            await self._stream.aclose()
+
+    if answer.headers.get("content-encoding", "identity").lower() not in ("", "identity"):
+        raise MessageTooLargeError
+    if not answer.headers.get("content-type", "").lower().startswith("text/event-stream"):
+        answer.stream = BoundedStream(answer.stream)

