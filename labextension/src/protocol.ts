@@ -41,9 +41,13 @@ export interface Operations {
   "approval.page": ApprovalPageOperation;
   "approval.pending": ApprovalPendingOperation;
   "catalog.page": CatalogPageOperation;
+  "catalog.search": CatalogSearchOperation;
   "catalog.action": CatalogActionOperation;
   "catalog.command": CatalogCommandOperation;
   "catalog.invoke": CatalogInvokeOperation;
+  "home.open": HomeOpenOperation;
+  "home.ask": HomeAskOperation;
+  "home.cell": HomeCellOperation;
   "blob.open": BlobOpenOperation;
   "blob.content": BlobContentOperation;
   "frame.open": FrameOpenOperation;
@@ -170,7 +174,8 @@ export interface ListCatalog {
   limit: number;
 }
 /**
- * Carry one page of rows. `tones` is the colour of each effect; another `revision` belongs to another catalog.
+ * Carry one page of rows. `tones` is the colour of each effect, the harmless ones first; another `revision` belongs
+ * to another catalog.
  */
 export interface CatalogPage {
   revision: string;
@@ -194,6 +199,27 @@ export interface CatalogCategory {
   name: string;
   count: number;
   sentence: string;
+}
+export interface CatalogSearchOperation {
+  args: SearchCatalog;
+  answer: RankedActions;
+}
+/**
+ * Ask for actions by what they do, within a category ("" for all).
+ */
+export interface SearchCatalog {
+  query: string;
+  category: string;
+  limit: number;
+}
+/**
+ * Name the actions that `%reyn search` finds, best first, those left out that have nothing of the query.
+ *
+ * `remark` says so where none is a clear fit, else "".
+ */
+export interface RankedActions {
+  names: string[];
+  remark: string;
 }
 export interface CatalogActionOperation {
   args: OpenAction;
@@ -630,6 +656,88 @@ export interface LiveBlob {
   type: "blob";
   blob: string;
   selector: string | null;
+}
+export interface HomeOpenOperation {
+  args: ReadHome;
+  answer: HomePage;
+}
+/**
+ * Ask for the newest runs and stored results, so many of each.
+ */
+export interface ReadHome {
+  runs: number;
+  blobs: number;
+}
+/**
+ * Show where a session stands.
+ *
+ * Attributes:
+ *     model: its label; `about` says where requests go, or why there is no model.
+ *     usable: whether a question can be asked of it.
+ *     spent: tokens and money of this session.
+ *     runs, blobs: the newest ones, newest first; all_runs and all_blobs count what there is.
+ */
+export interface HomePage {
+  model: string;
+  about: string;
+  usable: boolean;
+  spent: string;
+  runs: HomeRun[];
+  all_runs: number;
+  blobs: HomeBlob[];
+  all_blobs: number;
+}
+/**
+ * Offer a run: its prompt or call as `title`, `at` in seconds since the epoch; `running` while it goes on.
+ */
+export interface HomeRun {
+  run: string;
+  title: string;
+  facts: string;
+  at: number;
+  state: Badge;
+  running: boolean;
+}
+/**
+ * Offer a stored result: the action that gave it as `title`, kind and size as `facts`.
+ */
+export interface HomeBlob {
+  blob: string;
+  title: string;
+  facts: string;
+  at: number;
+}
+export interface HomeAskOperation {
+  args: AskQuestion;
+  answer: QuestionRun;
+}
+/**
+ * Ask the model in the background; ``{{name}}`` in the text is filled with a variable, as under ``%%reyn``.
+ */
+export interface AskQuestion {
+  prompt: string;
+}
+/**
+ * Name the run that a question began.
+ */
+export interface QuestionRun {
+  run: string;
+}
+export interface HomeCellOperation {
+  args: ReadCell;
+  answer: RunCell;
+}
+export interface ReadCell {
+  run: string;
+}
+/**
+ * Carry a finished run as a cell: the source that asks the same again, and its card in every representation.
+ */
+export interface RunCell {
+  source: string;
+  output: {
+    [k: string]: unknown;
+  };
 }
 export interface BlobOpenOperation {
   args: OpenBlob;
@@ -1321,7 +1429,7 @@ export interface ViewProgress {
  */
 export interface ViewEvent {
   type: "event";
-  event: ApprovalAsked | ApprovalSettled | CatalogChanged | RunChanged;
+  event: ApprovalAsked | ApprovalSettled | CatalogChanged | RunChanged | SessionChanged;
 }
 /**
  * Withdraw a question: it is answered, here or elsewhere, or its run has ended.
@@ -1344,4 +1452,10 @@ export interface RunChanged {
   name: "run";
   run: string;
   ended: boolean;
+}
+/**
+ * Announce that a cell has run: runs, stored results, the model or what was spent may be others.
+ */
+export interface SessionChanged {
+  name: "session";
 }

@@ -1,23 +1,36 @@
 """Completions that several verbs share: action names, categories, arguments, runs, blobs, models.
 
-Nothing here runs an action: names come from the catalog's snapshot and the record's file names.
+Nothing here runs an action: names come from the catalog's snapshot, and of each run the first line of its record is
+read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from reyn_jupyter.notebook.render import formatting
+from reyn_jupyter.notebook.verb import Suggestion
+from reyn_jupyter.outputs.blob import Blob
+from reyn_jupyter.outputs.blobs.random_access import is_local
 from reyn_jupyter.runtime.namespace.variables import visible_now
 from reyn_jupyter.sessions.session import Session
+from reyn_jupyter.support.sanitize import printable
+from reyn_jupyter.support.text import shorten
 
 RUNS = 50
 BLOBS = 50
 VARIABLES = 200
+MEANING = 60  # characters of what stands beside a completion
+_READ = 2_000  # characters that are looked at for it
 
 
-def actions(session: Session, before: list[str], word: str) -> list[str]:
-    return [] if before else action_names(session)
+def actions(session: Session, before: list[str], word: str) -> list[Suggestion]:
+    return [] if before else described_actions(session)
+
+
+def described_actions(session: Session) -> list[Suggestion]:
+    return [_described(session, str(each.name), each.short_description) for each in session.catalog.actions]
 
 
 def action_names(session: Session) -> list[str]:
@@ -28,20 +41,40 @@ def categories(session: Session, before: list[str], word: str) -> list[str]:
     return [name for name in session.catalog.category_names if name not in before]
 
 
-def runs(session: Session, before: list[str], word: str) -> list[str]:
-    """Return the ids' last parts, newest first; a longer word is completed from the whole id."""
-    ids = list(reversed(session.parts.runs.ids()[-RUNS:]))
-    return ["last", *(run[-12:] for run in ids), *(ids if word else ())]
+def runs(session: Session, before: list[str], word: str) -> list[Suggestion]:
+    """Return the ids' last parts with what was asked, newest first; a longer word is completed from the whole id."""
+    store = session.parts.runs
+    ids = list(reversed(store.ids()[-RUNS:]))
+    begun = {run: store.started(run) for run in ids}
+    asked = {run: start.prompt if start is not None else "" for run, start in begun.items()}
+    newest = store.latest_first()[:1]
+    last = _described(session, "last", asked.get(newest[0], "") if newest else "")
+    whole = [_described(session, run, asked[run]) for run in ids] if word else []
+    return [last, *(_described(session, run[-12:], asked[run]) for run in ids), *whole]
 
 
-def one_run(session: Session, before: list[str], word: str) -> list[str]:
+def one_run(session: Session, before: list[str], word: str) -> list[Suggestion]:
     return [] if before else runs(session, before, word)
 
 
-def blobs(session: Session, before: list[str], word: str) -> list[str]:
+def blobs(session: Session, before: list[str], word: str) -> list[Suggestion]:
+    """Return the ids of stored results, newest first, with the action that gave each, its kind and size."""
     store = session.parts.services.blobs
-    listed = getattr(store, "list", None)
-    return [info.id for info in list(reversed(listed()))[:BLOBS]] if listed is not None else []
+    if store is None or not is_local(store):
+        return []
+    newest = list(reversed(store.list()))[:BLOBS]
+    return [_described(session, info.id, _stored(Blob(info, store))) for info in newest]
+
+
+def _stored(blob: Blob) -> str:
+    facts = (blob.action, blob.kind.replace("_", " "), formatting.size(blob.size))
+    return " · ".join(fact for fact in facts if fact)
+
+
+def _described(session: Session, text: str, meaning: str) -> Suggestion:
+    """Return a suggestion; what somebody wrote is cut, without secrets, and on one line."""
+    line = " ".join(session.parts.redactor.text(meaning[:_READ]).split())
+    return Suggestion(text, shorten(printable(line), MEANING))
 
 
 def models(session: Session, word: str) -> list[str]:
@@ -69,10 +102,10 @@ def variables(session: Session) -> list[str]:
     return [name for name, _ in visible_now(session.parts.services)][:VARIABLES]
 
 
-def arguments(session: Session, before: list[str], word: str) -> list[str]:
+def arguments(session: Session, before: list[str], word: str) -> Sequence[str | Suggestion]:
     """Before the action's name: action names; after it: its arguments, and the values that one may take."""
     if not before:
-        return action_names(session)
+        return described_actions(session)
     action = next((each for each in session.catalog.actions if str(each.name) == before[0]), None)
     properties = action.input_schema.get("properties", {}) if action is not None else {}
     name, equals, value = word.partition("=")

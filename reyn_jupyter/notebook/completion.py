@@ -7,18 +7,19 @@ action is run, and an error in it completes nothing.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from reyn_jupyter.notebook.verb import Verb
+    from reyn_jupyter.notebook.verb import Suggestion, Verb
 
 LINE = re.compile(r"^\s*(?:[A-Za-z_][\w.]*\s*=\s*)?%reyn(?P<rest>\s.*)?$", re.DOTALL)
 CELL = re.compile(r"^\s*%%reyn(?P<rest>[ \t][^\n]*)?$")
 MENTION = re.compile(r"(?<![\w@])@([\w.]*)$")
 MOST = 500  # completions at once; a longer fragment narrows them down
 
-Found = tuple[str, list[str]]
+Found = tuple[str, list["Suggestion"]]
 
 
 def matcher() -> Any:
@@ -32,8 +33,9 @@ def matcher() -> Any:
             found = None
         if found is None:
             return {"completions": [], "suppress": False}
-        fragment, words = found
-        completions = [SimpleCompletion(text=word, type="reyn") for word in words]
+        fragment, offered = found
+        # The type is what JupyterLab and a terminal show beside a completion.
+        completions = [SimpleCompletion(text=each.text, type=each.meaning or "reyn") for each in offered]
         return {"completions": completions, "matched_fragment": fragment, "suppress": True}
 
     return context_matcher(identifier="reyn_jupyter")(reyn)
@@ -63,10 +65,10 @@ def _mentioned(current: str) -> Found | None:
     mention = MENTION.search(current)
     if mention is None:
         return None
-    from reyn_jupyter.notebook.completers import action_names
+    from reyn_jupyter.notebook.completers import described_actions
 
-    names = _starting(action_names(_session()), mention.group(1))
-    return mention.group(0), [f"@{name}" for name in names]
+    names = _starting(described_actions(_session()), mention.group(1))
+    return mention.group(0), [replace(name, text=f"@{name.text}") for name in names]
 
 
 def _words(rest: str, cell: bool) -> Found:
@@ -77,7 +79,7 @@ def _words(rest: str, cell: bool) -> Found:
     fragment = "" if not rest or rest[-1:].isspace() else parts.pop()
     asks = cell and (parts[0] if parts else fragment).startswith("-")
     if not parts and not asks:
-        return fragment, _starting(verbs.names(), fragment)
+        return fragment, _starting(_described_verbs(fragment), fragment)
     verb = verbs.find("ask" if asks else parts[0])
     if verb is None:
         return fragment, []
@@ -89,7 +91,7 @@ def _words(rest: str, cell: bool) -> Found:
     word, equals, value = fragment.partition("=")
     if equals and word in options:
         given = _values(verb, options[word], loose, value)
-        return fragment, _starting((f"{word}={each}" for each in given), fragment)
+        return fragment, _starting(_with_prefix(f"{word}=", given), fragment)
     if fragment.startswith("-"):
         return fragment, _starting([word for word in options if word.startswith("--")], fragment)
     if verb.completes is None:
@@ -118,14 +120,33 @@ def _takes_value(model: Any, field: str) -> bool:
     return model.model_fields[field].annotation is not bool
 
 
-def _values(verb: Verb, field: str, loose: list[str], value: str) -> list[str]:
+def _described_verbs(fragment: str) -> list[Suggestion]:
+    """Return the verbs that begin so with their summaries; others are not imported for it."""
+    from reyn_jupyter.notebook import verbs
+    from reyn_jupyter.notebook.verb import Suggestion
+
+    found = {name: verbs.find(name) for name in verbs.names() if name.startswith(fragment)}
+    return [Suggestion(name, verb.summary if verb else "") for name, verb in found.items()]
+
+
+def _with_prefix(prefix: str, given: Iterable[str | Suggestion]) -> list[Suggestion]:
+    return [replace(each, text=f"{prefix}{each.text}") for each in map(_suggestion, given)]
+
+
+def _suggestion(given: str | Suggestion) -> Suggestion:
+    from reyn_jupyter.notebook.verb import Suggestion
+
+    return Suggestion(given) if isinstance(given, str) else given
+
+
+def _values(verb: Verb, field: str, loose: list[str], value: str) -> Sequence[str | Suggestion]:
     """Return what an option may take; of several with commas between them the last is completed."""
     from reyn_jupyter.notebook import completers as shared
     from reyn_jupyter.notebook.options import choices
 
     if field in verb.values:
         before = value[: value.rfind(",") + 1]
-        return [f"{before}{each}" for each in verb.values[field](_session(), loose, value)]
+        return _with_prefix(before, verb.values[field](_session(), loose, value))
     if field == "model":
         return shared.models(_session(), value)
     if field == "vars":
@@ -134,8 +155,13 @@ def _values(verb: Verb, field: str, loose: list[str], value: str) -> list[str]:
     return list(choices(verb.options.model_fields[field]))
 
 
-def _starting(words: Iterable[str], fragment: str) -> list[str]:
-    return [word for word in dict.fromkeys(words) if word.startswith(fragment)][:MOST]
+def _starting(words: Iterable[str | Suggestion], fragment: str) -> list[Suggestion]:
+    """Return those that begin so, each once."""
+    found: dict[str, Suggestion] = {}
+    for word in map(_suggestion, words):
+        if word.text.startswith(fragment):
+            found.setdefault(word.text, word)
+    return list(found.values())[:MOST]
 
 
 def _session() -> Any:

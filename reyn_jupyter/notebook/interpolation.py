@@ -54,6 +54,15 @@ def interpolate(
     return filled, list(sent.values())
 
 
+def escape_holes(text: str) -> str:
+    r"""Return what is typed for a prompt that is sent as `text`: its braces are no holes.
+
+    >>> escape_holes("what are {{braces}}?")
+    'what are \\{{braces}}?'
+    """
+    return _HOLE.sub(lambda hole: f"{hole[1]}\\{hole[0].removeprefix(hole[1])}", text)
+
+
 def _variable(name: str, namespace: Mapping[str, Any], redactor: Any, way_out: str) -> Any:
     from reyn_jupyter.runtime.namespace.variables import is_secret
 

@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal
 
 from reyn_jupyter.notebook.options import Options
 from reyn_jupyter.sessions.current import session
 from reyn_jupyter.sessions.session import Session
 
-Completes = Callable[[Session, list[str], str], list[str]]
+
+@dataclass(frozen=True)
+class Suggestion:
+    """One completion.
+
+    Attributes:
+        text: what is put in.
+        meaning: what it stands for, which front ends show beside it; "" for what says enough itself.
+    """
+
+    text: str
+    meaning: str = ""
+
+
+Completes = Callable[[Session, list[str], str], Sequence[str | Suggestion]]
+VerbGroup = Literal["ask", "look", "change", "measure", "set up"]
 
 
 @dataclass(frozen=True)
@@ -48,6 +63,7 @@ class Verb:
         takes_body: ``%%reyn VERB`` has a use for the cell's text.
         completes: (session, words before, word) → completions of its positional arguments.
         values: option → the same for its values; of several with commas between them the last is completed.
+        group: what one wants to do with it, by which `%reyn help` lists it.
     """
 
     name: str
@@ -59,3 +75,4 @@ class Verb:
     takes_body: bool = False
     completes: Completes | None = field(default=None, compare=False)
     values: Mapping[str, Completes] = field(default_factory=dict, compare=False)
+    group: VerbGroup = "set up"

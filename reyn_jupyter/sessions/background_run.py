@@ -48,8 +48,9 @@ class BackgroundRun:
         options: TurnOptions,
         on_event: Callable[[Any], None] | None,
         waits: bool = False,
+        home: asyncio.AbstractEventLoop | None = None,
     ) -> BackgroundRun:
-        home = running_loop()
+        home = home or running_loop()
         run = options.run or new_run_id()
         ask = options.ask or partial(DESK.ask, since=time.time(), waits=waits)
         chosen = options.model_copy(update={"run": run, "ask": ask})

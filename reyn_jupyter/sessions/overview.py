@@ -287,6 +287,11 @@ def status(parts: Parts, snapshot: CatalogSnapshot) -> Card:
     return Card("status", "reyn", tuple(facts), tuple(sections), tries)
 
 
+def model_fact(parts: Parts) -> str:
+    """Return the model in use with where its requests go, or why there is none and what to do."""
+    return _model_fact(_model(parts))
+
+
 def _model(parts: Parts) -> Model | ModelError:
     try:
         return parts.find_model(None)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -225,18 +226,23 @@ class Session:
         return ENGINE.run(turn(self.parts, check_question(prompt), TurnOptions(**options)), on_event)
 
     def start(
-        self, prompt: str, *, on_event: OnEvent = None, waits: bool = False, **options: Any
+        self,
+        prompt: str,
+        *,
+        on_event: OnEvent = None,
+        waits: bool = False,
+        home: asyncio.AbstractEventLoop | None = None,
+        **options: Any,
     ) -> BackgroundRun:
         """Run one turn in the background, as `ask` does: `.cancel()` stops it, `.trace` is set once it is done.
 
-        Events and notebook functions are served by the loop of the caller, a kernel's own in a notebook.
-
         Args:
+            home: the loop that serves events and notebook functions; the caller's when None, a kernel's in a notebook.
             waits: code will answer its questions about consent (`.pending`, `.answer`), so they stay open. Otherwise
                 they are shown by a connected front end, and without one what would ask is denied.
         """
         chosen = TurnOptions(attended=False, **options)
-        run = BackgroundRun.begin(self.parts, check_question(prompt), chosen, on_event, waits)
+        run = BackgroundRun.begin(self.parts, check_question(prompt), chosen, on_event, waits, home)
         ended = [key for key, other in self._background.items() if other.done]
         for key in ended[: max(0, len(ended) + 1 - KEPT)]:
             del self._background[key]

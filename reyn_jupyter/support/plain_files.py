@@ -110,6 +110,11 @@ class PlainFolder:
         """
         return _read(self.open(name, os.O_RDONLY), limit, name)
 
+    def first_line(self, name: str, limit: int) -> bytes:
+        """Return the first line of a file, `limit` bytes of it at most. Raises OSError as `read` does."""
+        with os.fdopen(self.open(name, os.O_RDONLY), "rb") as file:
+            return file.readline(limit)
+
     def remove(self, name: str) -> None:
         """Remove what has this name, of a link the link itself. Raises OSError."""
         with self._opened() as folder:

@@ -63,6 +63,17 @@ def _to_the_end(page: LabPage) -> None:
 
 _EVAL = "%reyn eval mandates -m simulator --variants generic-1x,explicit-3x,gate -n 12"
 
+
+def _ask_in_the_panel(page: LabPage) -> None:
+    page.command("reyn:home")
+    panel = page.page.get_by_role("region", name="Reyn", exact=True)
+    question = panel.get_by_role("textbox", name="Question")
+    question.fill("how many orders are there per region?")
+    question.press("Enter")
+    panel.get_by_role("button", name="Put into the notebook").wait_for()
+    question.fill("and the mean amount")
+
+
 SCENES = (
     Scene("answer", (FRAME, "%%reyn\nwhat is the mean amount by product in orders?")),
     Scene("answer_table", (FRAME, "%%reyn\nwhat is the mean amount by product in orders?"), _press("Table")),
@@ -77,6 +88,15 @@ SCENES = (
     Scene("status", (FRAME, "%reyn")),
     Scene("list", (FRAME, "%reyn list")),
     Scene("explore", (FRAME, "%reyn explore")),
+    Scene(
+        "home",
+        (
+            FRAME,
+            "%%reyn\nwhat is the mean amount by product in orders?",
+            "%reyn ask first 200 rows of orders",
+        ),
+        _ask_in_the_panel,
+    ),
     Scene("report", ("%load_ext reyn_jupyter", _EVAL)),
 )
 

@@ -122,13 +122,44 @@ def test_typing_narrows_the_table_to_actions_with_all_words(browser: Browser, se
         expect(page.get_by_text("42 actions", exact=True)).to_be_visible()
 
 
+def test_without_a_search_actions_stand_by_category_the_harmless_ones_first(
+    browser: Browser, session: Session
+) -> None:
+    with exploring(browser, session) as shown:
+        groups = shown.page.locator(".r-group")
+        expect(groups.first).to_have_text("payment 2 actions")
+        assert names(shown.page)[:3] == ["payment__send", "payment__report", "skill__task_00000"]
+        groups.first.click()
+        expect(shown.page.get_by_role("button", name="Invoke")).to_have_count(0)
+
+
+def test_several_words_are_ranked_as_a_search_ranks_them(browser: Browser, session: Session) -> None:
+    wanted = "please transfer some money for me"
+    best = session.search_actions(f"{wanted} now").rows[0]["qualified_name"]
+    with exploring(browser, session) as shown:
+        page = shown.page
+        search = page.get_by_role("searchbox")
+        shown.server.hold("catalog.search")
+        search.fill(wanted)
+        until(lambda: shown.server.held["catalog.search"])
+        search.press("End")
+        page.keyboard.type(" now")  # while the answer is on its way
+        shown.requests()
+        shown.server.release("catalog.search")
+        expect(page.get_by_text("best first")).to_be_visible()
+        expect(search).to_have_value(f"{wanted} now")
+        assert names(page)[0] == best
+        page.keyboard.press("Enter")
+        expect(page.get_by_role("region", name=best)).to_be_visible()
+
+
 def test_a_category_shows_its_sentence_and_its_actions(browser: Browser, session: Session) -> None:
     with exploring(browser, session) as shown:
         page = shown.page
         page.get_by_role("button", name="payment 2").click()
         expect(page.get_by_text("Moves money around.")).to_be_visible()
         expect(page.get_by_text("2 of 42 actions")).to_be_visible()
-        assert names(page) == ["payment__report", "payment__send"]
+        assert names(page) == ["payment__send", "payment__report"]  # the harmless one first
         page.get_by_role("button", name="payment 2").click()
         expect(page.get_by_text("42 actions", exact=True)).to_be_visible()
 
@@ -169,11 +200,11 @@ def test_keys_move_through_rows_and_open_one(browser: Browser, session: Session)
             expect(current).to_be_in_viewport()
         page.keyboard.press("End")
         expect(page.get_by_role("row", selected=True)).to_contain_text("skill__task_00039")
-        expect(table).to_have_attribute("aria-rowcount", "43")
+        expect(table).to_have_attribute("aria-rowcount", "45")  # with the names of both categories
         page.keyboard.press("Home")
         page.keyboard.press("ArrowDown")
         page.keyboard.press("Enter")
-        expect(page.get_by_role("region", name="payment__send")).to_be_visible()
+        expect(page.get_by_role("region", name="payment__report")).to_be_visible()
         page.get_by_role("button", name="Close").click()
         expect(table).to_be_focused()
 
@@ -444,7 +475,7 @@ def test_a_row_that_moves_stays_selected_and_takes_the_click_that_was_begun_on_i
         shown.server.connection.send(ViewEvent(event=CatalogChanged(revision="another")))
         expect(page.get_by_text("6 actions", exact=True)).to_be_visible()
         assert page.evaluate("getSelection().toString()") == "skill__task_00002"
-        expect(row).to_have_attribute("aria-rowindex", "7")
+        expect(row).to_have_attribute("aria-rowindex", "9")
         page.evaluate("getSelection().removeAllRanges()")
         row.click()
         expect(page.get_by_role("region", name="skill__task_00002")).to_be_visible()

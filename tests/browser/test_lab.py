@@ -72,7 +72,7 @@ def test_a_display_is_drawn_by_the_extension_in_both_themes(lab: LabPage) -> Non
 def test_a_change_of_theme_leaves_focus_caret_and_selection_in_the_view(lab: LabPage) -> None:
     page = lab.open(LOAD, "%reyn explore").run().page
     lab.command("reyn:explore")
-    panel = page.get_by_role("region", name="Catalog of actions")
+    panel = page.get_by_role("region", name="Reyn", exact=True)
     for within in (lab.output(1), panel):
         field = search(within)
         field.fill("file read")
@@ -344,7 +344,7 @@ def test_a_long_question_is_read_to_its_end_in_the_dialog_before_always_is_offer
 def test_the_panel_shows_the_catalog_of_the_notebook_that_is_active(lab: LabPage) -> None:
     lab.open(LOAD, "1")
     lab.command("reyn:explore")
-    panel = lab.page.get_by_role("region", name="Catalog of actions")
+    panel = lab.page.get_by_role("region", name="Reyn", exact=True)
     expect(panel).to_contain_text(lab.name)
     expect(panel).to_contain_text("not loaded")
     panel.get_by_role("button", name="Insert %load_ext").click()

@@ -15,5 +15,5 @@ def test_displays_are_drawn_and_live_and_the_panel_opens(notebook7: LabPage) -> 
     expect(explorer.get_by_text("file__grep")).to_be_visible()
     expect(explorer.get_by_text("file__delete")).to_have_count(0)
     notebook7.command("reyn:explore")
-    panel = notebook7.page.get_by_role("region", name="Catalog of actions")
+    panel = notebook7.page.get_by_role("region", name="Reyn", exact=True)
     expect(panel.get_by_text("file__read", exact=True)).to_be_visible()

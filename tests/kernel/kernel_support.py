@@ -232,6 +232,11 @@ class Kernel:
         start, end = content["cursor_start"], content["cursor_end"]
         return [f"{code[:start]}{match}{code[end:]}" for match in content["matches"]]
 
+    def meanings(self, code: str) -> dict[str, str]:
+        """What Tab offers at the end of `code`, with what front ends show beside each."""
+        content = self._client.complete(code, len(code), reply=True, timeout=TIMEOUT)["content"]
+        return {each["text"]: each["type"] for each in content["metadata"]["_jupyter_types_experimental"]}
+
     def value(self, expression: str) -> str:
         """The text of an expression's value."""
         cell = self.run(f"print(({expression}))")

@@ -51,6 +51,19 @@ def test_runs_and_blobs_are_offered_by_id(kernel: Kernel) -> None:
     assert f"%reyn inspect {blob} lines:1-50" in kernel.complete(f"%reyn inspect {blob} li")
 
 
+def test_beside_an_id_stands_what_was_asked_or_stored(kernel: Kernel) -> None:
+    kernel.run("says('Done.')")
+    kernel.run("%%reyn\nhow many\nregions <b>are there</b>?")
+    run = kernel.value("__import__('reyn_jupyter').session().trace().run")
+    beside = kernel.meanings("%reyn trace ")
+    assert beside[run[-12:]] == beside["last"] == "how many regions <b>are there</b>?"
+    kernel.run("r = %reyn invoke file__read path=data/orders.csv")
+    [blob] = eval(kernel.value("[r.blob.id]"))
+    assert kernel.meanings("%reyn inspect ")[blob].startswith("file__read · text · ")
+    assert kernel.meanings("%reyn sea")["search"].startswith("actions by what they do")
+    assert kernel.meanings("%reyn describe file__re")["file__read"]
+
+
 def test_arguments_that_are_there_are_not_offered_again(kernel: Kernel) -> None:
     offered = kernel.complete("%reyn invoke file__read path=notes.txt ")
     assert any(each.endswith(" limit=") for each in offered)

@@ -2,16 +2,20 @@
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from "@jupyterlab/application";
 import { ICommandPalette } from "@jupyterlab/apputils";
 import { INotebookTracker } from "@jupyterlab/notebook";
+import { HOME_PANEL, HomePanel } from "./home";
 import { insertCell } from "./host";
 import { ICON } from "./icon";
 import { IKernels } from "./kernels";
 
-export const CATALOG_PANEL = "reyn-jupyter-catalog";
+const PANEL = {
+  "reyn:home": ["Reyn: Ask in the Side Panel", "question"],
+  "reyn:explore": ["Reyn: Search Actions in the Side Panel", "search"],
+} as const;
 
 const CELLS = {
-  "reyn:load-extension": ["Load the Extension (New Cell)", "%load_ext reyn_jupyter"],
-  "reyn:ask": ["Ask the Agent (New Cell)", "%%reyn\n"],
-  "reyn:last-run": ["Show the Last Run (New Cell)", "%reyn trace"],
+  "reyn:load-extension": ["Reyn: Load the Extension (New Cell)", "%load_ext reyn_jupyter"],
+  "reyn:ask": ["Reyn: Ask the Agent (New Cell)", "%%reyn\n"],
+  "reyn:last-run": ["Reyn: Show the Last Run (New Cell)", "%reyn trace"],
 } as const;
 
 export const commands: JupyterFrontEndPlugin<void> = {
@@ -28,11 +32,15 @@ export const commands: JupyterFrontEndPlugin<void> = {
   ): void {
     if (!tracker) return;
     const isEnabled = (): boolean => tracker.currentWidget !== null;
-    app.commands.addCommand("reyn:explore", {
-      label: "Explore the Catalog of Actions",
-      icon: ICON,
-      execute: () => app.shell.activateById(CATALOG_PANEL),
-    });
+    for (const [id, [label, field]] of Object.entries(PANEL))
+      app.commands.addCommand(id, {
+        label,
+        icon: ICON,
+        execute: () => {
+          app.shell.activateById(HOME_PANEL);
+          for (const each of app.shell.widgets("left")) if (each instanceof HomePanel) each.focusOn(field);
+        },
+      });
     for (const [id, [label, code]] of Object.entries(CELLS)) {
       app.commands.addCommand(id, {
         label,
@@ -43,7 +51,7 @@ export const commands: JupyterFrontEndPlugin<void> = {
         },
       });
     }
-    for (const command of ["reyn:explore", ...Object.keys(CELLS)])
+    for (const command of [...Object.keys(PANEL), ...Object.keys(CELLS)])
       palette?.addItem({ command, category: "Reyn" });
   },
 };

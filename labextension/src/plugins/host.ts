@@ -19,21 +19,33 @@ export const hostName = (app: JupyterFrontEnd): "jupyterlab" | "notebook" =>
 export function hostFor(app: JupyterFrontEnd, panel: NotebookPanel, kernel: KernelSource, node: Node): Host {
   const host: Host = {
     name: hostName(app),
-    insertCell: (code) => insertCell(panel, code, node),
+    insertCell: (code, output) => insertCell(panel, code, node, output),
   };
   if (host.name === "jupyterlab") host.open = (live, title) => openTab(app, panel, kernel, live, title);
   return host;
 }
 
-/** A new code cell with that text below the cell that holds `node`, else below the active one. It is not run. */
-export function insertCell(panel: NotebookPanel, code: string, node?: Node): void {
+type NewCell = Parameters<NonNullable<NotebookPanel["model"]>["sharedModel"]["insertCell"]>[1];
+
+/**
+ * A new code cell with that text below the cell that holds `node`, else below the active one. It is not run.
+ *
+ * @param output a MIME bundle that the cell shows, as if it had run
+ */
+export function insertCell(panel: NotebookPanel, code: string, node?: Node, output?: object): void {
   const notebook = panel.content;
   const model = notebook.model;
   if (!model || model.readOnly || panel.isDisposed) return;
   const cells = notebook.widgets;
   const holding = node ? cells.findIndex((cell) => cell.node.contains(node)) : -1;
   const index = (holding < 0 ? notebook.activeCellIndex : holding) + 1;
-  model.sharedModel.insertCell(index, { cell_type: "code", source: code, metadata: { trusted: true } });
+  const outputs = output ? [{ output_type: "display_data", data: output, metadata: {} }] : [];
+  model.sharedModel.insertCell(index, {
+    cell_type: "code",
+    source: code,
+    metadata: { trusted: true },
+    outputs,
+  } as NewCell);
   notebook.activeCellIndex = index;
   notebook.deselectAll();
   void notebook.scrollToItem(index);
@@ -61,6 +73,7 @@ class LiveTab extends Widget {
 }
 
 let tabs = 0;
+const openTabs = new Map<string, MainAreaWidget>();
 
 function openTab(
   app: JupyterFrontEnd,
@@ -69,7 +82,13 @@ function openTab(
   live: Live,
   title: string,
 ): void {
+  // What is open in a tab already is shown there.
+  const key = JSON.stringify([panel.id, kernel.welcome?.session, { ...live, running: false }]);
+  const found = openTabs.get(key);
+  if (found) return app.shell.activateById(found.id);
   const tab = new MainAreaWidget({ content: new LiveTab(app, panel, kernel, live, title) });
+  openTabs.set(key, tab);
+  tab.disposed.connect(() => openTabs.delete(key));
   tab.id = `reyn-tab-${(tabs += 1)}`;
   tab.title.label = title;
   tab.title.caption = `${title} · ${panel.context.path}`;

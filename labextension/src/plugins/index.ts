@@ -1,8 +1,8 @@
 // The plugins of the extension. Only the renderers are needed by the others; a host that lacks something has fewer.
 import { approvals } from "./approvals";
-import { catalog } from "./catalog";
 import { commands } from "./commands";
+import { homePanel } from "./home";
 import { rendering } from "./rendering";
 import { themeFocus } from "./theme-focus";
 
-export default [rendering, catalog, approvals, commands, themeFocus];
+export default [rendering, homePanel, approvals, commands, themeFocus];

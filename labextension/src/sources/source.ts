@@ -64,8 +64,8 @@ export function errorSentence(error: unknown): string {
 export interface Host {
   /** "jupyterlab", "notebook", "widget" or "page". */
   readonly name: string;
-  /** Put code into a new cell below, unexecuted; left out where there are no cells. */
-  insertCell?: (code: string) => void;
+  /** Put code into a new cell below, unexecuted; left out where there are no cells. `output` is shown below it. */
+  insertCell?: (code: string, output?: object) => void;
   /** Show another object beside the view (a run, a blob) in a tab of its own; left out where there are no tabs. */
   open?: (live: Live, title: string) => void;
   /** Show a blob in an element, in place of what is there; left out where nothing answers. */

@@ -67,10 +67,7 @@ def action_table(table: ActionTable, look: Look) -> View:
     title = f"Actions for “{look.line(table.query, 80)}”" if search and table.query else "Actions"
     blocks: list[Block] = []
     if payload.get("weak"):
-        near = names(payload.get("nearest_categories"), look)
-        where = f" Nearest categories: {near}." if near else ""
-        what = "Nothing here fits well; these are only the nearest." if table.rows else "Nothing here fits."
-        blocks.append(Notice(what + where, "warn", "%reyn list CATEGORY shows all of one."))
+        blocks.append(Notice(weak_remark(table, look), "warn", "%reyn list CATEGORY shows all of one."))
     elif not table.rows:
         all_of_them = "%reyn list shows all of them."
         way = f"Use other words; {all_of_them}" if search else hint(payload, look) or all_of_them
@@ -84,6 +81,15 @@ def action_table(table: ActionTable, look: Look) -> View:
     badges = (Badge("weak", "warn"),) if payload.get("weak") else ()
     shown = (*blocks, *notes, *_hidden(table, look))
     return View("actions", title, badges, tuple(_facts(table, look)), shown, "%reyn list CATEGORY --limit N")
+
+
+def weak_remark(table: ActionTable, look: Look) -> str:
+    """Return the sentence about a search in which nothing is a clear fit."""
+    near = names(table.payload.get("nearest_categories"), look)
+    where = f" Nearest categories: {near}." if near else ""
+    return (
+        "Nothing here fits well; these are only the nearest." if table.rows else "Nothing here fits."
+    ) + where
 
 
 def _rows(table: ActionTable, look: Look) -> Grid:

@@ -16,6 +16,7 @@ from pydantic import Field
 from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.arguments.preparation import invalid_arguments
 from reyn_jupyter.catalog.arguments.schema_validation import Invalid
+from reyn_jupyter.catalog.discovery.search_results import SEARCH_LIMIT
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.guard.permissions import Policy
@@ -23,7 +24,7 @@ from reyn_jupyter.notebook.corrected_calls import LABEL, corrected_lines
 from reyn_jupyter.notebook.invoke_line import invoke_command
 from reyn_jupyter.notebook.render.blob_view import result_view
 from reyn_jupyter.notebook.render.blocks import Cell, Commands, Fold, Paragraph, SortedText, Span, Tone, View
-from reyn_jupyter.notebook.render.catalog_view import COLUMNS, EFFECTS, action_card, action_cells
+from reyn_jupyter.notebook.render.catalog_view import COLUMNS, EFFECTS, action_card, action_cells, weak_remark
 from reyn_jupyter.notebook.render.problems import hint
 from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.notebook.serving.forms import FIELDS, ActionForm, arguments_of, form
@@ -41,6 +42,7 @@ from reyn_jupyter.support.encoding import clean
 PAGE = 2_000
 _KEYS = tuple(key for key in COLUMNS if key != "score")  # nothing was searched for
 _TEXT = 2_000_000  # characters in a field
+QUERY = 1_000  # characters of a search
 
 Typed = Annotated[str, Field(max_length=_TEXT)]
 
@@ -69,7 +71,8 @@ CatalogRow = tuple[SortedText, ...]
 
 
 class CatalogPage(WireMessage):
-    """Carry one page of rows. `tones` is the colour of each effect; another `revision` belongs to another catalog."""
+    """Carry one page of rows. `tones` is the colour of each effect, the harmless ones first; another `revision` belongs
+    to another catalog."""
 
     revision: str
     total: int
@@ -77,6 +80,24 @@ class CatalogPage(WireMessage):
     tones: dict[str, Tone]
     categories: tuple[CatalogCategory, ...]
     rows: tuple[CatalogRow, ...]
+
+
+class SearchCatalog(WireMessage):
+    """Ask for actions by what they do, within a category ("" for all)."""
+
+    query: str = Field(min_length=1, max_length=QUERY)
+    category: str = Field("", max_length=200)
+    limit: int = Field(SEARCH_LIMIT, ge=1, le=100)
+
+
+class RankedActions(WireMessage):
+    """Name the actions that `%reyn search` finds, best first, those left out that have nothing of the query.
+
+    `remark` says so where none is a clear fit, else "".
+    """
+
+    names: tuple[str, ...]
+    remark: str
 
 
 class OpenAction(WireMessage):
@@ -163,6 +184,18 @@ def _sorted_text(cell: Cell) -> SortedText:
     return text if cell.value is None else (text, cell.value)
 
 
+async def search(context: OperationContext, arguments: SearchCatalog) -> RankedActions:
+    look = context.look
+    within = [arguments.category] if arguments.category else None
+    found = await context.session.aio.search_actions(arguments.query, within, arguments.limit)
+    if found.error is not None:
+        raise OperationError(look.text(found.error, 300), "Use other words, or choose another category.")
+    return RankedActions(
+        names=tuple(look.line(row["qualified_name"], 600) for row in found.rows if row["score"] > 0),
+        remark=clean(weak_remark(found, look)) if found.payload.get("weak") else "",
+    )
+
+
 async def action(context: OperationContext, arguments: OpenAction) -> OpenedAction:
     found = await _find(context, arguments.name)
     card = await context.session.aio.describe_action(found.name.text)
@@ -245,6 +278,7 @@ def _faults(faults: list[Invalid], look: Look) -> tuple[ArgumentFault, ...]:
 
 OPERATIONS = (
     ServedOperation("catalog.page", ListCatalog, CatalogPage, page),
+    ServedOperation("catalog.search", SearchCatalog, RankedActions, search),
     ServedOperation("catalog.action", OpenAction, OpenedAction, action),
     ServedOperation("catalog.command", CallAction, ActionCommand, command),
     ServedOperation("catalog.invoke", CallAction, ActionAnswer, invoke),

@@ -212,7 +212,13 @@ class Connection:
         try:
             key = self.answer_key if shows_questions(self) else None
             operation_context = OperationContext(
-                self._hub.session(), look, progress, self._hub.ask, key, self._hub.caches
+                self._hub.session(),
+                look,
+                progress,
+                self._hub.ask,
+                key,
+                self._hub.home or self._home,
+                self._hub.caches,
             )
             value: BaseModel = await operation.run(operation_context, arguments)
             return ViewAnswer(id=request.id, value=value.model_dump(mode="json"))

@@ -21,6 +21,7 @@ from reyn_jupyter.notebook.serving.protocol import (
     Event,
     Hello,
     RunChanged,
+    SessionChanged,
     ViewEvent,
 )
 from reyn_jupyter.notebook.serving.question_messages import approval_asked
@@ -106,7 +107,10 @@ class Hub:
             self._catalog = None
 
     def look(self) -> None:
-        """Tell whoever looks if the catalog is another one after a cell or a push. Costs nothing when nobody does."""
+        """Tell whoever looks that a cell or a push has changed the session, and whether the catalog is another one.
+
+        Costs nothing when nobody looks.
+        """
         if not self.connections or not current.session_exists():
             return
         if self._looking:
@@ -124,6 +128,7 @@ class Hub:
             before, self._catalog = self._catalog, revision
             if before != revision:
                 self.tell(CatalogChanged(revision=revision))
+            self.tell(SessionChanged())
             if self._look_again:  # pushes that come in a storm are seen together
                 await asyncio.sleep(BETWEEN_LOOKS)
         finally:

@@ -7,6 +7,7 @@ made. A file of this room exports ``OPERATIONS``; `operations` collects them, an
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
@@ -24,6 +25,7 @@ from reyn_jupyter.sessions.session import Session
 FILES = (
     "approval_operations",
     "catalog_operations",
+    "home_operations",
     "blob_operations",
     "frame_operations",
     "tree_operations",
@@ -64,6 +66,7 @@ class OperationContext:
         progress: reports progress to the view that asks.
         ask: puts a question about consent before the person who clicks.
         answer_key: the key of the connection that asks, by which it answers questions; None where it shows none.
+        home: the loop of the thread where the notebook lives; None where there is none.
         caches: what operations keep between two requests (open frames, JSON indexes), by their own key; emptied when
             the last view of the kernel is gone.
     """
@@ -73,6 +76,7 @@ class OperationContext:
     progress: ProgressCallback
     ask: Callable[[Question], Awaitable[Answer]]
     answer_key: AnswerKey | None = None
+    home: asyncio.AbstractEventLoop | None = None
     caches: dict[str, Any] = field(default_factory=dict)
 
 

@@ -221,7 +221,16 @@ class RunChanged(WireMessage):
     ended: bool
 
 
-Event = Annotated[ApprovalAsked | ApprovalSettled | CatalogChanged | RunChanged, Field(discriminator="name")]
+class SessionChanged(WireMessage):
+    """Announce that a cell has run: runs, stored results, the model or what was spent may be others."""
+
+    name: Literal["session"] = "session"
+
+
+Event = Annotated[
+    ApprovalAsked | ApprovalSettled | CatalogChanged | RunChanged | SessionChanged,
+    Field(discriminator="name"),
+]
 
 
 class ViewEvent(WireMessage):

@@ -122,4 +122,5 @@ VERB = Verb(
     ),
     literal=True,
     takes_body=True,
+    group="ask",
 )

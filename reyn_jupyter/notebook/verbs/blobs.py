@@ -41,4 +41,5 @@ VERB = Verb(
     BlobsOptions,
     ("%reyn blobs", "%reyn blobs gc", "%reyn blobs gc --max-age 30"),
     completes=lambda session, before, word: [] if before else ["list", "gc"],
+    group="look",
 )

@@ -25,4 +25,5 @@ VERB = Verb(
     DescribeOptions,
     ("%reyn describe table__query",),
     completes=completers.actions,
+    group="look",
 )

@@ -20,5 +20,11 @@ def run(context: Context, options: DiffOptions) -> RunDiff:
 
 
 VERB = Verb(
-    "diff", "two runs side by side", run, DiffOptions, ("%reyn diff -2 -1",), completes=completers.runs
+    "diff",
+    "two runs side by side",
+    run,
+    DiffOptions,
+    ("%reyn diff -2 -1",),
+    completes=completers.runs,
+    group="measure",
 )

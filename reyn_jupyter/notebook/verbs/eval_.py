@@ -212,4 +212,5 @@ VERB = Verb(
     ),
     completes=_completions,
     values={"variants": _variant_names, "check": _check_names, "model": _models},
+    group="measure",
 )

@@ -25,4 +25,5 @@ VERB = Verb(
     EventsOptions,
     ("%reyn events", "%reyn events last"),
     completes=completers.one_run,
+    group="look",
 )

@@ -23,4 +23,5 @@ VERB = Verb(
     run,
     ExploreOptions,
     ("%reyn explore", "%reyn explore csv", "%reyn explore read file"),
+    group="look",
 )

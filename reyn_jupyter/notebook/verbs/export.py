@@ -11,7 +11,7 @@ from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.notebook import completers, export
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Option, Options, Positional, Rest
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.verb import Context, Suggestion, Verb
 from reyn_jupyter.outputs.content import BlobNotFoundError
 from reyn_jupyter.runtime.record.run_store import RunNotFoundError
 from reyn_jupyter.sessions.result_objects import Card
@@ -73,7 +73,7 @@ def _named(session: Session, word: str) -> object:
             ) from no_run
 
 
-def _completions(session: Session, before: list[str], word: str) -> list[str]:
+def _completions(session: Session, before: list[str], word: str) -> list[str | Suggestion]:
     if not before:
         return []
     return [*TABLES, *completers.runs(session, before, word), *completers.blobs(session, before, word)]
@@ -86,4 +86,5 @@ VERB = Verb(
     ExportOptions,
     ("%reyn export run.html", "%reyn export page.html last list runs", "%reyn export run.html --force"),
     completes=_completions,
+    group="change",
 )

@@ -7,7 +7,7 @@ from typing import Annotated
 from reyn_jupyter.notebook import verbs
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Options, Positional, choices, fields_by_word, usage
-from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.notebook.verb import Context, Verb, VerbGroup
 from reyn_jupyter.sessions.result_objects import Card
 from reyn_jupyter.support.text import did_you_mean, nearest_names
 
@@ -19,17 +19,32 @@ class HelpOptions(Options):
 def run(context: Context, options: HelpOptions) -> Card:
     if options.verb is not None:
         return help_card(options.verb)
-    lines = tuple(
-        f"{name:<11} {verb.summary}" for name in verbs.names() if (verb := verbs.find(name)) is not None
-    )
+    found = [verb for name in verbs.names() if (verb := verbs.find(name)) is not None]
+    sections = tuple((title, _lines(names, group, found)) for group, (title, names) in GROUPS.items())
     ways = (
-        "%reyn VERB …          a verb",
-        "%%reyn [options]      a question, in the lines below it",
-        "x = %reyn list file   keeps the object; so does %reyn list file -o x",
+        "%%reyn, and the question in the lines below it",
+        "x = %reyn list file keeps what a verb returns",
+        "%reyn help VERB explains one",
     )
-    return Card(
-        "help", "%reyn", (), (("Ways in", ways), ("Verbs", lines)), ("%reyn help ask", "%reyn doctor")
-    )
+    return Card("help", "%reyn", (), (("Ways in", ways), *sections), ("%reyn help ask", "%reyn doctor"))
+
+
+def _lines(names: tuple[str, ...], group: VerbGroup, found: list[Verb]) -> tuple[str, ...]:
+    """Return a line for each verb that is needed often, and one that names the others of its group."""
+    members = {verb.name: verb for verb in found if verb.group == group}
+    lines = [f"{name:<10} {members[name].summary}" for name in names if name in members]
+    others = [name for name in members if name not in names]
+    return (*lines, f"also: {', '.join(others)}") if others else tuple(lines)
+
+
+GROUPS: dict[VerbGroup, tuple[str, tuple[str, ...]]] = {
+    "ask": ("Ask", ("ask", "history", "undo")),
+    "look": ("Look at what there is and what was done", ("search", "list", "view", "trace", "inspect")),
+    "change": ("Do it yourself", ("invoke", "script", "export")),
+    "measure": ("Measure a model", ("eval", "replay", "diff")),
+    "set up": ("Set up", ("status", "doctor", "models", "config", "approvals")),
+}
+"""What one wants to do: its heading, and the verbs that stand on lines of their own, in their order."""
 
 
 def help_card(name: str) -> Card:

@@ -35,4 +35,5 @@ VERB = Verb(
     HistoryOptions,
     ("%reyn history", "%reyn history drop 2", "%reyn history fork 1"),
     completes=lambda session, before, word: [] if before else ["list", "drop", "fork"],
+    group="ask",
 )

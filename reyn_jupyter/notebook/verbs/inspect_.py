@@ -36,4 +36,5 @@ VERB = Verb(
     InspectOptions,
     ("%reyn inspect last", "%reyn inspect ID lines:20-50", "%reyn inspect ID slice:0..20"),
     completes=lambda session, before, word: SELECTORS if before else completers.blobs(session, before, word),
+    group="look",
 )

@@ -111,4 +111,5 @@ VERB = Verb(
     ),
     takes_body=True,
     completes=completers.arguments,
+    group="change",
 )

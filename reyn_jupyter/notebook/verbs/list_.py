@@ -32,4 +32,5 @@ VERB = Verb(
     ListOptions,
     ("%reyn list", "%reyn list file table", "%reyn list --filter csv"),
     completes=completers.categories,
+    group="look",
 )

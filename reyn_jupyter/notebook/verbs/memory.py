@@ -24,4 +24,10 @@ def run(context: Context, options: Options) -> Table:
     return Table("memory", rows, "Memory", note)
 
 
-VERB = Verb("memory", "what is remembered in this workspace", run, examples=("%reyn memory",))
+VERB = Verb(
+    "memory",
+    "what is remembered in this workspace",
+    run,
+    examples=("%reyn memory",),
+    group="look",
+)

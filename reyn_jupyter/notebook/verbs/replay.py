@@ -45,4 +45,5 @@ VERB = Verb(
     ReplayOptions,
     ("%reyn replay last", "%reyn replay last -m strong", "%reyn replay last --from 2"),
     completes=completers.one_run,
+    group="measure",
 )

@@ -11,4 +11,10 @@ def run(context: Context, options: Options) -> Card:
     return context.session.reset()
 
 
-VERB = Verb("reset", "start the conversation afresh", run, examples=("%reyn reset",))
+VERB = Verb(
+    "reset",
+    "start the conversation afresh",
+    run,
+    examples=("%reyn reset",),
+    group="ask",
+)

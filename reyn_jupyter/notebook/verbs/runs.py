@@ -11,4 +11,10 @@ def run(context: Context, options: Options) -> Table:
     return context.session.runs
 
 
-VERB = Verb("runs", "the runs of this workspace", run, examples=("%reyn runs",))
+VERB = Verb(
+    "runs",
+    "the runs of this workspace",
+    run,
+    examples=("%reyn runs",),
+    group="look",
+)

@@ -31,4 +31,5 @@ VERB = Verb(
     ScriptOptions,
     ("%reyn script", "%reyn script last --insert"),
     completes=completers.one_run,
+    group="change",
 )

@@ -31,4 +31,5 @@ VERB = Verb(
     run,
     SearchOptions,
     ('%reyn search "find text in files"', "%reyn search ReadFile", "%reyn search list --category file,table"),
+    group="look",
 )

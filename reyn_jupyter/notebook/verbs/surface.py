@@ -11,4 +11,10 @@ def run(context: Context, options: Options) -> Table:
     return context.session.surface()
 
 
-VERB = Verb("surface", "tokens of the universal and the flat surface", run, examples=("%reyn surface",))
+VERB = Verb(
+    "surface",
+    "tokens of the universal and the flat surface",
+    run,
+    examples=("%reyn surface",),
+    group="measure",
+)

@@ -25,4 +25,5 @@ VERB = Verb(
     TraceOptions,
     ("%reyn trace", "%reyn trace last"),
     completes=completers.one_run,
+    group="look",
 )

@@ -25,4 +25,5 @@ VERB = Verb(
     UndoOptions,
     ("%reyn undo", "%reyn undo last:2", "%reyn undo other.ipynb"),
     completes=completers.one_run,
+    group="ask",
 )

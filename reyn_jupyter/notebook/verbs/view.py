@@ -33,4 +33,5 @@ VERB = Verb(
     ViewOptions,
     ("%reyn view orders",),
     completes=lambda session, before, word: [] if before else completers.variables(session),
+    group="look",
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 from reyn_jupyter.runtime.engine import publisher
 from reyn_jupyter.runtime.record import runlog
-from reyn_jupyter.runtime.record.events import Event, InnerEvent
+from reyn_jupyter.runtime.record.events import Event, InnerEvent, RunStarted
 from reyn_jupyter.runtime.record.inner_runs import InnerRunFinder
 from reyn_jupyter.runtime.record.runlog import FileSink, RunLog, RunLogError
 from reyn_jupyter.runtime.record.trace import Trace
@@ -20,6 +20,7 @@ from reyn_jupyter.support.plain_files import PlainFolder
 
 SUFFIX = ".jsonl"
 INNER_SUFFIX = ".inner.jsonl"
+FIRST_LINE = 1 << 20  # bytes
 
 
 class RunNotFoundError(LookupError):
@@ -189,6 +190,19 @@ class RunStore:
             raise RunLogError(f"the run {run[-12:]} cannot be read: {why}") from error
         self.problems.pop(run, None)
         return trace
+
+    def started(self, run: str) -> RunStarted | None:
+        """Return how a run began, by its whole id, from the first line of its record; None where that says nothing."""
+        log = self._own.get(run)
+        if log is not None:
+            first = next(iter(log.now), None)
+        else:
+            try:
+                line = b"" if self._folder is None else self._folder.first_line(run + SUFFIX, FIRST_LINE)
+                first = runlog.decode(line)
+            except (OSError, ValueError):  # what pydantic raises is a ValueError too
+                return None
+        return first if isinstance(first, RunStarted) else None
 
     def all(self) -> list[Trace]:
         """Return every readable run, oldest first."""

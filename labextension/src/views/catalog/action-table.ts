@@ -1,11 +1,12 @@
 // The table of actions: tens of thousands of rows, of which only those in sight are in the page.
 //
-// Invariant: `shown` holds the rows that fit the search, in the order that the table is sorted by; the cursor stays on
-// its action through search, sorting and new rows, as long as that action is shown. A row that shows what it showed
-// stays the very element that it is, so that new rows take no click away.
+// Invariant: `shown` holds the rows that fit the search: by the ranking of a search, else by what the table is sorted
+// by, else by category with the harmless ones first, each under a line that names it. The cursor stays on its action
+// through search, sorting and new rows, as long as that action is shown. A row that shows what it showed stays the very
+// element that it is, so that new rows take no click away.
 import type { CatalogPage } from "../../protocol";
 import { textOf, valueOf } from "../blocks/cells";
-import { fill, h, unique, visible } from "../dom/h";
+import { fill, formatCount, h, unique, visible } from "../dom/h";
 import { type VirtualRows, virtualRows } from "../dom/virtual-rows";
 
 const WIDE = 660; // px from which a row is one line with all columns
@@ -19,8 +20,12 @@ export interface ActionTable {
   element: HTMLElement;
   /** What is shown from now on: these rows, in the catalog's order. */
   load(page: Pick<CatalogPage, "columns" | "tones">, rows: readonly ActionRow[]): void;
-  /** Narrows to the rows of a category ("" for all) that have every word. */
-  search(query: string, category: string): void;
+  /**
+   * Narrows to the rows of a category ("" for all).
+   *
+   * @param ranked the names of what fits the query, best first; null for the rows that have every word of it
+   */
+  search(query: string, category: string, ranked: readonly string[] | null): void;
   /** Puts a row in the place of the one of the same name. */
   updateRow(row: ActionRow): void;
   /** Puts the cursor on the first row, if there is none, and takes the focus. */
@@ -28,6 +33,8 @@ export interface ActionTable {
   /** Opens the row under the cursor, or the first one. */
   open(): void;
   readonly count: number;
+  /** Whether any row of the category has every word of a query. */
+  matches(query: string, category: string): boolean;
   /** Whether there is an action of this name, shown or not. */
   has(name: string): boolean;
   dispose(): void;
@@ -36,17 +43,23 @@ export interface ActionTable {
 /** How texts are compared: without case, and `-`, `_` and space alike. */
 export const fold = (text: string): string => text.toLowerCase().replace(/[-_ ]+/g, " ");
 
+/** A row of the table: the place of an action in `rows`, or the line above the actions of a category. */
+type Shown = number | { category: string; count: number };
+
+const wordsOf = (query: string): string[] => query.split(/\s+/).map(fold).filter(Boolean);
+
 export function actionTable(openAction: (name: string) => void): ActionTable {
   let rows: readonly ActionRow[] = [];
   let columns: CatalogPage["columns"] = [];
   let places = new Map<string, number>(); // of the columns, by their keys
   let searchTexts: string[] = [];
   let order: number[] = [];
-  let shownRows: number[] = [];
+  let shownRows: Shown[] = [];
+  let shownCount = 0; // of actions
   let tones: CatalogPage["tones"] = {};
   let sorting: { column: number; down: boolean } | null = null;
   let query = "";
-  let words: string[] = [];
+  let ranked: readonly string[] | null = null;
   let category = "";
   let cursor = "";
   let cursorPlace = -1; // the cursor's place in `shown`
@@ -84,8 +97,8 @@ export function actionTable(openAction: (name: string) => void): ActionTable {
     const before = rowElements;
     rowElements = new Map();
     shownRows.slice(first, stop).forEach((row, offset) => {
-      const state = JSON.stringify(rows[row]); // its name is in it, which no other has
-      const element = before.get(state) ?? drawRow(rows[row]!);
+      const state = JSON.stringify(typeof row === "number" ? rows[row] : row); // its name is in it, which no other has
+      const element = before.get(state) ?? (typeof row === "number" ? drawRow(rows[row]!) : drawGroup(row));
       element.id = `${prefix}-${first + offset}`;
       element.setAttribute("aria-rowindex", String(first + offset + 2));
       rowElements.set(state, element);
@@ -97,6 +110,13 @@ export function actionTable(openAction: (name: string) => void): ActionTable {
       if (row === next) next = row.nextSibling;
       else body.insertBefore(row, next);
     mark();
+  }
+
+  function drawGroup({ category, count }: Exclude<Shown, number>): HTMLElement {
+    const words = `${formatCount(count)} action${count === 1 ? "" : "s"}`;
+    const name = h("strong", {}, visible(category));
+    const cell = h("td", { role: "gridcell" }, name, h("span.r-quiet", {}, ` ${words}`));
+    return h("tr.r-group", { role: "row" }, cell);
   }
 
   function drawRow(row: ActionRow): HTMLElement {
@@ -126,23 +146,58 @@ export function actionTable(openAction: (name: string) => void): ActionTable {
     else table.removeAttribute("aria-activedescendant");
   }
 
+  const fits = (row: number, within: string): boolean => !within || text(rows[row]!, "category") === within;
+  const hasWords = (row: number, words: readonly string[]): boolean =>
+    words.every((word) => searchTexts[row]!.includes(word));
+
   function applySearch(): void {
-    shownRows = order.filter(
-      (row) =>
-        (!category || text(rows[row]!, "category") === category) &&
-        words.every((word) => searchTexts[row]!.includes(word)),
-    );
-    if (words.length && !sorting) {
+    const words = wordsOf(query);
+    let found = order.filter((row) => fits(row, category) && (ranked !== null || hasWords(row, words)));
+    if (ranked) {
+      const places = new Map(ranked.map((name, place) => [name, place]));
+      found = found.filter((row) => places.has(nameAt(row)));
+      if (!sorting) found.sort((a, b) => places.get(nameAt(a))! - places.get(nameAt(b))!);
+    } else if (words.length && !sorting) {
       // What a name says comes before what only a description mentions.
       const named = (row: number): boolean =>
         words.every((word) => searchTexts[row]!.split("\n")[0]!.includes(word));
-      const first = new Set(shownRows.filter(named));
-      shownRows = [...first, ...shownRows.filter((row) => !first.has(row))];
+      const first = new Set(found.filter(named));
+      found = [...first, ...found.filter((row) => !first.has(row))];
     }
-    cursorPlace = cursor ? shownRows.findIndex((row) => nameAt(row) === cursor) : -1;
+    shownCount = found.length;
+    shownRows = query.trim() || sorting ? found : group(found).slice(category ? 1 : 0);
+    cursorPlace = cursor ? placeOf(cursor) : -1;
     table.setAttribute("aria-rowcount", String(shownRows.length + 1));
     virtual?.count(shownRows.length);
   }
+
+  /** The rows by category, with a line above each; a category stands where its most harmful action does. */
+  function group(found: readonly number[]): Shown[] {
+    const harms = Object.keys(tones); // of all effects, the harmless ones first
+    const harm = (row: number): number => {
+      const at = harms.indexOf(text(rows[row]!, "effect"));
+      return at < 0 ? harms.length : at;
+    };
+    const groups = new Map<string, number[]>();
+    for (const row of found) {
+      const name = text(rows[row]!, "category");
+      const others = groups.get(name);
+      if (others) others.push(row);
+      else groups.set(name, [row]);
+    }
+    const most = (a: number, b: number): number => Math.max(a, b);
+    const worst = new Map([...groups].map(([name, all]) => [name, all.map(harm).reduce(most)]));
+    return [...groups]
+      .sort(([a], [b]) => worst.get(a)! - worst.get(b)!)
+      .flatMap(([category, all]) => [
+        { category, count: all.length },
+        ...all.sort((a, b) => harm(a) - harm(b) || a - b),
+      ]);
+  }
+
+  const isAction = (place: number): boolean => typeof shownRows[place] === "number";
+  const placeOf = (name: string): number =>
+    shownRows.findIndex((row) => typeof row === "number" && nameAt(row) === name);
 
   function applySorting(): void {
     order = rows.map((_, place) => place);
@@ -179,10 +234,15 @@ export function actionTable(openAction: (name: string) => void): ActionTable {
     );
   }
 
+  /** Puts the cursor on the action there, or on the next one in the direction that it came from. */
   function move(place: number): void {
-    if (!shownRows.length) return;
-    cursorPlace = Math.max(0, Math.min(shownRows.length - 1, place));
-    cursor = nameAt(shownRows[cursorPlace]!);
+    if (!shownCount) return;
+    const down = place >= cursorPlace;
+    let to = Math.max(0, Math.min(shownRows.length - 1, place));
+    while (to > 0 && !down && !isAction(to)) to -= 1;
+    while (!isAction(to)) to += 1; // below a line that names a category there is an action
+    cursorPlace = to;
+    cursor = nameAt(shownRows[to] as number);
     virtual?.reveal(cursorPlace);
     mark();
   }
@@ -207,8 +267,9 @@ export function actionTable(openAction: (name: string) => void): ActionTable {
 
   function onClick(event: MouseEvent): void {
     const row = (event.target as Element).closest("tr");
-    if (!row || getSelection()?.toString()) return;
-    move(Number(row.id.slice(prefix.length + 1)));
+    const place = row ? Number(row.id.slice(prefix.length + 1)) : -1;
+    if (!isAction(place) || getSelection()?.toString()) return;
+    move(place);
     open();
   }
 
@@ -240,12 +301,12 @@ export function actionTable(openAction: (name: string) => void): ActionTable {
       applySorting();
       applySearch();
     },
-    search(wanted, within) {
-      if (wanted === query && within === category) return;
+    search(wanted, within, best) {
+      if (wanted === query && within === category && best === ranked) return;
+      if (wanted !== query || within !== category) element.scrollTop = 0;
       query = wanted;
-      words = wanted.split(/\s+/).map(fold).filter(Boolean);
+      ranked = best;
       category = within;
-      element.scrollTop = 0;
       applySearch();
       if (cursorPlace >= 0) virtual?.reveal(cursorPlace);
     },
@@ -261,8 +322,12 @@ export function actionTable(openAction: (name: string) => void): ActionTable {
     },
     open,
     has: (name) => rows.some((row) => text(row, "name") === name),
+    matches(query, within) {
+      const words = wordsOf(query);
+      return rows.some((_, row) => fits(row, within) && hasWords(row, words));
+    },
     get count() {
-      return shownRows.length;
+      return shownCount;
     },
     dispose() {
       resizeObserver.disconnect();

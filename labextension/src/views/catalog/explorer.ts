@@ -10,6 +10,7 @@ import { requestProgress } from "../request-progress";
 import { actionDetail, type ActionDetail } from "./action-detail";
 import { actionTable } from "./action-table";
 import { categoryChips } from "./categories";
+import { kernelRanking } from "./ranking";
 
 const PAGE = 2_000;
 const MOST_ACTIONS = 50_000;
@@ -32,7 +33,9 @@ class Explorer {
   private openName = "";
   private announceTimer = 0;
   private wasAway = false;
+  private opensFirst = false; // Enter was pressed before the ranking came
 
+  private ranking;
   private table = actionTable((name) => this.open(name));
   private categories = categoryChips(() => this.applySearchSoon());
   private search = h("input", {
@@ -41,13 +44,22 @@ class Explorer {
     placeholder: "Search actions  /",
     autocomplete: "off",
     spellcheck: "false",
-    oninput: () => this.applySearchSoon(),
+    oninput: () => {
+      this.opensFirst = false;
+      this.applySearchSoon();
+    },
     onkeydown: (event: KeyboardEvent) => this.onSearchKeydown(event),
   });
   private count = h("span.r-facts", {});
+  private remark = h("p.r-remark", { hidden: true });
   private notes = h("div.r-notes");
   private pane = h("section.r-detail", { "aria-label": "Action", hidden: true });
-  private panes = h("div.r-panes", {}, h("div.r-found", {}, this.table.element, this.notes), this.pane);
+  private panes = h(
+    "div.r-panes",
+    {},
+    h("div.r-found", {}, this.remark, this.table.element, this.notes),
+    this.pane,
+  );
   private root = h(
     "div.reyn-view.r-explorer",
     // JupyterLab's single-key shortcuts would eat what is typed here.
@@ -77,6 +89,7 @@ class Explorer {
     private inspect: ViewFunction<LiveBlob> | undefined,
     before: HTMLElement | null,
   ) {
+    this.ranking = kernelRanking(source, () => this.onRanking());
     this.progress = requestProgress(source, before ?? element);
     this.progress.box.classList.add("reyn-view", "r-alone");
     this.search.value = query;
@@ -90,6 +103,7 @@ class Explorer {
     this.loading.abort();
     this.progress.dispose();
     this.applySearchSoon.cancel();
+    this.ranking.dispose();
     clearTimeout(this.announceTimer);
     for (const detail of this.details.values()) detail.dispose();
     this.table.dispose();
@@ -127,19 +141,35 @@ class Explorer {
     // What was typed in this frame counts already.
     this.applySearch();
     if (event.key === "ArrowDown") this.table.focus();
-    if (event.key === "Enter") this.table.open();
+    if (event.key !== "Enter") return;
+    this.opensFirst = this.ranking.pending;
+    if (!this.opensFirst) this.table.open();
   }
 
   private applySearch(): void {
-    this.table.search(this.search.value, this.categories.selected);
+    const { table, ranking } = this;
+    const [query, category] = [this.search.value, this.categories.selected];
+    if (this.page) ranking.want(query, category, table.matches(query, category));
+    table.search(query, category, ranking.names);
+    this.remark.textContent = visible(ranking.remark);
+    this.remark.hidden = !ranking.remark;
     this.showCount();
+  }
+
+  private onRanking(): void {
+    this.applySearch();
+    if (this.opensFirst && focusedNear(this.search) === this.search) this.table.open();
+    this.opensFirst = false;
   }
 
   private showCount(): void {
     const all = this.page?.total ?? 0;
-    const { table, count } = this;
+    const { table, count, ranking } = this;
+    const order = ranking.names ? ", best first" : "";
     count.textContent =
-      table.count < all ? `${formatCount(table.count)} of ${countActions(all)}` : countActions(all);
+      table.count < all || order
+        ? `${formatCount(table.count)} of ${countActions(all)}${order}`
+        : countActions(all);
     // Read out once the typing pauses.
     clearTimeout(this.announceTimer);
     if (this.search.value || this.categories.selected)
@@ -205,7 +235,10 @@ class Explorer {
     const fresh = this.page?.revision !== page.revision;
     this.page = page;
     this.table.load(page, [...rows]);
-    if (fresh) this.categories.show(page.categories, page.total);
+    if (fresh) {
+      this.categories.show(page.categories, page.total);
+      this.ranking.forget();
+    }
     this.applySearch();
     const said = countActions(rows.length);
     if (!done) this.showNote("muted", `${said} of ${formatCount(page.total)} so far …`);
