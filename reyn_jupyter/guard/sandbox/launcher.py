@@ -80,7 +80,10 @@ def main() -> None:
 
 def _wait_for(child: int) -> int:
     while True:  # others are orphans that this process was given
-        pid, status = os.wait()
+        try:
+            pid, status = os.wait()
+        except ChildProcessError:  # who killed it has waited for it
+            return signal.SIGKILL
         if pid == child:
             return status
 

@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import tempfile
+import time
 from pathlib import Path
 
 import psutil
@@ -175,15 +176,21 @@ asyncio.run(main())
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs a sandbox for programs")
 def test_kill_9_of_the_kernel_leaves_no_child(sandbox: Sandbox) -> None:
-    marker = f"702.{os.getpid()}"
+    marker, began = f"702.{os.getpid()}", time.time() - 1
     with started(OWNER, sandbox.name, marker) as owner:
         assert owner.stdout is not None
         assert owner.stdout.readline() == "started\n"
         children = [each.pid for each in psutil.Process(owner.pid).children(recursive=True)]
         assert len(_running(marker)) >= 2
+        folders = [
+            path
+            for path in Path(tempfile.gettempdir()).glob("reyn-sandbox-*")
+            if path.stat().st_mtime >= began
+        ]
         owner.send_signal(signal.SIGKILL)
         owner.wait()
         until(lambda: not _running(marker) and all(map(is_gone, children)))
+        until(lambda: not any(path.exists() for path in folders))
 
 
 def _running(marker: str) -> list[int]:
