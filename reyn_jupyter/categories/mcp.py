@@ -27,6 +27,7 @@ from reyn_jupyter.catalog.call_limits import CallLimits
 from reyn_jupyter.catalog.discovery.listing import LARGEST_LIMIT, LIMIT, fitting
 from reyn_jupyter.catalog.size_budget import ANSWER_BYTES, encoded_size
 from reyn_jupyter.catalog.text_normalization import fold
+from reyn_jupyter.categories.mcp_management import management_operations
 from reyn_jupyter.outputs.parts.content_parts import ContentParts
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.mcp_access import McpAccess, McpTool
@@ -62,8 +63,13 @@ def categories(services: Services) -> tuple[Category, ...]:
     return (
         Category(
             CATEGORY,
-            "Use the tools, resources and prompts of connected MCP servers.",
-            (*_listings(access), dispatch.operation(), *_contents(access)),
+            "Use the tools, resources and prompts of MCP servers; find, install and drop servers.",
+            (
+                *management_operations(services),
+                *_listings(access),
+                dispatch.operation(),
+                *_contents(access),
+            ),
             Resources(
                 dispatch.tool,
                 lambda entry, args: {"tool": entry, "tool_args": args},

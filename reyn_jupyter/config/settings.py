@@ -210,6 +210,18 @@ class Sandbox(SettingsSection):
     )
 
 
+MCP_REGISTRY = "https://registry.modelcontextprotocol.io"  # the one that the protocol's authors run
+
+
+class Mcp(SettingsSection):
+    registry: str = Field(
+        default=MCP_REGISTRY,
+        min_length=1,
+        max_length=500,
+        description="base URL of the registry of MCP servers",
+    )
+
+
 class Permissions(SettingsSection):
     """Rules by action and target, e.g. ``file__write(data/**)``. Over the layers they add up; deny wins."""
 
@@ -265,6 +277,7 @@ class Settings(SettingsSection):
     )
     calls: CallSettings = Field(default_factory=CallSettings)
     sandbox: Sandbox = Field(default_factory=Sandbox)
+    mcp: Mcp = Field(default_factory=Mcp)
     permissions: Permissions = Field(default_factory=Permissions)
     outputs: Outputs = Field(default_factory=Outputs)
     llm_log: bool = Field(

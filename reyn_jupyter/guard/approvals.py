@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from reyn_jupyter.catalog.action_face import FaceRecord
 from reyn_jupyter.config import ActionPattern
 from reyn_jupyter.guard.approval import Approval
+from reyn_jupyter.support.effect_targets import EffectKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -97,9 +98,24 @@ class Approvals:
             self._folder.change(FILE, lambda value: _value(_others(value, {text})))
         return there
 
+    def forget_server(self, server: str) -> None:
+        """Forget every "always" for an MCP server of this name, since another one may have it from now on.
+
+        Raises:
+            StateError: that cannot be kept.
+        """
+        gone = {each.pattern.text for each in self.entries() if _is_of_server(each.pattern, server)}
+        if gone:
+            self._folder.change(FILE, lambda value: _value(_others(value, gone)))
+
     def clear(self) -> None:
         """Forget every "always" of this workspace. Raises StateError."""
         self._folder.change(FILE, lambda value: _value([]))
+
+
+def _is_of_server(pattern: ActionPattern, server: str) -> bool:
+    # A pattern with a wildcard for the server was written by the person, and is meant for any.
+    return pattern.kind is EffectKind.MCP and (pattern.target or "").partition("/")[0] == server
 
 
 def _value(approvals: Sequence[Approval]) -> dict[str, Any]:

@@ -145,6 +145,13 @@ _SECRET_PATHS = (
     (".jupyter",), ("jupyter", "runtime"), ("jupyter", "jupyter_server_config.json"), ("jupyter", "nbsignatures.db"),
     ("jupyter", "notebook_secret"), ("jupyter", "notebook_cookie_secret"),
 )  # fmt: skip
+# Which programs clients of the Model Context Protocol run.
+_SERVER_FILES = (
+    (".cursor", "mcp.json"),
+    (".vscode", "mcp.json"),
+    (".gemini", "settings.json"),
+    (".roo", "mcp.json"),
+)
 _SECRET = re.compile(
     "|".join(f"(?:{re.escape(glob).replace(chr(92) + '*', '.*')})" for glob in _SECRET_FILES), re.DOTALL
 )
@@ -153,7 +160,7 @@ _SECRET = re.compile(
 def protects(parts: Sequence[str], *, for_write: bool = False) -> str | None:
     """Return why the file at these path components is off limits, or None when it is not.
 
-    Writing anywhere in ``.git`` is refused too: a hook or a configuration there runs commands.
+    Writing anywhere in ``.git`` is refused too, and files that name MCP servers: what stands there runs commands.
 
     >>> protects(("config", ".ENV"))
     'it is named like a file that holds secrets'
@@ -171,8 +178,12 @@ def protects(parts: Sequence[str], *, for_write: bool = False) -> str | None:
     for path in _SECRET_PATHS:
         if any(names[at : at + len(path)] == path for at in range(len(names))):
             return "it is a file that may hold credentials"
-    if for_write and ".git" in names:
+    if not for_write:
+        return None
+    if ".git" in names:
         return "what lies in .git can run commands"
+    if names[-1:] == (".mcp.json",) or names[-2:] in _SERVER_FILES:
+        return "it names programs that are run as MCP servers; %reyn mcp add and drop change it"
     return None
 
 

@@ -22,6 +22,7 @@ from reyn_jupyter.guard.workspace import FileDecision, Workspace
 from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.runtime.action_error import PermissionDeniedError
 from reyn_jupyter.runtime.mcp_access import McpAccess, NoMcpServers
+from reyn_jupyter.runtime.mcp_admin import McpAdmin, NoMcpAdmin
 from reyn_jupyter.runtime.session_access import (
     EmbedderAccess,
     HistoryAccess,
@@ -105,6 +106,7 @@ class Services:
         runs: the runs of the workspace, to be read, without secrets.
         trust: whether the person trusts the workspace.
         mcp: the MCP servers of the session.
+        mcp_admin: the files that name them.
     """
 
     root: Path
@@ -126,6 +128,7 @@ class Services:
     runs: HistoryAccess = field(default_factory=NoAccess)
     trust: TrustAccess = field(default_factory=NoAccess)
     mcp: McpAccess = field(default_factory=NoMcpServers)
+    mcp_admin: McpAdmin = field(default_factory=NoMcpAdmin)
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ from typing import Any
 from reyn_jupyter import categories as category_files
 from reyn_jupyter.backends.mcp import McpConnections
 from reyn_jupyter.backends.mcp.connection import ConnectionLinks
+from reyn_jupyter.backends.mcp_servers.server_store import McpServerStore
 from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.config import Effective, Settings, load
 from reyn_jupyter.guard.approvals import Approvals
@@ -38,7 +39,8 @@ from reyn_jupyter.runtime.category_lifecycle import CategoryLifecycle
 from reyn_jupyter.runtime.consent import Answer, Question, ask_by_input
 from reyn_jupyter.runtime.engine import Engine
 from reyn_jupyter.runtime.invoke import Invoker
-from reyn_jupyter.runtime.mcp_access import McpServerList, McpServerSource
+from reyn_jupyter.runtime.mcp_access import McpServerSource
+from reyn_jupyter.runtime.mcp_admin import NoMcpAdmin
 from reyn_jupyter.runtime.namespace.functions import FunctionRegister, functions
 from reyn_jupyter.runtime.namespace.variables import notebook_namespace
 from reyn_jupyter.runtime.record.action_usage import ActionUsage
@@ -96,6 +98,7 @@ class Parts:
     unforced: set[str] = field(default_factory=set)
     ask_person: Callable[[Question], Answer] = ask_by_input
     config: str | Path | Mapping[str, Any] | None = None
+    mcp_store: McpServerStore | None = None  # the files of MCP servers; None where a program gives them
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     _router_options: dict[Tier, tuple[Settings, RouterOptions]] = field(default_factory=dict)
 
@@ -147,7 +150,13 @@ class Parts:
     @property
     def problems(self) -> tuple[str, ...]:
         """What is left out, stale or failed, and why, in sentences."""
-        found = (*self.effective.problems, *self.catalog.problems.values(), *self.tasks.problems.values())
+        servers = () if self.mcp_store is None else self.mcp_store.problems_now()
+        found = (
+            *self.effective.problems,
+            *servers,
+            *self.catalog.problems.values(),
+            *self.tasks.problems.values(),
+        )
         return tuple(self.redactor.text(problem) for problem in found)
 
     async def release(self) -> None:
@@ -192,6 +201,9 @@ def assemble(
     register = FunctionRegister(parent=functions)
     approvals = Approvals(state)
     rules = PolicyInForce(approvals)
+    mcp_store = McpServerStore(
+        folder, trust, redactor, os.environ, state=state, forget=approvals.forget_server
+    )
     names = (lambda: namespace) if namespace is not None else notebook_namespace
 
     def settings() -> Settings:
@@ -212,6 +224,7 @@ def assemble(
         settings=settings,
         blobs=blobs,
         redactor=redactor,
+        mcp_admin=mcp_store if mcp_servers is None else NoMcpAdmin(),
         main_thread=ENGINE.main_thread,
         search=search,
         spawn=tasks.spawn,
@@ -224,7 +237,7 @@ def assemble(
         embedder=SessionEmbedder(lambda: search.embedder, os.environ),
         runs=SessionHistory(runs, redactor),
         trust=WorkspaceTrust(trust),
-        mcp=McpConnections(mcp_servers if mcp_servers is not None else McpServerList(), links),
+        mcp=McpConnections(mcp_store if mcp_servers is None else mcp_servers, links),
     )
 
     def ask(question: Question) -> Awaitable[Answer]:
@@ -243,6 +256,7 @@ def assemble(
         redactor=redactor,
         effective=effective,
         trust=trust,
+        mcp_store=mcp_store if mcp_servers is None else None,
         approvals=approvals,
         rules=rules,
         functions=register,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
+from reyn_jupyter.backends.mcp_servers.server_store import WORKSPACE_FILE
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.models.base import Model, ModelError, estimate_tokens
 from reyn_jupyter.models.providers import key_status, provider_host, required_key
@@ -18,6 +19,7 @@ from reyn_jupyter.runtime.record.events import ActionProgressed
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.result_objects import Card, Table
+from reyn_jupyter.sessions.server_overview import describe_server, trusted_servers
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import shorten
 
@@ -199,25 +201,34 @@ def approvals(parts: Parts) -> Table:
 
 
 def trust(parts: Parts) -> Card:
-    from reyn_jupyter.config import load
+    from reyn_jupyter.config import PROJECT_FILE, load
 
     # Read again: the file may have been written or changed since the session began.
     present = load(parts.root, override=parts.config, trusted=parts.trust.is_trusted)
-    if present.project is None:
-        return Card(
-            "trust", "Nothing to trust", (("workspace", str(parts.root)), ("reyn.yaml", "there is none"))
+    servers, has_servers = trusted_servers(parts)
+    workspace = ("workspace", str(parts.root))
+    if present.project is None and not has_servers:
+        nothing = (("reyn.yaml", "there is none"), (".mcp.json", "there is none"))
+        return Card("trust", "Nothing to trust", (workspace, *nothing))
+    names = ([PROJECT_FILE] if present.project is not None else []) + (
+        [WORKSPACE_FILE] if has_servers else []
+    )
+    facts: list[tuple[str, str]] = []
+    if present.project is not None:
+        before = {item.key for item in present.held_back}
+        parts.trust.trust(present.project)
+        parts.effective = load(
+            parts.root,
+            override=parts.config,
+            trusted=parts.trust.is_trusted,
+            session=parts.effective.session,
         )
-    before = {item.key for item in present.held_back}
-    parts.trust.trust(present.project)
-    parts.effective = load(
-        parts.root, override=parts.config, trusted=parts.trust.is_trusted, session=parts.effective.session
-    )
-    facts = (
-        ("workspace", str(parts.root)),
-        ("now in force", ", ".join(sorted(before)) or "nothing was held back"),
-        *(("cannot be used", problem) for problem in parts.effective.problems),
-    )
-    return Card("trust", "reyn.yaml is trusted as it is now", facts)
+        facts += [
+            ("now in force", ", ".join(sorted(before)) or "nothing was held back"),
+            *(("cannot be used", problem) for problem in parts.effective.problems),
+        ]
+    title = f"{' and '.join(names)} {'are trusted as they are' if names[1:] else 'is trusted as it is'} now"
+    return Card("trust", title, (workspace, *facts, *servers))
 
 
 def surface(parts: Parts, snapshot: CatalogSnapshot) -> Table:
@@ -272,6 +283,10 @@ def status(parts: Parts, snapshot: CatalogSnapshot) -> Card:
     held = [f"{item.key}: {item.why}" for item in parts.effective.held_back]
     if held:
         sections.append(("Held back from reyn.yaml until you say %reyn trust", tuple(held)))
+    waiting = () if parts.mcp_store is None else parts.mcp_store.held_back()
+    if waiting:
+        lines = tuple(f"{each.entry.name}: {describe_server(each)}" for each in waiting)
+        sections.append(("Servers of .mcp.json that wait until you say %reyn trust", lines))
     problems = list(parts.problems)
     resolved = parts.search.resolved
     if resolved.kind == "wrong":

@@ -36,6 +36,7 @@ from reyn_jupyter.sessions.result_objects import (
     Table,
 )
 from reyn_jupyter.sessions.run_lifecycle import turn
+from reyn_jupyter.sessions.server_overview import server_table
 from reyn_jupyter.sessions.turn_options import TurnOptions, check_question
 
 T = TypeVar("T")
@@ -55,7 +56,7 @@ class Session:
         namespace: the variables that actions may see; the notebook's own when None.
         secrets: values by name that actions may ask for, each with consent, before the environment's of the same name;
             they are taken out of every text.
-        mcp_servers: where MCP servers come from, as `McpServerList` does; none when left out.
+        mcp_servers: where MCP servers come from, in place of the person's file and the workspace's ``.mcp.json``.
 
     Raises:
         ValueError: the folder does not exist, or `store` is not known or lacks a method.
@@ -395,8 +396,13 @@ class Session:
         """The open questions, the patterns that are always allowed, and the rules of the configuration."""
         return overview.approvals(self.parts)
 
+    @property
+    def mcp(self) -> Table:
+        """The MCP servers: state, tools, calls and errors of each, what it runs, and the last line of its log."""
+        return server_table(self.parts)
+
     def trust(self) -> Card:
-        """Trust this workspace's ``reyn.yaml`` as it is now."""
+        """Trust this workspace's ``reyn.yaml`` and ``.mcp.json`` as they are now."""
         return overview.trust(self.parts)
 
     def surface(self) -> Table:

@@ -35,7 +35,10 @@ TEXTS = [
     ),
     *MANUAL,
 ]
-HOSTS = {"github.com", "docs.litellm.ai", "www.iana.org", "localhost", "127.0.0.1"}
+HOSTS = {
+    *("github.com", "docs.litellm.ai", "www.iana.org", "registry.modelcontextprotocol.io"),
+    *("localhost", "127.0.0.1", "mcp.example.org"),
+}
 FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 

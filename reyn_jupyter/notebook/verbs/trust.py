@@ -1,4 +1,4 @@
-"""`%reyn trust`: trust this workspace's reyn.yaml as it is now."""
+"""`%reyn trust`: trust this workspace's reyn.yaml and .mcp.json as they are now."""
 
 from __future__ import annotations
 
@@ -11,4 +11,6 @@ def run(context: Context, options: Options) -> Card:
     return context.session.trust()
 
 
-VERB = Verb("trust", "trust this workspace's reyn.yaml as it is now", run, examples=("%reyn trust",))
+VERB = Verb(
+    "trust", "trust this workspace's reyn.yaml and .mcp.json as they are now", run, examples=("%reyn trust",)
+)

@@ -1,0 +1,374 @@
+"""Which MCP servers there are: searching a registry, installing, dropping.
+
+The operations of the category `mcp` that change the person's file of servers. Each shows the exact command line, the
+names of its variables and the file before it writes; none starts a server, and none downloads: the runner does that at
+the first use. What a model may not say, however it asks: an option of a runner, a variable that changes what runs, a
+secret. Whoever installs a server gives it no permission: each of its tools asks for itself.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from reyn_jupyter.backends.mcp_servers.manifest import InstallPlan, check_variables, install_plan
+from reyn_jupyter.backends.mcp_servers.packages import KINDS, package_command, package_name
+from reyn_jupyter.backends.mcp_servers.registry import Registry, RegistryAnswer, RegistryError, describe
+from reyn_jupyter.backends.mcp_servers.server_entry import EntryError, ServerEntry, read_entry
+from reyn_jupyter.backends.mcp_servers.server_file import name_shown
+from reyn_jupyter.catalog.action import Arguments, Effect, EffectKind, Operation, Purity, Tool
+from reyn_jupyter.guard.state_folder import state_base
+from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.support.text import enumerate_words, shorten
+
+if TYPE_CHECKING:
+    from reyn_jupyter.runtime.mcp_admin import McpAdmin, McpScope
+    from reyn_jupyter.runtime.services import Services, ToolContext
+
+NOT_ISOLATED = "It runs with your rights, without a sandbox."
+AT_FIRST_USE = "It is started at its first use; {runner} downloads then what it does not have."
+_TEXT = {"type": "string", "minLength": 1, "maxLength": 300}
+_OVERRIDES = {
+    "type": "object",
+    "additionalProperties": {"type": "string", "maxLength": 8192},
+    "maxProperties": 100,
+    "description": "Values of its variables, by name. No secrets: the person gives those.",
+}
+
+
+def management_operations(services: Services) -> tuple[Operation, ...]:
+    """Return the operations that search, install and drop servers."""
+    management = _Management(services)
+    return (
+        Operation(
+            "search_registry",
+            "Search the registry of MCP servers by a part of their names.",
+            _schema(["text"], text={**_TEXT, "description": "A part of a name, as weather."}),
+            Tool("search_mcp_registry", management.search, Purity.NETWORK, management.asks_registry),
+        ),
+        Operation(
+            "install_registry",
+            "Install a server by its id in the registry. The person sees its command line first.",
+            _schema(
+                ["server_id"],
+                server_id={**_TEXT, "description": "As a search gives it: io.github.owner/name."},
+                env_overrides=_OVERRIDES,
+            ),
+            Tool("install_mcp_registry", management.install_registry, Purity.NETWORK, management.asks_registry),
+        ),
+        Operation(
+            "install_package",
+            "Install a published package as a server: npm (npx), pypi and github (uvx), docker.",
+            _schema(
+                ["kind", "identifier"],
+                kind={"type": "string", "enum": list(KINDS)},
+                identifier={**_TEXT, "description": "Its name there; for github owner/repository, a Python project."},
+                version={**_TEXT, "description": "An exact version; the newest where it is left out."},
+                env_overrides=_OVERRIDES,
+            ),
+            _install_tool("install_mcp_package", management.plan_package),
+        ),
+        Operation(
+            "install_local",
+            "Register a command of this machine, such as a script in the workspace, as a server.",
+            _schema(
+                ["name", "command", "args"],
+                name={**_TEXT, "description": "What the server is called here."},
+                command={**_TEXT, "description": "The program; no shell reads it."},
+                args={"type": "array", "items": {"type": "string"}, "maxItems": 256},
+                env_overrides=_OVERRIDES,
+            ),
+            _install_tool("install_mcp_local", management.plan_local),
+        ),
+        Operation(
+            "drop_server",
+            "Remove an installed server, and forget its secrets.",
+            _schema(
+                ["server"],
+                server=_TEXT,
+                scope={
+                    "type": "string",
+                    "enum": ["user", "workspace"],
+                    "description": "Whose file: the person's own, or that of the workspace.",
+                },
+            ),
+            Tool(
+                "drop_mcp_server", _drop, Purity.WRITE, _drop_effects, _drop_preview, plan=management.plan_drop
+            ),
+        ),
+    )  # fmt: skip
+
+
+def _schema(required: list[str], **properties: Any) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": required,
+        "additionalProperties": False,
+    }
+
+
+@dataclass(frozen=True)
+class _Installation:
+    """A server that is about to be written: what a question shows is what is written."""
+
+    admin: McpAdmin
+    plan: InstallPlan
+
+    @property
+    def effects(self) -> tuple[Effect, ...]:
+        entry = self.plan.entry
+        runs = Effect.exec(entry.argv) if entry.transport == "stdio" else Effect.network(entry.url)
+        return runs, Effect(EffectKind.MCP, entry.name)
+
+    @property
+    def text(self) -> str:
+        """What a person decides about: the whole command line, names of variables, the file."""
+        entry = self.plan.entry
+        program = entry.transport == "stdio"
+        secrets = [each.name for each in self.plan.needs]
+        values = "\n".join(f"{name}={value}" for name, value in entry.values.items())
+        rows = [
+            ("server", entry.name),
+            ("runs" if program else "asks", entry.line),
+            ("in folder", entry.cwd or ""),
+            ("variables" if program else "headers", values),
+            ("needs", ", ".join(f"{name} (you give it later)" for name in secrets)),
+            ("written to", self.admin.place("user")),
+            ("", NOT_ISOLATED if program else ""),
+            ("", AT_FIRST_USE.format(runner=entry.command) if program else "It is asked at its first use."),
+            *(("", note) for note in self.plan.notes),
+        ]
+        return "\n".join(
+            f"{label:<10}  {line}".rstrip()
+            for label, value in rows
+            if value
+            for label, line in zip((label, *([""] * value.count("\n"))), value.split("\n"), strict=True)
+        )
+
+    def write(self) -> dict[str, Any]:
+        """Write the entry; return what the caller is told. Raises ActionError."""
+        entry = self.plan.entry
+        path = self.admin.add(entry.name, entry.plain)
+        program = entry.transport == "stdio"
+        answer: dict[str, Any] = {
+            "installed": entry.name,
+            "runs" if program else "asks": entry.line,
+            "written_to": path,
+            "tools": f"mcp__list_tools with server={entry.name}",
+        }
+        if program:
+            answer["isolation"] = NOT_ISOLATED
+            answer["note"] = AT_FIRST_USE.format(runner=entry.command)
+        missing = self.admin.missing_secrets(entry.name)
+        if missing:
+            said = {each.name: each.description for each in self.plan.needs}
+            answer["needs_secrets"] = [
+                {
+                    "name": name,
+                    "description": said.get(name, ""),
+                    "how": f"The person types: %reyn mcp secret {entry.name} {name}",
+                }
+                for name in missing
+            ]
+        if self.plan.optional:
+            answer["optional_secrets"] = list(self.plan.optional)
+        if self.plan.notes:
+            answer["notes"] = list(self.plan.notes)
+        return answer
+
+
+class _Management:
+    def __init__(self, services: Services) -> None:
+        self._services = services
+
+    # The registry
+
+    async def search(self, args: Arguments, context: ToolContext) -> dict[str, Any]:
+        registry = self._registry()
+        try:
+            found, answer = await registry.search(args["text"])
+        except RegistryError as error:
+            raise _refusal(error) from None
+        servers = [
+            {
+                "server_id": each["name"],
+                "version": shorten(str(each.get("version", "")), 40),
+                "description": describe(each),
+                "offers": _offers(each),
+            }
+            for each in found
+        ]
+        return {"servers": servers, "total": len(servers), **_source(registry, answer)}
+
+    async def install_registry(self, args: Arguments, context: ToolContext) -> dict[str, Any]:
+        registry = self._registry()
+        try:
+            manifest, answer = await registry.latest(args["server_id"])
+            plan = install_plan(manifest, args.get("env_overrides", {}))
+        except RegistryError as error:
+            raise _refusal(error) from None
+        except EntryError as error:
+            raise _refused(error) from None
+        installation = self._installation(plan)
+        version = shorten(str(manifest.get("version", "")), 40)
+        reason = f"{args['server_id']} {version}, as {registry.address} describes it\n{installation.text}"
+        if answer.why_old:
+            reason += f"\n{answer.why_old} Its answer of {_day(answer.at)} is used."
+        await context.ask(*installation.effects, reason=reason)
+        return {**await asyncio.to_thread(installation.write), **_source(registry, answer)}
+
+    def asks_registry(self, args: Arguments, context: ToolContext) -> Sequence[Effect]:
+        return (Effect.network(self._registry().address),)
+
+    def _registry(self) -> Registry:
+        try:
+            return Registry(self._services.settings().mcp.registry, state_base() / "mcp-registry")
+        except EntryError as error:
+            raise ActionError(
+                f"{error}.", "Set mcp.registry to the address of one.", code="registry_wrong"
+            ) from None
+
+    # What a call would write, before anybody is asked
+
+    def plan_package(self, args: Arguments, context: ToolContext) -> _Installation:
+        variables: Mapping[str, str] = args.get("env_overrides", {})
+        try:
+            check_variables(variables)
+            words = package_command(
+                args["kind"], args["identifier"], args.get("version"), variables=tuple(variables)
+            )
+            name = package_name(args["kind"], args["identifier"])
+            entry = _entry(name, words, variables)
+        except EntryError as error:
+            raise _refused(error) from None
+        return self._installation(InstallPlan(entry, notes=_missing_runner(entry)))
+
+    def plan_local(self, args: Arguments, context: ToolContext) -> _Installation:
+        variables: Mapping[str, str] = args.get("env_overrides", {})
+        root = self._services.root
+        command = args["command"]
+        # A path is meant from the workspace on; the entry holds in every workspace.
+        if "/" in command and not Path(command).is_absolute():
+            command = str(root / command)
+        try:
+            check_variables(variables)
+            if "${" in "".join((command, *args["args"])):
+                raise EntryError("a command line of a call refers to nothing; write the words themselves")
+            entry = _entry(args["name"], (command, *args["args"]), variables, cwd=str(root))
+        except EntryError as error:
+            raise _refused(error) from None
+        return self._installation(InstallPlan(entry, notes=_missing_runner(entry)))
+
+    def plan_drop(self, args: Arguments, context: ToolContext) -> _Drop:
+        admin: McpAdmin = self._services.mcp_admin
+        name, scope = args["server"], args.get("scope")
+        scopes = admin.scopes(name)
+        if not scopes or (scope is not None and scope not in scopes):
+            where = f" in the {scope} file" if scope else ""
+            raise ActionError(
+                f"There is no server {name_shown(name)}{where}.",
+                "mcp__list_servers names those that there are.",
+                code="server_unknown",
+            )
+        chosen: McpScope = scope or scopes[0]
+        return _Drop(admin, name, chosen)
+
+    def _installation(self, plan: InstallPlan) -> _Installation:
+        admin: McpAdmin = self._services.mcp_admin
+        taken = admin.scopes(plan.entry.name)
+        if taken:
+            raise ActionError(
+                f"There is a server {plan.entry.name} already, in {admin.place(taken[0])}.",
+                f"Use it, or drop it first: mcp__drop_server with server={plan.entry.name}.",
+                code="server_exists",
+            )
+        return _Installation(admin, plan)
+
+
+@dataclass(frozen=True)
+class _Drop:
+    admin: McpAdmin
+    name: str
+    scope: McpScope
+
+
+def _install_tool(name: str, plan: Any) -> Tool:
+    return Tool(name, _install, Purity.WRITE, _install_effects, _install_preview, plan=plan)
+
+
+async def _install(args: Arguments, context: ToolContext) -> dict[str, Any]:
+    installation: _Installation = context.plan
+    return await asyncio.to_thread(installation.write)
+
+
+def _install_effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
+    installation: _Installation = context.plan
+    return installation.effects
+
+
+def _install_preview(args: Arguments, context: ToolContext) -> str:
+    installation: _Installation = context.plan
+    return installation.text
+
+
+async def _drop(args: Arguments, context: ToolContext) -> dict[str, Any]:
+    drop: _Drop = context.plan
+    dropped = await asyncio.to_thread(drop.admin.drop, drop.name, drop.scope)
+    answer: dict[str, Any] = {"dropped": dropped.name, "scope": dropped.scope, "file": dropped.path}
+    return answer | ({"forgotten_secrets": list(dropped.secrets)} if dropped.secrets else {})
+
+
+def _drop_effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
+    drop: _Drop = context.plan
+    return (Effect(EffectKind.MCP, drop.name),)
+
+
+def _drop_preview(args: Arguments, context: ToolContext) -> str:
+    drop: _Drop = context.plan
+    return f"drop        {name_shown(drop.name)}\nfrom        {drop.admin.place(drop.scope)}\nand forget its secrets"
+
+
+def _entry(
+    name: str, words: Sequence[str], variables: Mapping[str, str], cwd: str | None = None
+) -> ServerEntry:
+    said: dict[str, Any] = {"command": words[0], "args": list(words[1:]), "env": dict(variables)}
+    return read_entry(name, said if cwd is None else {**said, "cwd": cwd})
+
+
+def _missing_runner(entry: ServerEntry) -> tuple[str, ...]:
+    return () if shutil.which(entry.command) else (f"{entry.command} is not installed.",)
+
+
+def _offers(manifest: Mapping[str, Any]) -> str:
+    """Return in a few words how a server is reached; a stranger's types are left out."""
+    packages = manifest.get("packages")
+    kinds = [
+        str(each.get("registryType"))
+        for each in (packages if isinstance(packages, list) else [])
+        if isinstance(each, dict) and each.get("registryType") in ("npm", "pypi", "oci")
+    ]
+    return enumerate_words([*dict.fromkeys(kinds), *(["remote"] if manifest.get("remotes") else [])])
+
+
+def _source(registry: Registry, answer: RegistryAnswer) -> dict[str, Any]:
+    said = {"registry": registry.address, "as_of": _day(answer.at)}
+    return said if answer.why_old is None else {**said, "stale": answer.why_old}
+
+
+def _day(at: float) -> str:
+    return datetime.fromtimestamp(at, UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
+def _refusal(error: RegistryError) -> ActionError:
+    return ActionError(str(error), error.hint, code=error.code)
+
+
+def _refused(error: EntryError) -> ActionError:
+    said = str(error)
+    return ActionError(f"{said[:1].upper()}{said[1:]}.", code="server_refused")

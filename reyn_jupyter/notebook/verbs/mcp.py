@@ -1,0 +1,185 @@
+"""`%reyn mcp [add|drop|log|secret|import …]`: the MCP servers, how each fares, and where they come from."""
+
+from __future__ import annotations
+
+import getpass
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from IPython.core.error import StdinNotImplementedError
+
+from reyn_jupyter.backends.mcp_servers.server_entry import is_literal_secret
+from reyn_jupyter.notebook.errors import ReynError
+from reyn_jupyter.notebook.options import Option, Options, Positional, Rest
+from reyn_jupyter.notebook.verb import Context, Verb
+from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.sessions import server_overview
+from reyn_jupyter.sessions.result_objects import Card, Table
+from reyn_jupyter.sessions.session import Session
+
+WORDS = ("list", "add", "drop", "log", "secret", "import")
+_BEFORE_NAME = re.compile(r",(?=\s*[A-Za-z_][A-Za-z0-9_]*=)")
+_BEFORE_HEADER = re.compile(r",(?=\s*[A-Za-z0-9-]+:)")
+
+
+class McpOptions(Options):
+    what: Annotated[
+        Literal["list", "add", "drop", "log", "secret", "import"], Positional("|".join(WORDS))
+    ] = "list"
+    name: Annotated[str | None, Positional("NAME or PATH")] = None
+    words: Annotated[tuple[str, ...], Rest("-- COMMAND")] = ()
+    url: Annotated[str | None, Option(takes="URL")] = None
+    env: Annotated[str | None, Option(takes="NAME=VALUE,…")] = None
+    header: Annotated[str | None, Option(takes="NAME: VALUE,…")] = None
+    scope: Literal["user", "workspace"] | None = None
+    trust_hints: bool = False
+    take: bool = False
+
+
+def run(context: Context, options: McpOptions) -> Table | Card:
+    try:
+        return _ACTS[options.what](context.session, options)
+    except ActionError as error:
+        raise ReynError(error.message, error.hint) from None
+
+
+def _list(session: Session, options: McpOptions) -> Table:
+    return session.mcp
+
+
+def _add(session: Session, options: McpOptions) -> Table:
+    name = _named(options, "%reyn mcp add time -- uvx mcp-server-time")
+    if bool(options.words) == (options.url is not None):
+        raise ReynError(
+            "Say what the server is: either a command after --, or --url.",
+            f"%reyn mcp add {name} -- uvx mcp-server-time",
+        )
+    entry: dict[str, Any]
+    if options.url is not None:
+        entry = {"type": "http", "url": options.url, "headers": _pairs(options.header, _BEFORE_HEADER, ":")}
+        values = entry["headers"]
+    else:
+        values = _pairs(options.env, _BEFORE_NAME, "=")
+        command = options.words[0]
+        if "/" in command and options.scope != "workspace":  # the entry holds in every workspace
+            command = str(Path(command).expanduser().absolute())
+        entry = {"command": command, "args": list(options.words[1:]), "env": values}
+    secret = next((each for each, value in values.items() if is_literal_secret(each, value)), None)
+    if secret is not None:
+        raise ReynError(
+            f"{secret} is named like a secret, and a line of a notebook is saved.",
+            f"Add the server without it, then: %reyn mcp secret {name} {secret.replace('-', '_')}"
+            if options.url is None
+            else f'Write --header "{secret}: Bearer ${{input:API_KEY}}", then: %reyn mcp secret {name} API_KEY',
+        )
+    if options.trust_hints:
+        entry["trustHints"] = True
+    server_overview.file_store(session.parts).add(name, entry, options.scope or "user")
+    return session.mcp
+
+
+def _drop(session: Session, options: McpOptions) -> Table:
+    server_overview.file_store(session.parts).drop(_named(options, "%reyn mcp drop time"), options.scope)
+    return session.mcp
+
+
+def _log(session: Session, options: McpOptions) -> Card:
+    return server_overview.server_log(session.parts, _named(options, "%reyn mcp log time"))
+
+
+def _secret(session: Session, options: McpOptions) -> Card:
+    name = _named(options, "%reyn mcp secret git GITHUB_TOKEN")
+    store = server_overview.file_store(session.parts)
+    if len(options.words) > 1:
+        raise ReynError(
+            "A secret is not written into a line, which is saved.", "Leave it out: you are asked for it."
+        )
+    missing = store.missing_secrets(name)
+    secret = options.words[0] if options.words else missing[0] if len(missing) == 1 else None
+    if secret is None:
+        known = f" It needs {', '.join(missing)}." if missing else ""
+        raise ReynError(
+            f"Which secret of {name}?{known}", f"%reyn mcp secret {name} {(*missing, 'API_KEY')[0]}"
+        )
+    if not store.scopes(name):
+        raise ReynError(f"There is no server {name!r}.", "%reyn mcp lists them.")
+    try:
+        value = getpass.getpass(f"{secret} for the MCP server {name}: ")
+    except (EOFError, StdinNotImplementedError):
+        raise ReynError(
+            "Nobody can be asked for the secret here.",
+            f"Run this line in a notebook with a front end, or set {secret} in the environment of the kernel and refer "
+            f"to it as ${{{secret}}}.",
+        ) from None
+    where = store.set_secret(name, secret, value)
+    kept = "the keyring of this system" if where == "keyring" else "a file that only you can read"
+    return Card("mcp", f"{secret} is kept for {name}", (("where", kept), ("handed to", f"{name} alone")))
+
+
+def _import(session: Session, options: McpOptions) -> Table:
+    if not options.take:
+        if options.words:
+            raise ReynError(
+                f"Nothing takes {options.words[0]!r} here.", "Say --take to take servers by name."
+            )
+        return server_overview.import_table(session.parts, options.name)
+    path = options.name
+    server_overview.take_servers(session.parts, path, options.words)
+    return session.mcp
+
+
+_ACTS: dict[str, Callable[[Session, McpOptions], Table | Card]] = {
+    "list": _list,
+    "add": _add,
+    "drop": _drop,
+    "log": _log,
+    "secret": _secret,
+    "import": _import,
+}
+
+
+def _named(options: McpOptions, example: str) -> str:
+    if options.name is None:
+        raise ReynError(f"{options.what.capitalize()} which server?", example)
+    return options.name
+
+
+def _pairs(text: str | None, between: re.Pattern[str], sign: str) -> dict[str, str]:
+    pairs = {}
+    for each in between.split(text) if text else ():
+        name, found, value = each.partition(sign)
+        if not found:
+            raise ReynError(f"{each!r} has no {sign!r}.", f"Write NAME{sign}VALUE.")
+        pairs[name.strip()] = value.strip() if sign == ":" else value
+    return pairs
+
+
+def _complete(session: Session, before: list[str], word: str) -> list[str]:
+    if not before:
+        return list(WORDS[1:])
+    store = session.parts.mcp_store
+    if len(before) == 1 and before[0] in ("drop", "log", "secret"):
+        return [str(row["server"]) for row in session.mcp.rows]
+    if len(before) == 2 and before[0] == "secret" and store is not None:
+        return list(store.missing_secrets(before[1]))
+    return []
+
+
+VERB = Verb(
+    "mcp",
+    "the MCP servers: how each fares, add, drop, log, secret, import",
+    run,
+    McpOptions,
+    (
+        "%reyn mcp",
+        "%reyn mcp add time -- uvx mcp-server-time",
+        "%reyn mcp add docs --url https://mcp.example.org/mcp",
+        "%reyn mcp secret git GITHUB_TOKEN",
+        "%reyn mcp import",
+        "%reyn mcp log time",
+    ),
+    completes=_complete,
+    group="set up",
+)

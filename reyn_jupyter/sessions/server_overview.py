@@ -1,0 +1,193 @@
+"""The MCP servers of a session as people see them: a table, a log, what another client's file would bring."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from pathlib import Path
+
+from reyn_jupyter.backends.mcp_servers.client_files import ForeignServer, known_files, read_client_file
+from reyn_jupyter.backends.mcp_servers.server_file import ServerFileError
+from reyn_jupyter.backends.mcp_servers.server_store import McpServerStore, StoredServer
+from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.mcp_access import McpServerState
+from reyn_jupyter.sessions.assembly import Parts
+from reyn_jupyter.sessions.result_objects import Card, Table
+from reyn_jupyter.support.sanitize import visible
+from reyn_jupyter.support.text import count, shorten
+
+LONGEST = 160  # characters of a cell
+NONE_YET = "None yet: %reyn mcp add NAME -- COMMAND, %reyn mcp import, or ask for one."
+
+
+def file_store(parts: Parts) -> McpServerStore:
+    """Return the files of servers of a session. Raises ActionError where a program gives the servers."""
+    if parts.mcp_store is None:
+        raise ActionError(
+            "The servers of this session are given by the program that made it.",
+            "Leave Session(mcp_servers=…) out to keep them in files.",
+            code="not_available",
+        )
+    return parts.mcp_store
+
+
+def server_table(parts: Parts) -> Table:
+    """Return a row a server: state, tools, calls, what a call takes, errors, the last line of its log."""
+    states = {state.name: state for state in parts.services.mcp.states()}
+    stored = () if parts.mcp_store is None else parts.mcp_store.stored()
+    used = {each.entry.name: each for each in reversed(stored)}
+    names = (*used, *(name for name in states if name not in used))
+    rows = [_row(parts, name, states.get(name), used.get(name)) for name in sorted(names)]
+    problems = () if parts.mcp_store is None else parts.mcp_store.problems
+    waiting = () if parts.mcp_store is None else parts.mcp_store.held_back()
+    notes = [
+        "" if rows else NONE_YET,
+        f"{count(len(waiting), 'server')} of .mcp.json held back: %reyn trust names what would run, and trusts it"
+        if waiting
+        else "",
+        *problems,
+    ]
+    note = parts.redactor.text(" · ".join(each for each in notes if each))
+    return Table("mcp", tuple(rows), "MCP servers", note)
+
+
+def server_log(parts: Parts, name: str) -> Card:
+    """Return the last lines of a server's log. Raises ActionError where there is no such server."""
+    known = {state.name: state for state in parts.services.mcp.states()}
+    if name not in known:
+        raise ActionError(
+            f"There is no server {visible(name)}.", "%reyn mcp lists them.", code="server_unknown"
+        )
+    lines = tuple(visible(parts.redactor.text(line)) for line in parts.services.mcp.log(name))
+    state = known[name]
+    facts = (("state", state.phase), *((("why", state.reason),) if state.reason else ()))
+    said = lines or ("It has written nothing yet.",)
+    return Card("mcp", f"Log of {name}", facts, (("Last lines, oldest first", said),))
+
+
+def foreign_servers(parts: Parts, path: str | None) -> tuple[tuple[str, tuple[ForeignServer, ...]], ...]:
+    """Return what other clients' files would bring: (where from, servers). Raises ActionError."""
+    store = file_store(parts)
+    taken = {each.entry.name for each in store.stored()}
+    places = ((path, Path(path).expanduser()),) if path else known_files(Path.home(), parts.environ)
+    found: list[tuple[str, tuple[ForeignServer, ...]]] = []
+    for client, file in places:
+        try:
+            servers = read_client_file(file, taken)
+        except ServerFileError as error:
+            if path:
+                raise ActionError(str(error), code="server_file") from None
+            found.append((f"{client}: {error}", ()))
+            continue
+        taken |= {each.entry.name for each in servers if each.entry}
+        found.append((client, servers))
+    return tuple(found)
+
+
+def import_table(parts: Parts, path: str | None) -> Table:
+    """Return what other clients' files would bring; nothing is taken."""
+    found = foreign_servers(parts, path)
+    rows = tuple(_foreign_row(parts, client, each) for client, servers in found for each in servers)
+    able = sum(row["note"].startswith("left out") is False for row in rows)
+    line = f"%reyn mcp import{f' {path}' if path else ''} --take"
+    if not found:
+        note = "No file of another client is in its usual place: %reyn mcp import PATH reads one."
+    elif able:
+        note = f"Nothing is taken yet: {line} takes {count(able, 'server')}; {line} NAME … some of them."
+    else:
+        note = "Nothing to take."
+    broken = [client for client, servers in found if not servers and ":" in client]
+    return Table("mcp", rows, "Servers of other clients", " · ".join((note, *broken)))
+
+
+def take_servers(parts: Parts, path: str | None, names: Collection[str]) -> tuple[str, ...]:
+    """Write the servers of other clients' files into the person's file; return their names.
+
+    Args:
+        names: which of them, as they are called here; all where it is empty.
+
+    Raises:
+        ActionError: a name that is not there, or a file that cannot be written.
+    """
+    store = file_store(parts)
+    able = [each for _, servers in foreign_servers(parts, path) for each in servers if each.entry is not None]
+    there = {each.entry.name for each in able if each.entry}
+    unknown = sorted(set(names) - there)
+    if unknown:
+        raise ActionError(
+            f"There is no server {visible(unknown[0])} to take.",
+            f"There are: {', '.join(sorted(there)) or 'none'}.",
+        )
+    taken = []
+    for each in able:
+        if each.entry is None or (names and each.entry.name not in names):
+            continue
+        store.add(each.entry.name, each.entry.plain)
+        for secret, value in each.secrets.items():
+            store.set_secret(each.entry.name, secret, value)
+        taken.append(each.entry.name)
+    return tuple(taken)
+
+
+def trusted_servers(parts: Parts) -> tuple[tuple[tuple[str, str], ...], bool]:
+    """Trust the workspace's file of servers as it is now; return a fact for each server, and whether there is a file.
+
+    Raises:
+        StateError: the trust cannot be kept.
+    """
+    store = parts.mcp_store
+    if store is None:
+        return (), False
+    try:
+        document = store.workspace_document()
+    except ServerFileError as error:
+        return (("cannot be used", str(error)),), True
+    if document.content is None:
+        return (), False
+    store.trust_workspace(document.content)
+    mine = {each.entry.name: each for each in store.stored() if each.scope == "workspace"}
+    facts = [(f"server {name}", describe_server(mine[name])) for name in document.entries if name in mine]
+    return (*facts, *(("cannot be used", each) for each in document.problems)), True
+
+
+def describe_server(stored: StoredServer) -> str:
+    """Return what a server runs or asks, and what it gets, on one line for people."""
+    entry = stored.entry
+    gets = [f"{each.name} of your environment" for each in entry.references if each.kind == "environment"]
+    gets += [f"the secret {each.name}" for each in entry.references if each.kind == "stored"]
+    said = f"{'runs' if entry.transport == 'stdio' else 'asks'} {entry.line}"
+    said += f" in {visible(entry.cwd)}" if entry.cwd else ""
+    plain = [name for name, value in entry.values.items() if "${" not in value]
+    said += f"; sets {', '.join(plain)}" if plain else ""
+    return said + (f"; gets {', '.join(gets)}" if gets else "")
+
+
+def _row(
+    parts: Parts, name: str, state: McpServerState | None, stored: StoredServer | None
+) -> dict[str, str | int | float | None]:
+    blocked = stored.blocked if stored is not None else None
+    phase = state.phase if state is not None else "blocked" if blocked else "idle"
+    why = (state.reason if state is not None else None) or blocked
+    last = why or (state.last_line if state is not None else "")
+    return {
+        "server": name,
+        "state": phase,
+        "tools": state.tools if state is not None and state.phase == "ready" else None,
+        "calls": state.calls if state is not None else 0,
+        "p50 ms": round(state.median * 1000, 1) if state is not None and state.median is not None else None,
+        "errors": state.errors if state is not None else 0,
+        "last message": parts.redactor.text(visible(shorten(" ".join(last.split()), LONGEST))),
+        "runs": "" if stored is None else parts.redactor.text(shorten(stored.entry.line, LONGEST)),
+        "from": "" if stored is None else {"user": "you", "workspace": ".mcp.json"}[stored.scope],
+    }
+
+
+def _foreign_row(parts: Parts, client: str, server: ForeignServer) -> dict[str, str]:
+    entry = server.entry
+    values: Mapping[str, str] = {} if entry is None else entry.values
+    return {
+        "server": visible(server.given_name) if entry is None else entry.name,
+        "from": client,
+        "runs": "" if entry is None else parts.redactor.text(shorten(entry.line, LONGEST)),
+        "variables": ", ".join(values),
+        "note": visible(server.note),
+    }
