@@ -24,7 +24,7 @@ time.sleep(600)
 SESSION = """
 import sys
 
-sys.modules["fcntl"] = None
+sys.modules["fcntl"] = sys.modules["resource"] = None
 from IPython.core.interactiveshell import InteractiveShell
 
 import reyn_jupyter

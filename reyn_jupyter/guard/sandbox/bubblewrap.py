@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import resource
 import shutil
 import signal
 import sys
@@ -120,6 +119,8 @@ class BubblewrapLaunch:
             self._inside = inside = int(json.loads(said)["child-pid"])
         except (ValueError, KeyError):
             raise SandboxError("bubblewrap could not make the sandbox") from None
+        import resource  # not everywhere, and the category is loaded there all the same
+
         with suppress(ProcessLookupError):  # it ended meanwhile
             for kind, most in rlimits(self._limits):
                 resource.prlimit(inside, kind, (most, most))
@@ -149,6 +150,8 @@ class BubblewrapLaunch:
 
 def rlimits(limits: SandboxLimits) -> Iterator[tuple[int, int]]:
     """Yield the limits of each process, as the system calls them."""
+    import resource
+
     yield resource.RLIMIT_CPU, limits.cpu_seconds
     yield resource.RLIMIT_DATA, limits.memory
     yield resource.RLIMIT_FSIZE, limits.file_bytes

@@ -5,15 +5,15 @@ Nothing of it can be told elsewhere: there the limits of each process hold alone
 
 from __future__ import annotations
 
+import mmap
 import os
-import resource
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-_PAGE = resource.getpagesize()
-_TICKS = os.sysconf("SC_CLK_TCK")
+_PAGE = mmap.PAGESIZE
+_TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100  # where there is a /proc to read
 
 
 @dataclass(frozen=True)
