@@ -48,7 +48,7 @@ class Attacker:
         config = {"permissions": dict(self.permissions), "variables": "schema", **self.settings}
         self.session = reyn.Session(
             self.root, store="memory", config=config, namespace=self.names, categories=self.categories,
-            mcp_servers=McpServerList(self.servers),
+            mcp_servers=McpServerList(self.servers) if self.servers else None,
         )  # fmt: skip
         self.session.parts.ask_person = self._asked
 

@@ -65,7 +65,7 @@ class ServerEntry:
         env: variables of the program, by name.
         url, headers: of a remote server.
         disabled: kept, and not offered.
-        trusts_hints: the person believes what the server says of its tools (`readOnlyHint`).
+        trusts_hints: the person believes what the server says of its tools (its hint that they only read).
     """
 
     name: str
