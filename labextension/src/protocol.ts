@@ -31,6 +31,7 @@ export interface Protocol {
   Welcome: Welcome;
   ViewRequest: ViewRequest;
   Cancel: Cancel;
+  SentCells: SentCells;
   ViewAnswer: ViewAnswer;
   ViewFailure: ViewFailure;
   ViewProgress: ViewProgress;
@@ -1394,6 +1395,49 @@ export interface Cancel {
   id: number;
 }
 /**
+ * Give the kernel a bounded copy of its notebook, unasked: before a cell runs, and when it rests after a change.
+ *
+ * It is not answered: while a cell runs the kernel reads no message, so it cannot ask for one.
+ *
+ * Attributes:
+ *     more: how many cells are left out.
+ */
+export interface SentCells {
+  type: "cells";
+  cells: SentCell[];
+  more: number;
+}
+/**
+ * Carry one cell of a notebook.
+ *
+ * Attributes:
+ *     count: the number of its last execution; None where it was not run.
+ *     cut: how many characters of the source are left out.
+ *     more: how many outputs are left out.
+ */
+export interface SentCell {
+  id: string;
+  kind: "code" | "markdown" | "raw";
+  source: string;
+  count: number | null;
+  outputs: SentOutput[];
+  cut: number;
+  more: number;
+}
+/**
+ * Carry the plain text of one output of a cell.
+ *
+ * Attributes:
+ *     types: its MIME types beside plain text.
+ *     cut: how many characters are left out.
+ */
+export interface SentOutput {
+  kind: "stream" | "result" | "display" | "error";
+  text: string;
+  types: string[];
+  cut: number;
+}
+/**
  * Answer the request `id`.
  */
 export interface ViewAnswer {
@@ -1429,7 +1473,7 @@ export interface ViewProgress {
  */
 export interface ViewEvent {
   type: "event";
-  event: ApprovalAsked | ApprovalSettled | CatalogChanged | RunChanged | SessionChanged;
+  event: ApprovalAsked | ApprovalSettled | CatalogChanged | CellProposed | CellWithdrawn | RunChanged | SessionChanged;
 }
 /**
  * Withdraw a question: it is answered, here or elsewhere, or its run has ended.
@@ -1444,6 +1488,29 @@ export interface ApprovalSettled {
 export interface CatalogChanged {
   name: "catalog";
   revision: string;
+}
+/**
+ * Propose a cell, which is inserted and never run: sent to the one front end that showed the notebook last.
+ *
+ * Attributes:
+ *     cell: the id that it gets.
+ *     below: ids of cells, of which it goes below the first that is there; below the active one where none is.
+ */
+export interface CellProposed {
+  name: "proposal";
+  cell: string;
+  kind: "code" | "markdown";
+  source: string;
+  below: string[];
+  run: string;
+}
+/**
+ * Take a proposed cell out again, if it still holds this source and was not run.
+ */
+export interface CellWithdrawn {
+  name: "withdrawal";
+  cell: string;
+  source: string;
 }
 /**
  * Announce that a run has new events, or has ended.

@@ -102,6 +102,8 @@ class Tool:
         complete: fills in what a person's call by hand leaves out and can be told from the rest of it; gets and gives
             the action's own arguments. What it raises is the failure of the call. Models are held to the schema.
         guides: its results help the model find its way (a listing of tools), so they are bounded, never stored.
+        keeps: an "always" may be offered where a question of consent shows the whole call. False where no pattern can
+            stand for what a call does: code, say.
         remote: the handler sends its arguments elsewhere, so a reference is opened as JSON: a frame as its records.
         limits: a deadline in place of the category's, and how many calls of this tool run at once, beside what the
             category says of all of its calls.
@@ -116,6 +118,7 @@ class Tool:
     preview: Preview | None = None
     complete: Completion | None = None
     guides: bool = False
+    keeps: bool = True
     remote: bool = False
     limits: CallLimits = NO_LIMITS
     plan: Plan | None = None

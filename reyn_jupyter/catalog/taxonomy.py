@@ -35,6 +35,8 @@ TAXONOMY: Mapping[str, str] = MappingProxyType(
         "chart": "charts of tables",
         "variable": "the notebook's own variables",
         "function": "Python functions that the person registered",
+        "notebook": "cells of the person's notebook",
+        "python": "Python code in the kernel, where the person has switched it on",
     }
 )
 

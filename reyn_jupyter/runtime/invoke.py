@@ -320,6 +320,7 @@ class Invoker:
             reports.changes.append,
             reports.sources.append,
             lambda change: self._changing(call, change, run),
+            reversible=lambda reversal: self._services.reversals.keep(run.id, call.id, reversal),
         )
 
     async def _interrupted(

@@ -169,7 +169,7 @@ class McpTool:
     """A tool of a server, as it describes it.
 
     Attributes:
-        entry: ``<server>__<tool>``, unique among all servers: what an action is called, without ``mcp__``.
+        entry: ``<server>__<tool>``, unique among all servers: what an action is called, without its category.
         server, tool: the server, and the tool's name as the server has it.
         description, input_schema, output_schema: what the server says; not to be trusted.
         reads: the server says that it only reads, and the person takes its word.

@@ -206,7 +206,7 @@ class PermissionGate:
         asked: Sequence[Effect | None] = self._policy(run.settings).asked_about(
             call.judged_name, call.purity, effects, _judged_actor(run), run.approve, face
         )
-        patterns = suggest_patterns(call.judged_name, asked or effects or (None,))
+        patterns = suggest_patterns(call.judged_name, asked or effects or (None,)) if call.tool.keeps else ()
         callers = tuple(redactor.text(each.action) for each in run.callers)
         return Question(redactor.text(call.name), detail, patterns, run.outermost.id, callers)
 

@@ -23,11 +23,14 @@ from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.runtime.action_error import PermissionDeniedError
 from reyn_jupyter.runtime.mcp_access import McpAccess, NoMcpServers
 from reyn_jupyter.runtime.mcp_admin import McpAdmin, NoMcpAdmin
+from reyn_jupyter.runtime.python_switch import PythonSwitch
+from reyn_jupyter.runtime.reversals import Reversal, Reversals
 from reyn_jupyter.runtime.session_access import (
     EmbedderAccess,
     HistoryAccess,
     ModelAccess,
     NoAccess,
+    NotebookAccess,
     SecretAccess,
     TrustAccess,
 )
@@ -107,6 +110,9 @@ class Services:
         trust: whether the person trusts the workspace.
         mcp: the MCP servers of the session.
         mcp_admin: the files that name them.
+        notebook: the cells of the person's notebook, to be read, and proposals of new ones.
+        python: whether Python may run in the kernel; off unless the person switched it on.
+        reversals: what takes back what calls did to the notebook.
     """
 
     root: Path
@@ -129,6 +135,9 @@ class Services:
     trust: TrustAccess = field(default_factory=NoAccess)
     mcp: McpAccess = field(default_factory=NoMcpServers)
     mcp_admin: McpAdmin = field(default_factory=NoMcpAdmin)
+    notebook: NotebookAccess = field(default_factory=NoAccess)
+    python: PythonSwitch = field(default_factory=PythonSwitch)
+    reversals: Reversals = field(default_factory=Reversals)
 
 
 @dataclass(frozen=True)
@@ -181,6 +190,10 @@ def _readable(path: str) -> bool:
 
 def _unheard(change: FileChange) -> None:
     """Ignore a file change: no run is recorded that could name it."""
+
+
+def _unkept(reversal: Reversal) -> None:
+    """Keep nothing: no run is recorded that could be undone."""
 
 
 class ProgressReport(Protocol):
@@ -238,6 +251,7 @@ class ToolContext:
             whatever is counted. `partial` is the result so far: where the call is interrupted, takes too long or fails,
             the last one is kept as its result, and marked as partial. What is left out stays as it was said before.
         plan: what the tool planned for this call before its effects were asked; None where it plans nothing.
+        reversible: keep the way back from what the call did to the notebook, for `%reyn undo`.
         invoke: call another action by its qualified name and wait for its value, as Python has it. The call asks for
             itself, stands in an inner run under this one, and ends with it. A failure raises an ActionError with the
             action's own words and code, a denial PermissionDeniedError; a handler may catch both.
@@ -256,6 +270,7 @@ class ToolContext:
     ask: MidCallConsent = _denied
     report: ProgressReport = _unreported
     invoke: Invoke = _uncalled
+    reversible: Callable[[Reversal], None] = _unkept
     plan: Any = None
 
     @cached_property

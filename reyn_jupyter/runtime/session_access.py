@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.live_notebook import NotebookCells
+from reyn_jupyter.runtime.reversals import Reversal
 from reyn_jupyter.support.secret import Secret
 
 if TYPE_CHECKING:
@@ -126,6 +128,43 @@ class TrustAccess(Protocol):
         """True if the workspace's ``reyn.yaml`` is trusted as it is now."""
 
 
+@dataclass(frozen=True)
+class Proposal:
+    """A cell as it was proposed.
+
+    Attributes:
+        cell: its id; "" where the front end gives it one.
+        where: where it stands, in a sentence.
+        reversal: takes it back.
+    """
+
+    cell: str
+    where: str
+    reversal: Reversal
+
+
+class NotebookAccess(Protocol):
+    """The notebook that the person sits at."""
+
+    @property
+    def missing(self) -> str | None:
+        """Return why there is no notebook, in a sentence; None where there is one."""
+
+    @property
+    def path(self) -> str | None:
+        """Return the notebook's file, from the workspace on; None where it is not known or lies elsewhere."""
+
+    async def cells(self) -> NotebookCells:
+        """Return its cells: as a front end sent them, else as its file or the kernel's history has them.
+
+        Raises:
+            ActionError: there are none to be read.
+        """
+
+    async def propose(self, source: str, kind: Literal["code", "markdown"], run: str) -> Proposal:
+        """Put a cell below the one that runs, for the person to run or delete. Raises ActionError."""
+
+
 class NoAccess:
     """Stands where a session offers none of it.
 
@@ -151,6 +190,20 @@ class NoAccess:
     @property
     def is_trusted(self) -> bool:
         return False
+
+    @property
+    def missing(self) -> str | None:
+        return f"A notebook is not available: {self._why}."
+
+    @property
+    def path(self) -> str | None:
+        return None
+
+    async def cells(self) -> NoReturn:
+        self._refuse("a notebook")
+
+    async def propose(self, source: str, kind: str, run: str) -> NoReturn:
+        self._refuse("a notebook")
 
     def _refuse(self, what: str) -> NoReturn:
         raise ActionError(f"{what} is not available: {self._why}.", "Go on without it.", code="not_available")

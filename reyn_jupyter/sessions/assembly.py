@@ -39,6 +39,7 @@ from reyn_jupyter.runtime.category_lifecycle import CategoryLifecycle
 from reyn_jupyter.runtime.consent import Answer, Question, ask_by_input
 from reyn_jupyter.runtime.engine import Engine
 from reyn_jupyter.runtime.invoke import Invoker
+from reyn_jupyter.runtime.live_notebook import LIVE_NOTEBOOK
 from reyn_jupyter.runtime.mcp_access import McpServerSource
 from reyn_jupyter.runtime.mcp_admin import NoMcpAdmin
 from reyn_jupyter.runtime.namespace.functions import FunctionRegister, functions
@@ -55,6 +56,7 @@ from reyn_jupyter.search.database import NAME as INDEX_NAME
 from reyn_jupyter.sessions.access.session_embedder import SessionEmbedder
 from reyn_jupyter.sessions.access.session_history import SessionHistory
 from reyn_jupyter.sessions.access.session_models import SessionModels
+from reyn_jupyter.sessions.access.session_notebook import SessionNotebook
 from reyn_jupyter.support.installed_places import keep_off
 from reyn_jupyter.support.owned_program import OwnedPrograms
 from reyn_jupyter.support.plain_files import PlainFolder
@@ -118,6 +120,12 @@ class Parts:
         return self.redactor.text(
             str(path.relative_to(self.root) if path.is_relative_to(self.root) else path.name)
         )
+
+    @property
+    def notebook_file(self) -> str | None:
+        """Return the file of this kernel's notebook, from the workspace on; None where it is unknown or elsewhere."""
+        path = Path(self.environ.get(NOTEBOOK, ""))
+        return path.relative_to(self.root).as_posix() if path.is_relative_to(self.root) else None
 
     @property
     def settings(self) -> Settings:
@@ -238,6 +246,7 @@ def assemble(
         runs=SessionHistory(runs, redactor),
         trust=WorkspaceTrust(trust),
         mcp=McpConnections(mcp_store if mcp_servers is None else mcp_servers, links),
+        notebook=SessionNotebook(LIVE_NOTEBOOK, lambda: parts.notebook_file, workspace, ENGINE.main_thread),
     )
 
     def ask(question: Question) -> Awaitable[Answer]:

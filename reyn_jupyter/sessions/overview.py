@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, Literal
 
 from reyn_jupyter.backends.mcp_servers.server_store import WORKSPACE_FILE
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
@@ -229,6 +229,21 @@ def trust(parts: Parts) -> Card:
         ]
     title = f"{' and '.join(names)} {'are trusted as they are' if names[1:] else 'is trusted as it is'} now"
     return Card("trust", title, (workspace, *facts, *servers))
+
+
+def python(parts: Parts, switch: Literal["on", "off"] | None) -> Card:
+    held = parts.services.python
+    if switch is not None:
+        held.on = switch == "on"
+    state = "on" if held.on else "off"
+    meaning = (
+        "a model may propose code for this kernel; each piece is shown whole, and runs once you say yes"
+        if held.on
+        else "no model can run code in this kernel"
+    )
+    facts = (("Python", state), ("that means", meaning), ("until", "%reyn python off, or the kernel's end"))
+    lines = ("%reyn python off",) if held.on else ("%reyn python on",)
+    return Card("python", f"Python in this kernel is {state}", facts if held.on else facts[:2], (), lines)
 
 
 def surface(parts: Parts, snapshot: CatalogSnapshot) -> Table:

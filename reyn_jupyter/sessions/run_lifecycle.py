@@ -230,9 +230,9 @@ def _shown(trace: Trace, conversation: Conversation) -> tuple[Disclosure, ...]:
 
 
 def _describes(trace: Trace, call: Call) -> bool:
-    """Return whether a call, or one that it made in its turn, looked at a variable of the notebook."""
+    """Return whether a call, or one that it made in its turn, looked at a variable or an output of the notebook."""
     inner = trace.inner.get(call.id)
-    return (call.resolved.name or "").startswith("variable__") or (
+    return (call.resolved.name or "").startswith(("variable__", "notebook__read_cell")) or (
         inner is not None and any(_describes(inner, each) for each in inner.calls)
     )
 

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Collection, Coroutine, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
@@ -404,6 +404,15 @@ class Session:
     def trust(self) -> Card:
         """Trust this workspace's ``reyn.yaml`` and ``.mcp.json`` as they are now."""
         return overview.trust(self.parts)
+
+    def python(self, switch: Literal["on", "off"] | None = None) -> Card:
+        """Let models propose Python code for this kernel, or no more; only say which it is when None.
+
+        Each piece of code is still shown whole and asked about. It holds for this session, until its kernel ends.
+        """
+        if switch not in ("on", "off", None):
+            raise ValueError(f'python is switched "on" or "off", not {switch!r}')
+        return overview.python(self.parts, switch)
 
     def surface(self) -> Table:
         """Return the tokens that each surface costs for this catalog."""

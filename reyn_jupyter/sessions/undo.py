@@ -1,4 +1,5 @@
-"""Undo: restores the files that a run and its inner runs changed, from the blobs that kept their content before.
+"""Undo: restores the files that a run and its inner runs changed, from the blobs that kept their content before, and
+takes back what they did to the notebook of this kernel: names that code made, cells that were proposed.
 
 Invariants: a restore is judged as the person's own write or deletion of that file, so a deny rule holds for it too.
 What this very session did not do is taken back only once the person said yes; another notebook's runs by name alone.
@@ -31,11 +32,14 @@ from reyn_jupyter.runtime.record.events import FileChanging
 from reyn_jupyter.runtime.record.run_store import RunNotFoundError
 from reyn_jupyter.runtime.record.runlog import RunLogError
 from reyn_jupyter.runtime.record.trace import Call, Trace
+from reyn_jupyter.runtime.reversals import KEPT
 from reyn_jupyter.sessions import run_lifecycle
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.sessions.result_objects import Card
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import count, shorten
+
+IN_NOTEBOOK = frozenset({"python__run", "notebook__propose_cell"})  # what they do is in no file
 
 
 class NothingToUndoError(LookupError):
@@ -47,7 +51,7 @@ class UndoDeclinedError(Exception):
 
 
 async def undo(parts: Parts, target: str | int | None) -> Card:
-    """Restore the files that a run, or one step of it, changed.
+    """Restore the files that a run, or one step of it, changed, and take back what it did to this notebook.
 
     Args:
         target: a run (any unique part of its id), ``RUN:STEP``, the name of a notebook for its last run that is to be
@@ -61,16 +65,27 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
         RunNotFoundError: there is no such run.
     """
     trace, step = _meant(parts, target)
+    calls = _calls(trace, step)
+    in_notebook = any(parts.services.reversals.has(*each) for each in calls)
     changes = [change for _, change in await _ordered(parts, trace, step)]
     unread = [
         f"{problem}, so what it changed stays"
         for run in (trace, *trace.all_inner)
         for problem in run.inner_problems.values()
     ]
-    if not changes:
+    if not changes and not in_notebook:
+        gone = (
+            "what it did to a notebook can be taken back only once, in the kernel that it ran in, and of the last "
+            f"{KEPT} calls"
+        )
+        lost = [gone] if any(call.label in IN_NOTEBOOK and call.ok for call in trace.calls) else []
         raise NothingToUndoError(
             "; ".join(
-                [f"the run {trace.run[-12:]} changed no file" + (f" in step {step}" if step else ""), *unread]
+                [
+                    f"the run {trace.run[-12:]} changed no file" + (f" in step {step}" if step else ""),
+                    *lost,
+                    *unread,
+                ]
             )
         )
     recorded = [await _recorded(parts, change) for change in changes]
@@ -84,13 +99,16 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
             raise
         if not parts.runs.is_own(trace.run):
             await _ask(parts, trace, restores)
-        await _restore(parts, restores, what)
+        said = await _restore(parts, restores, calls, what)
     facts = [("run", trace.run), ("prompt", trace.prompt)]
     facts += [(restore.path, "removed" if restore.content is None else "restored") for restore in restores]
     sections = tuple((restore.path, tuple(restore.diff.splitlines())) for restore in restores)
+    if said:
+        sections += (("In the notebook", said),)
     if unread:
         sections += (("Not undone", tuple(unread)),)
-    return Card("undo", f"{count(len(restores), 'file')} restored", tuple(facts), sections)
+    title = f"{count(len(restores), 'file')} restored" if restores else "Undone in the notebook"
+    return Card("undo", title, tuple(facts), sections)
 
 
 def _meant(parts: Parts, target: str | int | None) -> tuple[Trace, int | None]:
@@ -116,7 +134,9 @@ def _last(parts: Parts) -> Trace:
         )
     undone = any(_undid(trace) for trace in parts.runs.back())
     raise NothingToUndoError(
-        "everything that runs here changed is undone" if undone else "no run here has changed a file"
+        "everything that runs here changed is undone"
+        if undone
+        else "no run here has changed a file or this notebook"
     )
 
 
@@ -141,7 +161,7 @@ def _to_undo(parts: Parts) -> Iterator[Trace]:
             trace = parts.runs.load(run)
             if (what := _undid(trace)) is not None:
                 undone.add(what)
-            elif f"undo {trace.run}" not in undone and _changed(trace):
+            elif f"undo {trace.run}" not in undone and (_changed(trace) or _in_notebook(parts, trace)):
                 yield trace
 
 
@@ -199,17 +219,43 @@ def _made_by(place: str, removes: bool) -> tuple[str, Effect]:
     return "file__write", Effect(EffectKind.WRITE, place)
 
 
-async def _restore(parts: Parts, restores: Sequence[Restore], what: str) -> None:
-    """Write the restores as a run of its own. Raises UndoRefusedError."""
+async def _restore(
+    parts: Parts, restores: Sequence[Restore], calls: Sequence[_Calls], what: str
+) -> tuple[str, ...]:
+    """Write the restores and take back what calls did to the notebook, as a run of its own; say what became of that.
+
+    Raises:
+        UndoRefusedError: a file cannot be restored; then nothing of the notebook is taken back either.
+    """
     run = await run_lifecycle.by_hand(parts, what)
     try:
         apply(restores)
     except UndoRefusedError as error:
         run_lifecycle.finish(parts, run, "error", error=str(error))
         raise
-    run_lifecycle.finish(
-        parts, run, "ok", answer=f"restored {', '.join(restore.path for restore in restores)}"
-    )
+    reversals = [each for named in reversed(calls) for each in parts.services.reversals.take(*named)]
+
+    def revert() -> list[str]:
+        return [line for each in reversals for line in each.revert()]
+
+    said = tuple(dict.fromkeys(await ENGINE.main_thread(revert))) if reversals else ()
+    files = (f"restored {', '.join(restore.path for restore in restores)}",) if restores else ()
+    run_lifecycle.finish(parts, run, "ok", answer=parts.redactor.text("; ".join((*files, *said))))
+    return said
+
+
+_Calls = tuple[str, frozenset[str]]  # a run, and calls of it
+
+
+def _calls(trace: Trace, step: int | None = None) -> list[_Calls]:
+    """Return the calls of a run, or of one step of it, and those that they made in their turn."""
+    own = [call.id for call in trace.calls if step in (None, call.resolved.step)]
+    inner = [each for call in own if call in trace.inner for each in _calls(trace.inner[call])]
+    return [(trace.run, frozenset(own)), *inner]
+
+
+def _in_notebook(parts: Parts, trace: Trace) -> bool:
+    return any(parts.services.reversals.has(*each) for each in _calls(trace))
 
 
 def _undid(trace: Trace) -> str | None:

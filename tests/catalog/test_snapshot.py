@@ -46,8 +46,8 @@ def test_categories_keep_the_order_of_the_taxonomy_and_foreign_ones_follow() -> 
     assert in_order(["zebra", "file", "skill"]) == ["skill", "file", "zebra"]
 
 
-def test_the_taxonomy_knows_eighteen_kinds() -> None:
-    assert len(TAXONOMY) == 18
+def test_the_taxonomy_knows_twenty_kinds() -> None:
+    assert len(TAXONOMY) == 20
 
 
 def test_a_hidden_category_is_kept_aside() -> None:

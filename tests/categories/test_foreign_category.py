@@ -181,7 +181,7 @@ def test_the_prompts_categories_are_those_of_the_category_files_in_the_order_of_
 ) -> None:
     """Adding, renaming or rewording a category moves the prompt, and nothing else does."""
     files, problems = category_files.load(session.parts.services)
-    named = {category.name: category for category in files}
+    named = {category.name: category for category in files if category.hidden() is None}
     order = [*(name for name in TAXONOMY if name in named), *sorted(set(named) - set(TAXONOMY))]
     prompt = static_prompt(session.catalog, RouterOptions.of(Settings(), "standard"), inspect=True)
     section = prompt.partition("## Action categories\n")[2].partition("\n\n")[0].splitlines()

@@ -2,7 +2,8 @@
 import { approvals } from "./approvals";
 import { commands } from "./commands";
 import { homePanel } from "./home";
+import { notebookCells } from "./notebook-cells";
 import { rendering } from "./rendering";
 import { themeFocus } from "./theme-focus";
 
-export default [rendering, homePanel, approvals, commands, themeFocus];
+export default [rendering, homePanel, approvals, commands, notebookCells, themeFocus];

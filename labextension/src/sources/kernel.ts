@@ -4,7 +4,7 @@
 // merely busy fails nothing. Nothing is ever executed in the kernel from here.
 import type { ISessionContext } from "@jupyterlab/apputils";
 import type { Kernel, KernelMessage } from "@jupyterlab/services";
-import type { Hello, Operations, Welcome } from "../protocol";
+import type { Hello, Operations, SentCells, Welcome } from "../protocol";
 import type { ServedMessage } from "./connection";
 import { LiveSource } from "./live-source";
 import {
@@ -60,6 +60,13 @@ export class KernelSource extends LiveSource {
   /** Say hello again: what the greeting says has changed. */
   greet(): void {
     if (this.comm) void this.hello();
+  }
+
+  /** Give the kernel a copy of its notebook; says whether the extension there could take it. */
+  sendCells(cells: SentCells): boolean {
+    if (!this.comm || !this.welcome) return false;
+    this.send(cells);
+    return true;
   }
 
   /** This kernel as a view sees it whose snapshot names a session; one that names another, or none, is foreign. */

@@ -12,6 +12,7 @@ import contextvars
 import logging
 import platform
 import threading
+import time
 from collections.abc import Callable
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
@@ -21,19 +22,32 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 
 from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.notebook.serving.answer_key import AnswerKey
-from reyn_jupyter.notebook.serving.hub import Hub, kernel_hub, shows_questions
+from reyn_jupyter.notebook.serving.hub import DRAWING, Hub, kernel_hub, shows_questions
 from reyn_jupyter.notebook.serving.operation import OperationContext, OperationError, WireMessage, operations
 from reyn_jupyter.notebook.serving.protocol import (
     PROTOCOL,
     Cancel,
+    CellProposed,
+    CellWithdrawn,
     Hello,
+    SentCells,
     ViewAnswer,
+    ViewEvent,
     ViewFailure,
     ViewProgress,
     ViewRequest,
     Welcome,
 )
 from reyn_jupyter.runtime.engine import running_loop
+from reyn_jupyter.runtime.live_notebook import (
+    LIVE_NOTEBOOK,
+    MOST_CELLS,
+    MOST_OUTPUTS,
+    CellOutput,
+    NotebookCell,
+    NotebookCells,
+    ProposedCell,
+)
 from reyn_jupyter.runtime.pump import Job
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.current import SESSION_ID
@@ -41,8 +55,8 @@ from reyn_jupyter.support.secrets import environment_redaction
 
 MOST = 64  # requests of one connection under way
 _SAID = 1000  # characters of what went wrong
-_INCOMING: TypeAdapter[ViewRequest | Cancel] = TypeAdapter(
-    Annotated[ViewRequest | Cancel, Field(discriminator="type")]
+_INCOMING: TypeAdapter[ViewRequest | Cancel | SentCells] = TypeAdapter(
+    Annotated[ViewRequest | Cancel | SentCells, Field(discriminator="type")]
 )
 _log = logging.getLogger(__name__)
 
@@ -91,6 +105,8 @@ class Connection:
             job = self._jobs.pop(message.id, None)
             if job is not None:
                 job.cancel()
+        elif isinstance(message, SentCells):
+            self._take_cells(message)
         elif message.op == "hello":
             self._greet(message)
         elif message.id in self._jobs or len(self._jobs) >= MOST:
@@ -111,6 +127,16 @@ class Connection:
             job.cancel()
         self._jobs.clear()
         self._hub.leave(self)
+        LIVE_NOTEBOOK.forget(self)
+
+    def propose(self, cell: ProposedCell) -> None:
+        """See `NotebookChannel.propose`."""
+        event = CellProposed(cell=cell.id, kind=cell.kind, source=cell.source, below=cell.below, run=cell.run)
+        self.send(ViewEvent(event=event))
+
+    def withdraw(self, cell: str, source: str) -> None:
+        """See `NotebookChannel.withdraw`."""
+        self.send(ViewEvent(event=CellWithdrawn(cell=cell, source=source)))
 
     def send(self, message: WireMessage) -> None:
         """Put a message on the channel, from any thread. A channel that is broken is closed."""
@@ -141,6 +167,26 @@ class Connection:
                 )
             else:
                 self.close()
+
+    def _take_cells(self, message: SentCells) -> None:
+        """Keep the copy of the notebook that a page of JupyterLab or Notebook 7 sent; no session is made for it."""
+        if self.hello is None or self.hello.host not in DRAWING:
+            return
+        cells = tuple(
+            NotebookCell(
+                each.id,
+                each.kind,
+                each.source,
+                each.count,
+                tuple(
+                    CellOutput(out.kind, out.text, out.types, out.cut) for out in each.outputs[:MOST_OUTPUTS]
+                ),
+                each.cut,
+                each.more,
+            )
+            for each in message.cells[:MOST_CELLS]
+        )
+        LIVE_NOTEBOOK.receive(NotebookCells(cells, "front end", time.time(), message.more), self)
 
     def _refuse(self, raw: object, error: Exception) -> None:
         number = raw.get("id") if isinstance(raw, dict) else None

@@ -14,6 +14,7 @@ from pydantic import Field
 from reyn_jupyter.notebook.render.blocks import View
 from reyn_jupyter.notebook.serving.operation import WireMessage
 from reyn_jupyter.runtime.consent import PersonAnswer
+from reyn_jupyter.runtime.live_notebook import MOST_OUTPUT, MOST_SOURCE
 
 PROTOCOL = 1
 
@@ -114,6 +115,52 @@ class Cancel(WireMessage):
 
     type: Literal["cancel"] = "cancel"
     id: int
+
+
+class SentOutput(WireMessage):
+    """Carry the plain text of one output of a cell.
+
+    Attributes:
+        types: its MIME types beside plain text.
+        cut: how many characters are left out.
+    """
+
+    kind: Literal["stream", "result", "display", "error"]
+    text: Annotated[str, Field(max_length=MOST_OUTPUT)]
+    types: tuple[Annotated[str, Field(max_length=100)], ...]
+    cut: Annotated[int, Field(ge=0)]
+
+
+class SentCell(WireMessage):
+    """Carry one cell of a notebook.
+
+    Attributes:
+        count: the number of its last execution; None where it was not run.
+        cut: how many characters of the source are left out.
+        more: how many outputs are left out.
+    """
+
+    id: Annotated[str, Field(max_length=64)]
+    kind: Literal["code", "markdown", "raw"]
+    source: Annotated[str, Field(max_length=MOST_SOURCE)]
+    count: int | None
+    outputs: tuple[SentOutput, ...]
+    cut: Annotated[int, Field(ge=0)]
+    more: Annotated[int, Field(ge=0)]
+
+
+class SentCells(WireMessage):
+    """Give the kernel a bounded copy of its notebook, unasked: before a cell runs, and when it rests after a change.
+
+    It is not answered: while a cell runs the kernel reads no message, so it cannot ask for one.
+
+    Attributes:
+        more: how many cells are left out.
+    """
+
+    type: Literal["cells"] = "cells"
+    cells: tuple[SentCell, ...]
+    more: Annotated[int, Field(ge=0)]
 
 
 class ViewAnswer(WireMessage):
@@ -227,8 +274,38 @@ class SessionChanged(WireMessage):
     name: Literal["session"] = "session"
 
 
+class CellProposed(WireMessage):
+    """Propose a cell, which is inserted and never run: sent to the one front end that showed the notebook last.
+
+    Attributes:
+        cell: the id that it gets.
+        below: ids of cells, of which it goes below the first that is there; below the active one where none is.
+    """
+
+    name: Literal["proposal"] = "proposal"
+    cell: str
+    kind: Literal["code", "markdown"]
+    source: str
+    below: tuple[str, ...]
+    run: str
+
+
+class CellWithdrawn(WireMessage):
+    """Take a proposed cell out again, if it still holds this source and was not run."""
+
+    name: Literal["withdrawal"] = "withdrawal"
+    cell: str
+    source: str
+
+
 Event = Annotated[
-    ApprovalAsked | ApprovalSettled | CatalogChanged | RunChanged | SessionChanged,
+    ApprovalAsked
+    | ApprovalSettled
+    | CatalogChanged
+    | CellProposed
+    | CellWithdrawn
+    | RunChanged
+    | SessionChanged,
     Field(discriminator="name"),
 ]
 

@@ -19,6 +19,7 @@ _MESSAGES = (
     "Welcome",
     "ViewRequest",
     "Cancel",
+    "SentCells",
     "ViewAnswer",
     "ViewFailure",
     "ViewProgress",

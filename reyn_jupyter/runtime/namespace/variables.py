@@ -50,18 +50,23 @@ _RESULT_FRAME = "reyn_jupyter.runtime.record.result_frame"
 
 def hidden(name: object, value: object) -> str | None:
     """Return the reason why a variable is not shown, by name and type alone; None when it may be."""
-    if type(name) is not str or not name.isidentifier():
-        return "its name is no identifier"
-    if name.startswith("_"):
-        return "it is private"
-    if name in _IPYTHONS:
-        return "it belongs to IPython"
+    if (reason := hidden_name(name)) is not None:
+        return reason
     if callable(value) or ModuleType in _mro_of(type(value)):
         return "it is code (a module, function or class)"
     module = str(_names_of(type(value)).get("__module__", ""))
     if module.startswith(_OURS) and module != _RESULT_FRAME:
         return "it is an object of this session (a run, a table, a script)"
     return None
+
+
+def hidden_name(name: object) -> str | None:
+    """Return the reason why nothing under a name is shown, whatever it is; None where that depends on the value."""
+    if type(name) is not str or not name.isidentifier():
+        return "its name is no identifier"
+    if name.startswith("_"):
+        return "it is private"
+    return "it belongs to IPython" if name in _IPYTHONS else None
 
 
 def notebook_namespace() -> Mapping[str, Any]:
