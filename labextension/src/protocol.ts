@@ -1314,6 +1314,7 @@ export interface PackagedModule {
  *     view: drawn at once, and for good when the kernel is gone.
  *     live: the live view that may follow while that session lives; None for a small object.
  *     lost: of a run that goes on, what is drawn in place of `view` once the kernel that ran it is gone.
+ *     question: of a run that waits at a prompt, what it asks; it is never cut.
  */
 export interface Snapshot {
   protocol: number;
@@ -1321,6 +1322,7 @@ export interface Snapshot {
   view: View;
   live: (LiveCatalog | LiveBlob | LiveFrame | LiveTrace | LiveDiff) | null;
   lost: View | null;
+  question: PromptedQuestion | null;
 }
 /**
  * Open the catalog explorer with the words of a search.
@@ -1351,6 +1353,38 @@ export interface LiveDiff {
   type: "diff";
   a: string;
   b: string;
+}
+/**
+ * Show a question in a card while a prompt waits for its answer: a page that can types the key of what is pressed.
+ *
+ * Attributes:
+ *     id: tells it from other questions of its run.
+ *     prompt: what the prompt says, by which a page knows it.
+ *     title, region, total: as of `ApprovalAsked`.
+ *     lines: all those that were shown so far.
+ *     more: what is typed for further lines.
+ */
+export interface PromptedQuestion {
+  id: string;
+  action: string;
+  prompt: string;
+  title: string;
+  region: string;
+  lines: QuestionLine[];
+  total: number;
+  choices: PromptChoice[];
+  more: string;
+}
+/**
+ * An answer that is offered at a prompt now, with its words; `key` is what is typed for it.
+ */
+export interface PromptChoice {
+  answer: "once" | "always" | "deny";
+  label: string;
+  hint: string;
+  outcome: string;
+  allows: boolean;
+  key: string;
 }
 /**
  * Open a connection: its first request.

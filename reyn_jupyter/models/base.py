@@ -368,7 +368,8 @@ class Model(Protocol):
     stay in the process; `real` is False for the offline model, cassettes, scripted models and simulators.
 
     One that takes images or sounds says so in a property `media`, see `media_taken`; it is handed no others. One that
-    reads only the last turns of a conversation says how many in `history_turns`; it is sent no others.
+    reads only the last turns of a conversation says how many in `history_turns`; it is sent no others. One whose price
+    is known gives it by an async method `price`.
     """
 
     @property

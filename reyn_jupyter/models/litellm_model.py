@@ -22,6 +22,7 @@ from reyn_jupyter.models import litellm_loader, litellm_offline, provider_errors
 from reyn_jupyter.models.attachments import provider_messages
 from reyn_jupyter.models.base import TEXT_ALONE, Medium, ModelError, Request, Response, Tier, canonical
 from reyn_jupyter.models.litellm_answer import IncomingAnswer, NotStreamed
+from reyn_jupyter.models.prices import Price, price_of
 from reyn_jupyter.models.providers import (
     PROVIDERS,
     base_override,
@@ -127,6 +128,16 @@ class LiteLLMModel:
             }
             self._media = frozenset(medium for medium, takes in asked.items() if _listed(takes, self._model))
         return self._media
+
+    async def price(self) -> Price | None:
+        """Return what a token costs, None where LiteLLM's own list does not say. Imports LiteLLM, as a call does.
+
+        Raises:
+            ModelError: as `complete` would for want of a key.
+        """
+        self._demand_key()
+        await self._litellm()
+        return price_of(self._model) if self._leaves else None
 
     def check(self) -> None:
         """Say without a call what every call would fail with: a key that is not set, a provider that there is not.

@@ -19,17 +19,18 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from reyn_jupyter.notebook.card_question import CardSheet, cell_is_drawn_here
 from reyn_jupyter.notebook.errors import ReynInterrupt
-from reyn_jupyter.notebook.mime import MIME, bundle, mimebundle
+from reyn_jupyter.notebook.mime import MIME, bundle, mime_type, mimebundle
 from reyn_jupyter.notebook.mimebundle import display_bundle, live_of, update_widget, widget_view
 from reyn_jupyter.notebook.render.blocks import Notice, View
 from reyn_jupyter.notebook.render.displayables import view
 from reyn_jupyter.notebook.render.hosts.plain_text import to_text
 from reyn_jupyter.notebook.render.trace.card import STOP
-from reyn_jupyter.notebook.serving.protocol import LiveTrace
+from reyn_jupyter.notebook.serving.protocol import LiveTrace, PromptedQuestion
 from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.router.model_call import Delta
-from reyn_jupyter.runtime.consent import DESK, EXCERPT, OpenQuestion
+from reyn_jupyter.runtime.consent import DESK, EXCERPT, OpenQuestion, questions_on
 from reyn_jupyter.runtime.engine import running_loop
 from reyn_jupyter.runtime.pump import Interrupted
 from reyn_jupyter.runtime.record.events import (
@@ -121,7 +122,8 @@ def watch_run(context: Context, run: Callable[[LiveCard | None], Trace]) -> Trac
     """
     card = live_card(context)
     try:
-        trace = run(card)
+        with questions_on(card.sheet if card is not None else lambda: None):
+            trace = run(card)
     except Interrupted as interrupted:
         if interrupted.result is None:
             raise ReynInterrupt(interrupted.why or "Interrupted before anything was sent.") from None
@@ -157,6 +159,7 @@ class LiveCard:
         self._shell = shell
         self._run: BackgroundRun | None = None
         self._widget: dict[str, Any] | None = None
+        self._question: PromptedQuestion | None = None
 
     def __call__(self, event: Any) -> None:
         if isinstance(event, Delta):
@@ -194,6 +197,14 @@ class LiveCard:
         now = time.monotonic()
         return now - self._drawn[0] >= 1.0 and (event is None or now - self._drawn[-1] >= INTERVAL)
 
+    def sheet(self) -> CardSheet | None:
+        """Return where a question of this run stands in the card; None where nobody would see it there."""
+        return CardSheet(self._draw_question) if cell_is_drawn_here(self._shell) else None
+
+    def _draw_question(self, question: PromptedQuestion | None) -> None:
+        self._question = question
+        self._draw(self._session.parts.runs.trace_of(self._events), "".join(self._tail))
+
     def finish(self, trace: Trace) -> Trace:
         """Show the run as it ended, and give it back."""
         self._draw(trace, None)
@@ -219,6 +230,8 @@ class LiveCard:
 
     def _bundle(self, shown: object, tail: str | None) -> dict[str, Any]:
         stop = STOP if self._cell is None else "The returned object's .cancel() stops it."
+        if self._question is not None:
+            stop = f"The clock stands still until you answer. {STOP}"
         made = view(shown, tail=tail, redact=self._session.parts.redactor.text, stop=stop)
         lost = None
         if tail is not None and isinstance(shown, Trace) and shown.ended is None:
@@ -226,7 +239,10 @@ class LiveCard:
         if self._run is None:
             if tail is None:
                 return display_bundle(self._shell, shown, made)
-            return bundle(shown, made, lost=lost)
+            found = bundle(shown, made, lost=lost)
+            if self._question is not None:
+                found[mime_type(shown)]["question"] = self._question.model_dump(mode="json")
+            return found
         running = not (isinstance(shown, Trace) and shown.ended is not None)
         live = live_of(self._run)
         if isinstance(live, LiveTrace):

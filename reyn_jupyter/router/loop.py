@@ -296,6 +296,7 @@ class RouterLoop:
                 hint=redact(state.hint) if state.hint else None,
                 notes=(*state.notes, *((run.log.problem,) if run.log.problem else ())),
                 seconds=run.seconds,
+                waited=run.waits.seconds(),
             )
         )
 

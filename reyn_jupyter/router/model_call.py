@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from reyn_jupyter.config import Limits
 from reyn_jupyter.models.base import (
+    ErrorKind,
     Medium,
     Message,
     Model,
@@ -25,6 +26,7 @@ from reyn_jupyter.models.base import (
     ToolSet,
     media_taken,
 )
+from reyn_jupyter.models.prices import Price
 from reyn_jupyter.models.retry import Retry, RetryingModel, RetryPolicy
 from reyn_jupyter.models.wire import metering_call
 from reyn_jupyter.router import prompt as prompts
@@ -34,10 +36,26 @@ from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.surface import Offer, make_offer
 from reyn_jupyter.router.turn_budget import TurnBudget
 from reyn_jupyter.runtime.record.action_usage import ActionUse
-from reyn_jupyter.runtime.record.events import ModelReplied, ModelRequested, RequestSent, RunStatus
+from reyn_jupyter.runtime.record.events import (
+    ModelReplied,
+    ModelRequested,
+    RequestSent,
+    RetryScheduled,
+    RunStatus,
+)
 from reyn_jupyter.runtime.record.runlog import RunLog
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import Services
+from reyn_jupyter.support.text import shorten
+
+RETRY_REASON = 200  # characters
+_RETRY_REASONS: dict[ErrorKind, str] = {
+    "rate_limited": "rate limit of",
+    "timeout": "no answer in time from",
+    "connection": "no connection to",
+    "unavailable": "not available now:",
+    "stream": "the answer broke off:",
+}
 
 
 @dataclass(frozen=True)
@@ -112,8 +130,9 @@ class ModelCaller:
         self._repeat = repeat
         self._limits = limits
         self._retries: list[Retry] = []
+        self._scheduled: Callable[[Retry], None] = lambda retry: None
         policy = RetryPolicy(retries=self._limits.retries)
-        self._patient = RetryingModel(model, policy, on_retry=self._retries.append)
+        self._patient = RetryingModel(model, policy, on_retry=self._on_retry)
 
     def offer(self, run: Run) -> Offer:
         """Return the tools that the model is offered now."""
@@ -220,11 +239,13 @@ class ModelCaller:
             self._repeat,
             prefix,
         )
-        self._log_request(state, request, len(prefix.messages), offer, run, not_forced)
+        price = await self._price()
+        self._log_request(state, request, len(prefix.messages), offer, run, not_forced, price)
         publish, step = run.log.listener, state.step
         on_text = (lambda piece: publish(Delta(step, piece))) if publish is not None else None
         began = time.perf_counter()
         self._retries.clear()
+        self._scheduled = lambda retry: run.log.append(self._retry_event(step, retry))
         try:
             with metering_call(self._model, request, sends_of(run.log, lambda: step)):
                 response = readable(await self._patient.complete(request, on_text))
@@ -246,6 +267,31 @@ class ModelCaller:
         budget.spend(response)
         return Reply(response, kept)
 
+    def _on_retry(self, retry: Retry) -> None:
+        self._retries.append(retry)
+        self._scheduled(retry)
+
+    def _retry_event(self, step: int, retry: Retry) -> RetryScheduled:
+        where = self._model.host or self._model.label
+        what = _RETRY_REASONS.get(retry.error.kind)
+        said = f"{what} {where}" if what else " ".join(retry.error.message.split())
+        return RetryScheduled(
+            step=step,
+            at=time.time(),
+            attempt=retry.attempt,
+            most=self._limits.retries,
+            wait=retry.wait,
+            reason=self._services.redactor.text(shorten(said, RETRY_REASON)),
+        )
+
+    async def _price(self) -> Price | None:
+        """Return what a token costs, None where the model or its list of prices does not say."""
+        ask_price = getattr(self._model, "price", None)
+        try:
+            return None if ask_price is None else await ask_price()
+        except ModelError:  # the call itself says it
+            return None
+
     def _redacted(self, response: Response) -> Response:
         calls = response.tool_calls
         held = (response.text, *(text for call in calls for text in (call.name, call.arguments)))
@@ -256,11 +302,19 @@ class ModelCaller:
         return replace(response, text=text, tool_calls=tuple(ToolCall(c.id, n, a) for c, n, a in pairs))
 
     def _log_request(
-        self, state: TurnState, request: Request, turn: int, offer: Offer, run: Run, not_forced: str | None
+        self,
+        state: TurnState,
+        request: Request,
+        turn: int,
+        offer: Offer,
+        run: Run,
+        not_forced: str | None,
+        price: Price | None,
     ) -> None:
         conversation, system = self._conversation, request.messages[0].content
         facts = request.facts(turn, turn + state.logged, system=conversation.system != system)
         state.logged = len(request.messages) - turn
+        tokens = self._history_tokens + facts.tokens
         conversation.system = system
         specs = None
         if conversation.tools is None or conversation.tools.digest != request.tools.digest:
@@ -284,7 +338,8 @@ class ModelCaller:
                 parameters=self._services.redactor.value(dict(request.parameters))
                 if self._parameters
                 else {},
-                estimated_tokens=self._history_tokens + facts.tokens,
+                estimated_tokens=tokens,
+                estimated_cost=None if price is None else tokens * price.prompt,
                 repeat=request.repeat,
             )
         )

@@ -13,11 +13,12 @@ import sys
 import threading
 import time
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, InvalidStateError
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from reyn_jupyter.runtime.question_detail import DetailLine, QuestionDetail
 from reyn_jupyter.support.sanitize import printable
@@ -161,6 +162,13 @@ class Question:
         whole = shown >= len(self.detail.lines)
         return tuple(each for each in self.choices if whole or not each.keeps)
 
+    def prompt(self, shown: int) -> str:
+        """Return what the prompt says when the first `shown` lines were shown: the answers and their keys."""
+        rest = len(self.detail.lines) - shown
+        offers = [f"[{MORE[0]}] {count(rest, 'more line')}"] if rest > 0 else []
+        offers += [f"[{each.keys[0]}] {each.prompt}" for each in self.choices_after(shown)]
+        return f"{self.heading} {'  '.join(offers)}: "
+
     def _worded(self, choice: Choice) -> Choice:
         named = enumerate_words([printable(pattern) for pattern in self.patterns])
         few = named if len(self.patterns) <= NAMED else f"these {len(self.patterns)} targets"
@@ -172,6 +180,51 @@ class Question:
         )
 
 
+class QuestionSheet(Protocol):
+    """Where the lines of a question stand that is answered at a prompt."""
+
+    def show(self, question: Question, shown: int, prompt: str) -> None:
+        """Show the first `shown` lines, those after them when it is shown again; `prompt` is asked then."""
+
+    def put_away(self) -> None:
+        """Take the question off: it is answered, or its run was interrupted."""
+
+
+class PrintedSheet:
+    """Prints a question above its prompt, where it stays."""
+
+    def __init__(self) -> None:
+        self._printed = 0
+
+    def show(self, question: Question, shown: int, prompt: str) -> None:
+        if not self._printed:
+            sys.stdout.write(question.title + "\n")
+        lines = question.page(self._printed, shown - self._printed)
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+        sys.stdout.flush()
+        self._printed = shown
+
+    def put_away(self) -> None:
+        return None
+
+
+_SHEET: ContextVar[Callable[[], QuestionSheet | None] | None] = ContextVar("sheet", default=None)
+
+
+@contextmanager
+def questions_on(sheet: Callable[[], QuestionSheet | None]) -> Iterator[None]:
+    """Let the questions that are asked on this thread meanwhile stand on a sheet.
+
+    Args:
+        sheet: gives it when a question is asked; None where nobody would see it, so that the question is printed.
+    """
+    token = _SHEET.set(sheet)
+    try:
+        yield
+    finally:
+        _SHEET.reset(token)
+
+
 def ask_by_input(question: Question) -> Answer:
     """Ask with `input()`, which every front end has; call it on the notebook's thread.
 
@@ -179,33 +232,31 @@ def ask_by_input(question: Question) -> Answer:
     """
     if not somebody_there():
         return "nobody"
-    sys.stdout.write(question.title + "\n")
-    shown = _print_page(question, 0)
-    unclear = 0
+    find = _SHEET.get()
+    sheet = (find() if find is not None else None) or PrintedSheet()
+    try:
+        return _answer_at_prompt(question, sheet)
+    finally:
+        sheet.put_away()
+
+
+def _answer_at_prompt(question: Question, sheet: QuestionSheet) -> Answer:
+    total = len(question.detail.lines)
+    shown, unclear = min(PAGE, total), 0
     while unclear < 3:
-        choices, rest = question.choices_after(shown), len(question.detail.lines) - shown
-        offers = [f"[{each.keys[0]}] {each.prompt}" for each in choices]
-        if rest:
-            offers.insert(0, f"[{MORE[0]}] {count(rest, 'more line')}")
-        typed = _typed(f"{question.heading} {'  '.join(offers)}: ")
+        prompt = question.prompt(shown)
+        sheet.show(question, shown, prompt)
+        typed = _typed(prompt)
         if typed is None:
             return "nobody"
-        if rest and typed in MORE:
-            shown += _print_page(question, shown)
+        if shown < total and typed in MORE:
+            shown = min(shown + PAGE, total)
             continue
-        for each in choices:
+        for each in question.choices_after(shown):
             if typed in each.keys:
                 return each.answer
         unclear += 1
     return CHOICES[-1].answer
-
-
-def _print_page(question: Question, start: int) -> int:
-    """Print the next lines, and return how many they are."""
-    lines = question.page(start)
-    sys.stdout.write("".join(f"{line}\n" for line in lines))
-    sys.stdout.flush()
-    return len(lines)
 
 
 def _typed(prompt: str) -> str | None:

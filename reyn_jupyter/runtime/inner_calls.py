@@ -209,7 +209,16 @@ class InnerCalls:
         if run is None:
             return
         notes = (run.log.problem,) if run.log.problem else ()
-        run.log.append(RunEnded(run=run.id, at=time.time(), status=status, notes=notes, seconds=run.seconds))
+        run.log.append(
+            RunEnded(
+                run=run.id,
+                at=time.time(),
+                status=status,
+                notes=notes,
+                seconds=run.seconds,
+                waited=run.waits.seconds(),
+            )
+        )
         run.log.close()
 
 

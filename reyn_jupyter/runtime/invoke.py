@@ -464,6 +464,7 @@ class Invoker:
         return outcome
 
     def _finish(self, call: ActionCall, run: Run, outcome: Outcome, began: float) -> None:
+        waited = run.waits.seconds(call.id)
         run.log.append(
             ActionFinished(
                 call=call.id,
@@ -479,7 +480,8 @@ class Invoker:
                 blob=outcome.blob,
                 content_kind=outcome.content_kind,
                 size=outcome.size,
-                seconds=time.perf_counter() - began,
+                seconds=max(0.0, time.perf_counter() - began - waited),
+                waited=waited,
                 changes=self._redacted(outcome.changes),
                 sources=self._redacted(outcome.sources),
                 frame=None if outcome.frame is None else self._services.redactor.value(dict(outcome.frame)),

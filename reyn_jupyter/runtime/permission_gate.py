@@ -21,7 +21,7 @@ from reyn_jupyter.guard.workspace import FileDecision
 from reyn_jupyter.runtime.consent import Answer, Question
 from reyn_jupyter.runtime.question_detail import is_large, question_detail
 from reyn_jupyter.runtime.question_line import QuestionLine
-from reyn_jupyter.runtime.record.events import PermissionDecided
+from reyn_jupyter.runtime.record.events import ConsentAsked, PermissionDecided
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import ToolContext
 
@@ -176,14 +176,20 @@ class PermissionGate:
         in_thread = reason is None and (call.tool.preview is not None or is_large(call.arguments))
         question = await asyncio.to_thread(compose) if in_thread else compose()
         ask = run.ask or self._ask
-        given = await self._line.answer(
-            # A prompt shows one question at a time; a page shows several, but those about the same in turn.
-            "prompt" if run.ask is None else (run.outermost.id, call.name, frozenset(effects)),
-            _shared_by(question, call, run),
-            lambda: ask(question),
-            lambda: self.judge_unrecorded(call, effects, run),
-            recallable=run.ask is not None,
-        )
+
+        def put() -> Awaitable[Answer]:
+            run.log.append(ConsentAsked(call=call.id, at=time.time(), name=context.name.text))
+            return ask(question)
+
+        with run.waiting_for_person(call.id):
+            given = await self._line.answer(
+                # A prompt shows one question at a time; a page shows several, but those about the same in turn.
+                "prompt" if run.ask is None else (run.outermost.id, call.name, frozenset(effects)),
+                _shared_by(question, call, run),
+                put,
+                lambda: self.judge_unrecorded(call, effects, run),
+                recallable=run.ask is not None,
+            )
         if isinstance(given, PermissionVerdict):
             return given
         return self._verdict(given, question, call, run)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -13,6 +14,7 @@ from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
 from reyn_jupyter.models.base import Model, Response
 from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.person_wait import PersonWait
 from reyn_jupyter.runtime.record.runlog import RunLog
 from reyn_jupyter.runtime.services import Actor, VariablesPolicy
 
@@ -132,6 +134,7 @@ class Run:
     clock: float = field(default_factory=time.perf_counter)
     caller: Caller | None = None
     model: Model | None = None
+    waits: PersonWait = field(default_factory=PersonWait)
 
     @property
     def callers(self) -> tuple[Caller, ...]:
@@ -145,7 +148,17 @@ class Run:
 
     @property
     def seconds(self) -> float:
-        return time.perf_counter() - self.clock
+        """The seconds since it began, without those for which the person was asked."""
+        return max(0.0, time.perf_counter() - self.clock - self.waits.seconds())
+
+    @contextmanager
+    def waiting_for_person(self, call: str) -> Iterator[None]:
+        """Count the time of this block as waiting for the person: of the call of an id, and of all around it."""
+        with ExitStack() as waits:
+            waits.enter_context(self.waits.of(call))
+            for caller in self.callers:
+                waits.enter_context(caller.run.waits.of(caller.call))
+            yield
 
 
 @dataclass(frozen=True)

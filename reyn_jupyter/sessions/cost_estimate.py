@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
-from reyn_jupyter.models import litellm_loader
 from reyn_jupyter.models.base import Message, Model
+from reyn_jupyter.models.prices import Price, price_of
 from reyn_jupyter.models.providers import is_local
 from reyn_jupyter.router import prompt as prompts
 from reyn_jupyter.router.conversation import Conversation
@@ -25,21 +23,6 @@ from reyn_jupyter.sessions.run_lifecycle import reader_of
 from reyn_jupyter.sessions.turn_options import TurnOptions
 
 SHOWN = 60  # names of tools on the card
-
-
-@dataclass(frozen=True)
-class Price:
-    """The price of a model in US dollars a token, and the most tokens of one call."""
-
-    prompt: float
-    completion: float
-    context: int
-    answer: int
-
-    @property
-    def call(self) -> float:
-        """US dollars of the dearest call: the whole context in, the longest answer out."""
-        return self.context * self.prompt + self.answer * self.completion
 
 
 @dataclass(frozen=True)
@@ -101,33 +84,6 @@ async def dry(parts: Parts, prompt: str, options: TurnOptions) -> Card:
         "most_tokens": bound,
     }
     return Card("dry", "Nothing was sent", facts, (("Tools offered", (*names[:SHOWN], *more)),), (), data)
-
-
-def price_of(model: str) -> Price | None:
-    """Return the price of a LiteLLM model string, None where LiteLLM's own list has none. Imports LiteLLM.
-
-    Where a price depends on the length of a call, the higher one counts.
-    """
-    listed: Mapping[str, Any] = litellm_loader.load().model_cost
-    entry = listed.get(model) or listed.get(model.partition("/")[2])
-    if not entry:
-        return None
-    prompt = _dearest(entry, "input_cost_per_token")
-    completion = _dearest(entry, "output_cost_per_token", "output_cost_per_reasoning_token")
-    context = entry.get("max_input_tokens") or entry.get("max_tokens")
-    answer = entry.get("max_output_tokens") or entry.get("max_tokens")
-    if prompt is None or completion is None or not isinstance(context, int) or not isinstance(answer, int):
-        return None
-    return Price(prompt, completion, context, answer)
-
-
-def _dearest(entry: Mapping[str, Any], *names: str) -> float | None:
-    prices = [
-        float(value)
-        for key, value in entry.items()
-        if isinstance(value, int | float) and (key in names or key.startswith(f"{names[0]}_above_"))
-    ]
-    return max(prices, default=None)
 
 
 def _conversation(parts: Parts, options: TurnOptions) -> Conversation:

@@ -91,6 +91,7 @@ def finish(
             hint=hint,
             notes=notes,
             seconds=run.seconds,
+            waited=run.waits.seconds(),
         )
     )
     return _closed(parts, run)

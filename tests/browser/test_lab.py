@@ -23,19 +23,6 @@ def write(path, content):
     return call("invoke_action", action_name="file__write", args={{"path": path, "content": content}})
 """
 
-# Typed and clicked for something else, when the dialog has only just opened: neither answers it.
-HASTY = """() => new MutationObserver((_, observer) => {
-  const dialog = document.querySelector(".jp-Dialog");
-  if (!dialog) return;
-  observer.disconnect();
-  setTimeout(() => {
-    const enter = { key: "Enter", keyCode: 13, bubbles: true, cancelable: true };
-    dialog.querySelector("button").dispatchEvent(new KeyboardEvent("keydown", enter));
-    for (const button of dialog.querySelectorAll("button")) button.click();
-    window.hasty = true;
-  }, 50);
-}).observe(document.body, { childList: true, subtree: true })"""
-
 # JupyterLab hides its page for a frame when the theme changes; here until the browser has taken the focus away.
 HIDE_LONGER = """() => {
   const { shell } = window.jupyterapp, show = shell.show.bind(shell);
@@ -290,55 +277,6 @@ def test_two_views_of_one_stored_table_sort_each_by_itself(lab: LabPage) -> None
     expect(one).to_contain_text("4999")
     expect(other).to_contain_text("12")
     expect(other.get_by_role("gridcell", name="4999", exact=True)).to_have_count(0)
-
-
-def test_a_background_run_asks_in_a_dialog_that_denies_by_default(lab: LabPage) -> None:
-    lab.open(
-        SAYS,
-        "says(write('allowed.txt', 'x'), 'Written.', write('denied.txt', 'x'), 'Not written.')",
-        "allowed = %reyn ask --bg write it",
-        "denied = %reyn ask --bg write it again",
-    )
-    lab.run(0, 1)
-    lab.page.evaluate(HASTY)
-    lab.run(2)
-    dialog = lab.page.locator(".jp-Dialog")
-    expect(dialog).to_contain_text("file__write")
-    expect(dialog).to_contain_text("allowed.txt")
-    expect(dialog).to_contain_text(lab.name)
-    expect(dialog.get_by_role("button", name="Deny")).to_be_focused()
-    lab.page.wait_for_function("window.hasty")
-    lab.rest()
-    dialog.get_by_role("button", name="Allow once").click()
-    expect(dialog).to_have_count(0)
-    expect(lab.output(2)).to_contain_text("Written.")
-    assert (lab.server.root / "allowed.txt").read_text() == "x"
-    lab.run(3)
-    expect(dialog).to_contain_text("denied.txt")
-    lab.rest()
-    lab.page.keyboard.press("Enter")
-    expect(dialog).to_have_count(0)
-    expect(lab.output(3)).to_contain_text("Not written.")
-    assert not (lab.server.root / "denied.txt").exists()
-
-
-def test_a_long_question_is_read_to_its_end_in_the_dialog_before_always_is_offered(lab: LabPage) -> None:
-    content = "".join(f"line {number}\n" for number in range(150))
-    lab.open(SAYS, f"says(write('long.txt', {content!r}), 'Written.')", "run = %reyn ask --bg write it").run()
-    dialog = lab.page.locator(".jp-Dialog")
-    always = dialog.get_by_role("button", name="Always for file__write(write:long.txt)")
-    expect(dialog).to_contain_text("+line 90")
-    expect(dialog.get_by_role("button", name="Deny")).to_be_focused()
-    expect(always).to_be_hidden()
-    lab.rest()
-    dialog.get_by_role("button", name="Show the rest").click()
-    expect(dialog).to_contain_text("+line 149")
-    expect(always).to_be_visible()
-    lab.rest()
-    always.click()
-    expect(dialog).to_have_count(0)
-    expect(lab.output(2)).to_contain_text("Written.")
-    assert (lab.server.root / "long.txt").read_text() == content
 
 
 def test_the_panel_shows_the_catalog_of_the_notebook_that_is_active(lab: LabPage) -> None:

@@ -55,7 +55,7 @@ def test_nothing_hostile_in_a_saved_notebook_becomes_markup(lab: LabPage) -> Non
         harmless(lab)
 
 
-def test_a_hostile_question_is_text_in_the_dialog(lab: LabPage) -> None:
+def test_a_hostile_question_is_text_in_the_card_and_in_the_notification(lab: LabPage) -> None:
     lab.open(
         f"""{LOAD}
 import reyn_jupyter as reyn
@@ -65,13 +65,13 @@ write = call("invoke_action", action_name="file__write", args={{"path": path, "c
 reyn.session().parts.model = ScriptedModel(write, "Done.")""",
         "background = %reyn ask --bg write it",
     ).run()
-    dialog = lab.page.locator(".jp-Dialog")
-    expect(dialog).to_contain_text("<img src=x onerror=window.ran=1>")
-    expect(dialog).to_contain_text("<svg onload=window.ran=1>")
-    harmless(lab, ".jp-Dialog-content")
-    lab.rest()
-    dialog.get_by_role("button", name="Deny").click()
-    expect(dialog).to_have_count(0)
+    card = lab.output(1).get_by_role("group", name="Consent for")
+    expect(card).to_contain_text("<img src=x onerror=window.ran=1>")
+    expect(card).to_contain_text("<svg onload=window.ran=1>")
+    expect(lab.page.locator(".Toastify__toast")).to_contain_text("waits for you")
+    harmless(lab, ".r-approval, .Toastify")
+    card.get_by_role("button", name="Deny").click()
+    expect(card).to_have_count(0)
 
 
 @pytest.mark.parametrize("session", [None, "", 0, True], ids=repr)

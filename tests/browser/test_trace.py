@@ -314,32 +314,62 @@ def waiting_for_consent(browser: Browser, root: Path, content: str) -> Iterator[
         assert shown.complaints == []
 
 
-def test_a_question_shows_what_would_happen_and_escape_means_no(browser: Browser, tmp_path: Path) -> None:
+# Presses the button of a name as soon as it appears, before anybody could have meant it.
+HASTY = """(wanted) => new MutationObserver((_, observer) => {
+    const buttons = [...document.querySelectorAll(".r-approval button")];
+    const button = buttons.find((each) => each.textContent.startsWith(wanted));
+    if (button) (observer.disconnect(), button.click(), (window.hasty = true));
+  }).observe(document.body, { childList: true, subtree: true })"""
+
+
+def test_a_question_shows_what_would_happen_and_escape_decides_later(
+    browser: Browser, tmp_path: Path
+) -> None:
     with waiting_for_consent(browser, tmp_path, "<b>one</b>\u202e\n--- two\n") as (shown, run):
         card = consent(shown)
         expect(card).to_contain_text("file__write asks for consent to:")
         expect(card.locator(".r-add").first).to_contain_text("+<b>one</b>")
         expect(card.get_by_role("button", name="Deny")).to_be_focused()
         shown.page.keyboard.press("Escape")
+        expect(card).to_contain_text("Not decided. The run waits for you.")
+        expect(card.get_by_role("button", name="Deny")).not_to_be_focused()
+        assert answers(shown) == [] and len(run.pending) == 1
+        card.get_by_role("button", name="Deny").press("Enter")
         expect(card).to_have_count(0)
         assert answers(shown) == ["deny"]
         run.result(timeout=60)
     assert not (tmp_path / "new.txt").exists()
 
 
-def test_a_press_in_haste_allows_nothing(shown: Bare) -> None:
-    shown.page.evaluate("""() => new MutationObserver((_, observer) => {
-        const button = document.querySelector(".r-approval button");
-        if (button) (observer.disconnect(), button.click());
-      }).observe(document.body, { childList: true, subtree: true })""")
-    hub = shown.server.hub
-    detail = QuestionDetail((DetailLine("effect", "write new.txt"),))
-    waiting = OpenQuestion("q", Question("file__write", detail, ()), 0.0)
-    hub.tell(approval_asked(waiting, AnswerKey()))
-    expect(consent(shown).get_by_role("button")).to_have_count(2)  # no pattern, no "always"
-    hub.tell(ApprovalSettled(id="q"))
-    expect(consent(shown)).to_have_count(0)
-    assert answers(shown) == []
+def test_a_press_in_haste_allows_nothing(browser: Browser, tmp_path: Path) -> None:
+    with waiting_for_consent(browser, tmp_path, "one\n") as (shown, run):
+        expect(consent(shown)).to_be_visible()
+        shown.page.evaluate(HASTY, "Allow twice")
+        hub = shown.server.hub
+        detail = QuestionDetail((DetailLine("effect", "write new.txt"),))
+        waiting = OpenQuestion("q", Question("file__delete", detail, (), run.run_id), 0.0)
+        asked = approval_asked(waiting, AnswerKey())
+        once = asked.choices[0].model_copy(update={"label": "Allow twice"})
+        hub.tell(asked.model_copy(update={"choices": (once, *asked.choices[1:])}))
+        shown.page.wait_for_function("window.hasty")
+        card = shown.page.get_by_role("group", name="Consent for file__delete")
+        expect(card.get_by_role("button")).to_have_count(2)  # no pattern, no "always"
+        hub.tell(ApprovalSettled(id="q"))
+        expect(card).to_have_count(0)
+        assert answers(shown) == []
+
+
+def test_a_viewer_shows_the_questions_of_its_own_run_alone(browser: Browser, tmp_path: Path) -> None:
+    with waiting_for_consent(browser, tmp_path, "one\n") as (shown, run):
+        expect(consent(shown)).to_be_visible()
+        expect(shown.page.locator(".r-trace .r-top").first).to_contain_text("waiting for you")
+        detail = QuestionDetail((DetailLine("effect", "write new.txt"),))
+        for number, of in enumerate((None, "another run", run.run_id)):
+            waiting = OpenQuestion(f"q{number}", Question("file__delete", detail, (), of), 0.0)
+            shown.server.hub.tell(approval_asked(waiting, AnswerKey()))
+        others = shown.page.get_by_role("group", name="Consent for file__delete")
+        expect(others).to_have_count(1)
+        expect(others).to_have_attribute("data-question", "q2")
 
 
 def test_a_deliberate_press_allows_it_once(browser: Browser, tmp_path: Path) -> None:
@@ -363,6 +393,7 @@ def test_a_long_question_is_read_to_its_end_before_always_is_offered(
         expect(detail).to_contain_text("+line 90")
         expect(detail).not_to_contain_text("+line 140")
         expect(always).to_be_hidden()
+        shown.page.evaluate(HASTY, "Always")  # in haste: it has only just come under the pointer
         card.get_by_role("button", name="Show the rest").click()
         expect(detail).to_contain_text("+line 149")
         expect(detail).to_contain_text("⟨U+3164⟩end")
@@ -370,8 +401,9 @@ def test_a_long_question_is_read_to_its_end_before_always_is_offered(
         assert detail.evaluate(
             "(each) => each.scrollWidth <= each.clientWidth"
         )  # a long line is not out of sight
-        always.click()  # in haste: it has only just come under the pointer
+        shown.page.wait_for_function("window.hasty")
         expect(always).to_be_enabled()
+        assert answers(shown) == []
         shown.page.wait_for_timeout(600)
         always.click()
         run.result(timeout=60)

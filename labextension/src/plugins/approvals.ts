@@ -1,154 +1,139 @@
-// Asks for consent in a dialog when a background run, or a call from a panel, waits for it.
+// Says that a background run, or a call from a panel, waits for consent: in a notification, which blocks nothing and
+// leads to the card where the question stands.
 //
-// Invariants: one question is on the screen at a time, in the order asked; the button that has the focus denies, and
-// what was typed for something else presses none; a question that was settled elsewhere goes away unanswered.
+// Invariants: a notification decides nothing, and dismissing it leaves the question open; a question that was settled
+// elsewhere takes its notification along.
 import type { JupyterFrontEnd, JupyterFrontEndPlugin } from "@jupyterlab/application";
-import { Dialog } from "@jupyterlab/apputils";
+import { Dialog, Notification } from "@jupyterlab/apputils";
 import { INotebookTracker, type NotebookPanel } from "@jupyterlab/notebook";
 import { ISettingRegistry } from "@jupyterlab/settingregistry";
 import { Widget } from "@lumino/widgets";
-import type { AnswerChoice, ApprovalAsked } from "../protocol";
+import type { ApprovalAsked } from "../protocol";
 import type { KernelSource } from "../sources/kernel";
-import { approvalBody, MISPRESS, safeChoice } from "../views/approval";
+import type { Source } from "../sources/source";
+import { connectionCard } from "../views/approval";
 import { h, visible } from "../views/dom/h";
+import { hostName } from "./host";
 import { IKernels, type Kernels, type NotebookKernel } from "./kernels";
 import { followSettings } from "./settings";
+import { waitForPerson } from "./waiting";
 
-const MOST_LABEL = 60; // characters of a button
+const MOST_NAMED = 60; // characters of an action or a notebook in a notification
 
-interface Question {
+interface Waiting {
   event: ApprovalAsked;
   panel: NotebookPanel;
   kernel: KernelSource;
+  notification: string;
+  notWaiting: () => void;
 }
 
 class Questions {
-  private queue: Question[] = [];
-  private current: { id: string; dialog: Dialog<unknown> } | null = null;
-  private settledIds = new Set<string>();
+  private open = new Map<string, Waiting>();
   isEnabled = true;
+
+  constructor(private app: JupyterFrontEnd) {}
 
   subscribe({ panel, kernel }: NotebookKernel): void {
     kernel.subscribe((event) => {
-      if (event.name === "approval" && this.isEnabled) this.ask({ event, panel, kernel });
+      if (event.name === "approval" && this.isEnabled) this.announce(event, panel, kernel);
       else if (event.name === "settled") this.settle(event.id);
     });
     kernel.watch((state) => {
       if (state !== "gone" && state !== "missing") return;
       // Nobody is left who would hear an answer.
-      const lost = this.queue.filter((each) => each.kernel === kernel);
-      for (const each of lost) this.settle(each.event.id);
+      for (const [id, each] of this.open) if (each.kernel === kernel) this.settle(id);
     });
   }
 
-  private ask(waiting: Question): void {
-    if (this.queue.some((each) => each.event.id === waiting.event.id)) return;
-    this.queue.push(waiting);
-    if (this.queue.length === 1) void this.showQueue();
+  private announce(event: ApprovalAsked, panel: NotebookPanel, kernel: KernelSource): void {
+    if (this.open.has(event.id)) return;
+    const path = panel.isDisposed ? "" : panel.context.path.split("/").pop();
+    const message = `${short(event.heading)} A run${path ? ` of ${short(path)}` : ""} waits for you.`;
+    const notification = Notification.emit(message, "warning", {
+      autoClose: false,
+      actions: [
+        {
+          label: "Show the question",
+          caption: "Leads to the card of the run; nothing is decided by it.",
+          callback: () => void this.show(event.id),
+        },
+      ],
+    });
+    const notWaiting = waitForPerson(event.id);
+    this.open.set(event.id, { event, panel, kernel, notification, notWaiting });
   }
 
   private settle(id: string): void {
-    this.settledIds.add(id);
-    if (this.current?.id === id) this.current.dialog.reject();
-    else this.queue = this.queue.filter((each, index) => index === 0 || each.event.id !== id);
+    const waiting = this.open.get(id);
+    if (!waiting) return;
+    this.open.delete(id);
+    waiting.notWaiting();
+    Notification.dismiss(waiting.notification);
   }
 
-  private async showQueue(): Promise<void> {
-    for (let first = this.queue[0]; first; first = this.queue[0]) {
-      const { id } = first.event;
-      const answer = this.settledIds.has(id) ? null : await this.show(first);
-      if (answer && !this.settledIds.has(id)) await this.answer(first, answer);
-      this.settledIds.delete(id);
-      this.queue.shift();
+  /** Leads to the question: in the notebook's card, elsewhere on the page, or by itself where no card is left. */
+  private async show(id: string): Promise<void> {
+    const waiting = this.open.get(id);
+    if (!waiting) return;
+    const { panel } = waiting;
+    const isHere = (node: Element): boolean => node.querySelector(selectorOf(id)) !== null;
+    const at = panel.isDisposed ? -1 : panel.content.widgets.findIndex((cell) => isHere(cell.node));
+    if (at >= 0) {
+      this.app.shell.activateById(panel.id);
+      panel.content.activeCellIndex = at;
+      await panel.content.scrollToItem(at).catch(() => undefined);
+      return focusCard(panel.content.widgets[at]!.node, id);
     }
+    if (isHere(document.body)) return focusCard(document.body, id);
+    await this.showAlone(waiting);
   }
 
-  private async show({ event, panel, kernel }: Question): Promise<AnswerChoice | null> {
-    let choices = [...event.choices].reverse(); // where JupyterLab has them: the one to cancel with first
-    const where = panel.isDisposed ? "" : ` · ${panel.context.path.split("/").pop()}`;
-    const body = approvalBody(event, kernel, (now) => {
-      choices = [...now].reverse();
-      hideUnoffered(dialog, choices);
-      ignorePresses(MISPRESS);
-    });
-    const buttons = choices.map(createButton);
+  /** Escape and a click beside it leave the question open. */
+  private async showAlone({ event, panel, kernel }: Waiting): Promise<void> {
+    const source: Source = kernel.bindPanel({ name: hostName(this.app) });
+    const close = (): void => void (dialog.isDisposed || dialog.reject());
+    const card = connectionCard(event, source, close, close);
     const dialog = new Dialog<unknown>({
-      title: label(event.heading) + where,
-      body: new Widget({ node: h("div.reyn-view.reyn-approval", {}, h("div.r-body", {}, body)) }),
-      buttons,
-      defaultButton: choices.findIndex((each) => !each.allows),
-      hasClose: false, // a click beside it is no answer
+      title: panel.isDisposed ? "Consent" : visible(panel.context.path.split("/").pop() ?? ""),
+      body: new Widget({ node: h("div.reyn-approval", {}, card.element) }),
+      buttons: [Dialog.cancelButton({ label: "Decide later" })],
     });
-    hideUnoffered(dialog, choices);
-    this.current = { id: event.id, dialog };
-    void dialog.ready.then(() => ignorePresses(MISPRESS));
-    try {
-      const { button } = await dialog.launch();
-      const pressed = buttons.findIndex((each) => each.label === button.label);
-      return choices[pressed] ?? safeChoice(choices);
-    } catch {
-      return null; // the application closed the dialog
-    } finally {
-      this.current = null;
-      dialog.dispose();
-    }
-  }
-
-  private async answer({ event, kernel }: Question, { answer, secret }: AnswerChoice): Promise<void> {
-    try {
-      if (secret !== null) await kernel.request("approval.answer", { id: event.id, answer, secret });
-    } catch (error) {
-      // The run has ended or the kernel is gone, and with it the question.
-      console.info("reyn-jupyter: an answer came too late:", error instanceof Error ? error.message : error);
-    }
+    void dialog.ready.then(() => card.focus());
+    await dialog.launch().catch(() => undefined);
+    dialog.dispose();
   }
 }
 
-function createButton(choice: AnswerChoice, at: number, all: AnswerChoice[]): Dialog.IButton {
-  const options = { label: label(choice.label), caption: visible(choice.hint) };
-  if (!choice.allows) return Dialog.cancelButton(options);
-  return at === all.length - 1 ? Dialog.okButton(options) : Dialog.createButton(options);
+const selectorOf = (id: string): string => `[data-question="${CSS.escape(id)}"]`;
+
+function focusCard(within: Element, id: string): void {
+  const card = within.querySelector<HTMLElement>(selectorOf(id));
+  card?.scrollIntoView({ block: "nearest" });
+  card?.querySelector<HTMLElement>(".r-safe")?.focus({ preventScroll: true });
 }
 
-/** Shows the buttons of those answers alone that may be given by now. */
-function hideUnoffered(dialog: Dialog<unknown>, choices: readonly AnswerChoice[]): void {
-  const buttons = dialog.node.querySelectorAll<HTMLElement>(".jp-Dialog-footer .jp-Dialog-button");
-  buttons.forEach((each, at) => (each.style.display = choices[at]?.secret === null ? "none" : ""));
-}
-
-function label(text: string): string {
+function short(text: string): string {
   const shown = visible(text);
-  return shown.length > MOST_LABEL ? `${shown.slice(0, MOST_LABEL - 1)}…` : shown;
-}
-
-/** For a while, keys and clicks do nothing. */
-function ignorePresses(milliseconds: number): void {
-  const stop = (event: Event): void => {
-    event.stopImmediatePropagation();
-    event.preventDefault();
-  };
-  for (const name of ["keydown", "click"]) {
-    window.addEventListener(name, stop, true);
-    setTimeout(() => window.removeEventListener(name, stop, true), milliseconds);
-  }
+  return shown.length > MOST_NAMED ? `${shown.slice(0, MOST_NAMED - 1)}…` : shown;
 }
 
 export const approvals: JupyterFrontEndPlugin<void> = {
   id: "reyn-jupyter:approvals",
-  description: "Asks for consent when a background run waits for it.",
+  description: "Says when a background run waits for consent, and leads to the question.",
   autoStart: true,
   requires: [IKernels],
   optional: [INotebookTracker, ISettingRegistry],
   activate(
-    _app: JupyterFrontEnd,
+    app: JupyterFrontEnd,
     kernels: Kernels,
     _tracker: INotebookTracker | null,
     settings: ISettingRegistry | null,
   ): void {
-    const questions = new Questions();
+    const questions = new Questions(app);
     kernels.kernelOpened.connect((_kernels, opened) => questions.subscribe(opened));
     followSettings(settings, (now) => {
-      questions.isEnabled = kernels.approves = now.approvals === "dialog";
+      questions.isEnabled = kernels.approves = now.approvals === "card";
     });
   },
 };

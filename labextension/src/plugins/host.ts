@@ -61,7 +61,7 @@ class LiveTab extends Widget {
     const view = { kind: live.type, title, badges: [], facts: [], blocks: [], knob: "" };
     const session = kernel.welcome?.session ?? "";
     const source = kernel.bind(session, hostFor(app, panel, kernel, this.node));
-    const snapshot = { protocol: PROTOCOL, session, view, live, lost: null };
+    const snapshot = { protocol: PROTOCOL, session, view, live, lost: null, question: null };
     this.display = createDisplay(this.node, snapshot, source, LIVE_VIEWS);
   }
 

@@ -11,6 +11,7 @@ import type { KernelSource } from "../sources/kernel";
 import { type Host, RequestError, type Source } from "../sources/source";
 import { createDisplay, type Display } from "../views/display";
 import { LIVE_VIEWS } from "./kinds";
+import { type Outputs, PromptedCard } from "./prompted-question";
 import "../views/blocks/chart";
 
 export const MIME_TYPES = ["actions", "blob", "trace", "table", "status"].map(
@@ -21,6 +22,8 @@ const RANK = -20; // before the widget renderer, which shows an error once the k
 /** Finds the kernel for what is drawn at a node, and what the page can do there. */
 export interface KernelFinder {
   kernelFor(node: Node): { kernel: KernelSource; host(node: Node): Host } | null;
+  /** The outputs among which a node stands; null where they are not at hand. */
+  outputsAt(node: Node): Outputs | null;
 }
 
 /** The renderers on the page that have no kernel yet. */
@@ -29,6 +32,7 @@ const unboundRenderers = new Set<Renderer>();
 export class Renderer extends Widget implements IRenderMime.IRenderer {
   private display: Display | null = null;
   private snapshot: Snapshot | null = null;
+  private prompted = new PromptedCard(this.node, () => this.finder.outputsAt(this.node));
 
   constructor(
     private mimeType: string,
@@ -50,6 +54,7 @@ export class Renderer extends Widget implements IRenderMime.IRenderer {
       Boolean(before?.lost) === Boolean(now?.lost);
     if (same && this.display) this.display.update(now);
     else this.draw(true);
+    this.prompted.update(now?.question ?? null);
     return Promise.resolve();
   }
 
@@ -61,6 +66,7 @@ export class Renderer extends Widget implements IRenderMime.IRenderer {
   override dispose(): void {
     if (this.isDisposed) return;
     unboundRenderers.delete(this);
+    this.prompted.dispose();
     this.display?.dispose();
     this.display = null;
     super.dispose();

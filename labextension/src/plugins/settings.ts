@@ -3,10 +3,10 @@ import type { ISettingRegistry } from "@jupyterlab/settingregistry";
 
 export interface Settings {
   catalogPanel: boolean;
-  approvals: "dialog" | "off";
+  approvals: "card" | "off";
 }
 
-const DEFAULTS: Settings = { catalogPanel: true, approvals: "dialog" };
+const DEFAULTS: Settings = { catalogPanel: true, approvals: "card" };
 
 /** Calls `use` with the settings now, and whenever they change. */
 export function followSettings(registry: ISettingRegistry | null, use: (settings: Settings) => void): void {

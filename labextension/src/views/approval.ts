@@ -1,17 +1,18 @@
 // A question about consent: what a call would do, and the answers to it. Every word of both comes with the question.
 //
 // Invariants: no key and no click allows anything by accident. Only a press of an allowing button does, at least half a
-// second after the button appeared; Escape and everything unclear means no, or leaves it open. An answer that is kept
-// has no button before all lines were shown.
-import type { AnswerChoice, ApprovalAsked, QuestionLine } from "../protocol";
+// second after the button appeared; Escape decides nothing and leaves the question open. An answer that is kept has no
+// button before all lines were shown.
+import type { AnswerChoice, ApprovalAsked, PromptChoice, QuestionLine } from "../protocol";
 import type { Source } from "../sources/source";
-import { button as plainButton, fill, formatCount, h, visible } from "./dom/h";
+import { button as plainButton, fill, focusedNear, formatCount, h, visible } from "./dom/h";
 import { errorCard } from "./requests";
 
 const OUTCOME_STAYS = 1500; // ms for which the outcome stays to be read
+const LATER = "Not decided. The run waits for you.";
 
 /** ms in which a press was meant for something else */
-export const MISPRESS = 500;
+const MISPRESS = 500;
 
 const CLASSES: Record<QuestionLine["kind"], string> = {
   effect: "r-own",
@@ -22,6 +23,36 @@ const CLASSES: Record<QuestionLine["kind"], string> = {
   place: "r-bar r-at",
 };
 
+/** An answer that is offered now. */
+export type Choice = Pick<PromptChoice, "answer" | "label" | "hint" | "outcome" | "allows">;
+
+/** What is asked, as far as it was shown. */
+export interface Question<C extends Choice> {
+  readonly id: string;
+  readonly action: string;
+  readonly title: string;
+  readonly region: string;
+  readonly lines: readonly QuestionLine[];
+  readonly total: number;
+  readonly choices: readonly C[];
+}
+
+/** Where the further lines of a question come from, and where an answer goes. */
+export interface Asker<C extends Choice> {
+  /** The lines from `start` on, and the answers that are offered once they are shown. */
+  rest(start: number): Promise<{ lines: readonly QuestionLine[]; choices: readonly C[] }>;
+  answer(choice: C): Promise<unknown>;
+}
+
+/** A question on the page. */
+export interface ApprovalCard {
+  readonly element: HTMLElement;
+  /** It was answered, here or elsewhere. */
+  close(): void;
+  /** Puts the focus where nothing is allowed by the next key. */
+  focus(): void;
+}
+
 /** Adds lines; what goes on with the line above is put at its end, so that the page wraps it as one. */
 function drawLines(into: HTMLElement, lines: readonly QuestionLine[]): void {
   for (const { kind, text, continued } of lines) {
@@ -31,36 +62,32 @@ function drawLines(into: HTMLElement, lines: readonly QuestionLine[]): void {
   }
 }
 
-/**
- * What is asked: its targets, then the change or the arguments. A button brings the lines that are not there yet.
- *
- * @param offered called with the choices when further lines have changed what is offered
- */
-export function approvalBody(
-  event: ApprovalAsked,
-  source: Pick<Source, "request">,
-  offered: (choices: readonly AnswerChoice[]) => void,
+/** Its targets, then the change or the arguments. A button brings the lines that are not there yet. */
+function drawDetail<C extends Choice>(
+  question: Question<C>,
+  asker: Asker<C>,
+  offer: (choices: readonly C[]) => void,
 ): HTMLElement {
-  const lines = h("pre", { tabindex: 0, role: "region", "aria-label": event.region });
-  drawLines(lines, event.lines);
+  const lines = h("pre", { tabindex: 0, role: "region", "aria-label": question.region });
+  drawLines(lines, question.lines);
   const rest = h("div.r-cmd");
   const problem = h("div");
-  let shown = event.lines.length;
+  let shown = question.lines.length;
   const offerRest = (): void => {
-    const left = event.total - shown;
+    const left = question.total - shown;
     const words = `Show the rest: ${formatCount(left)} more ${left === 1 ? "line" : "lines"}`;
     fill(rest, left > 0 && plainButton(words, showRest));
   };
   const showRest = (): void => {
     fill(rest, "Reading …");
     fill(problem);
-    source.request("approval.page", { id: event.id, start: shown }).then(
+    asker.rest(shown).then(
       (page) => {
         drawLines(lines, page.lines);
         shown += page.lines.length;
         offerRest();
         lines.focus({ preventScroll: true });
-        offered(page.choices);
+        offer(page.choices);
       },
       (error) => {
         offerRest();
@@ -69,91 +96,137 @@ export function approvalBody(
     );
   };
   offerRest();
-  return h("div.r-diff.r-question", {}, h("p", {}, h("strong", {}, event.title)), lines, rest, problem);
+  return h("div.r-diff.r-question", {}, h("p", {}, h("strong", {}, question.title)), lines, rest, problem);
 }
 
-/** The answer that everything unclear means. */
-export const safeChoice = (choices: readonly AnswerChoice[]): AnswerChoice =>
-  choices.find((each) => !each.allows)!;
-
-/** @param settled called once, when the question is answered here or elsewhere */
-export function approvalCard(event: ApprovalAsked, source: Source, settled: () => void): HTMLElement {
-  let offeredAt = performance.now();
-  let choices = event.choices;
+/**
+ * @param closed called once, when the question is answered here or elsewhere
+ * @param leave puts the focus out of the card, for a person who decides later
+ */
+export function approvalCard<C extends Choice>(
+  question: Question<C>,
+  asker: Asker<C>,
+  closed: () => void,
+  leave: () => void,
+): ApprovalCard {
+  let offeredAt = 0;
+  let open = true;
+  let given: C | null = null;
   const outcome = h("p.r-quiet", { role: "status" });
-  const buttons = choices.map(({ answer, label, hint }) => {
-    const pressed = (): void => answerQuestion(choices.find((each) => each.answer === answer)!);
-    return h("button.r-button", { type: "button", title: hint, onclick: pressed }, label);
-  });
-  const offer = (now: readonly AnswerChoice[]): void => {
+  const buttons = h("div.r-cmd");
+  const offer = (choices: readonly C[]): void => {
     offeredAt = performance.now();
-    choices = [...now];
-    buttons.forEach((each, at) => (each.hidden = choices[at]!.secret === null));
+    fill(buttons, ...choices.map(drawButton));
   };
-  const safe = safeChoice(choices);
-  buttons[choices.indexOf(safe)]!.classList.add("r-safe");
-  offer(choices);
-  const card = h(
+  const drawButton = (choice: C): HTMLElement => {
+    const name = choice.allows ? "button.r-button" : "button.r-button.r-safe";
+    return h(name, { type: "button", title: choice.hint, onclick: () => give(choice) }, choice.label);
+  };
+  const disable = (held: boolean): void =>
+    buttons.querySelectorAll("button").forEach((each) => (each.disabled = held));
+  const close = (): void => {
+    if (!open) return;
+    open = false;
+    disable(true);
+    fill(outcome, given?.outcome ?? "Settled elsewhere.");
+    closed();
+  };
+  const give = (choice: C): void => {
+    if (!open || given) return;
+    if (choice.allows && performance.now() - offeredAt < MISPRESS) return;
+    given = choice;
+    disable(true);
+    fill(outcome, "Answering …");
+    asker.answer(choice).then(close, (error) => {
+      if (!open) return;
+      given = null;
+      disable(false);
+      fill(outcome, errorCard(error));
+    });
+  };
+  const onkeydown = (key: KeyboardEvent): void => {
+    if (!["Escape", "Enter", " "].includes(key.key)) return;
+    key.stopPropagation(); // the notebook would run the cell
+    if (key.key !== "Escape" || !open || given) return;
+    fill(outcome, LATER);
+    leave();
+  };
+  const element = h(
     "div.reyn-view.r-approval",
     {
       role: "group",
-      "aria-label": `Consent for ${event.action}`,
-      onkeydown: (key: KeyboardEvent) => {
-        if (key.key === "Escape") answerQuestion(safe);
-        else if (key.key !== "Enter" && key.key !== " ") return;
-        key.stopPropagation(); // the notebook would run the cell
-      },
+      "aria-label": `Consent for ${question.action}`,
+      "data-question": question.id,
+      onkeydown,
     },
-    h("div.r-body", {}, approvalBody(event, source, offer), h("div.r-cmd", {}, ...buttons), outcome),
+    h("div.r-body", {}, drawDetail(question, asker, offer), buttons, outcome),
   );
-  let open = true;
-  const disableButtons = (held: boolean): void => buttons.forEach((each) => (each.disabled = held));
-  const close = (text: string): void => {
-    if (!open) return;
-    open = false;
-    unheard();
-    disableButtons(true);
-    fill(outcome, text);
-    settled();
+  offer(question.choices);
+  const focus = (): void => {
+    offeredAt = performance.now();
+    element.querySelector<HTMLElement>(".r-safe")?.focus({ preventScroll: true });
   };
+  return { element, close, focus };
+}
+
+type Kept = AnswerChoice & { secret: string };
+
+const offered = (choices: readonly AnswerChoice[]): Kept[] =>
+  choices.filter((each): each is Kept => each.secret !== null);
+
+/** A question whose answers go over a connection, which was sent a secret for each. */
+export function connectionCard(
+  event: ApprovalAsked,
+  source: Source,
+  closed: () => void,
+  leave: () => void,
+): ApprovalCard {
+  const { id } = event;
+  const asker: Asker<Kept> = {
+    rest: async (start) => {
+      const page = await source.request("approval.page", { id, start });
+      return { lines: page.lines, choices: offered(page.choices) };
+    },
+    answer: ({ answer, secret }) => source.request("approval.answer", { id, answer, secret }),
+  };
+  const card = approvalCard({ ...event, choices: offered(event.choices) }, asker, closed, leave);
   const unheard = source.subscribe((heard) => {
-    if (heard.name === "settled" && heard.id === event.id) close(given?.outcome ?? "Settled elsewhere.");
+    if (heard.name !== "settled" || heard.id !== id) return;
+    unheard();
+    card.close();
   });
-  let given: AnswerChoice | null = null;
-  function answerQuestion(choice: AnswerChoice): void {
-    const { answer, secret } = choice;
-    if (!open || given || secret === null) return;
-    if (choice.allows && performance.now() - offeredAt < MISPRESS) return;
-    given = choice;
-    disableButtons(true);
-    fill(outcome, "Answering …");
-    source.request("approval.answer", { id: event.id, answer, secret }).then(
-      () => close(choice.outcome),
-      (error) => {
-        if (!open) return;
-        given = null;
-        disableButtons(false);
-        fill(outcome, errorCard(error));
-      },
-    );
-  }
   return card;
 }
 
-/** Shows every open question in `element`, for hosts that have no dialogs. */
-export function approvals(element: HTMLElement, source: Source): () => void {
+/** Leaves a question: the focus goes to what is around its view. */
+export function leaveQuestion(element: HTMLElement): void {
+  const around = element.parentElement?.closest<HTMLElement>("[tabindex]");
+  if (around) around.focus({ preventScroll: true });
+  else (focusedNear(element) as HTMLElement | null)?.blur();
+}
+
+/**
+ * Shows open questions in `element`, and those that come.
+ *
+ * @param run those of this run alone; of all where it is left out
+ */
+export function approvals(element: HTMLElement, source: Source, run?: string): () => void {
   const cards = new Map<string, HTMLElement>();
   let closed = false;
   const add = (event: ApprovalAsked): void => {
-    if (closed || cards.has(event.id)) return;
-    const card = approvalCard(event, source, () => setTimeout(() => drop(event.id), OUTCOME_STAYS));
-    cards.set(event.id, card);
-    element.append(card);
+    if (closed || cards.has(event.id) || (run !== undefined && event.run !== run)) return;
+    const card = connectionCard(
+      event,
+      source,
+      () => setTimeout(() => drop(event.id), OUTCOME_STAYS),
+      () => leaveQuestion(element),
+    );
+    cards.set(event.id, card.element);
+    element.append(card.element);
     // Whoever is typing, or is elsewhere, is not interrupted; the safe answer is at hand for everybody else.
     const active = document.activeElement;
     const near = !active || active === document.body || element.parentElement?.contains(active);
-    if (near && !active?.matches("input, textarea, select"))
-      card.querySelector<HTMLElement>(".r-safe")?.focus({ preventScroll: true });
+    if (near && !active?.matches("input, textarea, select")) card.focus();
   };
   const drop = (id: string): void => {
     cards.get(id)?.remove();

@@ -232,7 +232,7 @@ class UsageMeter:
 
 def _price(model: str) -> float | None:
     """US dollars of a token that is sent, None where nobody lists it. Where LiteLLM is not there, nothing was sent."""
-    from reyn_jupyter.sessions.cost_estimate import price_of
+    from reyn_jupyter.models.prices import price_of
 
     if litellm_loader.loaded_module() is None:
         return 0.0

@@ -69,6 +69,7 @@ class Connection:
         put: puts a JSON-able message on the channel; called on `home`.
         home: the loop of the thread that owns the channel; None calls `put` from wherever an answer is ready.
         answer_key: the key of an earlier connection over this channel; None makes a new one.
+        client: the front end's own name for itself in the messages of the kernel.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Connection:
         put: Callable[[dict[str, Any]], None],
         home: asyncio.AbstractEventLoop | None,
         answer_key: AnswerKey | None = None,
+        client: str = "",
     ) -> None:
         self._hub = hub
         self._put = put
@@ -88,6 +90,7 @@ class Connection:
         self._closed = False
         self.hello: Hello | None = None
         self.answer_key = answer_key or AnswerKey()
+        self.client = client
 
     def receive(self, raw: object) -> None:
         """Take one message from the channel; never raises."""
@@ -287,7 +290,7 @@ def _first(error: ValidationError) -> str:
 def open_comm(comm: Any, message: Any) -> None:
     """Serve a comm that a front end opened to our target; what the opening itself carries is a first message."""
     hub = kernel_hub()
-    connection = Connection(hub, comm.send, running_loop() or hub.home)
+    connection = Connection(hub, comm.send, running_loop() or hub.home, client=_client(message))
 
     def receive(message: Any) -> None:
         connection.receive(_data(message))
@@ -300,6 +303,11 @@ def open_comm(comm: Any, message: Any) -> None:
     first = _data(message)
     if isinstance(first, dict) and first:
         connection.receive(first)
+
+
+def _client(message: Any) -> str:
+    header = message.get("header") if isinstance(message, dict) else None
+    return str(header.get("session") or "") if isinstance(header, dict) else ""
 
 
 def _data(message: Any) -> object:

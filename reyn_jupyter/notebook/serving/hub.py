@@ -42,10 +42,12 @@ class Subscriber(Protocol):
     Attributes:
         hello: what the front end said of itself; None before it has.
         answer_key: what its answers to questions are known by.
+        client: the front end's own name for itself in the messages of the kernel; "" where a channel does not say.
     """
 
     hello: Hello | None
     answer_key: AnswerKey
+    client: str
 
     def send(self, message: WireMessage) -> None:
         """Put a message on the channel, from any thread."""
@@ -74,6 +76,16 @@ class Hub:
     def drawn_by(self) -> frozenset[str]:
         """Return the front ends that draw our MIME types themselves, and so need no widget."""
         return DRAWING & {each.hello.host for each in list(self.connections) if each.hello is not None}
+
+    def asks_in_cards(self, client: str) -> bool:
+        """Return whether a client of the kernel draws cards, and asks for consent in them."""
+        return any(
+            each.client == client
+            and shows_questions(each)
+            and each.hello is not None
+            and each.hello.host in DRAWING
+            for each in list(self.connections)
+        )
 
     def tell(self, event: Event) -> None:
         """Send an event to everybody who looks; from any thread."""

@@ -60,6 +60,51 @@ class LiveDiff(WireMessage):
 Live = Annotated[LiveCatalog | LiveBlob | LiveFrame | LiveTrace | LiveDiff, Field(discriminator="type")]
 
 
+class QuestionLine(WireMessage):
+    """A line of a question: a target ("effect"), a sentence of ours ("note"), or content behind a bar.
+
+    Attributes:
+        continued: it goes on with the line above.
+    """
+
+    kind: Literal["effect", "note", "text", "added", "removed", "place"]
+    text: str
+    continued: bool
+
+
+class PromptChoice(WireMessage):
+    """An answer that is offered at a prompt now, with its words; `key` is what is typed for it."""
+
+    answer: PersonAnswer
+    label: str
+    hint: str
+    outcome: str
+    allows: bool
+    key: str
+
+
+class PromptedQuestion(WireMessage):
+    """Show a question in a card while a prompt waits for its answer: a page that can types the key of what is pressed.
+
+    Attributes:
+        id: tells it from other questions of its run.
+        prompt: what the prompt says, by which a page knows it.
+        title, region, total: as of `ApprovalAsked`.
+        lines: all those that were shown so far.
+        more: what is typed for further lines.
+    """
+
+    id: str
+    action: str
+    prompt: str
+    title: str
+    region: str
+    lines: tuple[QuestionLine, ...]
+    total: int
+    choices: tuple[PromptChoice, ...]
+    more: str
+
+
 class Snapshot(WireMessage):
     """Hold what a display keeps: a view that needs no kernel, and the request for a live one.
 
@@ -69,6 +114,7 @@ class Snapshot(WireMessage):
         view: drawn at once, and for good when the kernel is gone.
         live: the live view that may follow while that session lives; None for a small object.
         lost: of a run that goes on, what is drawn in place of `view` once the kernel that ran it is gone.
+        question: of a run that waits at a prompt, what it asks; it is never cut.
     """
 
     protocol: int = PROTOCOL
@@ -76,6 +122,7 @@ class Snapshot(WireMessage):
     view: View
     live: Live | None = None
     lost: View | None = None
+    question: PromptedQuestion | None = None
 
 
 class Hello(WireMessage):
@@ -190,18 +237,6 @@ class ViewProgress(WireMessage):
     done: float
     total: float
     note: str = ""
-
-
-class QuestionLine(WireMessage):
-    """A line of a question: a target ("effect"), a sentence of ours ("note"), or content behind a bar.
-
-    Attributes:
-        continued: it goes on with the line above.
-    """
-
-    kind: Literal["effect", "note", "text", "added", "removed", "place"]
-    text: str
-    continued: bool
 
 
 class AnswerChoice(WireMessage):

@@ -66,7 +66,8 @@ class ModelRequested:
 
     `conversation` tells the conversations of one cassette apart: what is new is new to that conversation.
     `not_forced` names the tool that the model should have been held to, where its provider takes no such choice: it
-    refused the request before this one, or an earlier one of the session.
+    refused the request before this one, or an earlier one of the session. `estimated_cost` is in US dollars, of the
+    request alone, without its answer; None where no price is known.
     """
 
     step: int
@@ -82,8 +83,24 @@ class ModelRequested:
     not_forced: str | None = None
     parameters: dict[str, Any] = field(default_factory=dict)
     estimated_tokens: int = 0
+    estimated_cost: float | None = None
     repeat: int = 0
     conversation: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetryScheduled:
+    """A model call failed, and is made again: repeat number `attempt` of at most `most`, `wait` seconds from now.
+
+    `reason` is why, in a few words.
+    """
+
+    step: int
+    at: float
+    attempt: int
+    most: int
+    wait: float
+    reason: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,6 +178,15 @@ class PermissionDecided:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConsentAsked:
+    """The person is asked about a call, which waits. `PermissionDecided` of the same call, or its end, ends that."""
+
+    call: str
+    at: float
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FileChanging:
     """A file is about to be changed, and what it held is kept. `ActionFinished` names the changes that were made;
     of a run that was killed in between, this is what undo goes by. The fields are those of `services.FileChange`."""
@@ -213,9 +239,10 @@ def _amount(number: float) -> str:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ActionFinished:
     """A call ended. `output` is the exact text that the history holds for it; `code` the handler's own name for its
-    error, where it gave one. `partial`: it did not come to its end, and its content is what it had reported until then.
-    `frame` restores the table whose records `output` begins with, dtypes and index included; a stored one has it in its
-    manifest. `note` is one sentence for whoever reads a table: that it was cut, say.
+    error, where it gave one. `seconds` leaves out the `waited` ones, for which the person was asked. `partial`: it did
+    not come to its end, and its content is what it had reported until then. `frame` restores the table whose records
+    `output` begins with, dtypes and index included; a stored one has it in its manifest. `note` is one sentence for
+    whoever reads a table: that it was cut, say.
     """
 
     call: str
@@ -231,6 +258,7 @@ class ActionFinished:
     content_kind: str | None = None
     size: int = 0
     seconds: float = 0.0
+    waited: float = 0.0
     partial: bool = False
     changes: tuple[dict[str, Any], ...] = ()
     sources: tuple[dict[str, str | int], ...] = ()
@@ -252,7 +280,8 @@ class BlobStored:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunEnded:
-    """The run is over. A log without this event is a valid partial trace."""
+    """The run is over. A log without this event is a valid partial trace. `seconds` leaves out the `waited` ones, for
+    which a question to the person was open."""
 
     run: str
     at: float
@@ -262,14 +291,17 @@ class RunEnded:
     hint: str | None = None
     notes: tuple[str, ...] = ()
     seconds: float = 0.0
+    waited: float = 0.0
 
 
 Event = (
     RunStarted
     | ModelRequested
+    | RetryScheduled
     | RequestSent
     | ModelReplied
     | ActionResolved
+    | ConsentAsked
     | PermissionDecided
     | FileChanging
     | InnerRunOpened

@@ -93,7 +93,7 @@ def outcome_of(
         return RunOutcome.CALL_AS_TEXT
     if any(has_changed(call) for call in calls):
         return RunOutcome.CHANGED
-    if any(gave_data(call) for call in calls):
+    if any(informs_answer(call) for call in calls):
         return RunOutcome.FROM_DATA
     if any(call.denied for call in calls):
         return RunOutcome.DENIED
@@ -111,10 +111,31 @@ def _outcome_by_hand(calls: Sequence[CallRecord]) -> RunOutcome:
     return RunOutcome.CALLED if done else RunOutcome.CALL_FAILED
 
 
-def gave_data(call: CallRecord) -> bool:
+_DESCRIBING = frozenset({"variable"})  # categories whose results describe what there is
+
+
+def informs_answer(call: CallRecord) -> bool:
     """Return whether a call brought something that an answer can rest on: an action's result, or a part of a blob."""
     finished = call.finished
     return finished is not None and finished.ok and bool(call.resolved.name or finished.sources)
+
+
+def yields_result(call: CallRecord) -> bool:
+    """Return whether a call came to data that can be worked on, as `Trace.result` gives it.
+
+    That is less than what informs an answer: not a listing or another word of the catalog's own, not a description of
+    a variable, not a change.
+    """
+    done, resolved = call.finished, call.resolved
+    return (
+        informs_answer(call)
+        and done is not None
+        and not done.changes
+        and done.content_kind is not None
+        and resolved.name is not None
+        and resolved.purity not in (None, "write")
+        and resolved.name.partition("__")[0] not in _DESCRIBING
+    )
 
 
 def has_changed(call: CallRecord) -> bool:

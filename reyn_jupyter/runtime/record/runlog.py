@@ -133,7 +133,10 @@ def decode(line: bytes | str) -> Event | None:
     if kind is None:
         return None
     event = _adapter(kind.__name__).validate_python(data)
-    numbers = (getattr(event, name, 0.0) for name in ("seconds", "cost", "done", "total"))
+    numbers = (
+        getattr(event, name, 0.0)
+        for name in ("seconds", "waited", "wait", "cost", "estimated_cost", "done", "total")
+    )
     if not is_moment(event.at) or not all(number is None or math.isfinite(number) for number in numbers):
         raise ValueError("a time or an amount of it is no number that can be")
     return event

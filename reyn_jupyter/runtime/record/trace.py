@@ -22,11 +22,13 @@ from reyn_jupyter.runtime.record.events import (
     ModelRequested,
     PermissionDecided,
     RequestSent,
+    RetryScheduled,
     RunEnded,
     RunStarted,
     RunStatus,
 )
-from reyn_jupyter.runtime.record.run_outcome import RunOutcome, outcome_of
+from reyn_jupyter.runtime.record.question_spans import QuestionSpan, question_spans, seconds_open
+from reyn_jupyter.runtime.record.run_outcome import RunOutcome, outcome_of, yields_result
 from reyn_jupyter.runtime.record.sent import Sent, total_by_name
 from reyn_jupyter.support.frames import frame_of_rows
 from reyn_jupyter.support.text import shorten
@@ -81,6 +83,7 @@ class Step:
     requested: ModelRequested | None = None
     replied: ModelReplied | None = None
     calls: tuple[Call, ...] = ()
+    retries: tuple[RetryScheduled, ...] = ()
 
 
 class NoTableError(TypeError):
@@ -222,21 +225,6 @@ class RunResult:
 
 
 _ROWS_LOOKED_AT = 20
-_NO_DATA = frozenset({"variable"})  # categories whose results describe what there is
-
-
-def _gave_data(call: Call) -> bool:
-    """Return whether a call came to data: not a listing or another word of the catalog's own, not a change."""
-    done, resolved = call.finished, call.resolved
-    return (
-        done is not None
-        and done.ok
-        and not done.changes
-        and done.content_kind is not None
-        and resolved.name is not None
-        and resolved.purity not in (None, "write")
-        and resolved.name.partition("__")[0] not in _NO_DATA
-    )
 
 
 @dataclass(frozen=True)
@@ -411,7 +399,32 @@ class Trace:
 
     @property
     def seconds(self) -> float:
-        return self.ended.seconds if self.ended else max(0.0, self.events[-1].at - self.started.at)
+        """The seconds that it took, without those for which it waited for the person."""
+        if self.ended is not None:
+            return self.ended.seconds
+        now = self.events[-1].at
+        return max(0.0, now - self.started.at - self.waited_until(now))
+
+    @property
+    def waited(self) -> float:
+        """The seconds for which a question to the person was open."""
+        return self.ended.waited if self.ended is not None else self.waited_until(self.events[-1].at)
+
+    def waited_until(self, now: float) -> float:
+        """Return the seconds for which a question was open until now (since the epoch), by the record alone."""
+        return seconds_open(self._question_spans, now)
+
+    @cached_property
+    def open_questions(self) -> tuple[QuestionSpan, ...]:
+        """The questions that the person is asked now, of this run and its inner runs, oldest first."""
+        if self.ended is not None:
+            return ()
+        spans = [each for each in self._question_spans if each.end is None]
+        return tuple(sorted(spans, key=lambda each: each.start))
+
+    @cached_property
+    def _question_spans(self) -> list[QuestionSpan]:
+        return [each for run in (self, *self.all_inner) for each in question_spans(run.events)]
 
     @property
     def contents_by_call(self) -> list[dict[str, Any]]:
@@ -463,7 +476,7 @@ class Trace:
     @cached_property
     def result(self) -> RunResult | None:
         """The data that the answer rests on: of the last call that gave any. None where no call did."""
-        found = next((call for call in reversed(self.calls) if _gave_data(call)), None)
+        found = next((call for call in reversed(self.calls) if yields_result(call)), None)
         return (
             None if found is None or found.finished is None else RunResult(found, found.finished, self.blobs)
         )
@@ -545,6 +558,7 @@ def _attached_bytes(steps: Sequence[Step]) -> dict[str, int]:
 def _steps(events: Sequence[Event]) -> tuple[Step, ...]:
     requested: dict[int, ModelRequested] = {}
     replied: dict[int, ModelReplied] = {}
+    retries: dict[int, list[RetryScheduled]] = {}
     resolved: dict[int, dict[str, ActionResolved]] = {}
     decisions: dict[str, list[PermissionDecided]] = {}
     progress: dict[str, ActionProgressed] = {}
@@ -555,6 +569,8 @@ def _steps(events: Sequence[Event]) -> tuple[Step, ...]:
                 requested[event.step] = event
             case ModelReplied():
                 replied[event.step] = event
+            case RetryScheduled():
+                retries.setdefault(event.step, []).append(event)
             case ActionResolved():
                 resolved.setdefault(event.step, {})[event.call] = event
             case PermissionDecided():
@@ -574,6 +590,7 @@ def _steps(events: Sequence[Event]) -> tuple[Step, ...]:
                 _call(event, decisions.get(call, ()), progress.get(call), finished.get(call))
                 for call, event in resolved.get(number, {}).items()
             ),
+            tuple(retries.get(number, ())),
         )
         for number in sorted({*requested, *replied, *resolved})
     )

@@ -85,6 +85,8 @@ class TraceViewer {
   private blobButton: BlobButton | null = null;
   private blob: string | null = null; // that is offered there
   private leaveComparison: (() => void) | null = null;
+  private asks = h("div");
+  private leaveQuestions: (() => void) | null = null;
   private ends: ((() => void) | null)[];
 
   constructor(
@@ -94,17 +96,15 @@ class TraceViewer {
     private inspect: ViewFunction<LiveBlob> | undefined,
     before: HTMLElement | null,
   ) {
-    const asks = h("div");
     this.progress = requestProgress(source, before ?? element);
     this.progress.box.classList.add("reyn-view", "r-alone");
     fill(this.place, before);
-    element.append(asks, this.progress.box, this.place);
+    element.append(this.progress.box, this.place);
     this.ends = [
       source.subscribe((event) => {
         if (event.name === "run" && event.run === this.run) this.openLater(event.ended ? 0 : EVENT_DELAY);
       }),
       this.follow(),
-      source.host.name === "widget" ? approvals(asks, source) : null,
       this.progress.dispose,
       this.openRequest.stop,
       this.partRequest.stop,
@@ -116,7 +116,7 @@ class TraceViewer {
   dispose(): void {
     window.clearTimeout(this.timer);
     window.clearTimeout(this.settleTimer);
-    for (const end of [...this.ends, this.leaveComparison]) end?.();
+    for (const end of [...this.ends, this.leaveComparison, this.leaveQuestions]) end?.();
     this.blobButton?.dispose();
     this.element.replaceChildren();
   }
@@ -193,6 +193,12 @@ class TraceViewer {
     return [...titles].some((title) => title.textContent === "Details");
   }
 
+  /** What a run needs consent to stands in its card as long as the run goes on. */
+  private askFor(answer: OpenTrace): void {
+    if (answer.running && this.source.host.name !== "page")
+      this.leaveQuestions ??= approvals(this.asks, this.source, answer.run);
+  }
+
   /** A run in the making says what it does on its card; a call by hand is nothing but its details. */
   private showDetails(answer: OpenTrace): void {
     fill(this.summary, h("span.r-what", {}, "Details"), " ", h("span.r-aside", {}, visible(answer.summary)));
@@ -217,11 +223,12 @@ class TraceViewer {
     else {
       this.card = drawView(answer.view, this.host);
       this.card.classList.add("r-trace");
-      this.card.append(this.stopBox, this.problemBox, this.details);
+      this.card.append(this.asks, this.stopBox, this.problemBox, this.details);
       this.details.open = !answer.about.length || this.areDetailsOpen();
       fill(this.place, this.card);
     }
     this.showDetails(answer);
+    this.askFor(answer);
     if (!this.leaveComparison && before?.stoppable !== answer.stoppable) this.fillBar();
     list.show(answer.steps);
     more.textContent = visible(answer.more);

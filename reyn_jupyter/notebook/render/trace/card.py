@@ -9,6 +9,7 @@ Two small views: a run as code, and a run in the background.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -34,7 +35,7 @@ from reyn_jupyter.notebook.render.trace.calls import call_fold, progress_bar, se
 from reyn_jupyter.notebook.render.trace.compliance_marks import compliance_blocks
 from reyn_jupyter.notebook.render.trace.toolbar import answer_toolbar
 from reyn_jupyter.notebook.render.value_text import Look
-from reyn_jupyter.runtime.record.run_outcome import RunOutcome, gave_data
+from reyn_jupyter.runtime.record.run_outcome import RunOutcome, informs_answer
 from reyn_jupyter.support.text import count, enumerate_words
 
 if TYPE_CHECKING:
@@ -68,6 +69,8 @@ _BADGES: dict[RunOutcome, tuple[str, Tone]] = {
     RunOutcome.CALL_FAILED: ("✗ failed", "bad"),
 }
 _CUT_OFF: tuple[str, Tone] = ("✗ cut off", "bad")
+_WAITING: tuple[str, Tone] = ("❚❚ waiting for you", "warn")
+_LEAST_WAIT = 0.1  # seconds of waiting for the person that are worth a word
 _SENTENCES: dict[RunOutcome, tuple[str, str]] = {
     RunOutcome.INTERRUPTED: ("You interrupted this run. What it did until then is kept under Details.", ""),
     RunOutcome.CANCELLED: ("This run was cancelled. What it did until then is kept under Details.", ""),
@@ -96,17 +99,21 @@ class CardState:
     Attributes:
         outcome: how it ended.
         lost: its record has no end, and nobody writes it any more.
+        waiting: it goes on, and the person is asked something.
     """
 
     outcome: RunOutcome
     lost: bool
+    waiting: bool = False
 
     @classmethod
     def of(cls, trace: Trace, running: bool) -> CardState:
-        return cls(trace.outcome, not running and trace.ended is None)
+        return cls(trace.outcome, not running and trace.ended is None, running and bool(trace.open_questions))
 
     @property
     def badge(self) -> Badge:
+        if self.waiting:
+            return Badge(*_WAITING)
         return Badge(*(_CUT_OFF if self.lost else _BADGES[self.outcome]))
 
 
@@ -166,7 +173,7 @@ def _pictures(trace: Trace, look: Look, media: MediaRoom) -> tuple[str, tuple[Bl
         The call's id and the blocks; "" and none where no call gave any.
     """
     for call in reversed(trace.calls):
-        blocks = seen_parts(call, trace, look, media) if gave_data(call) else ()
+        blocks = seen_parts(call, trace, look, media) if informs_answer(call) else ()
         if blocks:
             return call.id, blocks
     return "", ()
@@ -196,6 +203,8 @@ def run_badges(trace: Trace, running: bool = False) -> tuple[Badge, ...]:
 def facts_line(trace: Trace, look: Look) -> str:
     """Return what an answer rests on and what it cost, on one line: `orders, 500 rows · 1 query · 0.2 s · $0`."""
     facts = [*_sources(trace, look), *_call_counts(trace), formatting.seconds(trace.seconds)]
+    if trace.waited >= _LEAST_WAIT:
+        facts.append(f"{formatting.seconds(trace.waited)} waiting for you")
     if trace.model is not None:
         facts += [_cost(trace), _sent_amount(trace, look)]
     return " · ".join(facts)
@@ -215,7 +224,7 @@ def _sources(trace: Trace, look: Look) -> list[str]:
 
 def _call_counts(trace: Trace) -> list[str]:
     """Return how many calls gave something, and how many did not."""
-    useful = [call for call in trace.calls if gave_data(call)]
+    useful = [call for call in trace.calls if informs_answer(call)]
     queries = sum(call.resolved.target == "query_table" for call in useful)
     denied = sum(call.denied for call in trace.calls)
     failed = sum(call.ok is False and not call.denied for call in trace.calls)
@@ -275,27 +284,46 @@ def _state(trace: Trace, state: CardState, look: Look) -> list[Block]:
 def _now(trace: Trace, tail: str, look: Look, stop: str) -> list[Block]:
     """Return what a running run does at this moment, how long and at what cost, and the text that streams in."""
     under_way = [call for call in trace.calls if call.finished is None]
-    running = under_way[-1] if under_way else None
-    step = trace.steps[-1].number if trace.steps else 1
     requested = trace.steps[-1].requested if trace.steps and trace.steps[-1].replied is None else None
-    if running is not None:
-        doing = f"Step {step}: running {look.line(running.label, 100)} …"
-    elif requested is not None:
-        doing = f"Step {step}: waiting for {look.line(trace.model or 'the model', 80)} …"
-    else:
-        doing = f"Step {step}: working …"
-    clock = formatting.clock(max(0.0, look.now - trace.started.at))
-    facts = [doing, clock, *([f"{_tokens(trace)} so far"] if trace.replies else [])]
+    waited = trace.waited_until(look.now)
+    clock = formatting.clock(max(0.0, look.now - trace.started.at - waited))
+    facts = [_doing(trace, look), clock, *([f"{_tokens(trace)} so far"] if trace.replies else [])]
+    if waited >= 1 and not trace.open_questions:
+        facts.append(f"{formatting.seconds(waited)} waiting for you")
     if requested is not None and trace.started.real and requested.estimated_tokens:
-        facts.append(f"this request ≈ {count(requested.estimated_tokens, 'token')}")
+        request = f"this request ≈ {count(requested.estimated_tokens, 'token')}"
+        if requested.estimated_cost is not None:
+            request += f", ≈ {formatting.money(requested.estimated_cost)} before its answer"
+        facts.append(request)
     if trace.cost:
         facts.append(f"{formatting.money(trace.cost)} so far")
-    blocks: list[Block] = [Notice(" · ".join(facts), "info", stop)]
+    tone: Tone = "warn" if trace.open_questions else "info"
+    blocks: list[Block] = [Notice(" · ".join(facts), tone, stop)]
     for call in under_way[-_BARS:]:
         blocks += progress_bar(call.progress, look)
     if tail.strip():
         blocks.append(Code(look.text(tail[-_TAIL:], _TAIL), "the answer so far"))
     return blocks
+
+
+def _doing(trace: Trace, look: Look) -> str:
+    """Return what a running run does now: asks the person, runs a call, waits for the model or for another try."""
+    step = trace.steps[-1] if trace.steps else None
+    number = step.number if step is not None else 1
+    asked = [each.name for each in trace.open_questions]
+    if asked:
+        return f"Step {number}: waiting for you to answer about {look.line(enumerate_words(asked), 160)}"
+    under_way = [call for call in trace.calls if call.finished is None]
+    if under_way:
+        return f"Step {number}: running {look.line(under_way[-1].label, 100)} …"
+    if step is None or step.requested is None or step.replied is not None:
+        return f"Step {number}: working …"
+    if not step.retries:
+        return f"Step {number}: waiting for {look.line(trace.model or 'the model', 80)} …"
+    last = step.retries[-1]
+    left = last.at + last.wait - look.now
+    when = f"in {math.ceil(left)} s" if left > 0 else "under way"
+    return f"Step {number}: retry {last.attempt} of {last.most} {when}: {look.line(last.reason, 200)}"
 
 
 def _steps(trace: Trace, look: Look, previous: Previous, media: MediaRoom, pictured: str = "") -> list[Block]:
@@ -343,7 +371,8 @@ def _step_title(step: Step, trace: Trace, look: Look) -> str:
             f"{about}{count(tokens, 'token')}",
         ]
         if step.replied.retries:
-            parts.append(f"{step.replied.retries} retried")
+            why = "; ".join(dict.fromkeys(look.line(each.reason, 100) for each in step.retries[-2:]))
+            parts.append(f"{step.replied.retries} retried{f' ({why})' if why else ''}")
         if step.replied.error:
             parts.append(f"the model failed: {look.line(step.replied.error, 200)}")
     if len(step.calls) > 1:

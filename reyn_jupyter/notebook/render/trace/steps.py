@@ -147,7 +147,7 @@ def _call_row(call: Call, place: int, trace: Trace, look: Look, clock: _Clock) -
     *title, about = call_title(call, inner_arguments(call), (), look)
     state = call_badges(call, trace)[0]
     seconds = finished.seconds if finished else clock.end - call.resolved.at
-    start, share = clock.bar(call.resolved.at, seconds)
+    start, share = clock.bar(call.resolved.at + (finished.waited if finished else 0.0), seconds)
     return StepRow(
         f"c{place}",
         "call",

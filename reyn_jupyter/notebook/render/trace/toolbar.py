@@ -14,7 +14,7 @@ from reyn_jupyter.notebook.render.blocks import Block, Code, Grid, Toolbar, Tool
 from reyn_jupyter.notebook.render.dataframe_view import ROWS, records_grid
 from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.outputs.content import BlobStoreError
-from reyn_jupyter.runtime.record.run_outcome import gave_data
+from reyn_jupyter.runtime.record.run_outcome import informs_answer
 from reyn_jupyter.runtime.record.script import ScriptError, script_of
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _first_rows(result: RunResult, look: Look) -> Grid | None:
 
 def _code_items(trace: Trace, look: Look) -> list[ToolbarItem]:
     items = []
-    if any(gave_data(call) for call in trace.calls):
+    if any(informs_answer(call) for call in trace.calls):
         try:
             code = script_of(trace).code
         except ScriptError:
