@@ -62,7 +62,7 @@ class Choice:
     keeps: bool = False
 
 
-# Three lines that are no answer mean the last one, and so does Escape on a page: it must not allow.
+# Three lines that are no answer mean the last one: it must not allow.
 CHOICES = (
     Choice(
         "once",

@@ -183,7 +183,7 @@ def blob_view(blob: Blob, look: Look) -> View:
     title = blob_title(blob.info, look)
     if blob.action:
         facts.append(f"blob {formatting.tail(blob.id)}")
-    facts.append(formatting.moment(blob.info.created, look.now))
+    facts.append(formatting.moment(blob.info.created))
     try:
         blocks = content_blocks(blob, look)
     except (BlobStoreError, OSError) as error:

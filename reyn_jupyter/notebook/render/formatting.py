@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from reyn_jupyter.support.text import count
 
@@ -62,26 +62,13 @@ def tail(text: str) -> str:
     return text[-12:] if _ID.fullmatch(text) else text
 
 
-def moment(epoch: float, now: float) -> str:
-    """A time both ways: ``3 min ago · 2026-01-31 12:00:05 UTC``; in a saved notebook the second part stays true."""
+def moment(epoch: float) -> str:
+    """The time where the kernel is, with its zone: ``2026-01-31 13:00:05 UTC+1``. In a saved notebook it stays true."""
     try:
-        exact = datetime.fromtimestamp(epoch, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        local = datetime.fromtimestamp(epoch, UTC).astimezone()
     except (OverflowError, ValueError, OSError):
         return f"{epoch:g}"
-    ago = elapsed(now - epoch)
-    return f"{ago} · {exact}" if ago else exact
-
-
-def elapsed(passed: float) -> str:
-    """``3 min ago``; "" for the future and for what is older than 30 days."""
-    if passed < 0:
-        return ""
-    for limit, length, unit in (
-        (60, 1, "s"),
-        (3600, 60, "min"),
-        (86400, 3600, "h"),
-        (30 * 86400, 86400, "d"),
-    ):
-        if passed < limit:
-            return f"{int(passed // length)} {unit} ago"
-    return ""
+    minutes = round((local.utcoffset() or timedelta()).total_seconds() / 60)
+    hours, rest = divmod(abs(minutes), 60)
+    zone = f"{'-' if minutes < 0 else '+'}{hours}{f':{rest:02}' if rest else ''}" if minutes else ""
+    return f"{local:%Y-%m-%d %H:%M:%S} UTC{zone}"

@@ -131,7 +131,7 @@ def _time_cell(text: str, look: Look) -> Cell:
         epoch = datetime.fromisoformat(text).timestamp()
     except (ValueError, OverflowError, OSError):
         return Cell(text)
-    return number_cell(formatting.moment(epoch, look.now), epoch)
+    return number_cell(formatting.moment(epoch), epoch)
 
 
 def _figure(name: str, value: int | float, look: Look) -> str:
@@ -146,7 +146,7 @@ def _figure(name: str, value: int | float, look: Look) -> str:
     if meaning & _MONEY:
         return formatting.money(value)
     if meaning & _TIMES and value > 1e8:
-        return formatting.moment(value, look.now)
+        return formatting.moment(value)
     return f"{value:,}" if isinstance(value, int) and abs(value) < 10**60 else look.text(value, 80)
 
 

@@ -7,7 +7,6 @@ stops when the view cancels; what goes wrong in it becomes one sentence and what
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
@@ -198,7 +197,7 @@ def _describe_blob(context: OperationContext, at: Reading, selector: str | None)
     facts.append(formatting.size(info.size))
     if info.action:
         facts.append(f"blob {formatting.tail(info.id)}")
-    facts.append(formatting.moment(info.created, time.time()))
+    facts.append(formatting.moment(info.created))
     about = [
         ("id", info.id),
         *(

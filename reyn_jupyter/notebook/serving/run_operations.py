@@ -104,7 +104,7 @@ class ListRuns(WireMessage):
 
 
 class RunRow(WireMessage):
-    """Offer one run: `title` is its prompt or its call, `facts` model, steps and time, `when` its age."""
+    """Offer one run: `title` is its prompt or its call, `facts` model, steps and time, `when` its start."""
 
     run: str
     title: str
@@ -224,8 +224,6 @@ async def draw_chart(context: OperationContext, arguments: DrawChart) -> DrawnCh
 
 async def list_runs(context: OperationContext, arguments: ListRuns) -> ListedRuns:
     def compute() -> ListedRuns:
-        look = context.look
-        look.now = look.now or time.time()
         runs = context.session.parts.runs
         rows = tuple(_run_row(trace, context) for trace in islice(runs.back(), arguments.limit))
         left = len(runs.ids()) - len(rows)
@@ -247,7 +245,7 @@ def _run_row(trace: Trace, context: OperationContext) -> RunRow:
         run=look.line(trace.run, 60),
         title=look.line(trace.prompt or trace.run[-12:], 100),
         facts=" · ".join(facts),
-        when=formatting.moment(trace.started.at, look.now),
+        when=formatting.moment(trace.started.at),
         state=run_badges(trace, _under_way(context, trace))[0],
     )
 

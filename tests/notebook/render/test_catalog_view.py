@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Iterator
 from html import unescape
 
+import pytest
+
 from reyn_jupyter.catalog.discovery.search_results import Found, search_answer
-from reyn_jupyter.notebook.render import to_html, to_text, view
+from reyn_jupyter.notebook.render import formatting, to_html, to_text, view
 from reyn_jupyter.notebook.render.formatting import money, seconds, size
 from reyn_jupyter.sessions.result_objects import ActionCard, ActionTable, Card, Table
 from tests.notebook.render.samples import NOW, Reader, card, row
@@ -99,6 +103,16 @@ def test_a_schema_that_contains_itself_or_is_none_still_ends() -> None:
         assert text_of(ActionCard({"qualified_name": "a__b", "input_schema": schema}))
 
 
+@pytest.fixture
+def in_berlin(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("TZ", "Europe/Berlin")
+    time.tzset()
+    yield
+    monkeypatch.undo()
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_berlin")
 def test_numbers_bytes_times_and_states_read_as_what_they_mean() -> None:
     rows = ({"id": "0198c0de-aaaa-7000-8000-000000000001", "size": 18231, "entries": 1234567, "created": NOW - 180,
              "seconds": 0.0123, "cost": 0.0031, "ok": False, "status": "lost", "nothing": None},)  # fmt: skip
@@ -107,7 +121,7 @@ def test_numbers_bytes_times_and_states_read_as_what_they_mean() -> None:
         "000000000001",
         "18.2 KB",
         "1,234,567",
-        "3 min ago · 2026-09-21 14:10:20 UTC",
+        "2026-09-21 16:10:20 UTC+2",
     ):
         assert words in text
     page = page_of(Table("blobs", rows))
@@ -115,11 +129,26 @@ def test_numbers_bytes_times_and_states_read_as_what_they_mean() -> None:
     assert {"class": "r-right"} in [attributes for tag, attributes in page.tags if tag == "td"]
 
 
-def test_a_time_given_as_text_says_how_long_ago_it_was() -> None:
+@pytest.mark.usefixtures("in_berlin")
+def test_a_time_is_absolute_and_local_so_that_it_stays_true_in_a_saved_notebook() -> None:
     text = text_of(
-        Table("runs", ({"run": "a", "time": "2026-09-21T16:10:20+02:00"}, {"run": "b", "time": "soon"}))
+        Table("runs", ({"run": "a", "time": "2026-09-21T14:10:20+00:00"}, {"run": "b", "time": "soon"}))
     )
-    assert "3 min ago · 2026-09-21 14:10:20 UTC" in text and "soon" in text
+    assert "2026-09-21 16:10:20 UTC+2" in text and "soon" in text and "ago" not in text
+
+
+@pytest.mark.parametrize(
+    ("zone", "shown"),
+    [("UTC", "14:10:20 UTC"), ("Asia/Kolkata", "19:40:20 UTC+5:30"), ("America/New_York", "10:10:20 UTC-4")],
+)
+def test_a_time_names_the_zone_of_the_kernel(zone: str, shown: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        assert formatting.moment(NOW - 180) == f"2026-09-21 {shown}"
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_a_search_without_an_index_says_so() -> None:
