@@ -1269,7 +1269,7 @@ export interface ListedRuns {
   more: string;
 }
 /**
- * Offer one run: `title` is its prompt or its call, `facts` model, steps and time, `when` its age.
+ * Offer one run: `title` is its prompt or its call, `facts` model, steps and time, `when` its start.
  */
 export interface RunRow {
   run: string;
