@@ -178,13 +178,30 @@ def test_the_lists_are_walked_through_by_keys(lab: LabPage) -> None:
 
 def test_consent_is_given_in_the_panel(lab: LabPage) -> None:
     lab.open(SAYS, "says(write('from-the-panel.txt', 'x'), 'Written.')").run()
-    lab.set("reyn-jupyter:plugin", '{"approvals": "dialog"}')
     panel = opened(lab)
     question(panel).fill("write it")
     question(panel).press("Enter")
+    asked = panel.get_by_role("group", name="Consent for file__write")
+    expect(asked).to_contain_text("from-the-panel.txt")
+    expect(asked).to_have_count(1)  # in the answer's card, and not a second time among what waits
+    lab.rest()
+    asked.get_by_role("button", name="Allow once").click()
+    expect(answer(panel)).to_contain_text("Written.")
+    assert (lab.server.root / "from-the-panel.txt").read_text() == "x"
+
+
+def test_a_question_of_another_run_waits_in_the_panel_and_is_answered_there(lab: LabPage) -> None:
+    lab.open(SAYS, "says(write('of-a-cell.txt', 'x'), 'Written.')", "%%reyn --bg\nwrite it").run()
+    panel = opened(lab)
     waiting = panel.get_by_role("region", name="Waiting for you")
-    expect(waiting).to_contain_text("from-the-panel.txt")
-    expect(waiting.get_by_role("button", name="Allow once")).to_have_count(1)
+    expect(waiting).to_contain_text("of-a-cell.txt")
+    lab.rest()
+    waiting.get_by_role("button", name="Allow once").click()
+    expect(waiting.get_by_role("button", name="Allow once")).to_have_count(0)
+    expect(runs(panel).first).to_contain_text("write it")
+    lab.until("panel.sessionContext.session?.kernel?.status === 'idle'")
+    expect(lab.output(2)).to_contain_text("Written.")
+    assert (lab.server.root / "of-a-cell.txt").read_text() == "x"
 
 
 def test_what_the_kernel_says_is_shown_as_text(lab: LabPage) -> None:

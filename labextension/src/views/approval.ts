@@ -208,13 +208,17 @@ export function leaveQuestion(element: HTMLElement): void {
 /**
  * Shows open questions in `element`, and those that come.
  *
- * @param run those of this run alone; of all where it is left out
+ * @param takes whether it shows the questions of a run; of every one where it is left out
  */
-export function approvals(element: HTMLElement, source: Source, run?: string): () => void {
+export function approvals(
+  element: HTMLElement,
+  source: Source,
+  takes: (run: string | null) => boolean = () => true,
+): () => void {
   const cards = new Map<string, HTMLElement>();
   let closed = false;
   const add = (event: ApprovalAsked): void => {
-    if (closed || cards.has(event.id) || (run !== undefined && event.run !== run)) return;
+    if (closed || cards.has(event.id) || !takes(event.run)) return;
     const card = connectionCard(
       event,
       source,

@@ -74,6 +74,7 @@ class Home implements HomeView {
   private wasAway = false;
   private ends: (() => void)[];
   private endAnswer: (() => void) | null = null;
+  private endQuestions: (() => void) | null = null;
   private readSoon = framed(() => this.read());
 
   constructor(
@@ -146,7 +147,7 @@ class Home implements HomeView {
     const catalogPart = h("section", { "aria-label": "Actions" }, this.catalog);
     fill(element, this.root, catalogPart);
     this.ends = [
-      approvals(this.questions, source),
+      () => this.endQuestions?.(),
       views.catalog(this.catalog, CATALOG, this.noticingCalls(), null),
       source.subscribe((event) => {
         if (event.name === "session") this.readSoon();
@@ -310,6 +311,9 @@ class Home implements HomeView {
     fill(this.answerBody);
     fill(this.answerProblem);
     this.answerPart.hidden = !state.answer;
+    this.endQuestions?.();
+    // The answer's own card asks for its run.
+    this.endQuestions = approvals(this.questions, source, (run) => run !== state.answer?.run);
     if (!state.answer) return;
     const { run, running, question } = state.answer;
     fill(this.asked, question);
