@@ -177,7 +177,7 @@ def test_a_question_about_consent_shows_whatever_it_names_as_text(
         shown.server.hub.tell(
             ApprovalAsked(
                 id="q", action=TEXT, heading=TEXT, title=TEXT, region=TEXT, lines=lines, total=3, choices=(deny,),
-                run=TEXT,
+                run=lives["trace"].run,
             )
         )  # fmt: skip
         card = shown.page.get_by_role("group", name=re.compile("^Consent for"))

@@ -146,14 +146,15 @@ def test_rules_cover_it_and_a_run_without_anyone_to_ask_denies_it(session: reyn.
 def test_it_is_completed_wherever_actions_are(session: reyn.Session) -> None:
     def completed(line: str) -> Any:
         found = completion.complete(line, 0, len(line))
-        return found[1] if found else []
+        return [each.text for each in found[1]] if found else []
 
     assert completed("%reyn list wea") == ["weather"]
     assert completed("%reyn invoke weather__r") == ["weather__report", "weather__rome"]
     assert any(word.startswith("days") for word in completed("%reyn invoke weather__rome da"))
     assert completed("%%reyn\nand @weather__o") == []  # the cursor is on the first line
     found = completion.complete("%%reyn\nand @weather__o", 1, len("and @weather__o"))
-    assert found == ("@weather__o", ["@weather__oslo"])
+    assert found is not None and found[0] == "@weather__o"
+    assert [each.text for each in found[1]] == ["@weather__oslo"]
 
 
 def test_its_status_counts_it_and_a_flat_surface_offers_it(session: reyn.Session) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import socket
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -115,7 +116,7 @@ def test_a_host_that_refuses_the_connection_got_nothing(
         closed.bind(("127.0.0.1", 0))
         trace = session(f"http://{HOST}:{closed.getsockname()[1]}/v1").ask("hello")
     assert trace.status == "error" and trace.sent.requests == 0 and trace.sent_contents == []
-    assert "nothing left the kernel" in card(trace) and "to " + HOST not in card(trace)
+    assert re.search(r"sent +nothing left the kernel\n", card(trace))
 
 
 def test_without_a_key_nothing_left(workspace: Path, monkeypatch: pytest.MonkeyPatch) -> None:

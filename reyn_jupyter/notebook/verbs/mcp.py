@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from IPython.core.error import StdinNotImplementedError
+from pydantic import Field
 
 from reyn_jupyter.backends.mcp_servers.server_entry import is_literal_secret
 from reyn_jupyter.notebook.errors import ReynError
@@ -30,12 +31,23 @@ class McpOptions(Options):
     ] = "list"
     name: Annotated[str | None, Positional("NAME or PATH")] = None
     words: Annotated[tuple[str, ...], Rest("-- COMMAND")] = ()
-    url: Annotated[str | None, Option(takes="URL")] = None
-    env: Annotated[str | None, Option(takes="NAME=VALUE,…")] = None
-    header: Annotated[str | None, Option(takes="NAME: VALUE,…")] = None
-    scope: Literal["user", "workspace"] | None = None
-    trust_hints: bool = False
-    take: bool = False
+    url: Annotated[
+        str | None, Option(takes="URL"), Field(description="add: the address of a remote server")
+    ] = None
+    env: Annotated[
+        str | None, Option(takes="NAME=VALUE,…"), Field(description="add: variables that its program gets")
+    ] = None
+    header: Annotated[
+        str | None, Option(takes="NAME: VALUE,…"), Field(description="add: headers of each request")
+    ] = None
+    scope: Annotated[
+        Literal["user", "workspace"] | None,
+        Field(description="whose file it stands in: yours, or the workspace's"),
+    ] = None
+    trust_hints: Annotated[
+        bool, Field(description="add: believe the server which of its tools only read")
+    ] = False
+    take: Annotated[bool, Field(description="import: write what is shown without it")] = False
 
 
 def run(context: Context, options: McpOptions) -> Table | Card:

@@ -58,10 +58,10 @@ def test_hostile_texts_leave_as_they_are_and_one_line_stays_one_trial(tmp_path: 
 
 def test_what_was_there_stays_whole_where_nothing_can_be_written(tmp_path: Path) -> None:
     on = evidence({"a": many(1, True)})
-    (tmp_path / "t.csv").write_text("mine")
-    with pytest.raises(ExportError, match=r"\.parquet or \.jsonl"):
-        export_trials(on, table(on), tmp_path / "t.csv")
-    for name in ("t.jsonl", "t.parquet"):
+    (tmp_path / "t.xlsx").write_text("mine")
+    with pytest.raises(ExportError, match=r"\.parquet, \.csv or \.jsonl"):
+        export_trials(on, table(on), tmp_path / "t.xlsx")
+    for name in ("t.csv", "t.jsonl", "t.parquet"):
         with pytest.raises(ExportError, match=r"there is no folder .*no; make it first"):
             export_trials(on, table(on), tmp_path / "no" / name)
         with pytest.raises(ExportError, match="is a folder"):
@@ -70,8 +70,8 @@ def test_what_was_there_stays_whole_where_nothing_can_be_written(tmp_path: Path)
         with pytest.raises(ExportError, match=r"/proc/.* cannot be written"):
             export_trials(on, table(on), Path("/proc") / name)
     shutil.rmtree(tmp_path / "made")
-    assert [each.name for each in tmp_path.iterdir()] == ["t.csv"] and (
-        tmp_path / "t.csv"
+    assert [each.name for each in tmp_path.iterdir()] == ["t.xlsx"] and (
+        tmp_path / "t.xlsx"
     ).read_text() == "mine"
 
 

@@ -110,6 +110,9 @@ def everything(viewer: Viewer) -> dict[str, str]:
 def requests(made: dict[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Every operation, over everything that it can be asked about."""
     yield "catalog.page", {}
+    yield "catalog.search", {"query": PLANTED}
+    yield "home.open", {}
+    yield "home.cell", {"run": made["run"]}
     for name in ("odd__some", "odd__much", "odd__fail"):
         yield "catalog.action", {"name": name}
         for typed in ({}, {"choice": PLANTED}, {"": json.dumps({PLANTED: PLANTED})}, {"": PLANTED}):
@@ -181,6 +184,7 @@ def test_no_operation_answers_with_a_secret(viewer: Viewer, monkeypatch: pytest.
     assert set(operations()) - set(answered) <= {
         "approval.answer",
         "approval.page",
+        "home.ask",  # its answer is a run's id; what comes of that run is asked about like any other's
         "run.stop",
         "module.open",
         "trace.chart",  # no run of these came to a table, so it refuses

@@ -116,7 +116,7 @@ def test_a_folder_of_studies_that_cannot_be_made_is_named(run: Run, workspace: P
 def test_suites_variants_checks_and_models_complete(run: Run, workspace: Path) -> None:
     (workspace / "own.yaml").write_text(OWN, "utf-8")
     complete = completion.complete
-    assert complete("%reyn eval ", 0, 11)[1][-1] == "own.yaml"  # type: ignore[index]
+    assert complete("%reyn eval ", 0, 11)[1][-1].text == "own.yaml"  # type: ignore[index]
     for line, found in {
         "%reyn eval man": ["mandates"],
         "%reyn eval mandates --variants explicit-3": ["explicit-3x"],
