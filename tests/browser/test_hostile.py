@@ -6,7 +6,7 @@ page, so that no field is left out: headings, facts, hints, captions, errors, no
 
 from __future__ import annotations
 
-import re
+from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -29,8 +29,9 @@ from reyn_jupyter.notebook.serving.protocol import (
 )
 from reyn_jupyter.outputs.content import Structured, Text
 from reyn_jupyter.sessions.current import SESSION_ID
-from tests.browser.browser_support import Bare, Served, bare, open_details
+from tests.browser.browser_support import Bare, Served, bare
 from tests.browser.run_samples import two_runs
+from tests.browser.test_trace import waiting_for_consent
 from tests.notebook.render.samples import HOSTILE
 from tests.support.waiting import until
 
@@ -162,14 +163,9 @@ def test_a_live_view_shows_whatever_a_kernel_says_as_text(
         assert len(asked) >= 3, asked  # hello, the module, and what the view is about
 
 
-def test_a_question_about_consent_shows_whatever_it_names_as_text(
-    browser: Browser, world: tuple[Session, dict[str, Live]]
-) -> None:
-    session, lives = world
-    snapshot = Snapshot(session=SESSION_ID, view=View("trace", "x"), live=lives["trace"])
-    with bare(browser, session, snapshot.model_dump(mode="json")) as shown:
-        open_details(shown.page)
-        shown.page.get_by_role("option").first.wait_for()
+def test_a_question_about_consent_shows_whatever_it_names_as_text(browser: Browser, tmp_path: Path) -> None:
+    with waiting_for_consent(browser, tmp_path, "x") as (shown, run):
+        expect(shown.page.get_by_role("group", name="Consent for file__write")).to_be_visible()
         lines = tuple(
             QuestionLine(kind=kind, text=TEXT, continued=False) for kind in ("effect", "note", "added")
         )
@@ -177,10 +173,10 @@ def test_a_question_about_consent_shows_whatever_it_names_as_text(
         shown.server.hub.tell(
             ApprovalAsked(
                 id="q", action=TEXT, heading=TEXT, title=TEXT, region=TEXT, lines=lines, total=3, choices=(deny,),
-                run=lives["trace"].run,
+                run=run.run_id,
             )
         )  # fmt: skip
-        card = shown.page.get_by_role("group", name=re.compile("^Consent for"))
+        card = shown.page.locator("[data-question=q]")
         expect(card).to_contain_text("<script>window.ran=1</script>")
         harmless(shown)
 

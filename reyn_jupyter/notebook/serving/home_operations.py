@@ -229,6 +229,7 @@ def _cell(context: OperationContext, run: str) -> RunCell:
         raise OperationError(context.look.text(str(error), 400), "%reyn runs lists the others.") from None
     if trace.ended is None:
         raise OperationError("The run goes on.", "Put it into the notebook once it has ended.")
+    parts.redactor.refresh()  # the environment may hold new secrets since the run
     try:
         made = view(trace, redact=parts.redactor.text)
         live = LiveTrace(run=trace.run)
@@ -237,7 +238,7 @@ def _cell(context: OperationContext, run: str) -> RunCell:
             "text/html": to_html(made),
             "text/plain": to_text(made),
         }
-        return RunCell(source=_source(trace), output=output)
+        return RunCell(source=parts.redactor.text(_source(trace)), output=output)
     except BlobStoreError as error:
         raise OperationError(
             context.look.text(str(error), 400), f"%reyn trace {trace.run[-12:]} shows it."

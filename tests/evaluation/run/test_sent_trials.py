@@ -171,7 +171,10 @@ def test_a_trial_that_ends_every_worker_is_an_error_and_the_others_are_made(tmp_
     deadly = scenario("deadly", prompts={"natural": "Go over the edge."})
     models = {"deadly": Deadly("over the edge")}
     asked = suite(*scenarios(5), deadly, checks=("first_call_is", "arguments_correct"))
-    with Study(tmp_path / "a.sqlite", asked, models=models, executor=ProcessExecutor(1)) as made:
+    with (
+        ProcessExecutor(1) as executor,
+        Study(tmp_path / "a.sqlite", asked, models=models, executor=executor) as made,
+    ):
         summary = made.run(BASE.but("deadly", model="deadly"), repeats=1)
         trials = {view.trial.scenario: view.trial for view in made.trials}
         assert (summary.ended, len(trials), made.verify().faults) == ("complete", 6, ())
@@ -184,7 +187,8 @@ def test_a_trial_that_ends_every_worker_is_an_error_and_the_others_are_made(tmp_
 def test_workers_that_die_at_once_end_the_run_with_what_to_do() -> None:
     models = {"deadly": Deadly("")}
     with (
-        Study(None, small(2), models=models, executor=ProcessExecutor(1)) as made,
+        ProcessExecutor(1) as executor,
+        Study(None, small(2), models=models, executor=executor) as made,
         pytest.raises(PlanError, match=r"__main__"),
     ):
         made.run(BASE.but("deadly", model="deadly"))
