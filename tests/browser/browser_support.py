@@ -200,7 +200,11 @@ class Served:
 
 def open_details(place: Page | Locator) -> None:
     """Press what the steps of a run stand behind."""
-    place.locator("summary", has_text="Details").click()
+    summary = place.locator("summary", has_text="Details")
+    summary.click()
+    # The live card may come between press and release.
+    if not summary.evaluate("(each) => each.parentElement.open"):
+        summary.click()
 
 
 @contextmanager
