@@ -24,7 +24,7 @@ from reyn_jupyter.models.base import (
     canonical,
     estimate_tokens,
 )
-from reyn_jupyter.models.provider_errors import no_completion
+from reyn_jupyter.models.provider_errors import cut_off, no_completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,12 +116,7 @@ class IncomingAnswer:
         if not received:
             raise NotStreamed
         if getattr(stream, "received_finish_reason", self._finish) is None:
-            raise ModelError(
-                "stream",
-                f"The answer of {self._request.model} ended before it was finished.",
-                "Ask again.",
-                retryable=True,
-            )
+            raise cut_off(self._request.model)
         self._usage = next(
             (usage for chunk in reversed(received) if (usage := getattr(chunk, "usage", None))), None
         )

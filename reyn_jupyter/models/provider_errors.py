@@ -147,6 +147,8 @@ def _of_no_answer(failure: _Failure, streaming: bool) -> ModelError | None:
     if failure.says("repeating the same chunk"):
         said = f"{model} kept repeating the same words and was stopped."
         return ModelError("stream", said, "Ask again, or ask differently.")
+    if streaming and failure.says("before a finish_reason"):
+        return cut_off(model)
     if streaming and failure.status not in (404, 429):
         why = failure.said
         if failure.names & _NO_CONNECTION:
@@ -276,6 +278,12 @@ def no_completion(model: str) -> ModelError:
     )
 
 
+def cut_off(model: str) -> ModelError:
+    """Return the error for an answer whose end did not come, though nothing else went wrong."""
+    said = f"The answer of {model} ended before it was finished."
+    return ModelError("stream", said, "Ask again.", retryable=True)
+
+
 def timed_out(model: str, silence: float | None = None, whole: float | None = None) -> ModelError:
     """Return the error where nothing came for `silence` seconds, or the answer took over `whole` seconds."""
     said = f"{model} sent nothing {f'for {silence:g} s' if silence is not None else 'in time'}."
@@ -347,9 +355,18 @@ def status_of(error: BaseException) -> int | None:
 
 
 def code_of(error: BaseException) -> str:
-    """Return the provider's own name for the failure, which its clients show only in the text of the HTTP error."""
-    found = (re.search(r"'code': '(\w+)'", str(link)[:10_000]) for link in chain(error))
-    return next((match.group(1) for match in found if match is not None), "")
+    """Return the provider's own name for the failure; "" where it gave none.
+
+    Its clients keep it as an attribute, in the body of the answer, or only in the text of the HTTP error.
+    """
+    for link in chain(error):
+        body = getattr(link, "body", None)
+        for code in (getattr(link, "code", None), body.get("code") if isinstance(body, dict) else None):
+            if isinstance(code, str) and re.fullmatch(r"\w{1,100}", code):
+                return code
+        if match := re.search(r"'code': '(\w{1,100})'", str(link)[:10_000]):
+            return match.group(1)
+    return ""
 
 
 def headers_of(error: BaseException) -> Mapping[str, str] | None:

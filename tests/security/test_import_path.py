@@ -278,7 +278,11 @@ def test_in_a_kernel_a_folder_adds_nothing_and_a_cell_finds_its_own(clone: Path,
 
             @reyn.action
             async def word() -> str:
-                return (await asyncio.to_thread(importlib.import_module, "mine")).word
+                try:
+                    return (await asyncio.to_thread(importlib.import_module, "mine")).word
+                except ImportError as error:  # seen on a busy machine, and not understood: this would tell
+                    import os, sys
+                    raise RuntimeError(f"{os.getcwd()} {os.listdir()} {sys.path} {sys.meta_path}") from error
 
             session = reyn.session()
             print(session.invoke_action("function__word", {}).value)

@@ -116,11 +116,11 @@ def _yaml(text: str, file: str) -> SuiteDocument:
 
 
 def _plainly(problem: str) -> str:
-    return (
-        "a tab stands where YAML wants spaces"
-        if "tab character" in problem or "'\\t'" in problem
-        else problem
-    )
+    if "tab character" in problem or "'\\t'" in problem:
+        return "a tab stands where YAML wants spaces"
+    if "nesting depth" in problem:  # libyaml has a bound of its own, and reads ahead
+        return f"nested deeper than {DEEPEST}; write it more simply"
+    return problem
 
 
 def _check_bounds(text: str, file: str) -> None:
