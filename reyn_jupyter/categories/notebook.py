@@ -2,7 +2,8 @@
 
 Invariant: a cell is proposed, never run: the person runs it, or deletes it. What is read is somebody's text: it is
 bounded, without secrets, and said to be content; outputs go to a model only where it may see the content of variables.
-A proposed text cell holds no HTML and no image, so that drawing it runs nothing and fetches nothing.
+A proposed text cell holds no HTML, image or Mermaid diagram, so that drawing it runs nothing and fetches nothing; no
+proposed cell holds a character that nobody sees.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.live_notebook import CellOutput, NotebookCell, NotebookCells
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
+from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import count, nearest_names, shorten
 
 PAGE = 20
@@ -42,6 +44,8 @@ _COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _LAST_WORD = re.compile(r"\S+\Z")
 _LINK = re.compile(r"<(?:https?://|mailto:)[^\s<>]*>")
 _MARKUP = re.compile(r"<[A-Za-z/!?]|!\[")
+# JupyterLab draws such a fence at once, and what it draws may name images and styles of any address.
+_DRAWING = re.compile(r"(?:```|~~~)[^\n]*mermaid", re.IGNORECASE)
 _LIST_SCHEMA = parameters(
     (),
     offset={"type": "integer", "minimum": 0, "default": 0, "description": "First cell, counted from 0."},
@@ -70,7 +74,7 @@ _PROPOSE_SCHEMA = parameters(
         "type": "string",
         "enum": ["code", "markdown"],
         "default": "code",
-        "description": "Code, or text in Markdown without HTML and images.",
+        "description": "Code, or text in Markdown without HTML, images and Mermaid.",
     },
 )
 
@@ -235,14 +239,28 @@ def _age(seconds: float) -> str:
     return count(max(0, int(seconds)), "second")
 
 
+def _acts_when_drawn(source: str) -> str | None:
+    """Return what of a text would act when it is drawn; None for plain Markdown."""
+    found = _MARKUP.search(_LINK.sub("", source))
+    if found is not None:
+        return "an image" if found[0] == "![" else "HTML"
+    return "a Mermaid diagram" if _DRAWING.search(source) else None
+
+
 async def _propose(args: Arguments, context: ToolContext) -> dict[str, Any]:
     source, kind = str(args["source"]), args.get("kind", "code")
-    if kind == "markdown" and (found := _MARKUP.search(_LINK.sub("", source))) is not None:
-        what = "an image" if found[0] == "![" else "HTML"
+    if kind == "markdown" and (what := _acts_when_drawn(source)) is not None:
         raise ActionError(
             f"A proposed text cell may not hold {what}: drawing it would act before anybody has read it.",
             "Write plain Markdown. For a comparison leave a space after <; put code into a code cell.",
         )
+    plain = source.replace("\r\n", "\n")
+    for number, line in enumerate(plain.split("\n"), 1):
+        if (shown := visible(line)) != line:
+            raise ActionError(
+                f"A proposed cell may not hold characters that nobody sees: line {number} is {shorten(shown, 80)}",
+                "Leave them out, or write an escape that can be read.",
+            )
     proposal = await context.services.notebook.propose(source, kind, context.run_id)
     context.reversible(proposal.reversal)
     told: dict[str, Any] = {"proposed": proposal.where, "note": "It was not run: the person decides."}

@@ -109,7 +109,8 @@ class _BodyTrace:
         self._meter, self._host, self._size = meter, host, size
 
     async def __call__(self, event: str, info: dict[str, Any]) -> None:
-        if event.endswith("send_request_body.started"):
+        # A proxy is first asked for a tunnel, in a request of its own that is told here too and carries no body.
+        if event.endswith("send_request_body.started") and info["request"].method != b"CONNECT":
             self._meter.add(self._host, self._size)
         if self.before is not None:
             await self.before(event, info)

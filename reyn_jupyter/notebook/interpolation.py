@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from reyn_jupyter.notebook.errors import ReynError
+from reyn_jupyter.notebook.holes import HOLE
 from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 TEXT = 100_000  # characters of a text variable in a prompt
 PREVIEW = 4_000  # characters of any other variable's description
 ROWS = 5
-_HOLE = re.compile(r"(\\?)\{\{[ \t]*([^\W\d]\w*)[ \t]*\}\}")
 
 
 def interpolate(
@@ -48,19 +48,10 @@ def interpolate(
             return hole[0][1:]
         return shown(hole[2], f"To send the braces as they stand, write \\{hole[0]}.")
 
-    filled = _HOLE.sub(fill, text)
+    filled = HOLE.sub(fill, text)
     for name in names:
         filled += f"\n\nThe variable {name}:\n{shown(name, 'Run the cell that defines it first.')}"
     return filled, list(sent.values())
-
-
-def escape_holes(text: str) -> str:
-    r"""Return what is typed for a prompt that is sent as `text`: its braces are no holes.
-
-    >>> escape_holes("what are {{braces}}?")
-    'what are \\{{braces}}?'
-    """
-    return _HOLE.sub(lambda hole: f"{hole[1]}\\{hole[0].removeprefix(hole[1])}", text)
 
 
 def _variable(name: str, namespace: Mapping[str, Any], redactor: Any, way_out: str) -> Any:

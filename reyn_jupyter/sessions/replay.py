@@ -33,6 +33,23 @@ from reyn_jupyter.sessions.turn_options import TurnOptions
 from reyn_jupyter.support.text import count
 
 HOT = "action_retrieval.hot_list_n"
+# What a record may set of a replay: wording and layout, never a limit, since a clone may bring the record.
+RECORDED_KEYS = frozenset(
+    {
+        "surface",
+        "discovery",
+        "mandate",
+        "reinforcement",
+        "reinforce_with",
+        "edit_rule",
+        "list_schemas",
+        "names",
+        "constrain_names",
+        "repair",
+        "forgive",
+        "hot_list_n",
+    }
+)
 
 
 class ReplayedModel:
@@ -164,8 +181,12 @@ async def replay(
 
 
 def _keys(settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the router's keys as the run had them."""
-    return {HOT if key == "hot_list_n" else f"router.{key}": value for key, value in settings.items()}
+    """Return the router's keys as the run had them; others, which no run of ours records, are left out."""
+    return {
+        HOT if key == "hot_list_n" else f"router.{key}": value
+        for key, value in settings.items()
+        if key in RECORDED_KEYS
+    }
 
 
 def _own_model(parts: Parts, trace: Trace) -> Model:

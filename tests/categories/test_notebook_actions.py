@@ -197,6 +197,8 @@ def test_proposals_of_one_run_stand_in_their_order(tmp_path: Path) -> None:
         "<https://a.example/<img src=x>",
         "<svg/onload=alert(1)>",
         "</td><iframe src=//evil.example>",
+        '```mermaid\nflowchart TD\n  A@{ img: "http://evil.example/?q=1" }\n```',
+        '> - ~~~~ Mermaid\n>   %%{init: {"themeCSS": ".node {background: url(//evil.example)}"}}%%',
     ],
 )
 def test_a_text_cell_with_markup_is_refused(tmp_path: Path, source: str) -> None:
@@ -214,6 +216,15 @@ def test_plain_markdown_is_proposed_as_it_is(tmp_path: Path, source: str) -> Non
     held = book(tmp_path)
     held.call("propose_cell", source=source, kind="markdown")
     assert [(cell.kind, cell.source) for cell in held.page.proposed] == [("markdown", source)]
+
+
+@pytest.mark.parametrize("kind", ["code", "markdown"])
+@pytest.mark.parametrize("hidden", ["\u202e", "\u200b", "\U000e0041", "\u3164", "\x1b[8m", "\r"], ids=ascii)
+def test_a_cell_with_what_nobody_sees_is_refused(tmp_path: Path, kind: str, hidden: str) -> None:
+    held = book(tmp_path)
+    with pytest.raises(ActionError, match="nobody sees: line 2 is"):
+        held.call("propose_cell", source=f"seen\nallowed{hidden} = 1", kind=kind)
+    assert held.page.proposed == []
 
 
 @given(st.text(alphabet="<>!a[]/ b\n`?", max_size=30))

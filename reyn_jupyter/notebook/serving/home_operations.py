@@ -12,7 +12,8 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.interpolation import escape_holes, interpolate
+from reyn_jupyter.notebook.holes import escape_holes
+from reyn_jupyter.notebook.interpolation import interpolate
 from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.blocks import Badge
 from reyn_jupyter.notebook.render.displayables import view

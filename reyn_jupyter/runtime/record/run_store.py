@@ -6,6 +6,7 @@ Inner runs lie beside them, as `<id>.inner.jsonl`: they stand under the run whos
 from __future__ import annotations
 
 import errno
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from typing import Any
@@ -17,10 +18,13 @@ from reyn_jupyter.runtime.record.inner_runs import InnerRunFinder
 from reyn_jupyter.runtime.record.runlog import FileSink, RunLog, RunLogError
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.support.plain_files import PlainFolder
+from reyn_jupyter.support.sanitize import printable
 
 SUFFIX = ".jsonl"
 INNER_SUFFIX = ".inner.jsonl"
 FIRST_LINE = 1 << 20  # bytes
+# Ids stand in lines of code that people run: one of another shape could be a line of its own there.
+_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 
 
 class RunNotFoundError(LookupError):
@@ -111,6 +115,9 @@ class RunStore:
             if name.endswith(SUFFIX):
                 run = name.removesuffix(INNER_SUFFIX).removesuffix(SUFFIX)
                 self.problems[run] = f"{name} is no regular file, so it is not read"
+        for name in [name for name in found if name.endswith(SUFFIX) and _ID.fullmatch(name) is None]:
+            found.remove(name)
+            self.problems[name] = f"{printable(name)} is no name of a run, so it is not read"
         inner = {name.removesuffix(INNER_SUFFIX) for name in found if name.endswith(INNER_SUFFIX)}
         runs = {name.removesuffix(SUFFIX) for name in found if name.endswith(SUFFIX)}
         runs -= {f"{run}{INNER_SUFFIX.removesuffix(SUFFIX)}" for run in inner}
@@ -184,6 +191,8 @@ class RunStore:
                 raise FileNotFoundError(errno.ENOENT, "it is not there")
             content = self._folder.read(run + suffix, runlog.LARGEST)
             trace = self.trace_of(runlog.events_of(content, run + suffix))
+            if _ID.fullmatch(trace.run) is None:
+                raise ValueError("the id that it gives itself is none")
         except (OSError, ValueError) as error:
             why = error.strerror if isinstance(error, OSError) else error
             self.problems[run] = f"{run}{suffix} cannot be read: {why}"

@@ -6,10 +6,12 @@ the secrets of the environment taken out; nothing is run by inserting it.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.backends.charts.renderer import why_not
+from reyn_jupyter.notebook.holes import escape_holes
 from reyn_jupyter.notebook.render.blocks import Block, Code, Grid, Toolbar, ToolbarItem
 from reyn_jupyter.notebook.render.dataframe_view import ROWS, records_grid
 from reyn_jupyter.notebook.render.value_text import Look
@@ -23,6 +25,7 @@ if TYPE_CHECKING:
 _CODE = 6000  # characters of code that a card holds
 _PROMPT = 4000
 _CHART_COLUMNS = 4
+_MODEL = re.compile(r"\w[\w./:@+-]*", re.ASCII)  # a label that is one word of a line, and no option of it
 
 
 def answer_toolbar(trace: Trace, look: Look, *, live: bool = False) -> tuple[Toolbar, ...]:
@@ -84,8 +87,10 @@ def _code_items(trace: Trace, look: Look) -> list[ToolbarItem]:
         if code and len(code) <= _CODE:
             items.append(_insertion("Insert as code", look.text(code, _CODE)))
     if trace.model is not None and 0 < len(trace.prompt) <= _PROMPT:
-        options = f" -m {trace.model}" if trace.started.real else ""
-        items.append(_insertion("Ask again", look.text(f"%%reyn{options}\n{trace.prompt}", 2 * _PROMPT)))
+        named = trace.started.real and _MODEL.fullmatch(trace.model) is not None
+        options = f" -m {trace.model}" if named else ""
+        again = f"%%reyn{options}\n{escape_holes(trace.prompt)}"
+        items.append(_insertion("Ask again", look.text(again, 2 * _PROMPT)))
     return items
 
 
