@@ -6,6 +6,7 @@ byte, as long as nothing that it is made of moved.
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -49,6 +50,9 @@ from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.support.text import shorten
 
 RETRY_REASON = 200  # characters
+LARGE = (
+    100_000  # characters of a reply that are redacted and checked off the loop, so that an interrupt is heard
+)
 _RETRY_REASONS: dict[ErrorKind, str] = {
     "rate_limited": "rate limit of",
     "timeout": "no answer in time from",
@@ -262,9 +266,11 @@ class ModelCaller:
                 )
             )
             raise
-        kept = self._redacted(response)
-        run.log.append(_replied(step, request, kept, time.perf_counter() - began, len(self._retries)))
+        seconds = time.perf_counter() - began
         budget.spend(response)
+        size = len(response.text) + sum(len(call.arguments) for call in response.tool_calls)
+        kept = self._redacted(response) if size < LARGE else await asyncio.to_thread(self._redacted, response)
+        run.log.append(_replied(step, request, kept, seconds, len(self._retries)))
         return Reply(response, kept)
 
     def _on_retry(self, retry: Retry) -> None:

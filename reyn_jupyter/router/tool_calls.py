@@ -16,7 +16,7 @@ from typing import Any
 from reyn_jupyter.catalog.names import NameEncoder
 from reyn_jupyter.models.base import Attachment, Message, ToolCall
 from reyn_jupyter.router.conversation import Conversation
-from reyn_jupyter.router.model_call import Reply, TurnState
+from reyn_jupyter.router.model_call import LARGE, Reply, TurnState
 from reyn_jupyter.router.normalize_reply import distinct, sendable
 from reyn_jupyter.runtime.invoke import PlannedCall
 from reyn_jupyter.runtime.record.events import ActionFinished
@@ -89,19 +89,22 @@ class ToolCalls:
     ) -> None:
         """Run calls: repeatable ones that stand in one stretch beside each other, all others alone, in order."""
 
-        def plan(call: ToolCall) -> PlannedCall:
-            return self._wrappers.plan(call.id, call.name, call.arguments, run, state.step, encoder)
+        async def plan(call: ToolCall) -> PlannedCall:
+            given = call.id, call.name, call.arguments, run, state.step, encoder
+            if len(call.arguments) < LARGE:
+                return self._wrappers.plan(*given)
+            return await asyncio.to_thread(self._wrappers.plan, *given)
 
         stretch: list[tuple[ToolCall, PlannedCall]] = []
         for call in calls:
-            planned = plan(call)
+            planned = await plan(call)
             if planned.repeatable:
                 stretch.append((call, planned))
                 continue
             if stretch:
                 await self._run_stretch(state, stretch)
                 stretch = []
-                planned = plan(call)
+                planned = await plan(call)
             outcome = await planned.run()
             await self._refresh(run)
             self._settle_one(state, call, await self._result(outcome))
