@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from reyn_jupyter.outputs.parts.content_parts import ContentParts
 
 McpTransport = Literal["stdio", "http"]
-McpPhase = Literal["idle", "starting", "ready", "waiting", "blocked"]
+McpPhase = Literal["idle", "starting", "ready", "waiting", "needs sign-in", "blocked"]
 
 # What stands before the `__` of a tool's name, in rules and in the targets of effects.
 SERVER_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]|_(?!_)){0,62}(?<!_)")
@@ -141,8 +141,8 @@ class McpServerState:
 
     Attributes:
         name: the server's.
-        phase: "idle" before its first use, "starting", "ready", "waiting" until the next try after a failure, "blocked"
-            where it may not be started.
+        phase: "idle" before its first use, "starting", "ready", "waiting" until the next try after a failure, "needs
+            sign-in" until the person signs in, "blocked" where it may not be started.
         reason: why it is not ready, in a sentence; None where it is.
         tools: how many tools it has on offer.
         calls, errors: how many calls it got, and how many of them failed.

@@ -18,6 +18,7 @@ from reyn_jupyter import categories as category_files
 from reyn_jupyter.backends.mcp import McpConnections
 from reyn_jupyter.backends.mcp.connection import ConnectionLinks
 from reyn_jupyter.backends.mcp_servers.server_store import McpServerStore
+from reyn_jupyter.backends.mcp_servers.sign_in_store import ServerSignIn
 from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.config import Effective, Settings, load
 from reyn_jupyter.guard.approvals import Approvals
@@ -40,7 +41,7 @@ from reyn_jupyter.runtime.consent import Answer, Question, ask_by_input
 from reyn_jupyter.runtime.engine import Engine
 from reyn_jupyter.runtime.invoke import Invoker
 from reyn_jupyter.runtime.live_notebook import LIVE_NOTEBOOK
-from reyn_jupyter.runtime.mcp_access import McpServerSource
+from reyn_jupyter.runtime.mcp_access import McpServer, McpServerSource
 from reyn_jupyter.runtime.mcp_admin import NoMcpAdmin
 from reyn_jupyter.runtime.namespace.functions import FunctionRegister, functions
 from reyn_jupyter.runtime.namespace.variables import notebook_namespace
@@ -98,6 +99,8 @@ class Parts:
     spent: SessionSpend = field(default_factory=SessionSpend)
     # Models whose providers refused a forced choice of a tool.
     unforced: set[str] = field(default_factory=set)
+    # The place of a remote server's sign-in; None where nobody signs in.
+    sign_in: Callable[[McpServer], ServerSignIn] | None = None
     ask_person: Callable[[Question], Answer] = ask_by_input
     config: str | Path | Mapping[str, Any] | None = None
     mcp_store: McpServerStore | None = None  # the files of MCP servers; None where a program gives them
@@ -223,7 +226,9 @@ def assemble(
     search = ActionEmbeddingIndex(settings, kept, wait=ENGINE.wait, redact=redactor.text)
     runs = RunStore(PlainFolder(folder, STATE, "runs") if on_disk else None, blobs)
     tasks, lifecycle, programs = SessionTasks(), CategoryLifecycle(), OwnedPrograms()
-    links = ConnectionLinks(programs, tasks.spawn, folder, redactor.text, lambda: parts.catalog.push("mcp"))
+    links = ConnectionLinks(
+        programs, tasks.spawn, folder, redactor.text, lambda: parts.catalog.push("mcp"), mcp_store.sign_in
+    )
     services = Services(
         root=folder,
         workspace=workspace,
@@ -265,6 +270,7 @@ def assemble(
         redactor=redactor,
         effective=effective,
         trust=trust,
+        sign_in=mcp_store.sign_in,
         mcp_store=mcp_store if mcp_servers is None else None,
         approvals=approvals,
         rules=rules,

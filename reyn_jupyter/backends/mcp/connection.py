@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp_types import CallToolResult, GetPromptResult, ReadResourceResult, Tool
 
+    from reyn_jupyter.backends.mcp_servers.sign_in_store import ServerSignIn
+
 T = TypeVar("T")
 
 START_SECONDS = 60.0  # a runner may load a package first
@@ -59,6 +61,7 @@ class ConnectionLinks:
         folder: where programs work unless their entry says otherwise.
         mask: covers what may not be shown.
         changed: told whenever the tools on offer moved.
+        sign_in: gives the place of a remote server's sign-in.
     """
 
     programs: OwnedPrograms
@@ -66,6 +69,7 @@ class ConnectionLinks:
     folder: Path
     mask: Callable[[str], str]
     changed: Callable[[], None]
+    sign_in: Callable[[McpServer], ServerSignIn | None] = lambda server: None
 
 
 @dataclass(eq=False)
@@ -109,6 +113,8 @@ class ServerConnection:
         self._life: _Life | None = None
         self._backoff = Backoff()
         self._failure: str | None = None
+        self._sign_in = links.sign_in(server) if server.transport == "http" else None
+        self._unsigned_at: object = None  # the stamp of the sign-ins when the server wanted another
         self._version = self._protocol = ""
         self._calls = self._errors = 0
         self._times: deque[float] = deque(maxlen=_KEPT_TIMES)
@@ -138,6 +144,10 @@ class ServerConnection:
     def _standing(self) -> tuple[McpPhase, str | None]:
         if (blocked := self.server.blocked or missing_sdk()) is not None:
             return "blocked", blocked
+        if self._unsigned_at is not None and self._sign_in is not None:
+            if self._unsigned_at == self._sign_in.stamp():
+                return "needs sign-in", f"Sign in: %reyn mcp login {self.server.name}"
+            self._unsigned_at = self._failure = None
         if self._life is not None:
             return ("ready", None) if _is_open(self._life) else ("starting", None)
         if self._failure is not None and self._backoff.is_waiting(time.monotonic()):
@@ -157,6 +167,8 @@ class ServerConnection:
         name = self.server.name
         if phase == "blocked":
             raise ActionError(f"The MCP server {name} may not be started: {reason}", code="server_blocked")
+        if phase == "needs sign-in":
+            raise self._needs_sign_in()
         if phase == "waiting":
             raise ActionError(
                 f"The MCP server {name} is not available: {reason}.",
@@ -200,6 +212,7 @@ class ServerConnection:
             reason = f"it did not answer within {START_SECONDS:g} seconds after its start"
         except Exception as error:  # noqa: BLE001 - whatever a transport raises is why the server is not there
             life.unreached = _never_reached(error)
+            self._note_refusal(error)
             reason = life.ended.result() if life.ended.done() else _words(error)
         finally:
             self._settle(life, reason, time.monotonic() - began)
@@ -222,14 +235,16 @@ class ServerConnection:
         else:
             self._failure = reason
             self.log.add(f"[reyn] {reason}")
-            if life.answered:
+            if life.answered or self._unsigned_at is not None:
                 self._backoff.clear()
             else:
                 self._backoff.fail(time.monotonic())
         life.end(reason)
         if not was_open and not life.opened.done():
             life.opened.set_exception(
-                ActionError(
+                self._needs_sign_in()
+                if self._unsigned_at is not None
+                else ActionError(
                     f"The MCP server {self.server.name} could not be started: {reason}.",
                     f"%reyn mcp log {self.server.name} shows what it wrote.",
                     code="server_unavailable",
@@ -243,7 +258,7 @@ class ServerConnection:
 
         links = self._links
         if self.server.transport == "http":
-            transport = http_transport(self.server)
+            transport = http_transport(self.server, self._sign_in)
         else:
             transport = program_transport(links.programs, self.server, links.folder, self.log, life.end)
         client = Client(
@@ -385,6 +400,9 @@ class ServerConnection:
             try:
                 answer = await send(client)
             except MCPError as error:
+                if self._note_refusal(error):
+                    life.end("it needs a sign-in")
+                    raise self._needs_sign_in() from None
                 if not _broke(error):
                     raise self._refusal(error) from None
                 alone = len(life.calls) == 1
@@ -429,7 +447,43 @@ class ServerConnection:
             code="server_died",
         )
 
+    def _note_refusal(self, error: BaseException) -> bool:
+        """Note that the server wants a sign-in, where that is what an error says; return whether it does."""
+        if self._sign_in is None:
+            return False
+        from reyn_jupyter.backends.mcp_sign_in.bearer import NEEDS_SIGN_IN
+
+        leaf = _leaves(error)[0]
+        if getattr(leaf, "code", None) != NEEDS_SIGN_IN:
+            return False
+        self._unsigned_at = self._sign_in.stamp()
+        return True
+
+    def _needs_sign_in(self) -> ActionError:
+        name = self.server.name
+        return ActionError(
+            f"The MCP server {name} needs the person to sign in: %reyn mcp login {name}",
+            "Tell the person so: only they can, and no call does it.",
+            code="sign_in_needed",
+        )
+
     def _refusal(self, error: Any) -> ActionError:
+        from reyn_jupyter.backends.mcp_sign_in.bearer import NEEDS_SCOPE, NOT_RENEWED
+
+        name = self.server.name
+        if error.code == NEEDS_SCOPE:
+            return ActionError(
+                f"The MCP server {name} asks for more rights than the person gave: %reyn mcp login {name}",
+                "Tell the person so: only they can give them.",
+                code="sign_in_needed",
+            )
+        if error.code == NOT_RENEWED:
+            said = shorten(visible(self._links.mask(str(error.message))), LONGEST_REASON)
+            return ActionError(
+                f"The sign-in to the MCP server {name} could not be renewed: {said}.",
+                f"Try again later; %reyn mcp login {name} signs in anew.",
+                code="server_unavailable",
+            )
         said = shorten(visible(self._links.mask(str(error.message))), LONGEST_REASON)
         return ActionError(
             f"The MCP server {self.server.name} refused the call: {said}",

@@ -33,6 +33,9 @@ def _imported() -> None:
     for name in _LOGGERS:
         # Without a handler, Python writes its warnings onto the page below a cell.
         logging.getLogger(name).addHandler(logging.NullHandler())
+    # What it logs of a sign-in could hold a token.
+    logging.getLogger("mcp.client.auth").propagate = False
+    logging.getLogger("mcp.client.auth").addHandler(logging.NullHandler())
     for name in _MODULES:
         importlib.import_module(name)
 

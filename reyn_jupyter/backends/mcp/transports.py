@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     import httpx2
     from mcp.client._transport import TransportStreams
 
+    from reyn_jupyter.backends.mcp_servers.sign_in_store import ServerSignIn
+
 LARGEST_MESSAGE = 32 << 20
 CONNECT_SECONDS = 15.0
 _CHUNK = 1 << 16
@@ -177,10 +179,15 @@ async def _read_errors(program: OwnedProgram, log: ServerLog) -> None:
 
 
 @asynccontextmanager
-async def http_transport(server: McpServer) -> AsyncIterator[TransportStreams]:
+async def http_transport(
+    server: McpServer, sign_in: ServerSignIn | None = None
+) -> AsyncIterator[TransportStreams]:
     """Yield the streams of messages of a server that speaks streamable HTTP.
 
     A redirect is followed within the address's own origin alone.
+
+    Args:
+        sign_in: whose token requests carry, unless the entry names a key of its own.
     """
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
@@ -188,6 +195,11 @@ async def http_transport(server: McpServer) -> AsyncIterator[TransportStreams]:
     headers = {
         name: each.reveal() if isinstance(each, Secret) else each for name, each in server.headers.items()
     }
+    auth = None
+    if sign_in is not None and not any(name.lower() == "authorization" for name in headers):
+        from reyn_jupyter.backends.mcp_sign_in.bearer import BearerAuth
+
+        auth = BearerAuth(sign_in)
     # How long an answer may take is the call's own limit.
     timeout = httpx2.Timeout(CONNECT_SECONDS, read=None)
     limits = httpx2.Limits(max_connections=None)  # a stream each; a pool of a few would hold calls back
@@ -195,7 +207,11 @@ async def http_transport(server: McpServer) -> AsyncIterator[TransportStreams]:
     headers = {"accept-encoding": "identity", **headers}
     async with (
         httpx2.AsyncClient(
-            headers=headers, timeout=timeout, limits=limits, event_hooks={"response": [_bound]}
+            headers=headers,
+            auth=auth,
+            timeout=timeout,
+            limits=limits,
+            event_hooks={"response": [_bound]},
         ) as client,
         streamable_http_client(server.url, http_client=client, max_sse_event_size=LARGEST_MESSAGE) as streams,
     ):

@@ -33,11 +33,13 @@ class ServerSecrets:
     Args:
         folder: whose file holds them, or says that the keyring does.
         learn: takes a name and a value that is a secret from now on.
+        file: the name of the file.
     """
 
-    def __init__(self, folder: StateFolder, learn: Callable[[str, str], None]) -> None:
+    def __init__(self, folder: StateFolder, learn: Callable[[str, str], None], file: str = FILE) -> None:
         self._folder = folder
         self._learn = learn
+        self._file = file
 
     def names(self, server: str) -> tuple[str, ...]:
         """Return the names of the secrets that a server has."""
@@ -84,12 +86,12 @@ class ServerSecrets:
 
     def _kept(self) -> dict[str, dict[str, Any]]:
         try:
-            return _checked(self._folder.read(FILE))
+            return _checked(self._folder.read(self._file))
         except ValueError:
             return {}
 
     def _change(self, change: Callable[[dict[str, dict[str, Any]]], Mapping[str, Any]]) -> None:
-        self._folder.change(FILE, lambda value: {"version": 1, "servers": change(_checked(value))})
+        self._folder.change(self._file, lambda value: {"version": 1, "servers": change(_checked(value))})
 
 
 def _checked(value: Any) -> dict[str, dict[str, Any]]:

@@ -38,6 +38,7 @@ from reyn_jupyter.backends.mcp_servers.server_file import (
     without_entry,
     write_file,
 )
+from reyn_jupyter.backends.mcp_servers.sign_in_store import ServerSignIn
 from reyn_jupyter.config import user_path
 from reyn_jupyter.guard.state_folder import StateError, StateFolder
 from reyn_jupyter.guard.trust import FILE as TRUSTED
@@ -215,6 +216,7 @@ class McpServerStore:
         self._change(chosen, lambda before: without_entry(before, self._sources[chosen], name))
         try:
             forgotten = self._secrets[chosen].forget(name)
+            self._sign_in_at(chosen, name, "").forget()
         except StateError as error:
             raise ActionError(f"The secrets of {name} could not be forgotten: {error}.") from None
         self.servers()
@@ -253,6 +255,15 @@ class McpServerStore:
             raise ActionError(f"{error}".rstrip(".") + ".", code="secret_refused") from None
         self.servers()
         return where
+
+    def sign_in(self, server: McpServer) -> ServerSignIn:
+        """Return the place of a server's sign-in: with the person's own servers, or with those of the workspace."""
+        with self._lock:
+            mine = any(each.entry.name == server.name and each.scope == "user" for each in self._stored)
+        return self._sign_in_at("user" if mine else "workspace", server.name, server.url)
+
+    def _sign_in_at(self, scope: McpScope, name: str, url: str) -> ServerSignIn:
+        return ServerSignIn(self._folders[scope], self._redactor.learn, name, url)
 
     def missing_secrets(self, name: str) -> tuple[str, ...]:
         """Return the secrets and variables that a server refers to and that are not there."""

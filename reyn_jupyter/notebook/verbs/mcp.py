@@ -1,4 +1,4 @@
-"""`%reyn mcp [add|drop|log|secret|import …]`: the MCP servers, how each fares, and where they come from."""
+"""`%reyn mcp [add|drop|log|secret|login|logout|import …]`: the MCP servers, how each fares, where they come from."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Option, Options, Positional, Rest
 from reyn_jupyter.notebook.verb import Context, Verb
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.sessions import server_overview
+from reyn_jupyter.sessions import server_overview, sign_ins
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.session import Session
 
-WORDS = ("list", "add", "drop", "log", "secret", "import")
+WORDS = ("list", "add", "drop", "log", "secret", "login", "logout", "import")
 _BEFORE_NAME = re.compile(r",(?=\s*[A-Za-z_][A-Za-z0-9_]*=)")
 _BEFORE_HEADER = re.compile(r",(?=\s*[A-Za-z0-9-]+:)")
 
 
 class McpOptions(Options):
     what: Annotated[
-        Literal["list", "add", "drop", "log", "secret", "import"], Positional("|".join(WORDS))
+        Literal["list", "add", "drop", "log", "secret", "login", "logout", "import"],
+        Positional("|".join(WORDS)),
     ] = "list"
     name: Annotated[str | None, Positional("NAME or PATH")] = None
     words: Annotated[tuple[str, ...], Rest("-- COMMAND")] = ()
@@ -47,6 +48,14 @@ class McpOptions(Options):
     trust_hints: Annotated[
         bool, Field(description="add: believe the server which of its tools only read")
     ] = False
+    paste: Annotated[
+        bool, Field(description="login: paste the address that the browser comes to; for a kernel elsewhere")
+    ] = False
+    client_id: Annotated[
+        str | None,
+        Option(takes="ID"),
+        Field(description="login: a client that you registered yourself; its secret is asked for"),
+    ] = None
     take: Annotated[bool, Field(description="import: write what is shown without it")] = False
 
 
@@ -130,6 +139,32 @@ def _secret(session: Session, options: McpOptions) -> Card:
     return Card("mcp", f"{secret} is kept for {name}", (("where", kept), ("handed to", f"{name} alone")))
 
 
+def _login(session: Session, options: McpOptions) -> Card:
+    name = _named(options, "%reyn mcp login docs")
+    client: dict[str, str] | None = None
+    if options.client_id is not None:
+        client = {"client_id": options.client_id}
+        if not options.client_id.startswith("https://") and (
+            secret := _hidden(f"Secret of the client {options.client_id} (empty: it has none): ")
+        ):
+            session.parts.redactor.learn("client secret", secret)
+            client["client_secret"] = secret
+    return sign_ins.sign_in(session.parts, name, paste=options.paste, client=client)
+
+
+def _logout(session: Session, options: McpOptions) -> Card:
+    return sign_ins.sign_out(session.parts, _named(options, "%reyn mcp logout docs"))
+
+
+def _hidden(prompt: str) -> str:
+    try:
+        return getpass.getpass(prompt).strip()
+    except (EOFError, StdinNotImplementedError):
+        raise ReynError(
+            "Nobody can be asked here.", "Run this line in a notebook with a front end."
+        ) from None
+
+
 def _import(session: Session, options: McpOptions) -> Table:
     if not options.take:
         if options.words:
@@ -148,6 +183,8 @@ _ACTS: dict[str, Callable[[Session, McpOptions], Table | Card]] = {
     "drop": _drop,
     "log": _log,
     "secret": _secret,
+    "login": _login,
+    "logout": _logout,
     "import": _import,
 }
 
@@ -172,7 +209,7 @@ def _complete(session: Session, before: list[str], word: str) -> list[str]:
     if not before:
         return list(WORDS[1:])
     store = session.parts.mcp_store
-    if len(before) == 1 and before[0] in ("drop", "log", "secret"):
+    if len(before) == 1 and before[0] in ("drop", "log", "secret", "login", "logout"):
         return [str(row["server"]) for row in session.mcp.rows]
     if len(before) == 2 and before[0] == "secret" and store is not None:
         return list(store.missing_secrets(before[1]))
@@ -181,7 +218,7 @@ def _complete(session: Session, before: list[str], word: str) -> list[str]:
 
 VERB = Verb(
     "mcp",
-    "the MCP servers: how each fares, add, drop, log, secret, import",
+    "the MCP servers: how each fares, add, drop, log, secret, login, import",
     run,
     McpOptions,
     (
@@ -189,6 +226,7 @@ VERB = Verb(
         "%reyn mcp add time -- uvx mcp-server-time",
         "%reyn mcp add docs --url https://mcp.example.org/mcp",
         "%reyn mcp secret git GITHUB_TOKEN",
+        "%reyn mcp login docs",
         "%reyn mcp import",
         "%reyn mcp log time",
     ),
