@@ -5,6 +5,8 @@ from __future__ import annotations
 import getpass
 import json
 import re
+import signal
+import socket
 import stat
 import threading
 from collections.abc import Callable, Iterator
@@ -105,6 +107,7 @@ def test_a_server_behind_a_sign_in_says_so_and_no_call_begins_one(make: Make, lo
     assert refused.code == "sign_in_needed" and "%reyn mcp login locked" in str(refused.error)
     [row] = session.mcp.rows
     assert row["state"] == "needs sign-in" and "%reyn mcp login locked" in row["last message"]
+    assert session.parts.services.mcp.log("locked")[-1] == "[reyn] it needs a sign-in"
     [said] = session.invoke_action("mcp__list_servers").value
     assert said["state"] == "needs sign-in"
     assert set(locked.control()["paths"][before:]) == {"/mcp"}  # no metadata, no registration
@@ -205,6 +208,20 @@ def test_nobody_signs_in_in_time(make: Make, locked: SignInServer, person: Perso
     person.does = browser
     with pytest.raises(ActionError, match="nobody signed in within"):
         sign_in(make(locked.entry()), seconds=0.05)
+
+
+def test_an_interrupt_ends_the_sign_in_and_its_port(make: Make, locked: SignInServer, person: Person):
+    ports: list[int] = []
+
+    def does(address: str) -> None:
+        ports.append(int(re.findall(r"127\.0\.0\.1%3A(\d+)%2Fcallback", address)[0]))
+        signal.raise_signal(signal.SIGINT)
+
+    person.does = does
+    with pytest.raises(KeyboardInterrupt):
+        sign_in(make(locked.entry()))
+    with socket.socket() as tried:
+        assert tried.connect_ex(("127.0.0.1", ports[0])) != 0
 
 
 def test_a_workspace_that_is_not_trusted_starts_no_sign_in(

@@ -212,8 +212,9 @@ class ServerConnection:
             reason = f"it did not answer within {START_SECONDS:g} seconds after its start"
         except Exception as error:  # noqa: BLE001 - whatever a transport raises is why the server is not there
             life.unreached = _never_reached(error)
-            self._note_refusal(error)
-            reason = life.ended.result() if life.ended.done() else _words(error)
+            unsigned = self._note_refusal(error)
+            said = "it needs a sign-in" if unsigned else _words(error)
+            reason = life.ended.result() if life.ended.done() else said
         finally:
             self._settle(life, reason, time.monotonic() - began)
 

@@ -143,8 +143,23 @@ HOSTILE = {
     "no json": (200, {"Content-Type": "application/json"}, b"{nonsense"),
     "another host": (307, {"Location": "http://169.254.169.254/latest"}, b""),
     "an error": (500, {}, b"Traceback: /home/ada/secret.py"),
-    "a locked door": (401, {}, b""),
 }
+
+
+def test_a_key_that_is_refused_is_no_matter_of_signing_in(make: Make) -> None:
+    handler = type("Handler", (Answers,), {"status": 401, "headers_out": {}, "body": b""})
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
+    try:
+        key = {"Authorization": Secret("KEY", "Bearer wrong-key")}
+        session = make(
+            McpServer("odd", "http", url=f"http://127.0.0.1:{server.server_port}/mcp", headers=key)
+        )
+        assert session.invoke_action("mcp__list_tools", {"server": "odd"}).code == "server_unavailable"
+    finally:
+        server.shutdown()
+        server.server_close()
 
 
 @pytest.mark.parametrize("kind", HOSTILE)

@@ -210,6 +210,16 @@ def test_an_import_shows_what_it_would_take_before_it_takes_it(run: Run, tmp_pat
     assert list(written()) == ["git", "time"]
 
 
+def test_only_a_remote_server_is_signed_in_to(run: Run):
+    run("%reyn mcp add time -- uvx mcp-server-time")
+    assert "nothing to sign in to" in run("%reyn mcp login time")
+    run('%reyn mcp add docs --url https://a.example/mcp --header "Authorization: Bearer ${input:KEY}"')
+    assert "%reyn mcp secret docs KEY" in run("%reyn mcp login docs")
+    assert "There was no sign-in" in run("%reyn mcp logout docs")
+    run("%reyn mcp add plain --url http://a.example/mcp")
+    assert "http, and not https" in run("%reyn mcp login plain")
+
+
 def test_completion_knows_words_servers_and_missing_secrets(run: Run):
     from reyn_jupyter.notebook.verbs.mcp import VERB
 
@@ -217,7 +227,7 @@ def test_completion_knows_words_servers_and_missing_secrets(run: Run):
     complete = VERB.completes
     assert complete is not None
     session = current.session()
-    assert complete(session, [], "") == ["add", "drop", "log", "secret", "import"]
+    assert complete(session, [], "") == ["add", "drop", "log", "secret", "login", "logout", "import"]
     assert complete(session, ["drop"], "") == ["git"] and complete(session, ["secret", "git"], "") == [
         "TOKEN"
     ]
