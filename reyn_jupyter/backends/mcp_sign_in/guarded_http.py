@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 SECONDS = 15.0  # for one request, from the name's look-up to the last byte
 LARGEST = 1 << 20  # bytes of an answer
 
+_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: an address of version 4 at its end
+
 Approve = Callable[[Host], Awaitable[bool]]
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
@@ -148,7 +150,12 @@ async def _addresses(host: Host) -> list[Address]:
 
 def _level(address: Address) -> int:
     """Return how public an address is: 3 the world, 2 a network, 1 this machine, 0 what none is."""
-    plain = getattr(address, "ipv4_mapped", None) or address
+    plain: Address = address
+    if isinstance(address, ipaddress.IPv6Address):
+        within = address.ipv4_mapped or address.sixtofour
+        if address in _TRANSLATED:
+            within = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
+        plain = within or address
     if plain.is_loopback:
         return 1
     if plain.is_link_local or plain.is_multicast or plain.is_unspecified or plain.is_reserved:
