@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 import reyn_jupyter as reyn
+from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.runtime.mcp_access import McpServer, McpServerList
+from reyn_jupyter.runtime.record.events import ActionProgressed
 from tests.support.courier import PageServer
 from tests.support.mcp_servers import REAL, from_node, from_python
 
@@ -86,3 +88,26 @@ def test_everything(make: Make) -> None:
     listed = session.invoke_action("mcp__list_resources", {"server": "everything"}).value
     kinds = {each["kind"] for each in listed["items"]}
     assert "prompt" in kinds and {"resource", "template"} & kinds
+
+
+def test_the_progress_of_a_long_call_is_told(workspace: Path) -> None:
+    session = reyn.Session(
+        workspace,
+        store="memory",
+        namespace={},
+        mcp_servers=McpServerList([from_node("everything")]),
+        config={"permissions": {"allow": ["mcp__*"]}},
+    )
+    asked = {
+        "tool": "everything__trigger-long-running-operation",
+        "tool_args": {"duration": 0.4, "steps": 4},
+    }
+    try:
+        trace = session.ask(
+            "go",
+            model=ScriptedModel(call("invoke_action", action_name="mcp__call_tool", args=asked), "Done."),
+        )
+    finally:
+        session.close()
+    told = [(each.done, each.total) for each in trace.events if isinstance(each, ActionProgressed)]
+    assert told[-1] == (4, 4)
