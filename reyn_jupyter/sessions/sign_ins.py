@@ -160,8 +160,9 @@ class _Prompt:
 
         await ENGINE.main_thread(write)
 
-    async def paste(self) -> str:
-        return await _at_prompt(lambda: getpass.getpass("The address that the browser came to: "))
+    async def paste(self, why: str) -> str:
+        again = f"Not that one: {why}. " if why else ""
+        return await _at_prompt(lambda: getpass.getpass(f"{again}The address that the browser came to: "))
 
 
 async def _at_prompt(ask: Callable[[], T]) -> T:

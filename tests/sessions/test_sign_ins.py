@@ -143,11 +143,18 @@ def test_a_pasted_address_signs_in_and_another_one_does_not(make: Make, locked: 
 
     person.does = does
     waiting = person.pastes
-    getpass_now = lambda prompt: (ready.wait(30), waiting.pop(0))[1]  # noqa: E731
+    prompts: list[str] = []
+
+    def getpass_now(prompt: str) -> str:
+        prompts.append(prompt)
+        assert ready.wait(30)
+        return waiting.pop(0)
+
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(getpass, "getpass", getpass_now)
         sign_in(session, paste=True)
     assert not waiting and listed(session).error is None
+    assert "must begin with http://127.0.0.1" in prompts[1] and "another sign-in" in prompts[2]
 
 
 def test_an_answer_of_another_sign_in_is_passed_over(make: Make, locked: SignInServer, person: Person):

@@ -64,8 +64,8 @@ class Person(Protocol):
     async def show(self, page: SignInPage) -> None:
         """Show where to sign in."""
 
-    async def paste(self) -> str:
-        """Return the address that the browser came to."""
+    async def paste(self, why: str) -> str:
+        """Return the address that the browser came to; `why` says what was wrong with the one before."""
 
 
 async def sign_in(
@@ -267,12 +267,14 @@ class _Flow:
         return AuthorizationCodeResult(code=answer.code, state=answer.state, iss=answer.issuer)
 
     async def _pasted(self) -> Any:
+        why = ""
         for left in range(_TRIES - 1, -1, -1):
             try:
-                return read_redirect(await self.person.paste(), self.listener.uri, self._state)
-            except RedirectError:
+                return read_redirect(await self.person.paste(why), self.listener.uri, self._state)
+            except RedirectError as error:
                 if not left:
                     raise
+                why = str(error)
         raise AssertionError  # the loop returns or raises
 
 
