@@ -59,7 +59,8 @@ _STATES: dict[str, Tone] = {
     "ok": "good", "allowed": "good", "allow": "good", "set": "good", "yes": "plain", "ready": "good", "found": "good",
     "error": "bad", "failed": "bad", "denied": "bad", "deny": "bad", "lost": "bad",
     "missing": "warn", "interrupted": "warn", "limit": "warn", "cancelled": "warn", "ask": "warn",
-    "asks": "warn", "held back": "warn", "running": "info",
+    "asks": "warn", "held back": "warn", "needs sign-in": "warn", "waiting": "warn", "blocked": "warn",
+    "running": "info", "starting": "info", "idle": "plain",
 }  # fmt: skip
 _STATE_COLUMNS = {"status", "state", "decision", "ok", "permission"}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import getpass
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -208,6 +209,13 @@ def test_an_import_shows_what_it_would_take_before_it_takes_it(run: Run, tmp_pat
     assert rows()["git"]["state"] == "idle"
     run(f"%reyn mcp import {path} --take")
     assert list(written()) == ["git", "time"]
+
+
+def test_each_state_stands_in_a_badge(run: Run):
+    run("%reyn mcp add time -- uvx mcp-server-time")
+    run('%reyn mcp add docs --url https://a.example/mcp --header "Authorization: Bearer ${input:KEY}"')
+    badges = re.findall(r'class="[^"]*badge[^"]*"[^>]*>([^<]+)<', _html(table()))
+    assert sorted(badges) == ["blocked", "idle"]
 
 
 def test_only_a_remote_server_is_signed_in_to(run: Run):
