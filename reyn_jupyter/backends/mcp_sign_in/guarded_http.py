@@ -59,7 +59,9 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._approve = approve
         self._approved = {self._server}
         self._level: int | None = None
-        self._inner = httpx2.AsyncHTTPTransport(trust_env=False)
+        self._inner = (
+            httpx2.AsyncHTTPTransport()
+        )  # it takes the certificates that the environment names (SSL_CERT_FILE)
 
     async def handle_async_request(self, request: Request) -> Response:
         """Send a request, and read its answer whole. Raises GuardError, and what httpx2 raises."""

@@ -3,8 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
 
+import httpx2
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
+from cryptography.x509.oid import NameOID
 
 from reyn_jupyter.backends.mcp_sign_in.guarded_http import GuardError, guarded_client
 from reyn_jupyter.support.hosts import Host
@@ -59,3 +72,70 @@ def test_a_server_inside_a_network_may_name_another_there_and_none_on_this_machi
         asyncio.run(ask("https://10.0.0.5/mcp", "https://127.0.0.1:9/token"))
     with pytest.raises(GuardError, match="over http"):
         asyncio.run(ask("https://10.0.0.5/mcp", "http://10.0.0.6/token"))
+
+
+@contextmanager
+def https_server(name: str, folder: Path) -> Iterator[tuple[int, Path]]:
+    """Yield the port of a server on this machine whose certificate is for a name alone, and the file to trust."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "a server of the tests")])
+    now = datetime.now(UTC)
+    certificate = (
+        x509.CertificateBuilder(subject, subject, key.public_key(), x509.random_serial_number())
+        .not_valid_before(now - timedelta(days=1))
+        .not_valid_after(now + timedelta(days=1))
+        .add_extension(x509.SubjectAlternativeName([x509.DNSName(name)]), critical=False)
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .sign(key, hashes.SHA256())
+    )
+    trusted = folder / "certificate.pem"
+    trusted.write_bytes(certificate.public_bytes(Encoding.PEM))
+    both = folder / "server.pem"
+    both.write_bytes(
+        trusted.read_bytes() + key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
+    )
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            said = f"{self.headers['Host']}".encode()
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(said)))
+            self.end_headers()
+            self.wfile.write(said)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Answers)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(both)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    thread = Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield server.server_port, trusted
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def test_the_certificate_of_a_server_is_held_to_its_name_and_not_to_the_address_that_was_looked_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def get(url: str) -> str:
+        async def approve(host: Host) -> bool:
+            return True
+
+        async with guarded_client(url, approve) as http:
+            return (await http.get(url)).text
+
+    with https_server("localhost", tmp_path) as (port, trusted):
+        monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+        assert asyncio.run(get(f"https://localhost:{port}/token")) == f"localhost:{port}"
+        with pytest.raises(httpx2.ConnectError, match=r"(?i)certificate"):
+            asyncio.run(get(f"https://127.0.0.1:{port}/token"))
+    with https_server("auth.example.org", tmp_path) as (port, trusted):
+        monkeypatch.setenv("SSL_CERT_FILE", str(trusted))
+        with pytest.raises(httpx2.ConnectError, match=r"(?i)certificate"):
+            asyncio.run(get(f"https://localhost:{port}/token"))
