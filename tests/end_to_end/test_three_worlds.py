@@ -37,7 +37,11 @@ def test_a_server_a_command_and_a_frame_serve_one_question(workspace: Path) -> N
         call("search_actions", query="convert a time between time zones"),
         call("describe_action", action_name="mcp__time__convert_time"),
         [invoke("mcp__time__convert_time", **asked), invoke("exec__run", argv=["date", "-u", "+%Y"])],
-        invoke("table__query", sql="select city from meetings where here > '08:30'"),
+        invoke(
+            "table__query",
+            sql="select city from meetings where here > '08:30'",
+            sources={"meetings": "meetings"},
+        ),
         "Lisbon begins at 08:00 on its own clock.",
     )
     try:
@@ -50,7 +54,8 @@ def test_a_server_a_command_and_a_frame_serve_one_question(workspace: Path) -> N
             told.get(name) for name in ("mcp__time__convert_time", "table__query", "exec__run")
         )
         assert time is not None and time.ok and "T08:00:00" in time.finished.output
-        assert query is not None and query.ok and "Lisbon" in query.finished.output
+        assert query is not None and query.ok, query.finished.output
+        assert "Lisbon" in query.finished.output
         assert command is not None and command.ok is has_sandbox
         assert list(trace.df["city"]) == ["Lisbon"]
         # The person saw where each goes; reading the own frame asks nobody.
