@@ -32,7 +32,7 @@ def test_one_task_takes_the_server_a_command_and_the_frame(ran: Any) -> None:
     assert "Lisbon" in shown(ran, "early") and "Tokyo" not in shown(ran, "early")
     told = shown(ran, "command")
     assert told.startswith("Monday, ") or "No command runs here" in told
-    assert "exec__run" in shown(ran, "runs") and "clock__convert_time" in shown(ran, "runs")
+    assert "invoke exec__run" in shown(ran, "runs") and "invoke mcp__clock__" in shown(ran, "runs")
 
 
 def test_the_table_says_how_the_server_fares(ran: Any) -> None:
