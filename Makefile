@@ -20,8 +20,8 @@ PACKAGES := labextension/node_modules/.yarn-state.yml
 # Real MCP servers for the tests, in places of their own, since they need another major version of the protocol's SDK.
 MCP_SERVERS := $(VENV)/mcp-servers
 MCP_PYTHON  := 'mcp-server-time<2027' 'mcp-server-git<2027' 'mcp-server-fetch<2027' 'mcp<2'
-MCP_NODE    := $(addprefix @modelcontextprotocol/server-,everything@2026 filesystem@2026 memory@2026)
-HAVE_MCP    := $(VENV)/.setup-mcp-servers
+MCP_NODE    := $(addprefix @modelcontextprotocol/server-,everything@2026 filesystem@2026 memory@2026) @modelcontextprotocol/conformance@0.1
+HAVE_MCP    := $(VENV)/.setup-mcp-servers-$(shell echo "$(MCP_PYTHON) $(MCP_NODE)" | cksum | cut -d' ' -f1)
 
 .PHONY: help demo lab test tests bench screens soak offline-rates lint types contracts front-types frontend unit kernel-test browser-test \
         notebook-test bubblewrap bundle compat protocol setup setup-test browser clean

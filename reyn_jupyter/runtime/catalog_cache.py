@@ -130,9 +130,12 @@ class CatalogCache:
             usable = map(self._lifecycle.guard, self._usable(categories))
             self._sources = {category.name: _Source(category) for category in usable}
         sources = self._sources.values()
-        await self._read_all([source for source in sources if self._standing(source) == _Standing()])
+        standings = self._standings_now(self._sources)
+        if await self._read_all(
+            [self._sources[name] for name, each in standings.items() if each == _Standing()]
+        ):
+            standings = self._standings_now(self._sources)  # it waited
         # From here on nothing waits, so that refreshes side by side leave a snapshot that is whole.
-        standings = {name: self._standing(source) for name, source in self._sources.items()}
         if self._snapshot is None or standings != self._standings:
             self._standings = standings
             self._snapshot = self._build()
@@ -158,6 +161,9 @@ class CatalogCache:
                 names.add(name)
                 yield category
 
+    def _standings_now(self, sources: dict[str, _Source]) -> dict[str, _Standing]:
+        return {name: self._standing(source) for name, source in sources.items()}
+
     def _standing(self, source: _Source) -> _Standing:
         """Return whether a category is on offer now, as far as it does not depend on its entries."""
         category = source.category
@@ -170,8 +176,8 @@ class CatalogCache:
         except CatalogError as error:
             return _Standing(fault=str(error))
 
-    async def _read_all(self, sources: Sequence[_Source]) -> None:
-        """Read the sources that moved, side by side."""
+    async def _read_all(self, sources: Sequence[_Source]) -> bool:
+        """Read the sources that moved, side by side; return whether there were any."""
         now = asyncio.get_running_loop().time()
         moved = [
             (source, revision) for source in sources if (revision := self._moved(source, now)) is not None
@@ -182,6 +188,7 @@ class CatalogCache:
             async with asyncio.TaskGroup() as group:
                 for source, revision in moved:
                     group.create_task(self._read(source, revision))
+        return bool(moved)
 
     def _moved(self, source: _Source, now: float) -> tuple[Hashable] | None:
         """Return the revision that a source is now to be read at; None where it is not to be."""

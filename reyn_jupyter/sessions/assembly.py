@@ -320,7 +320,8 @@ def _blobs(store: str | BlobStore | None, folder: Path) -> BlobStore | None:
 
 def keep_out_of_git(folder: Path) -> None:
     """Give the state folder a .gitignore of its own, once it exists."""
-    if os.path.lexists(os.path.join(folder, STATE, ".gitignore")):  # noqa: PTH118 - asked after every run
+    state = os.path.join(folder, STATE)  # noqa: PTH118 - asked after every run
+    if os.path.lexists(f"{state}{os.sep}.gitignore") or not os.path.lexists(state):
         return
     with suppress(OSError):
         descriptor = PlainFolder(folder, STATE).open(

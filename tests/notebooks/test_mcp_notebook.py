@@ -28,6 +28,13 @@ def test_a_real_server_answers_and_is_found_by_what_it_does(ran: Any) -> None:
     assert "15:15" in frame or "16:15" in frame  # 08:15 in Berlin, in summer and in winter
 
 
+def test_one_task_takes_the_server_a_command_and_the_frame(ran: Any) -> None:
+    assert "Lisbon" in shown(ran, "early") and "Tokyo" not in shown(ran, "early")
+    told = shown(ran, "command")
+    assert told.startswith("Monday, ") or "No command runs here" in told
+    assert "invoke exec__run" in shown(ran, "runs") and "invoke mcp__clock__" in shown(ran, "runs")
+
+
 def test_the_table_says_how_the_server_fares(ran: Any) -> None:
     table = shown(ran, "table")
     assert "clock" in table and "ready" in table

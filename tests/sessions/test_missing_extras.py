@@ -25,6 +25,7 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
 
         monkeypatch.setattr(importlib.util, "find_spec", find_spec)
         monkeypatch.setattr("reyn_jupyter.backends.charts.renderer.find_spec", find_spec)
+        monkeypatch.setattr("reyn_jupyter.backends.charts.renderer._looked_for", {})
 
     return hide
 

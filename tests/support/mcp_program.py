@@ -3,7 +3,8 @@
 What it does stands in its one argument, a JSON object: `tools` (a list of their descriptions beside its own), `count`
 (how many tools it makes up), `silent` (it never answers the first message), `noise` (what it prints before that),
 `pages` (tools a page), `endless` (a page always names a next one), `dies` (its code at once), `daemon` (it leaves a
-child that ignores its end). Its own tools are the functions below, by name.
+child that ignores its end), `crashes` and `hangs` (the method at which it does), `bare` (without its own tools).
+Its own tools are the functions below, by name.
 """
 
 from __future__ import annotations
@@ -19,6 +20,9 @@ WRITING = threading.Lock()
 ANSWERS = {}
 CANCELLED = set()
 GROWN = []
+GONE = set()
+LISTED = threading.Event()
+ASKING = threading.Lock()
 EMPTY = {"type": "object", "properties": {}}
 TEXT = {"type": "object", "properties": {"text": {"type": "string"}}, "required": ["text"]}
 
@@ -88,6 +92,49 @@ def flood(call, args, meta):
             sys.stdout.write("x" * (1 << 20))
         sys.stdout.flush()
     return text("done")
+
+
+def babble(call, args, meta):
+    """Print 100 MB beside the protocol, or on the standard error: as one line, or as many."""
+    stream, piece = args["text"].split()
+    line = {"line": "x" * 1_000_000, "lines": ("x" * 999 + "\n") * 1_000, "short": "{\n" * 500_000}[piece]
+    target = {"out": sys.stdout, "err": sys.stderr}[stream]
+    with WRITING:
+        for _ in range(100):
+            target.write(line)
+        target.write("\n")
+        target.flush()
+    return text("done")
+
+
+def storm(call, args, meta):
+    for number in range(3_000):
+        send({"method": "notifications/tools/list_changed"})
+        send({"method": "notifications/message", "params": {"level": "info", "data": f"storm {number}"}})
+        send(
+            {"method": "notifications/progress", "params": {"progressToken": "nobody's", "progress": number}}
+        )
+        send({"method": "notifications/no_such", "params": {"number": number}})
+    return text("calm")
+
+
+def vanish(call, args, meta):
+    """Be on offer no more in the middle of the own call."""
+    GONE.add("vanish")
+    send({"method": "notifications/tools/list_changed"})
+    LISTED.clear()
+    LISTED.wait(10)
+    return text("still answered")
+
+
+def pester(call, args, meta):
+    """Ask a hundred times, all at once."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    form = {"message": "Well?", "requestedSchema": {"type": "object", "properties": {}}}
+    with ThreadPoolExecutor(100) as pool:
+        found = [each["action"] for each in pool.map(lambda _: asked("elicitation/create", form), range(100))]
+    return text(json.dumps({action: found.count(action) for action in found}))
 
 
 def noise(call, args, meta):
@@ -181,8 +228,9 @@ def log(call, args, meta):
 
 def asked(method, params):
     """Ask the client, and wait for its answer."""
-    number = f"mine-{len(ANSWERS)}"
-    ANSWERS[number] = arrived, held = threading.Event(), []
+    with ASKING:
+        number = f"mine-{len(ANSWERS)}"
+        ANSWERS[number] = arrived, held = threading.Event(), []
     send({"id": number, "method": method, "params": params})
     arrived.wait()
     return held[0]
@@ -199,6 +247,10 @@ OWN = {
         hang,
         steps,
         flood,
+        babble,
+        storm,
+        vanish,
+        pester,
         noise,
         wrong_ids,
         twice,
@@ -223,9 +275,10 @@ def tools():
         {
             "name": name,
             "description": f"Do {name}.",
-            "inputSchema": TEXT if name in ("echo", "slow", "grow", "ask", "log") else EMPTY,
+            "inputSchema": TEXT if name in ("echo", "slow", "grow", "ask", "log", "babble") else EMPTY,
         }
         for name in OWN
+        if name not in GONE and not OPTIONS.get("bare")
     ]
     for each in told:
         if each["name"] in ("lie", "number"):
@@ -243,6 +296,10 @@ def tools():
 
 def answer(message):
     method, params, call = message.get("method"), message.get("params") or {}, message.get("id")
+    if method == OPTIONS.get("crashes"):
+        os._exit(5)
+    if method == OPTIONS.get("hangs"):
+        return None
     if method == "initialize":
         return {
             "protocolVersion": params["protocolVersion"],
@@ -252,13 +309,15 @@ def answer(message):
     if method == "tools/list":
         start, size = int(params.get("cursor", 0)), OPTIONS.get("pages", 1_000_000)
         told = tools()
+        LISTED.set()
         more = {"nextCursor": str(start + size)} if start + size < len(told) else {}
         return {
             "tools": told[start : start + size],
             **({"nextCursor": "0"} if OPTIONS.get("endless") else more),
         }
     if method == "resources/list":
-        return {"resources": [{"uri": "memo://1", "name": "memo", "description": "A memo."}]}
+        more = {"nextCursor": "again"} if OPTIONS.get("endless") else {}
+        return {"resources": [{"uri": "memo://1", "name": "memo", "description": "A memo."}], **more}
     if method == "resources/templates/list":
         return {"resourceTemplates": [{"uriTemplate": "memo://{n}", "name": "memos"}]}
     if method == "resources/read":

@@ -43,13 +43,14 @@ T = TypeVar("T")
 START_SECONDS = 60.0  # a runner may load a package first
 LIST_SECONDS = 30.0
 MOST_PAGES = 500
+MOST_QUESTIONS = 20  # of a server to the person in one call
 LONGEST_REASON = 500  # characters
 _KEPT_TIMES = 200  # calls whose duration is kept
 _BREAK = 1.0  # seconds between a broken call and the word of the owner why
 _SETTLE = 0.1  # seconds in which several changes of a listing are one
 
 # The call that a server's question is for, where the SDK asks it in the task of the call.
-_asking: ContextVar[ToolContext | None] = ContextVar("asking", default=None)
+_asking: ContextVar[_Call | None] = ContextVar("asking", default=None)
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,14 @@ class ConnectionLinks:
 
 
 @dataclass(eq=False)
+class _Call:
+    """A call under way: where its questions go, and how many there were."""
+
+    context: ToolContext | None
+    questions: int = 0
+
+
+@dataclass(eq=False)
 class _Life:
     """One opening of the client, to its end.
 
@@ -88,7 +97,7 @@ class _Life:
     ended: asyncio.Future[str]
     unreached: bool = False
     answered: bool = False
-    calls: list[ToolContext | None] = field(default_factory=list)
+    calls: list[_Call] = field(default_factory=list)
     stale: bool = False
     task: asyncio.Task[None] | None = None
 
@@ -208,13 +217,17 @@ class ServerConnection:
                 async with self._listening(client, life):
                     # A group that fails cancels this task: the future is not to go with it.
                     reason = await asyncio.shield(life.ended)
-        except TimeoutError:
-            reason = f"it did not answer within {START_SECONDS:g} seconds after its start"
         except Exception as error:  # noqa: BLE001 - whatever a transport raises is why the server is not there
             life.unreached = _never_reached(error)
             unsigned = self._note_refusal(error)
-            said = "it needs a sign-in" if unsigned else _words(error)
-            reason = life.ended.result() if life.ended.done() else said
+            if life.ended.done():
+                reason = life.ended.result()
+            elif unsigned:
+                reason = "it needs a sign-in"
+            elif isinstance(_leaves(error)[0], TimeoutError):  # alone, or in the group of the transport
+                reason = f"it did not answer within {START_SECONDS:g} seconds after its start"
+            else:
+                reason = _words(error)
         finally:
             self._settle(life, reason, time.monotonic() - began)
 
@@ -326,25 +339,28 @@ class ServerConnection:
     async def _elicited(self, params: Any, life: _Life) -> Any:
         from mcp_types import ElicitResult
 
-        context = _asking.get()
-        if context is None and len(life.calls) == 1:
-            [context] = life.calls
+        call = _asking.get()
+        if call is None and len(life.calls) == 1:
+            [call] = life.calls
         # Of several calls under way, an older protocol does not say whose question it is.
-        if context is None:
+        if call is None or call.context is None or call.questions >= MOST_QUESTIONS:
             return ElicitResult(action="cancel")
-        return await answer_elicitation(params, self.server.name, context)
+        call.questions += 1
+        return await answer_elicitation(params, self.server.name, call.context)
 
     async def _listed(self, client: Client) -> ToolListing:
         if client.server_capabilities.tools is None:
             return ToolListing()
         tools: list[Tool] = []
         cursor = None
+        seen: set[str | None] = {None}
         for _ in range(MOST_PAGES):
             page = await client.list_tools(cursor=cursor)
             tools += page.tools
             cursor = page.next_cursor
-            if cursor is None or len(tools) > MOST_TOOLS:
+            if cursor in seen or len(tools) > MOST_TOOLS:
                 break
+            seen.add(cursor)
         return await asyncio.to_thread(listing_of, self.server, tools)
 
     # Calls
@@ -380,9 +396,10 @@ class ServerConnection:
     async def _request(self, send: Callable[[Client], Awaitable[T]], context: ToolContext | None) -> T:
         self._calls += 1
         began = time.monotonic()
-        token = _asking.set(context)
+        call = _Call(context)
+        token = _asking.set(call)
         try:
-            answer = await self._sent(send, context)
+            answer = await self._sent(send, call)
         except BaseException:
             self._errors += 1
             raise
@@ -391,13 +408,13 @@ class ServerConnection:
         self._times.append(time.monotonic() - began)
         return answer
 
-    async def _sent(self, send: Callable[[Client], Awaitable[T]], context: ToolContext | None) -> T:
+    async def _sent(self, send: Callable[[Client], Awaitable[T]], call: _Call) -> T:
         from mcp import MCPError
         from pydantic import ValidationError
 
         for is_last in (False, True):
             client, life = await self._opened()
-            life.calls.append(context)
+            life.calls.append(call)
             try:
                 answer = await send(client)
             except MCPError as error:
@@ -420,7 +437,7 @@ class ServerConnection:
                 life.answered = True
                 return answer
             finally:
-                life.calls.remove(context)
+                life.calls.remove(call)
         raise AssertionError  # the loop returns or raises
 
     async def _end_of(self, life: _Life, error: Any) -> tuple[str, bool]:

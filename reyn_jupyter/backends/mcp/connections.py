@@ -182,6 +182,7 @@ async def _pages(ask: Callable[..., Any], name: str) -> list[dict[str, Any]]:
 
     found: list[dict[str, Any]] = []
     cursor = None
+    seen: set[str | None] = {None}
     while len(found) < 1_000:
         try:
             page = await ask(cursor=cursor)
@@ -193,8 +194,9 @@ async def _pages(ask: Callable[..., Any], name: str) -> list[dict[str, Any]]:
             each.model_dump(mode="json", exclude_none=True, by_alias=True) for each in getattr(page, name)
         ]
         cursor = page.next_cursor
-        if cursor is None or not getattr(page, name):
+        if cursor in seen or not getattr(page, name):
             break
+        seen.add(cursor)
     return found
 
 

@@ -1,6 +1,7 @@
 """What a server wrote on its standard error, on its standard output beside the protocol, and sent as log messages.
 
-Invariant: bounded in lines and in bytes of a line, and without secrets or hidden characters, whatever is written.
+Invariant: bounded in lines and in bytes of a line, whatever is written; what is read has no secrets and no hidden
+characters. It is made so where it is read, so that a flood costs little.
 """
 
 from __future__ import annotations
@@ -37,18 +38,20 @@ class ServerLog:
     @property
     def lines(self) -> tuple[str, ...]:
         """The lines, oldest first."""
-        return tuple(self._lines)
+        return tuple(map(self._shown, self._lines))
 
     @property
     def last_line(self) -> str:
         """The newest line; an empty text where there is none."""
-        return self._lines[-1] if self._lines else ""
+        return self._shown(self._lines[-1]) if self._lines else ""
 
     def add(self, line: str) -> None:
         """Add a line; one without anything to see is not kept."""
-        text = shorten(visible(self._mask(line[:_PENDING])).strip().replace("\n", " "), LONGEST_LINE)
-        if text:
+        if text := line[:_PENDING].strip():
             self._lines.append(text)
+
+    def _shown(self, line: str) -> str:
+        return shorten(visible(self._mask(line)).replace("\n", " "), LONGEST_LINE)
 
     def feed(self, data: bytes) -> None:
         """Add the next bytes of a stream of lines."""

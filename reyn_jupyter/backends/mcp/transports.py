@@ -2,7 +2,8 @@
 
 Invariants: a program is owned by the session, and ends with it, its group too; it gets the few variables that most need
 and those of its entry. A message has at most `LARGEST_MESSAGE` bytes in either way; a larger one ends the connection,
-so that a flood costs memory for one message. What a program prints beside the protocol goes to its log.
+so that a flood costs memory for one message. What a program prints beside the protocol goes to its log, and ends the
+connection where it is as much as a message may be, without one in between.
 """
 
 from __future__ import annotations
@@ -29,16 +30,21 @@ CONNECT_SECONDS = 15.0
 _CHUNK = 1 << 16
 _ANSWER = re.compile(rb'"id"\s*:\s*([0-9]{1,9})\b')
 _LOOKED_AT = 200  # bytes of a line that cannot be read, at either end
+_LEAST_LINE = 1_000  # bytes that a line beside the protocol counts at least: it costs work, however short
 _ENDED = 0.5  # seconds that a program may take to end by itself once its input is closed
 
 Ended = Callable[[str], None]  # takes the reason, in a sentence
 
 
 class MessageTooLargeError(Exception):
-    """A server sent more than one message may have."""
+    """A server sent more than one message may have.
 
-    def __init__(self) -> None:
-        super().__init__(f"it sent more than {LARGEST_MESSAGE >> 20} MiB in one message")
+    Args:
+        where: how it sent that.
+    """
+
+    def __init__(self, where: str = "in one message") -> None:
+        super().__init__(f"it sent more than {LARGEST_MESSAGE >> 20} MiB {where}")
 
 
 @asynccontextmanager
@@ -101,11 +107,16 @@ async def _read(program: OwnedProgram, incoming: Any, log: ServerLog, ended: End
 
     reason = "its program ended"
     try:
+        beside = 0
         async for line in _lines(program):
             message = _message(line)
             if message is None:
+                beside += max(len(line), _LEAST_LINE)
                 log.feed(line[:_CHUNK] + b"\n")
+                if beside > LARGEST_MESSAGE:
+                    raise MessageTooLargeError("beside the protocol")
             else:
+                beside = 0
                 await incoming.send(message)
     except MessageTooLargeError as error:
         reason = str(error)

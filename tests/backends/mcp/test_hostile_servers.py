@@ -14,6 +14,7 @@ import psutil
 import pytest
 
 import reyn_jupyter as reyn
+from reyn_jupyter.backends.mcp.connection import MOST_QUESTIONS
 from reyn_jupyter.backends.mcp.server_log import LONGEST_LINE, MOST_LINES, ServerLog
 from reyn_jupyter.backends.mcp.tool_listing import tool_entry
 from reyn_jupyter.runtime.mcp_access import McpServer, McpServerList
@@ -115,6 +116,30 @@ def test_one_that_never_answers_is_given_up(make: Make) -> None:
     assert "did not answer within 60 seconds" in str(states()[0].reason)
 
 
+@pytest.mark.parametrize("method", ["initialize", "tools/list"])
+def test_one_that_falls_over_while_it_starts_says_so(make: Make, method: str) -> None:
+    session = make(program("bad", options={"crashes": method}), program())
+    result = session.invoke_action("mcp__list_tools", {"server": "bad"})
+    assert result.code == "server_unavailable" and "its program ended with code 5" in str(result.error)
+    assert echo(session) == "on"
+
+
+def test_one_that_hangs_at_its_listing_is_given_up_and_holds_nobody(make: Make) -> None:
+    session = make(program("mute", options={"hangs": "tools/list"}), program())
+    found: list[Any] = []
+    asking = threading.Thread(
+        target=lambda: found.append(session.invoke_action("mcp__list_tools", {"server": "mute"}))
+    )
+    assert echo(session) == "on"
+    states = session.parts.services.mcp.states
+    with clock_of(ENGINE.loop) as forward:
+        asking.start()
+        until(lambda: {each.name: each.phase for each in states()}["mute"] == "starting")
+        until(lambda: (forward(61), not asking.is_alive())[1])
+    assert found[0].code == "server_unavailable" and "did not answer within 60 seconds" in str(found[0].error)
+    assert echo(session) == "on"
+
+
 def test_a_session_that_ends_leaves_no_program(make: Make) -> None:
     session = make(program(options={"daemon": True}), program("other"))
     assert echo(session) == "on" and echo(session, "other") == "on"
@@ -131,7 +156,8 @@ KILLED = """
     import reyn_jupyter as reyn
     from reyn_jupyter.runtime.mcp_access import McpServerList
     from tests.support.mcp_servers import program
-    session = reyn.Session(sys.argv[1], store="memory", namespace={}, mcp_servers=McpServerList([program()]))
+    servers = McpServerList([program(options={"daemon": True})])
+    session = reyn.Session(sys.argv[1], store="memory", namespace={}, mcp_servers=servers)
     session.invoke_action("mcp__call_tool", {"tool": "lab__echo", "tool_args": {"text": "on"}}).value
     print(*[each.pid for each in psutil.Process().children(recursive=True)], flush=True)
     sys.stdin.readline()
@@ -142,7 +168,7 @@ def test_a_kernel_that_is_killed_takes_its_servers_with_it(workspace: Path) -> N
     kernel = started(KILLED, str(workspace))
     assert kernel.stdout is not None
     below = [int(word) for word in kernel.stdout.readline().split()]
-    assert len(below) >= 2
+    assert len(below) >= 3  # the server's own child too, which ignores that it is to end
     kernel.kill()
     kernel.communicate()
     until(lambda: all(is_gone(pid) for pid in below))
@@ -167,6 +193,53 @@ def test_a_flood_ends_the_connection_and_not_the_kernel(make: Make) -> None:
     assert flooded.code == "server_died" and "more than 32 MiB in one message" in str(flooded.error)
     assert psutil.Process().memory_info().rss - before < 300 << 20
     assert echo(session, "other") == "on" and echo(session) == "on"
+
+
+@pytest.mark.parametrize("piece", ["line", "lines"])
+def test_a_flood_on_the_standard_error_is_read_away(make: Make, piece: str) -> None:
+    session = make(program())
+    assert echo(session) == "on"
+    before = psutil.Process().memory_info().rss
+    assert called(session, "lab__babble", text=f"err {piece}").value == "done"
+    assert psutil.Process().memory_info().rss - before < 100 << 20
+    log = session.parts.services.mcp.log("lab")
+    assert len(log) <= MOST_LINES and max(map(len, log)) <= LONGEST_LINE
+
+
+@pytest.mark.parametrize("piece", ["lines", "short"])
+def test_a_flood_of_lines_beside_the_protocol_ends_the_connection(make: Make, piece: str) -> None:
+    session = make(program())
+    assert echo(session) == "on"
+    flooded = called(session, "lab__babble", text=f"out {piece}")
+    assert flooded.code == "server_died" and "beside the protocol" in str(flooded.error)
+    assert len(session.parts.services.mcp.log("lab")) <= MOST_LINES and echo(session) == "on"
+
+
+def test_a_storm_of_notices_neither_holds_a_call_nor_lists_the_tools_each_time(make: Make) -> None:
+    session = make(program(), program("other"))
+    assert called(session, "lab__storm").value == "calm"
+    assert echo(session, "other") == "on" and echo(session) == "on"
+    assert len(session.parts.services.mcp.log("lab")) <= MOST_LINES
+
+
+def test_a_tool_that_goes_in_the_middle_of_its_own_call_still_answers_it(make: Make) -> None:
+    session = make(program())
+    assert called(session, "lab__vanish").value == "still answered"
+    until(lambda: session.list_actions("mcp", filter="vanish").total == 0)
+    gone = session.invoke_action("mcp__call_tool", {"tool": "lab__vanish", "tool_args": {}})
+    assert gone.error is not None and echo(session) == "on"
+
+
+def test_a_server_may_ask_the_person_so_many_times_in_a_call_and_no_more(workspace: Path) -> None:
+    from tests.security.security_support import Attacker
+
+    attacker = Attacker(workspace, answer="once", servers=[program()])
+    try:
+        answers = json.loads(attacker.call("mcp__call_tool", tool="lab__pester", tool_args={}))
+        assert answers == {"accept": MOST_QUESTIONS, "cancel": 100 - MOST_QUESTIONS}
+        assert len(attacker.questions) <= 1 + MOST_QUESTIONS  # the call itself, too
+    finally:
+        attacker.session.close()
 
 
 def test_answers_to_nobody_are_nobodys(make: Make) -> None:
@@ -289,6 +362,15 @@ def test_ten_thousand_tools_are_taken_and_the_rest_is_said(make: Make) -> None:
     page = session.invoke_action("mcp__list_tools", {"server": "lab", "filter": "made 10499"}).value
     assert page["total"] == 0 and "beyond the first 10,000" in page["left_out"][0]
     assert called(session, "lab__made_9000", text="x").value.startswith("made_9000 got")
+
+
+def test_pages_that_lead_back_to_themselves_are_read_once(make: Make) -> None:
+    session = make(program(options={"endless": True}))
+    page = session.invoke_action("mcp__list_tools", {"server": "lab", "filter": "Do echo"}).value
+    assert page["total"] == 1 and page["left_out"][-1].endswith(" more")
+    assert int(page["left_out"][-1].split()[0]) < 50  # its page was read twice, not until there were 10,000
+    found = session.invoke_action("mcp__list_resources", {"server": "lab", "filter": "A memo."}).value
+    assert found["total"] == 2 and echo(session) == "on"
 
 
 def test_pages_without_an_end_come_to_one(make: Make) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import select
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -13,11 +15,12 @@ import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.runtime.mcp_access import McpServer, McpServerList
+from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.support.secret import Secret
 from tests.security.security_support import Attacker
 from tests.support.mcp_http import HttpServer, http_server
 from tests.support.mcp_servers import program
-from tests.support.waiting import until
+from tests.support.waiting import clock_of, until
 
 Make = Callable[..., reyn.Session]
 
@@ -116,7 +119,7 @@ class Answers(BaseHTTPRequestHandler):
 
     status: int = 200
     headers_out: ClassVar[dict[str, str]] = {}
-    body = b""
+    body: bytes | None = b""
 
     def do_POST(self) -> None:
         self.send_response(self.status)
@@ -124,7 +127,11 @@ class Answers(BaseHTTPRequestHandler):
             self.send_header(name, value)
         self.end_headers()
         with suppress(OSError):
-            self.wfile.write(self.body)
+            if self.body is not None:
+                self.wfile.write(self.body)
+            while self.body is None:  # until whoever reads is gone
+                self.wfile.write(b": still here\n\n")
+                select.select([self.connection], [], [], 0.02)
 
     def do_GET(self) -> None:
         self.do_POST()
@@ -143,20 +150,33 @@ HOSTILE = {
     "no json": (200, {"Content-Type": "application/json"}, b"{nonsense"),
     "another host": (307, {"Location": "http://169.254.169.254/latest"}, b""),
     "an error": (500, {}, b"Traceback: /home/ada/secret.py"),
+    "nothing there": (404, {}, b"no such page"),
+    "another way": (405, {"Allow": "GET"}, b""),
+    "huge headers": (200, {"Content-Type": "application/json", "X-Long": "x" * 300_000}, b"{}"),
+    "an event without an end": (200, {"Content-Type": "text/event-stream"}, b"data: " + b"x" * (33 << 20)),
+    "a stream that stops": (200, {"Content-Type": "text/event-stream"}, b": hello\n\n"),
+}
+# What says nothing for ever: given up once its time is over.
+MUTE = {
+    "taken and never answered": (202, {}, b""),
+    "a stream that drips": (200, {"Content-Type": "text/event-stream"}, None),
+    "a stream of events of others": (
+        200,
+        {"Content-Type": "text/event-stream"},
+        b'event: message\ndata: {"jsonrpc": "2.0", "id": 77, "result": {}}\n\n',
+    ),
 }
 
 
-def test_a_key_that_is_refused_is_no_matter_of_signing_in(make: Make) -> None:
-    handler = type("Handler", (Answers,), {"status": 401, "headers_out": {}, "body": b""})
+@contextmanager
+def odd_server(kind: tuple[int, dict[str, str], bytes | None]) -> Iterator[McpServer]:
+    """Give the entry of a server that answers every request in one way."""
+    handler = type("Handler", (Answers,), dict(zip(("status", "headers_out", "body"), kind, strict=True)))
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
     try:
-        key = {"Authorization": Secret("KEY", "Bearer wrong-key")}
-        session = make(
-            McpServer("odd", "http", url=f"http://127.0.0.1:{server.server_port}/mcp", headers=key)
-        )
-        assert session.invoke_action("mcp__list_tools", {"server": "odd"}).code == "server_unavailable"
+        yield McpServer("odd", "http", url=f"http://127.0.0.1:{server.server_port}/mcp")
     finally:
         server.shutdown()
         server.server_close()
@@ -164,17 +184,31 @@ def test_a_key_that_is_refused_is_no_matter_of_signing_in(make: Make) -> None:
 
 @pytest.mark.parametrize("kind", HOSTILE)
 def test_what_is_no_server_is_said_to_be_none(make: Make, kind: str) -> None:
-    handler = type(
-        "Handler", (Answers,), dict(zip(("status", "headers_out", "body"), HOSTILE[kind], strict=True))
-    )
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
-    try:
-        session = make(McpServer("odd", "http", url=f"http://127.0.0.1:{server.server_port}/mcp"), program())
+    with odd_server(HOSTILE[kind]) as odd:
+        session = make(odd, program())
         result = session.invoke_action("mcp__list_tools", {"server": "odd"})
         assert result.code == "server_unavailable" and "<script>" not in str(result.error)
         assert called(session, "lab__echo", text="on").value == "on"
-    finally:
-        server.shutdown()
-        server.server_close()
+
+
+def test_a_key_that_is_refused_is_no_matter_of_signing_in(make: Make) -> None:
+    with odd_server((401, {}, b"")) as server:
+        keyed = replace(server, headers={"Authorization": Secret("KEY", "Bearer wrong-key")})
+        session = make(keyed)
+        assert session.invoke_action("mcp__list_tools", {"server": "odd"}).code == "server_unavailable"
+
+
+@pytest.mark.parametrize("kind", MUTE)
+def test_what_never_answers_is_given_up_and_holds_nobody(make: Make, kind: str) -> None:
+    with odd_server(MUTE[kind]) as odd:
+        session = make(odd, program())
+        found: list[Any] = []
+        asking = threading.Thread(
+            target=lambda: found.append(session.invoke_action("mcp__list_tools", {"server": "odd"}))
+        )
+        assert called(session, "lab__echo", text="on").value == "on"
+        with clock_of(ENGINE.loop) as forward:
+            asking.start()
+            until(lambda: (forward(61), not asking.is_alive())[1])
+        assert found[0].code == "server_unavailable", found[0].error
+        assert called(session, "lab__echo", text="on").value == "on"
