@@ -110,6 +110,11 @@ class CatalogCache:
         """True if a category said that its entries moved, and no refresh has read them since."""
         return any(source.pushed for source in (self._sources or {}).values())
 
+    @property
+    def latest(self) -> CatalogSnapshot | None:
+        """The snapshot that the last refresh gave; None before the first."""
+        return self._snapshot
+
     def push(self, category_name: str) -> None:
         """Take note that a category's entries moved, whatever its revision says; the next refresh reads them.
 

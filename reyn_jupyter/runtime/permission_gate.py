@@ -214,7 +214,8 @@ class PermissionGate:
         )
         patterns = suggest_patterns(call.judged_name, asked or effects or (None,)) if call.tool.keeps else ()
         callers = tuple(redactor.text(each.action) for each in run.callers)
-        return Question(redactor.text(call.name), detail, patterns, run.outermost.id, callers)
+        outermost = run.outermost
+        return Question(redactor.text(call.name), detail, patterns, outermost.id, callers, outermost.client)
 
     def _verdict(self, answer: Answer, question: Question, call: JudgedCall, run: Run) -> PermissionVerdict:
         if answer == "unanswered":

@@ -19,6 +19,7 @@ from reyn_jupyter.backends.mcp import McpConnections
 from reyn_jupyter.backends.mcp.connection import ConnectionLinks
 from reyn_jupyter.backends.mcp_servers.server_store import McpServerStore
 from reyn_jupyter.backends.mcp_servers.sign_in_store import ServerSignIn
+from reyn_jupyter.backends.mcp_serving.served_session import ServedSession
 from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.config import Effective, Settings, load
 from reyn_jupyter.guard.approvals import Approvals
@@ -104,6 +105,7 @@ class Parts:
     ask_person: Callable[[Question], Answer] = ask_by_input
     config: str | Path | Mapping[str, Any] | None = None
     mcp_store: McpServerStore | None = None  # the files of MCP servers; None where a program gives them
+    served: ServedSession | None = None  # the session as an MCP server, since the person last said so
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     _router_options: dict[Tier, tuple[Settings, RouterOptions]] = field(default_factory=dict)
 

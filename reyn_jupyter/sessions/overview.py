@@ -21,7 +21,7 @@ from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.server_overview import describe_server, trusted_servers
 from reyn_jupyter.support.sanitize import printable
-from reyn_jupyter.support.text import shorten
+from reyn_jupyter.support.text import count, enumerate_words, shorten
 
 TIERS = ("light", "standard", "strong")
 
@@ -42,7 +42,7 @@ def _run_row(trace: Trace) -> dict[str, Any]:
         "time": _time(trace.started.at),
         "kind": trace.started.run_kind,
         "prompt": trace.prompt,
-        "model": trace.model or "by hand",
+        "model": trace.model or trace.started.client or "by hand",
         "status": trace.status,
         "outcome": trace.outcome.value,
         "steps": len(trace.steps),
@@ -293,7 +293,10 @@ def status(parts: Parts, snapshot: CatalogSnapshot) -> Card:
         ("conversation", f"{len(conversation.turns)} turns, ≈ {conversation.tokens:,} tokens of history"),
         ("spent", f"{parts.spent.tokens:,} tokens, ${parts.spent.cost:.4f}"),
         ("runs kept", str(len(parts.runs.ids()))),
+        *_served_facts(parts),
     ]
+    if waiting_questions := len(DESK.pending()):
+        facts.append(("waits for you", f"{count(waiting_questions, 'question')}: %reyn approvals"))
     sections = []
     held = [f"{item.key}: {item.why}" for item in parts.effective.held_back]
     if held:
@@ -315,6 +318,17 @@ def status(parts: Parts, snapshot: CatalogSnapshot) -> Card:
         "%reyn help",
     )
     return Card("status", "reyn", tuple(facts), tuple(sections), tries)
+
+
+def _served_facts(parts: Parts) -> list[tuple[str, str]]:
+    """Return that the session is served, and to whom; nothing where it is not."""
+    served = parts.served
+    if served is None or not served.running:
+        return []
+    there = [each for each in served.connections if not each.left]
+    names = enumerate_words([each.name for each in there[:3]] + [f"{len(there) - 3} more"] * (len(there) > 3))
+    said = f"connected: {names}" if there else "no client yet"
+    return [("MCP server", f"on at {served.address}; {said}; %reyn serve shows it")]
 
 
 def model_fact(parts: Parts) -> str:

@@ -196,7 +196,8 @@ def run_badges(trace: Trace, running: bool = False) -> tuple[Badge, ...]:
     if trace.model is not None and not trace.started.real:
         badges.append(Badge("not a language model", "muted"))
     if trace.started.run_kind != "turn":
-        badges.append(Badge({"manual": "by hand"}.get(trace.started.run_kind, trace.started.run_kind)))
+        kind = trace.started.run_kind
+        badges.append(Badge({"manual": "by hand", "client": "MCP client"}.get(kind, kind)))
     return tuple(badges)
 
 
@@ -207,6 +208,8 @@ def facts_line(trace: Trace, look: Look) -> str:
         facts.append(f"{formatting.seconds(trace.waited)} waiting for you")
     if trace.model is not None:
         facts += [_cost(trace), _sent_amount(trace, look)]
+    if trace.started.client is not None:
+        facts.append(f"for the MCP client “{look.line(trace.started.client, 80)}”")
     return " · ".join(facts)
 
 
