@@ -1,8 +1,8 @@
 """The sandbox by bubblewrap: a view of the file system, processes, network and users of the command's own.
 
 Invariants: the command sees the paths of its confinement, read-only but for the writable ones, and nothing else of
-the machine. It has no network but a loopback of its own, unless the whole network was asked for. The system kills all
-of it when the process that started it ends.
+the machine. It has no network but a loopback of its own; where hosts are given, our proxy listens there, and nothing
+else leads out. The system kills all of it when the process that started it ends.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -20,15 +21,36 @@ from pathlib import Path
 
 from reyn_jupyter.guard.sandbox.backend import file_of, read_to_end
 from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, SandboxError, SandboxLimits
+from reyn_jupyter.guard.sandbox.egress import PORT, EgressProxy, received_listener
 from reyn_jupyter.guard.sandbox.probe import probe_problem
 from reyn_jupyter.guard.sandbox.syscall_filter import is_supported, syscall_filter
-from reyn_jupyter.guard.sandbox.visible_system import environment, network_paths, system_paths
+from reyn_jupyter.guard.sandbox.visible_system import environment, system_paths
 
 TEMPORARY = "/tmp"  # noqa: S108 - a folder of the command's own, in memory
 _EMPTY = Path(__file__).parent / "empty_file"
 _NOBODY = "65534"
 _MOST_HIDDEN = 2000  # mounts
+_NAMESPACES = (
+    "--unshare-user", "--unshare-all", "--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox",
+    "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+)  # fmt: skip
 _WAIT = 'read -r go && [ "$go" = go ] && exec "$@"'
+# The same, after it made the socket in which our proxy listens, and handed it out of the sandbox.
+_LISTEN_AND_WAIT = f"""
+import os, socket, sys
+way = socket.socket(fileno=int(sys.argv[1]))
+listener = socket.socket()
+listener.bind(("127.0.0.1", {PORT}))
+listener.listen(64)
+socket.send_fds(way, [b"."], [listener.fileno()])
+way.close()
+listener.close()
+word = b""
+while (piece := os.read(0, 1)) not in (b"", b"\\n"):
+    word += piece
+if word == b"go":
+    os.execvp(sys.argv[2], sys.argv[2:])
+"""
 
 
 class Bubblewrap:
@@ -98,9 +120,11 @@ class BubblewrapLaunch:
         self._limits = limits
         self._inside = 0
         self.first_input = b"go\n"
-        self.env: Mapping[str, str] = environment(confinement, TEMPORARY)
+        self.proxy = EgressProxy(confinement.hosts) if confinement.hosts else None
+        self._way: socket.socket | None = None
+        self.env: Mapping[str, str] = environment(confinement, TEMPORARY, self.proxy)
         self.cwd = "/"
-        options = [*_namespaces(confinement), *_mounts(confinement, limits, proc)]
+        options = [*_NAMESPACES, *_mounts(confinement, limits, proc)]
         options += ["--chdir", os.fspath(confinement.folder), "--remount-ro", "/"]
         info, info_theirs = os.pipe()
         held_theirs, held = os.pipe()
@@ -108,9 +132,14 @@ class BubblewrapLaunch:
         calls = file_of(syscall_filter())
         self._pipes: tuple[int, ...] = (info, held)
         self.descriptors: tuple[int, ...] = (info_theirs, held_theirs, arguments, calls)
+        gate = ["/bin/sh", "-c", _WAIT, "sh"]
+        if self.proxy is not None:
+            self._way, theirs = socket.socketpair()
+            gate = [sys.executable, "-I", "-S", "-c", _LISTEN_AND_WAIT, str(theirs.fileno())]
+            self.descriptors += (theirs.detach(),)
         self.argv: Sequence[str] = (
             program, "--info-fd", str(info_theirs), "--block-fd", str(held_theirs), "--seccomp", str(calls),
-            "--args", str(arguments), "--", "/bin/sh", "-c", _WAIT, "sh", *argv,
+            "--args", str(arguments), "--", *gate, *argv,
         )  # fmt: skip
 
     async def release(self, process: asyncio.subprocess.Process) -> None:
@@ -124,10 +153,12 @@ class BubblewrapLaunch:
         with suppress(ProcessLookupError):  # it ended meanwhile
             for kind, most in rlimits(self._limits):
                 resource.prlimit(inside, kind, (most, most))
+        self.begin()
+        if self.proxy is not None and self._way is not None:
+            await self.proxy.serve(await received_listener(self._way))
         assert process.stdin is not None
         with suppress(ConnectionError):
             process.stdin.write(self.first_input)
-        self.begin()
 
     def begin(self) -> None:
         os.write(self._pipes[1], b"1")
@@ -146,6 +177,10 @@ class BubblewrapLaunch:
         pipes, self._pipes = self._pipes, ()
         for descriptor in pipes:
             os.close(descriptor)
+        if self._way is not None:
+            self._way.close()
+        if self.proxy is not None:
+            self.proxy.close()
 
 
 def rlimits(limits: SandboxLimits) -> Iterator[tuple[int, int]]:
@@ -161,18 +196,10 @@ def rlimits(limits: SandboxLimits) -> Iterator[tuple[int, int]]:
     yield resource.RLIMIT_MEMLOCK, 0
 
 
-def _namespaces(confinement: Confinement) -> list[str]:
-    shared = ["--share-net"] if confinement.network else []
-    return [
-        "--unshare-user", "--unshare-all", *shared, "--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox",
-        "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-    ]  # fmt: skip
-
-
 def _mounts(confinement: Confinement, limits: SandboxLimits, proc: bool) -> Iterator[str]:
     size = str(limits.file_bytes)
     yield from ("--size", size, "--perms", "1777", "--tmpfs", TEMPORARY)  # what lies in it comes after it
-    for path in (*system_paths(), *(network_paths() if confinement.network else ())):
+    for path in system_paths():
         # /bin is a link to usr/bin in most systems; of other links what they lead to is bound.
         if path.is_symlink() and path.parent == Path("/"):
             yield from ("--symlink", os.fspath(path.readlink()), os.fspath(path))

@@ -16,6 +16,7 @@ from contextlib import suppress
 from reyn_jupyter.guard.sandbox.backend import Launch, SandboxBackend
 from reyn_jupyter.guard.sandbox.confinement import (
     Confinement,
+    HostTraffic,
     SandboxError,
     SandboxLimits,
     SandboxResult,
@@ -57,6 +58,12 @@ class SandboxedProgram:
         self._launch = launch
         self._limits = limits
         self._watch = asyncio.create_task(self._watch_usage()) if sys.platform == "linux" else None
+
+    @property
+    def network(self) -> tuple[tuple[HostTraffic, ...], tuple[str, ...]]:
+        """What it exchanged with each host, and what it tried to reach in vain."""
+        proxy = self._launch.proxy
+        return ((), ()) if proxy is None else (proxy.traffic, proxy.refusals)
 
     @property
     def is_running(self) -> bool:
@@ -182,7 +189,7 @@ class Sandbox:
         )
         return SandboxResult(
             status, self.name, self.isolation, None if ended else code, bytes(out.kept), bytes(errors.kept),
-            out.size, errors.size, reason, time.monotonic() - began,
+            out.size, errors.size, reason, time.monotonic() - began, *program.network,
         )  # fmt: skip
 
     async def open(
