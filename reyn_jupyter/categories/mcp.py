@@ -129,6 +129,7 @@ def server_row(access: McpAccess, name: str) -> dict[str, Any]:
         "state": state.phase,
         "tools": state.tools,
         "transport": server.transport,
+        "isolation": server.isolation,
         "version": state.version,
         "reason": state.reason,
     }

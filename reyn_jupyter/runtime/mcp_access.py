@@ -28,6 +28,32 @@ SERVER_NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]|_(?!_)){0,62}(?<!_)")
 
 
 @dataclass(frozen=True)
+class McpSandbox:
+    """What the program of a server may reach in a sandbox, beside its own files.
+
+    Attributes:
+        hosts: over HTTP, as rules spell them.
+        readable, writable: files and folders, relative ones from the workspace on.
+
+    Example:
+        >>> str(McpSandbox(hosts=("api.x.org",), readable=(".",)))
+        'sandbox; reads .; reaches api.x.org'
+    """
+
+    hosts: tuple[str, ...] = ()
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        parts = [
+            f"{verb} {', '.join(names)}"
+            for verb, names in (("reads", self.readable), ("writes", self.writable), ("reaches", self.hosts))
+            if names
+        ]
+        return "; ".join(["sandbox", *parts, *([] if self.hosts else ["no network"])])
+
+
+@dataclass(frozen=True)
 class McpServer:
     """One configured server.
 
@@ -41,7 +67,7 @@ class McpServer:
         headers: what each request to it carries.
         trusted_hints: the person takes the server's word for which of its tools only read.
         blocked: why it may not be started now, in a sentence that says what to do; None where it may.
-        isolation: how a program is kept apart from the rest of the machine, in a few words.
+        sandbox: what its program may reach in a sandbox; None where it runs with the person's rights.
 
     Raises:
         ValueError: a name that is none, or a transport without its command or address.
@@ -61,7 +87,7 @@ class McpServer:
     headers: Mapping[str, str | Secret] = field(default_factory=dict)
     trusted_hints: bool = False
     blocked: str | None = None
-    isolation: str = "none"
+    sandbox: McpSandbox | None = None
 
     def __post_init__(self) -> None:
         if not SERVER_NAME.fullmatch(self.name):
@@ -72,6 +98,13 @@ class McpServer:
         if not (self.command if self.transport == "stdio" else self.url):
             what = "command" if self.transport == "stdio" else "url"
             raise ValueError(f"the server {self.name} is reached by {self.transport}, and has no {what}")
+
+    @property
+    def isolation(self) -> str:
+        """How it is kept apart from the rest of the machine, in a few words."""
+        if self.transport == "http":
+            return "remote"
+        return "none" if self.sandbox is None else str(self.sandbox)
 
     @property
     def argv(self) -> tuple[str, ...]:

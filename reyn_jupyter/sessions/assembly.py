@@ -17,6 +17,7 @@ from typing import Any
 from reyn_jupyter import categories as category_files
 from reyn_jupyter.backends.mcp import McpConnections
 from reyn_jupyter.backends.mcp.connection import ConnectionLinks
+from reyn_jupyter.backends.mcp.server_programs import ServerPrograms
 from reyn_jupyter.backends.mcp_servers.server_store import McpServerStore
 from reyn_jupyter.backends.mcp_servers.sign_in_store import ServerSignIn
 from reyn_jupyter.backends.mcp_serving.served_session import ServedSession
@@ -228,8 +229,9 @@ def assemble(
     search = ActionEmbeddingIndex(settings, kept, wait=ENGINE.wait, redact=redactor.text)
     runs = RunStore(PlainFolder(folder, STATE, "runs") if on_disk else None, blobs)
     tasks, lifecycle, programs = SessionTasks(), CategoryLifecycle(), OwnedPrograms()
+    started = ServerPrograms(programs, folder, lambda: settings().sandbox)
     links = ConnectionLinks(
-        programs, tasks.spawn, folder, redactor.text, lambda: parts.catalog.push("mcp"), mcp_store.sign_in
+        started, tasks.spawn, redactor.text, lambda: parts.catalog.push("mcp"), mcp_store.sign_in
     )
     services = Services(
         root=folder,

@@ -423,6 +423,13 @@ class McpServerStore:
             # A workspace may not say that its own servers are to be believed.
             trusted_hints=entry.trusts_hints and scope == "user",
             blocked=blocked,
+            sandbox=None
+            if entry.sandbox is None
+            else replace(
+                entry.sandbox,
+                readable=tuple(map(word, entry.sandbox.readable)),
+                writable=tuple(map(word, entry.sandbox.writable)),
+            ),
         )
 
     def _handed(

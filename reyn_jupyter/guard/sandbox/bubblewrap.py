@@ -30,6 +30,7 @@ TEMPORARY = "/tmp"  # noqa: S108 - a folder of the command's own, in memory
 _EMPTY = Path(__file__).parent / "empty_file"
 _NOBODY = "65534"
 _MOST_HIDDEN = 2000  # mounts
+_LARGEST_COPY = 1 << 20  # bytes
 _NAMESPACES = (
     "--unshare-user", "--unshare-all", "--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox",
     "--die-with-parent", "--new-session", "--cap-drop", "ALL",
@@ -124,14 +125,20 @@ class BubblewrapLaunch:
         self._way: socket.socket | None = None
         self.env: Mapping[str, str] = environment(confinement, TEMPORARY, self.proxy)
         self.cwd = "/"
-        options = [*_NAMESPACES, *_mounts(confinement, limits, proc)]
+        opened: list[int] = []
+        try:
+            options = [*_NAMESPACES, *_mounts(confinement, limits, proc, opened)]
+        except BaseException:
+            for descriptor in opened:
+                os.close(descriptor)
+            raise
         options += ["--chdir", os.fspath(confinement.folder), "--remount-ro", "/"]
         info, info_theirs = os.pipe()
         held_theirs, held = os.pipe()
         arguments = file_of(b"".join(os.fsencode(option) + b"\0" for option in options))
         calls = file_of(syscall_filter())
         self._pipes: tuple[int, ...] = (info, held)
-        self.descriptors: tuple[int, ...] = (info_theirs, held_theirs, arguments, calls)
+        self.descriptors: tuple[int, ...] = (info_theirs, held_theirs, arguments, calls, *opened)
         gate = ["/bin/sh", "-c", _WAIT, "sh"]
         if self.proxy is not None:
             self._way, theirs = socket.socketpair()
@@ -196,13 +203,20 @@ def rlimits(limits: SandboxLimits) -> Iterator[tuple[int, int]]:
     yield resource.RLIMIT_MEMLOCK, 0
 
 
-def _mounts(confinement: Confinement, limits: SandboxLimits, proc: bool) -> Iterator[str]:
+def _mounts(
+    confinement: Confinement, limits: SandboxLimits, proc: bool, opened: list[int]
+) -> Iterator[str]:
+    """Yield the options that make what the command sees; files that are copied stand in `opened`, by descriptor."""
     size = str(limits.file_bytes)
     yield from ("--size", size, "--perms", "1777", "--tmpfs", TEMPORARY)  # what lies in it comes after it
     for path in system_paths():
         # /bin is a link to usr/bin in most systems; of other links what they lead to is bound.
         if path.is_symlink() and path.parent == Path("/"):
             yield from ("--symlink", os.fspath(path.readlink()), os.fspath(path))
+        elif path.is_file() and path.stat().st_size <= _LARGEST_COPY:
+            # A copy in the view's own memory: a mount costs bubblewrap about as much as the start of a program.
+            opened.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+            yield from ("--file", str(opened[-1]), os.fspath(path))
         else:
             yield from ("--ro-bind", os.fspath(path), os.fspath(path))
     yield from ("--dev", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/dev/shm")  # noqa: S108

@@ -28,6 +28,7 @@ from reyn_jupyter.guard.sandbox.visible_system import check_program
 GRACE = 5.0  # seconds in which a killed command is gone
 _PIECE = 1 << 16
 _LOOK = 0.05  # seconds between two looks at what a command uses
+_LOOK_AT_LONG_LIVED = 0.5  # the same for a program without a deadline
 _LONGEST_LINE = 16 << 20  # bytes of one line from a program that is spoken with
 _DEFAULT = SandboxLimits()
 
@@ -98,7 +99,7 @@ class SandboxedProgram:
         """End the program when all of its processes together use too much."""
         limits = self._limits
         while self.is_running:
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_LOOK if limits.seconds is not None else _LOOK_AT_LONG_LIVED)
             used = tree_usage(self.process.pid)
             for much, most, what in (
                 (used.processes, limits.processes + 2, f"more than {limits.processes} processes and threads"),
