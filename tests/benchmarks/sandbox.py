@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import statistics
 import subprocess
 import tempfile
@@ -22,7 +21,7 @@ BARE = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--d
 
 
 def medians(work: dict[str, Callable[[], object]]) -> dict[str, float]:
-    """Return the median time of each piece of work, in milliseconds; they take turns, and the first turn is not counted."""
+    """Return the median time of each piece of work, in ms; they take turns, and the first turn is not counted."""
     taken: dict[str, list[float]] = {name: [] for name in work}
     for turn in range(TIMES + 1):
         for name, each in work.items():
@@ -62,9 +61,7 @@ def main() -> None:
                 f"ratio: bubblewrap over bare bubblewrap {found['bubblewrap'] / found['bare bubblewrap']:.2f}"
             )
             recorded = found["exec__run, by hand and recorded"]
-            print(
-                f"ratio: exec__run over subprocess.run {recorded / found['subprocess.run']:.1f} ({os.cpu_count()} cores)"
-            )
+            print(f"ratio: exec__run over subprocess.run {recorded / found['subprocess.run']:.1f}")
 
 
 if __name__ == "__main__":

@@ -203,9 +203,7 @@ def rlimits(limits: SandboxLimits) -> Iterator[tuple[int, int]]:
     yield resource.RLIMIT_MEMLOCK, 0
 
 
-def _mounts(
-    confinement: Confinement, limits: SandboxLimits, proc: bool, opened: list[int]
-) -> Iterator[str]:
+def _mounts(confinement: Confinement, limits: SandboxLimits, proc: bool, opened: list[int]) -> Iterator[str]:
     """Yield the options that make what the command sees; files that are copied stand in `opened`, by descriptor."""
     size = str(limits.file_bytes)
     yield from ("--size", size, "--perms", "1777", "--tmpfs", TEMPORARY)  # what lies in it comes after it
