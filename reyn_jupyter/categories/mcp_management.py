@@ -29,7 +29,7 @@ from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.support.text import enumerate_words, shorten
 
 if TYPE_CHECKING:
-    from reyn_jupyter.runtime.mcp_admin import McpAdmin, McpScope
+    from reyn_jupyter.runtime.access.mcp_admin import McpAdmin, McpScope
     from reyn_jupyter.runtime.services import Services, ToolContext
 
 NOT_ISOLATED = "It runs with your rights, without a sandbox."

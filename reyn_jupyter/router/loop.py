@@ -24,11 +24,11 @@ from reyn_jupyter.router.surface import Offer
 from reyn_jupyter.router.tool_calls import ToolCalls
 from reyn_jupyter.router.turn_budget import TurnBudget
 from reyn_jupyter.runtime.action_error import text_of
+from reyn_jupyter.runtime.call.wrappers import Wrappers
 from reyn_jupyter.runtime.record.action_usage import ActionUse
 from reyn_jupyter.runtime.record.events import NOT_FORCED, ActionFinished, RunEnded
 from reyn_jupyter.runtime.run import LimitReachedError, Run
 from reyn_jupyter.runtime.services import Services
-from reyn_jupyter.runtime.wrappers import Wrappers
 from reyn_jupyter.support.encoding import clean
 from reyn_jupyter.support.text import count
 

@@ -13,8 +13,8 @@ import uuid_utils.compat as uuid_utils
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
 from reyn_jupyter.models.base import Model, Response
-from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.person_wait import PersonWait
+from reyn_jupyter.runtime.questions.consent import Answer, Question
+from reyn_jupyter.runtime.questions.person_wait import PersonWait
 from reyn_jupyter.runtime.record.runlog import RunLog
 from reyn_jupyter.runtime.services import Actor, VariablesPolicy
 

@@ -37,23 +37,23 @@ from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import SessionSpend
-from reyn_jupyter.runtime.catalog_cache import CatalogCache
-from reyn_jupyter.runtime.category_lifecycle import CategoryLifecycle
-from reyn_jupyter.runtime.consent import Answer, Question, ask_by_input
+from reyn_jupyter.runtime.access.live_notebook import LIVE_NOTEBOOK
+from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerSource
+from reyn_jupyter.runtime.access.mcp_admin import NoMcpAdmin
+from reyn_jupyter.runtime.access.session_tasks import SessionTasks
+from reyn_jupyter.runtime.call.invoke import Invoker
+from reyn_jupyter.runtime.call.session_secrets import SessionSecrets
+from reyn_jupyter.runtime.call.wrappers import Wrappers
 from reyn_jupyter.runtime.engine import Engine
-from reyn_jupyter.runtime.invoke import Invoker
-from reyn_jupyter.runtime.live_notebook import LIVE_NOTEBOOK
-from reyn_jupyter.runtime.mcp_access import McpServer, McpServerSource
-from reyn_jupyter.runtime.mcp_admin import NoMcpAdmin
+from reyn_jupyter.runtime.live_catalog.catalog_cache import CatalogCache
+from reyn_jupyter.runtime.live_catalog.category_lifecycle import CategoryLifecycle
 from reyn_jupyter.runtime.namespace.functions import FunctionRegister, functions
 from reyn_jupyter.runtime.namespace.variables import notebook_namespace
+from reyn_jupyter.runtime.questions.consent import Answer, Question, ask_by_input
 from reyn_jupyter.runtime.record.action_usage import ActionUsage
 from reyn_jupyter.runtime.record.run_store import RunStore
 from reyn_jupyter.runtime.run import new_run_id
 from reyn_jupyter.runtime.services import Services
-from reyn_jupyter.runtime.session_secrets import SessionSecrets
-from reyn_jupyter.runtime.session_tasks import SessionTasks
-from reyn_jupyter.runtime.wrappers import Wrappers
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.search.database import NAME as INDEX_NAME
 from reyn_jupyter.sessions.access.session_embedder import SessionEmbedder

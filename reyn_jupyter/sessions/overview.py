@@ -14,7 +14,7 @@ from reyn_jupyter.outputs.blobs.random_access import is_local
 from reyn_jupyter.router import prompt as prompts
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.surface import flat_tools, universal_tools
-from reyn_jupyter.runtime.consent import DESK, EXCERPT
+from reyn_jupyter.runtime.questions.consent import DESK, EXCERPT
 from reyn_jupyter.runtime.record.events import ActionProgressed
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.assembly import Parts

@@ -17,7 +17,7 @@ from reyn_jupyter.router.history import Disclosure, Reader
 from reyn_jupyter.router.loop import RouterLoop
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import ManualBudget, TurnBudget
-from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.events import RunEnded, RunKind, RunStarted, RunStatus
 from reyn_jupyter.runtime.record.trace import Call, Trace
 from reyn_jupyter.runtime.run import Discovery, RecordedCalls, Run, new_run_id

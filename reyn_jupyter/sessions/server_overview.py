@@ -8,8 +8,8 @@ from pathlib import Path
 from reyn_jupyter.backends.mcp_servers.client_files import ForeignServer, known_files, read_client_file
 from reyn_jupyter.backends.mcp_servers.server_file import ServerFileError
 from reyn_jupyter.backends.mcp_servers.server_store import McpServerStore, StoredServer
+from reyn_jupyter.runtime.access.mcp_access import McpServerState
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.mcp_access import McpServerState
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.support.sanitize import visible

@@ -14,7 +14,7 @@ from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.outputs.blob import Blob
 from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.router.conversation import Conversation
-from reyn_jupyter.runtime.mcp_access import McpServerSource
+from reyn_jupyter.runtime.access.mcp_access import McpServerSource
 from reyn_jupyter.runtime.namespace.functions import RegisteredFunction
 from reyn_jupyter.runtime.record.compare import RunDiff, compare
 from reyn_jupyter.runtime.record.script import Script, script_of

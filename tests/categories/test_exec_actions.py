@@ -13,7 +13,7 @@ import reyn_jupyter as reyn
 from reyn_jupyter.categories.exec import categories
 from reyn_jupyter.guard.sandbox import SandboxError, resolve_backend
 from reyn_jupyter.models.scripted import ScriptedModel
-from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.sessions.result_objects import ActionFailedError
 from tests.security.security_support import invoke
 

@@ -11,7 +11,7 @@ import pytest
 
 from reyn_jupyter.categories import mcp_management
 from reyn_jupyter.config import user_path
-from reyn_jupyter.runtime.consent import Answer
+from reyn_jupyter.runtime.questions.consent import Answer
 from tests.security.security_support import Attacker
 from tests.support.registry import RegistryServer
 

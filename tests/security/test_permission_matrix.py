@@ -31,7 +31,7 @@ from reyn_jupyter.notebook import extension
 from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
 from reyn_jupyter.notebook.serving.protocol import PROTOCOL
-from reyn_jupyter.runtime.consent import DESK, Answer, Question
+from reyn_jupyter.runtime.questions.consent import DESK, Answer, Question
 from reyn_jupyter.runtime.services import ToolContext
 from reyn_jupyter.sessions import current
 from reyn_jupyter.sessions.result_objects import ActionFailedError

@@ -24,9 +24,9 @@ from reyn_jupyter.backends.mcp.server_log import ServerLog
 from reyn_jupyter.backends.mcp.server_programs import ServerPrograms
 from reyn_jupyter.backends.mcp.tool_listing import MOST_TOOLS, ToolListing, listing_of
 from reyn_jupyter.backends.mcp.transports import http_transport, program_transport
+from reyn_jupyter.runtime.access.mcp_access import McpPhase, McpServer, McpServerState
 from reyn_jupyter.runtime.action_error import ActionError, text_of
-from reyn_jupyter.runtime.backoff import Backoff
-from reyn_jupyter.runtime.mcp_access import McpPhase, McpServer, McpServerState
+from reyn_jupyter.runtime.live_catalog.backoff import Backoff
 from reyn_jupyter.runtime.services import Spawn, ToolContext
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import shorten

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.backends.mcp.server_log import ServerLog
 from reyn_jupyter.backends.mcp.server_programs import ServerProgram, ServerPrograms
-from reyn_jupyter.runtime.mcp_access import McpServer
+from reyn_jupyter.runtime.access.mcp_access import McpServer
 from reyn_jupyter.support.secret import Secret
 
 if TYPE_CHECKING:

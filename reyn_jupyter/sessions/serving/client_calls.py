@@ -16,7 +16,7 @@ from typing import Any
 
 from reyn_jupyter.backends.mcp_serving.connected_clients import ConnectedClients
 from reyn_jupyter.outputs.convert import to_json
-from reyn_jupyter.runtime.consent import DESK, Answer, Question
+from reyn_jupyter.runtime.questions.consent import DESK, Answer, Question
 from reyn_jupyter.runtime.run import Outcome
 from reyn_jupyter.sessions import background_run, run_lifecycle
 from reyn_jupyter.sessions.assembly import Parts

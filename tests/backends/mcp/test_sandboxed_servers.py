@@ -13,7 +13,7 @@ import pytest
 import reyn_jupyter as reyn
 from reyn_jupyter.guard.sandbox.bubblewrap import Bubblewrap
 from reyn_jupyter.guard.sandbox.landlock import Landlock
-from reyn_jupyter.runtime.mcp_access import McpSandbox, McpServer, McpServerList
+from reyn_jupyter.runtime.access.mcp_access import McpSandbox, McpServer, McpServerList
 from reyn_jupyter.sessions.result_objects import ActionFailedError
 from tests.support.courier import PageServer
 from tests.support.mcp_servers import REAL, from_node, from_python

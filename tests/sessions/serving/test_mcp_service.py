@@ -27,7 +27,7 @@ from reyn_jupyter.backends.mcp_serving.address_file import AddressFile
 from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.notebook.mime import mimebundle
-from reyn_jupyter.runtime.consent import DESK
+from reyn_jupyter.runtime.questions.consent import DESK
 from reyn_jupyter.sessions.assembly import ENGINE
 from tests.support.mcp_client import by_client, call, text, token_of
 from tests.support.processes import environment, is_gone, started

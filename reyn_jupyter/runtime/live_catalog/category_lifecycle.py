@@ -16,9 +16,9 @@ from typing import Any
 
 from reyn_jupyter.catalog.action import Arguments, Category, Tool
 from reyn_jupyter.runtime.action_error import ActionError, text_of
-from reyn_jupyter.runtime.backoff import Backoff
-from reyn_jupyter.runtime.category_scope import category_scope
 from reyn_jupyter.runtime.deadline import deadlines_paused
+from reyn_jupyter.runtime.live_catalog.backoff import Backoff
+from reyn_jupyter.runtime.live_catalog.category_scope import category_scope
 
 START_SECONDS = 30.0  # that a start may take
 CLOSE_SECONDS = 3.0  # that a close may take, and the cleanup of a start that was cancelled

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as some
 
-from reyn_jupyter.notebook.serving import line_operations as serving_lines
+from reyn_jupyter.notebook.serving.operations import line_operations as serving_lines
 from reyn_jupyter.outputs import line_index as line_index
 from tests.notebook.serving.blob_requests import Refused, Viewer
 

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from reyn_jupyter.catalog.action import Effect, Purity
 from reyn_jupyter.guard.permissions import Policy
 from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
-from reyn_jupyter.runtime.call_scope import current_call
-from reyn_jupyter.runtime.category_scope import current_category
+from reyn_jupyter.runtime.call.call_scope import current_call
+from reyn_jupyter.runtime.live_catalog.category_scope import current_category
 from reyn_jupyter.support.secret import Secret
 from reyn_jupyter.support.secrets import SHORTEST, Redactor, cover_in_displays
 

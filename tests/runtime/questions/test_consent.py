@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from reyn_jupyter.runtime.consent import CHOICES, PAGE, Choice, Question
-from reyn_jupyter.runtime.question_detail import DetailLine, QuestionDetail
+from reyn_jupyter.runtime.questions.consent import CHOICES, PAGE, Choice, Question
+from reyn_jupyter.runtime.questions.question_detail import DetailLine, QuestionDetail
 
 
 def test_what_an_unclear_answer_means_does_not_allow() -> None:

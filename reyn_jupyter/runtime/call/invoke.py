@@ -30,14 +30,16 @@ from reyn_jupyter.guard.permissions import Policy
 from reyn_jupyter.models.base import canonical
 from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.runtime.action_error import text_of
-from reyn_jupyter.runtime.call_places import CallPlaces
-from reyn_jupyter.runtime.call_plan import planned
-from reyn_jupyter.runtime.call_progress import CallProgress
-from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.call.call_places import CallPlaces
+from reyn_jupyter.runtime.call.call_plan import planned
+from reyn_jupyter.runtime.call.call_progress import CallProgress
+from reyn_jupyter.runtime.call.inner_calls import InnerCalls, check_circle
+from reyn_jupyter.runtime.call.outcomes import OutcomeBuilder, Reports, written
+from reyn_jupyter.runtime.call.permission_gate import JudgedCall, PermissionGate, Remember
+from reyn_jupyter.runtime.call.reference_resolver import open_references
+from reyn_jupyter.runtime.call.running_call import RunningCall
 from reyn_jupyter.runtime.deadline import deadlines_paused
-from reyn_jupyter.runtime.inner_calls import InnerCalls, check_circle
-from reyn_jupyter.runtime.outcomes import OutcomeBuilder, Reports, written
-from reyn_jupyter.runtime.permission_gate import JudgedCall, PermissionGate, Remember
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.events import (
     ActionFinished,
     ActionResolved,
@@ -47,9 +49,7 @@ from reyn_jupyter.runtime.record.events import (
     Problem,
 )
 from reyn_jupyter.runtime.record.run_store import RunStore
-from reyn_jupyter.runtime.reference_resolver import open_references
 from reyn_jupyter.runtime.run import Outcome, Run
-from reyn_jupyter.runtime.running_call import RunningCall
 from reyn_jupyter.runtime.services import FileChange, Services, Source, ToolContext
 
 # What runs in place of a tool, and where: an evaluation gives a call that changes something its own copy of the

@@ -28,7 +28,7 @@ from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError, canonical_id
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStore, BlobStoreError
 from reyn_jupyter.outputs.convert import type_name
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.json_arguments import NotJsonError, check_size, json_form, without_nonfinite
+from reyn_jupyter.runtime.call.json_arguments import NotJsonError, check_size, json_form, without_nonfinite
 from reyn_jupyter.runtime.namespace.variables import hidden, is_secret
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 from reyn_jupyter.support.text import did_you_mean, nearest_names

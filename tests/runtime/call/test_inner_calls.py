@@ -14,7 +14,7 @@ from reyn_jupyter.catalog.action import Category, Effect, Entry, Operation, Puri
 from reyn_jupyter.catalog.call_limits import CallLimits
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
-from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.events import InnerEvent, PermissionDecided
 from reyn_jupyter.runtime.services import Source, ToolContext
 from tests.support.courier import schema

@@ -20,7 +20,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
-from reyn_jupyter.runtime.question_detail import DetailLine, QuestionDetail
+from reyn_jupyter.runtime.questions.question_detail import DetailLine, QuestionDetail
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import count, enumerate_words
 

@@ -16,15 +16,15 @@ from functools import partial
 from reyn_jupyter.catalog.effects import Effect
 from reyn_jupyter.guard.workspace import FileDecision
 from reyn_jupyter.runtime.action_error import PermissionDeniedError
-from reyn_jupyter.runtime.call_places import CallPlaces
-from reyn_jupyter.runtime.call_progress import CallProgress
-from reyn_jupyter.runtime.call_scope import call_scope
-from reyn_jupyter.runtime.category_scope import category_scope
+from reyn_jupyter.runtime.call.call_places import CallPlaces
+from reyn_jupyter.runtime.call.call_progress import CallProgress
+from reyn_jupyter.runtime.call.call_scope import call_scope
+from reyn_jupyter.runtime.call.effective_limits import CallCap, EffectiveLimits
+from reyn_jupyter.runtime.call.inner_calls import InnerCalls
+from reyn_jupyter.runtime.call.outcomes import denial
+from reyn_jupyter.runtime.call.permission_gate import JudgedCall, PermissionGate
 from reyn_jupyter.runtime.deadline import Deadline, DeadlineError
-from reyn_jupyter.runtime.effective_limits import CallCap, EffectiveLimits
-from reyn_jupyter.runtime.inner_calls import InnerCalls
-from reyn_jupyter.runtime.outcomes import denial
-from reyn_jupyter.runtime.permission_gate import JudgedCall, PermissionGate
+from reyn_jupyter.runtime.live_catalog.category_scope import category_scope
 from reyn_jupyter.runtime.record.events import RunStatus
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import ToolContext

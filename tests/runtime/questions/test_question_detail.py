@@ -6,8 +6,8 @@ import pandas
 
 from reyn_jupyter.catalog.action import Effect, PartialPreview
 from reyn_jupyter.guard.diff import whole_diff
-from reyn_jupyter.runtime.consent import Question
-from reyn_jupyter.runtime.question_detail import (
+from reyn_jupyter.runtime.questions.consent import Question
+from reyn_jupyter.runtime.questions.question_detail import (
     MASKED,
     MOST_SHOWN,
     WIDTH,

@@ -14,13 +14,13 @@ from pydantic import Field
 from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.tree_view import ARRAY_HEAD, SMALL_BYTES, array_text, kind_of, value_text
 from reyn_jupyter.notebook.render.value_text import Look, quote_json
-from reyn_jupyter.notebook.serving.blob_operations import Reading, reading
 from reyn_jupyter.notebook.serving.operation import (
     OperationContext,
     OperationError,
     ServedOperation,
     WireMessage,
 )
+from reyn_jupyter.notebook.serving.operations.blob_operations import Reading, reading
 from reyn_jupyter.outputs.byte_source import BLOCK, MaskedSource
 from reyn_jupyter.outputs.json_index import NotJsonError, parse_at
 from reyn_jupyter.outputs.json_tree import Child, JsonTree, PathError

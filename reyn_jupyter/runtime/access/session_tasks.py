@@ -12,7 +12,7 @@ from contextvars import Context
 from typing import Any, TypeVar
 
 from reyn_jupyter.runtime.action_error import text_of
-from reyn_jupyter.runtime.category_scope import category_scope, current_category
+from reyn_jupyter.runtime.live_catalog.category_scope import category_scope, current_category
 from reyn_jupyter.support.import_path import package_imports
 from reyn_jupyter.support.text import shorten
 

@@ -19,7 +19,7 @@ from reyn_jupyter.notebook.serving.question_messages import (
     approval_asked,
     question_lines,
 )
-from reyn_jupyter.runtime.consent import DESK, OpenQuestion, PersonAnswer, UnknownQuestionError
+from reyn_jupyter.runtime.questions.consent import DESK, OpenQuestion, PersonAnswer, UnknownQuestionError
 
 LINES = 1000  # of a question, in one answer
 

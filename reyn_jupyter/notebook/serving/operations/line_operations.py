@@ -13,13 +13,13 @@ from typing import Any
 from pydantic import Field
 
 from reyn_jupyter.notebook.render import formatting
-from reyn_jupyter.notebook.serving.blob_operations import Reading, reading
 from reyn_jupyter.notebook.serving.operation import (
     OperationContext,
     OperationError,
     ServedOperation,
     WireMessage,
 )
+from reyn_jupyter.notebook.serving.operations.blob_operations import Reading, reading
 from reyn_jupyter.outputs.byte_source import BLOCK, ByteSource, MaskedSource
 from reyn_jupyter.outputs.grep import grep
 from reyn_jupyter.outputs.line_index import LineIndex

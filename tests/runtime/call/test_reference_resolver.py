@@ -14,7 +14,7 @@ from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.outputs.convert import to_content
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.reference_resolver import at_pointer, check_references, open_references
+from reyn_jupyter.runtime.call.reference_resolver import at_pointer, check_references, open_references
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 from reyn_jupyter.support.secrets import Redactor
 

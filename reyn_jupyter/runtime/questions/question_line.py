@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from reyn_jupyter.guard.permissions import PermissionVerdict
-from reyn_jupyter.runtime.consent import Answer
+from reyn_jupyter.runtime.questions.consent import Answer
 
 
 @dataclass(eq=False)

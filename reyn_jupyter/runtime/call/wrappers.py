@@ -27,7 +27,7 @@ from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStoreError
 from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.outputs.inspect import inspect
 from reyn_jupyter.outputs.selectors import SelectorError
-from reyn_jupyter.runtime.invoke import ActionCall, ImmediateAnswer, Invoker, PlannedCall
+from reyn_jupyter.runtime.call.invoke import ActionCall, ImmediateAnswer, Invoker, PlannedCall
 from reyn_jupyter.runtime.record.events import Flag, Problem
 from reyn_jupyter.runtime.run import Outcome, Run
 from reyn_jupyter.runtime.services import Services, Source

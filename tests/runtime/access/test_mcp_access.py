@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from reyn_jupyter.runtime.mcp_access import McpServer, McpServerList
+from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
 from reyn_jupyter.support.secret import Secret
 
 

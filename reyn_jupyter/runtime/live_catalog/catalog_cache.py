@@ -17,9 +17,9 @@ from reyn_jupyter.catalog.action import Category, Entry, on_offer
 from reyn_jupyter.catalog.face_checks import callable_entries, hidden_reason, sound_entries
 from reyn_jupyter.catalog.snapshot import CatalogError, CatalogSnapshot
 from reyn_jupyter.runtime.action_error import text_of
-from reyn_jupyter.runtime.backoff import Backoff
-from reyn_jupyter.runtime.category_lifecycle import CategoryLifecycle, CategoryStartError
-from reyn_jupyter.runtime.category_scope import category_scope
+from reyn_jupyter.runtime.live_catalog.backoff import Backoff
+from reyn_jupyter.runtime.live_catalog.category_lifecycle import CategoryLifecycle, CategoryStartError
+from reyn_jupyter.runtime.live_catalog.category_scope import category_scope
 
 SECONDS = 10.0  # that a category may take to name its entries, its start aside
 _NAMED = 3  # entries that are left out and whose fault is told

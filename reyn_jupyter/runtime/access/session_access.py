@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 
+from reyn_jupyter.runtime.access.live_notebook import NotebookCells
+from reyn_jupyter.runtime.access.reversals import Reversal
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.live_notebook import NotebookCells
-from reyn_jupyter.runtime.reversals import Reversal
 from reyn_jupyter.support.secret import Secret
 
 if TYPE_CHECKING:
