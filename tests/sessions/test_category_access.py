@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.runtime.test_inner_calls import asked, flow, turned
 
 import reyn_jupyter as reyn
 from reyn_jupyter.catalog.action import Category, Effect
@@ -20,6 +19,7 @@ from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
 from reyn_jupyter.runtime.questions.consent import Question
 from reyn_jupyter.runtime.record.events import PermissionDecided
 from reyn_jupyter.runtime.services import Services, ToolContext
+from tests.runtime.call.test_inner_calls import asked, flow, turned
 from tests.support.waiting import until
 
 VALUE = "correct-horse-battery"

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.notebook.serving.test_run_operations import Ask, asking
 
 from reyn_jupyter import Session
 from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.notebook.holes import escape_holes
 from reyn_jupyter.notebook.interpolation import interpolate
 from reyn_jupyter.runtime.record import runlog
+from tests.notebook.serving.operations.test_run_operations import Ask, asking
 from tests.support.waiting import until
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202e\x1b[31m"
