@@ -284,12 +284,15 @@ def _router_options(parts: Parts) -> RouterOptions:
 
 def status(parts: Parts, snapshot: CatalogSnapshot) -> Card:
     model = _model(parts)
-    counts = ", ".join(f"{name} {count}" for name, count in snapshot.counts.items() if count)
+    filled = {name: count for name, count in snapshot.counts.items() if count}
+    counts = ", ".join(f"{name} {count}" for name, count in filled.items())
+    empty = len(snapshot.counts) - len(filled)
+    rest = f"; {empty} more with none yet" if empty else ""
     conversation = parts.conversation
     facts = [
         ("workspace", str(parts.root)),
         ("model", _model_fact(model)),
-        ("actions", f"{len(snapshot.actions):,} in {len(snapshot.categories)} categories ({counts})"),
+        ("actions", f"{len(snapshot.actions):,} in {len(filled)} categories ({counts}{rest})"),
         ("conversation", f"{len(conversation.turns)} turns, ≈ {conversation.tokens:,} tokens of history"),
         ("spent", f"{parts.spent.tokens:,} tokens, ${parts.spent.cost:.4f}"),
         ("runs kept", str(len(parts.runs.ids()))),

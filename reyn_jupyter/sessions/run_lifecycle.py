@@ -222,10 +222,12 @@ async def turn(
     )
     in_force = loop.prepare(run, place.at)
     run.log.append(_started(parts, prompt, options, run, model, in_force, conversation, replay_of, place))
-    notes = _notes(place, model, run)
+    notes, withheld = _notes(place, model, run), _withheld(place, model)
     budget = TurnBudget(settings, parts.spent, options.budget)
     try:
-        await loop.turn(prompt, run, budget, cell=options.cell, at=place.at, notes=notes)
+        await loop.turn(
+            prompt, run, budget, cell=options.cell, at=place.at, notes=notes, notes_if_sent=withheld
+        )
     finally:  # a turn that failed stands in the history too
         trace = _closed(parts, run)
         conversation.remember(run.id, _shown(trace, conversation), run.variables)
@@ -247,22 +249,27 @@ def _notes(place: TurnPlace, model: Model, run: Run) -> list[str]:
         notes.append(
             f"{history.left_out} earlier results with a variable's content were left out (variables: {run.variables})"
         )
-    if history.withheld:
-        names = list(dict.fromkeys(item.name for turn in history.withheld for item in turn.shown))
-        of = (
-            f", with {enumerate_words(names[:NAMED])}{' and more' if len(names) > NAMED else ''},"
-            if names
-            else ""
-        )
-        notes.append(
-            f"{count(len(history.withheld), 'earlier turn')}{of} stayed on this machine, and {model.label} was sent no "
-            "answer or result of that; %reyn config local_history on sends them too"
-        )
     if history.tokens >= run.settings.router.limits.history_tokens // 4:
         notes.append(
             f"≈ {history.tokens:,} tokens of history go with every step; --new starts a conversation afresh"
         )
     return notes
+
+
+def _withheld(place: TurnPlace, model: Model) -> list[str]:
+    """Return what the card says of the earlier turns that a request to the model left out."""
+    withheld = place.history.withheld
+    if not withheld:
+        return []
+    shown = [item for turn in withheld for item in turn.shown]
+    names = list(dict.fromkeys("a stored result" if item.kind == "blob" else item.name for item in shown))
+    more = " and more" if len(names) > NAMED else ""
+    of = f", with {enumerate_words(names[:NAMED])}{more}," if names else ""
+    note = (
+        f"{count(len(withheld), 'earlier turn')}{of} stayed on this machine, and {model.label} was sent no "
+        "answer or result of that; %reyn config local_history on sends them too"
+    )
+    return [note]
 
 
 def _shown(trace: Trace, conversation: Conversation) -> tuple[Disclosure, ...]:

@@ -50,6 +50,7 @@ LAST_CALLS = 6
 STOP = "Interrupt the cell to stop."
 _TAIL = 1200
 _BARS = 4  # calls under way whose progress is drawn
+LONG_HISTORY = 2_000  # tokens of history from which on a fresh conversation is worth a word
 _SOURCES = 3  # that the line under an answer names
 _BADGES: dict[RunOutcome, tuple[str, Tone]] = {
     RunOutcome.RUNNING: ("… running", "info"),
@@ -260,7 +261,8 @@ def details_line(trace: Trace) -> str:
     facts = [count(len(trace.steps), "step"), count(len(trace.calls), "call"), _tokens(trace)]
     turn, history = trace.started.turn, trace.started.history_tokens
     if turn is not None and (turn > 1 or history):
-        facts.append(f"turn {turn}, {count(history, 'token')} of history, --new starts afresh")
+        afresh = ", --new starts afresh" if history >= LONG_HISTORY else ""
+        facts.append(f"turn {turn}, {count(history, 'token')} of history{afresh}")
     return " · ".join(facts)
 
 
