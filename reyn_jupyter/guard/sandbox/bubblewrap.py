@@ -16,7 +16,7 @@ import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from reyn_jupyter.guard.sandbox.backend import file_of, read_to_end
@@ -203,20 +203,33 @@ def rlimits(limits: SandboxLimits) -> Iterator[tuple[int, int]]:
     yield resource.RLIMIT_MEMLOCK, 0
 
 
+@cache
+def _system_mounts() -> tuple[tuple[str, str, str], ...]:
+    """Return how each path of the system gets into the view: (option, source, place). Mounts are what takes time."""
+    shown = set(system_paths())
+    found = []
+    for path in system_paths():
+        link = path.readlink() if path.is_symlink() else None
+        if link is not None and (path.parent == Path("/") or path.parent / link in shown):
+            found.append(("--symlink", os.fspath(link), os.fspath(path)))  # of other links, what they lead to
+        elif path.is_file() and path.stat().st_size <= _LARGEST_COPY:
+            found.append(("--file", os.fspath(path), os.fspath(path)))  # a copy in the view's own memory
+        else:
+            found.append(("--ro-bind", os.fspath(path), os.fspath(path)))
+    return tuple(found)
+
+
 def _mounts(confinement: Confinement, limits: SandboxLimits, proc: bool, opened: list[int]) -> Iterator[str]:
     """Yield the options that make what the command sees; files that are copied stand in `opened`, by descriptor."""
     size = str(limits.file_bytes)
     yield from ("--size", size, "--perms", "1777", "--tmpfs", TEMPORARY)  # what lies in it comes after it
-    for path in system_paths():
-        # /bin is a link to usr/bin in most systems; of other links what they lead to is bound.
-        if path.is_symlink() and path.parent == Path("/"):
-            yield from ("--symlink", os.fspath(path.readlink()), os.fspath(path))
-        elif path.is_file() and path.stat().st_size <= _LARGEST_COPY:
-            # A copy in the view's own memory: a mount costs bubblewrap about as much as the start of a program.
-            opened.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
-            yield from ("--file", str(opened[-1]), os.fspath(path))
+    for option, source, place in _system_mounts():
+        if option == "--file":
+            with suppress(FileNotFoundError):  # it was replaced or removed meanwhile
+                opened.append(os.open(source, os.O_RDONLY | os.O_CLOEXEC))
+                yield from (option, str(opened[-1]), place)
         else:
-            yield from ("--ro-bind", os.fspath(path), os.fspath(path))
+            yield from (option, source, place)
     yield from ("--dev", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/dev/shm")  # noqa: S108
     yield from ("--remount-ro", "/dev")
     if proc:

@@ -19,7 +19,7 @@ from reyn_jupyter.support.secret import Secret
 
 _TOP = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 _ETC = (
-    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl/certs", "ssl/openssl.cnf", "ca-certificates",
+    "ld.so.cache", "alternatives", "ssl/certs", "ssl/openssl.cnf", "ca-certificates",
     "pki/tls/certs", "pki/ca-trust/extracted", "localtime", "mime.types", "nsswitch.conf", "passwd", "group", "fonts",
     "magic", "os-release", "lsb-release", "debian_version", "redhat-release",
 )  # fmt: skip
