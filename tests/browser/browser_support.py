@@ -27,7 +27,7 @@ from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
 from reyn_jupyter.sessions.session import Session
 
-# Chromium without windows, as Playwright itself takes it: the full one opens a window for every page, and draws its frame.
+# Chromium without windows, as Playwright itself takes it: the full one opens and frames a window for every page.
 CHROMIUM = "/usr/bin/chromium-headless-shell"
 FLAGS = [
     "--no-sandbox",
