@@ -11,18 +11,21 @@ Example:
 from __future__ import annotations
 
 import argparse
+import os
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from reyn_jupyter.backends.mcp_serving.address_file import AddressFile, NotServedError, ServedAddress
 from reyn_jupyter.guard.state_folder import StateFolder
 
 if TYPE_CHECKING:
+    from anyio.abc import TaskGroup
     from mcp.shared.message import SessionMessage
 
 LARGEST_MESSAGE = 32 << 20
 CONNECT_SECONDS = 10.0
+_LAST_WORD = 0.1  # seconds in which the client's last answer is written
 _VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 
 
@@ -44,10 +47,8 @@ def main(words: Sequence[str] | None = None) -> int:
         return 0
     import anyio
 
-    lost = anyio.run(_join, address)
-    if lost:
-        sys.stderr.write(f"reyn: {_gone(address)}\n")
-    return 1 if lost else 0
+    anyio.run(_join, address)
+    return 0
 
 
 def _gone(address: ServedAddress) -> str:
@@ -57,8 +58,15 @@ def _gone(address: ServedAddress) -> str:
     )
 
 
-async def _join(address: ServedAddress) -> bool:
-    """Pass messages both ways until the client is done; return whether the session was lost instead."""
+def _leave(address: ServedAddress) -> NoReturn:
+    """Say that the session is lost, and end at once: a thread still waits for the client's next line."""
+    sys.stderr.write(f"reyn: {_gone(address)}\n")
+    sys.stderr.flush()
+    os._exit(1)
+
+
+async def _join(address: ServedAddress) -> None:
+    """Pass messages both ways until the client is done; end this process where the session is lost."""
     import anyio
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
@@ -68,35 +76,38 @@ async def _join(address: ServedAddress) -> bool:
     limits = httpx2.Limits(max_connections=None)
     timeout = httpx2.Timeout(CONNECT_SECONDS, read=None)
     passed = _Passed(address)
-    async with (
-        stdio_server() as (from_client, to_client),
-        # No proxy of the environment stands between two programs of one machine.
-        httpx2.AsyncClient(headers=headers, timeout=timeout, limits=limits, trust_env=False) as http,
-        streamable_http_client(address.url, http_client=http, max_sse_event_size=LARGEST_MESSAGE) as (
-            from_session,
-            to_session,
-        ),
-        anyio.create_task_group() as group,
-    ):
+    async with stdio_server() as (from_client, to_client):
 
-        async def outward() -> None:
+        async def outward(to_session: Any, group: TaskGroup) -> None:
             async for item in from_client:
                 if not isinstance(item, Exception):
                     await to_session.send(passed.stamped(item))
             group.cancel_scope.cancel()
 
-        async def inward() -> None:
+        async def inward(from_session: Any, group: TaskGroup) -> None:
             async for item in from_session:
                 if not isinstance(item, Exception):
                     await to_client.send(passed.explained(item))
                     if passed.lost:
                         break
-            await anyio.lowlevel.checkpoint()
             group.cancel_scope.cancel()
 
-        group.start_soon(outward)
-        group.start_soon(inward)
-    return passed.lost
+        try:
+            async with (
+                # No proxy of the environment stands between two programs of one machine.
+                httpx2.AsyncClient(headers=headers, timeout=timeout, limits=limits, trust_env=False) as http,
+                streamable_http_client(
+                    address.url, http_client=http, max_sse_event_size=LARGEST_MESSAGE
+                ) as streams,
+                anyio.create_task_group() as group,
+            ):
+                group.start_soon(outward, streams[1], group)
+                group.start_soon(inward, streams[0], group)
+        except Exception:  # noqa: BLE001 - whatever the transport raises when its other end goes
+            passed.lost = True
+        if passed.lost:
+            await anyio.sleep(_LAST_WORD)
+            _leave(address)
 
 
 class _Passed:

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from starlette.types import Receive, Scope, Send
 
 PATH = "/mcp"
+SILENCE = 5.0  # seconds in which a new connection says something
 MOST_BODY = 4 << 20  # bytes of one request
 MOST_SESSIONS = 32
 MOST_REQUESTS = 128  # at once, streams that wait for news included; more get 503
@@ -92,7 +93,7 @@ class Endpoint:
         config = uvicorn.Config(
             self._answer,
             interface="asgi3",
-            http="h11",
+            http=_impatient_protocol(),
             ws="none",
             lifespan="off",
             log_config=None,
@@ -150,6 +151,19 @@ class Endpoint:
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
         right = hmac.compare_digest(given.strip().encode("latin-1", "replace"), self.token.reveal().encode())
         return right and scheme.lower() == "bearer"
+
+
+def _impatient_protocol() -> Any:
+    """Return a protocol that closes a connection which says nothing: who has no token is to hold no place."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class ImpatientProtocol(H11Protocol):
+        def connection_made(self, transport: Any) -> None:
+            super().connection_made(transport)
+            # As between two requests: the first byte takes the timer away.
+            self.timeout_keep_alive_task = self.loop.call_later(SILENCE, self.timeout_keep_alive_handler)
+
+    return ImpatientProtocol
 
 
 async def import_server() -> None:

@@ -14,6 +14,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from cachetools import LRUCache
+
 from reyn_jupyter.backends.mcp_serving.connected_clients import ConnectedClients
 from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.runtime.questions.consent import DESK, Answer, Question
@@ -25,6 +27,7 @@ from reyn_jupyter.support.text import shorten
 
 ASKING = "waiting for the person, who is asked in the notebook"
 _CLEAN_UP = 5.0  # seconds that a cancelled call may take to end
+_MOST_RESULTS = 1_000  # that are listed as resources
 _LONGEST = 120  # characters of a run's title
 
 
@@ -45,7 +48,8 @@ class ClientCalls:
         self._clients = clients
         self._wait = wait
         self._changed = changed
-        self.results: dict[str, str] = {}  # what calls of clients stored → the action that it is of
+        # What calls of clients stored lately → the action that it is of.
+        self.results: LRUCache[str, str] = LRUCache(_MOST_RESULTS)
 
     async def call(
         self, key: str, client: str, tool: str, arguments: dict[str, Any], send: Send, what: str = ""
@@ -88,6 +92,9 @@ class ClientCalls:
                 run_lifecycle.finish(
                     parts, run, "cancelled", error="The client cancelled the call, or it was ended."
                 )
+                raise
+            except Exception as error:
+                run_lifecycle.finish(parts, run, "error", error=f"The call broke: {type(error).__name__}.")
                 raise
             finally:
                 sender.cancel()

@@ -2,15 +2,18 @@
 
 Invariants: a variable is described as the action of its name describes it, by a call that is judged and recorded as
 every other. Of the results those of clients' own calls are listed; any other is read by who knows its id, as with the
-tool inspect. What leaves is redacted and bounded.
+tool inspect, but for bytes: of those only what an answer to a client linked to. What leaves is redacted and bounded.
 """
 
 from __future__ import annotations
 
 import asyncio
 import base64
-from collections.abc import Awaitable, Callable, Mapping
+import json
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import TYPE_CHECKING
+
+from cachetools import LRUCache
 
 from reyn_jupyter.outputs.blob import Blob, fetch_blob
 from reyn_jupyter.outputs.blobs.ids import canonical_id, is_blob_id
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
 
 VARIABLES = "reyn://variables/"
 PAGE = 200  # resources of one answer
+_MOST_LINKED = 10_000
+_MOST_ESCAPED = 1_000_000  # characters of a text within a message; clients take an event of 1 MiB
 Call = Callable[[str, dict[str, object], str], Awaitable[Outcome]]
 
 
@@ -50,6 +55,13 @@ class ClientResources:
     def __init__(self, parts: Parts, results: Mapping[str, str]) -> None:
         self._parts = parts
         self._results = results
+        self._linked: LRUCache[str, None] = LRUCache(_MOST_LINKED)
+
+    def link(self, uris: Iterable[str]) -> None:
+        """Let what an answer linked to be read, whatever it holds. Bytes that no answer linked to are not read at all:
+        they may be a part for the person alone."""
+        for uri in uris:
+            self._linked[uri.removeprefix(RESULTS)] = None
 
     @property
     def uris(self) -> tuple[str, ...]:
@@ -137,7 +149,16 @@ class ClientResources:
         if blob.kind != "bytes":
             text = await asyncio.to_thread(lambda: redactor.text(blob.text))
             mime = "text/plain" if blob.kind == "text" else "application/json"
+            if len(json.dumps(text)) > _MOST_ESCAPED:
+                raise UnreadableResourceError(
+                    "The result is longer than a message may be, once it is written as JSON. "
+                    "Read it in parts with the tool inspect."
+                )
             return TextResourceContents(uri=uri, mime_type=mime, text=text)
+        if blob.id not in self._linked:
+            raise UnreadableResourceError(
+                "Bytes can be read only where an answer to a client linked to them. Call the action again."
+            )
         data = await asyncio.to_thread(lambda: blob.data)
         facts = media_facts(data)
         if redactor.byte_spans(data):

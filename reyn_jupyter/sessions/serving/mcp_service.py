@@ -185,7 +185,9 @@ class McpService:
             outcome = await self._called(context, params.name, params.arguments or {})
         except TooManyCallsError:
             return failure(_BUSY, "Send fewer calls at a time.")
-        return await tool_answer(outcome, self._parts.services)
+        answer = await tool_answer(outcome, self._parts.services)
+        self._resources.link(part.uri for part in answer.content if part.type == "resource_link")
+        return answer
 
     async def _called(
         self, context: Context, tool: str, arguments: dict[str, Any], what: str = ""

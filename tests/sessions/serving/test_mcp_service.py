@@ -9,7 +9,9 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import stat
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,7 +20,7 @@ from typing import Any
 import httpx2
 import pandas as pd
 import pytest
-from mcp import Client, StdioServerParameters
+from mcp import Client, MCPError, StdioServerParameters
 from mcp_types import Implementation
 
 import reyn_jupyter as reyn
@@ -50,21 +52,23 @@ def make(workspace: Path) -> Iterator[Make]:
         each.close()
 
 
+OPENING = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "raw", "version": "1"},
+    },
+}
+
+
 def posted(session: reyn.Session, **more: Any) -> httpx2.Response:
     """Send an opening request by hand."""
     assert session.served is not None
     headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-    body = {
-        "jsonrpc": "2.0",
-        "id": 1,
-        "method": "initialize",
-        "params": {
-            "protocolVersion": "2025-06-18",
-            "capabilities": {},
-            "clientInfo": {"name": "raw", "version": "1"},
-        },
-    }
-    content = more.pop("content", json.dumps(body).encode())
+    content = more.pop("content", json.dumps(OPENING).encode())
     address = more.pop("url", session.served.address)
     return httpx2.post(address, content=content, headers={**headers, **more.pop("headers", {})}, timeout=60)
 
@@ -162,6 +166,36 @@ def test_pictures_arrive_and_parts_for_the_person_alone_do_not(make: Make) -> No
     assert [part.type for part in by_client(session, call("report__private")).content] == ["text"]
 
 
+def test_no_resource_gives_a_part_for_the_person_alone(make: Make) -> None:
+    session = make(categories=(report_category(),), store="memory")
+
+    async def work(client: Client) -> list[str]:
+        await call("report__private")(client)
+        held = [each.id for each in session.blobs if each.kind == "bytes"]
+        assert held
+        for blob in held:
+            with pytest.raises(MCPError, match="linked to them"):
+                await client.read_resource(f"reyn://results/{blob}")
+        return held
+
+    by_client(session, work)
+
+
+def test_a_text_that_grows_over_the_bound_as_json_is_refused_with_what_to_do(
+    make: Make, workspace: Path
+) -> None:
+    (workspace / "quotes.txt").write_text('"\n' * 300_000)
+    session = make()
+
+    async def work(client: Client) -> None:
+        await call("file__read", path="quotes.txt")(client)
+        (uri,) = [each.uri for each in (await client.list_resources()).resources if "results" in each.uri]
+        with pytest.raises(MCPError, match="in parts with the tool inspect"):
+            await client.read_resource(uri)
+
+    by_client(session, work)
+
+
 def test_variables_and_results_are_resources_bounded_and_without_secrets(
     make: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -206,6 +240,17 @@ def test_the_door_opens_for_the_token_from_this_machine_alone(
     assert answer.status_code == status
     assert not [name for name in answer.headers if name.lower().startswith("access-control")]
     assert token not in answer.text
+
+
+def test_a_connection_that_says_nothing_keeps_no_place(make: Make) -> None:
+    session = make()
+    served = session.serve_mcp()
+    port = int(served.address.rpartition(":")[2].partition("/")[0])
+    with clock_of(ENGINE.loop) as advance, socket.create_connection(("127.0.0.1", port)) as silent:
+        silent.settimeout(60)
+        posted(session)  # the connection before it is known by then
+        advance(6.0)
+        assert silent.recv(1) == b""
 
 
 def test_huge_and_deep_bodies_are_refused_and_the_next_request_is_answered(make: Make) -> None:
@@ -331,6 +376,26 @@ def test_after_a_kill_the_bridge_says_that_the_kernel_is_gone(
     for stream in (kernel.stdin, kernel.stdout, kernel.stderr):
         assert stream is not None
         stream.close()
+
+
+def test_the_bridge_ends_and_says_so_when_the_session_ends_under_it(make: Make) -> None:
+    served = make().serve_mcp()
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    bridge = subprocess.Popen(served.bridge_command, env=environment(), text=True, **pipes)
+    assert bridge.stdin is not None and bridge.stdout is not None and bridge.stderr is not None
+    try:
+        bridge.stdin.write(json.dumps(OPENING) + "\n")
+        bridge.stdin.flush()
+        assert "serverInfo" in bridge.stdout.readline()
+        served.stop()
+        bridge.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "ping"}) + "\n")
+        bridge.stdin.flush()  # and is held open, as by a client that waits
+        assert bridge.wait(60) == 1
+        said = bridge.stderr.read()
+        assert "is not served any more" in said and "Traceback" not in said
+    finally:
+        bridge.kill()
+        bridge.communicate()
 
 
 def test_the_bridge_says_so_where_nothing_is_served(
