@@ -22,7 +22,7 @@ import time
 import weakref
 from collections import deque
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
@@ -45,6 +45,7 @@ _AHEAD = 2  # tasks that a process has: one that runs, one that waits
 _LARGE = 32 << 10  # bytes that fit into a channel which nobody reads yet
 _PATIENCE = 5.0  # seconds that a killed process may take to be gone
 _INTERRUPT = {signal.SIGINT}
+_VARIABLE = "PYTHONSAFEPATH"
 
 
 class ProcessExecutor:
@@ -210,7 +211,7 @@ class WorkerProcess:
 
     def _start(self) -> None:
         """Start the process, with interrupts held back until it can ignore them."""
-        with _safe_path():
+        with _safe_path:
             resource_tracker.ensure_running()  # its own start would let interrupts through again
         held = signal.pthread_sigmask(signal.SIG_BLOCK, _INTERRUPT)
         try:
@@ -223,7 +224,7 @@ class WorkerProcess:
                 name="reyn-worker",
                 daemon=True,
             )
-            with _safe_path():
+            with _safe_path:
                 process.start()
             there.close()
             self._process, self._pipe = process, here
@@ -357,21 +358,38 @@ def _end(workers: list[WorkerProcess], owner: int) -> None:
         workers.clear()
 
 
-@contextmanager
-def _safe_path() -> Iterator[None]:
+class _SafePath:
     """Let a Python that is started in the block not look for its own modules in the working folder.
 
     It is started with `-c`, for which the working folder comes first, before its path is set to that of this process.
+    The variable is the whole process's, and workers start beside each other: the first to enter keeps what was there,
+    the last to leave puts it back.
     """
-    before = os.environ.get("PYTHONSAFEPATH")
-    os.environ["PYTHONSAFEPATH"] = "1"
-    try:
-        yield
-    finally:
-        if before is None:
-            os.environ.pop("PYTHONSAFEPATH", None)
-        else:
-            os.environ["PYTHONSAFEPATH"] = before
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._within = 0
+        self._before: str | None = None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            if self._within == 0:
+                self._before = os.environ.get(_VARIABLE)
+                os.environ[_VARIABLE] = "1"
+            self._within += 1
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._within -= 1
+            if self._within:
+                return
+            if self._before is None:
+                os.environ.pop(_VARIABLE, None)
+            else:
+                os.environ[_VARIABLE] = self._before
+
+
+_safe_path = _SafePath()
 
 
 # In the worker

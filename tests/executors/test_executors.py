@@ -49,6 +49,20 @@ async def collected(outcomes: Any) -> list[TaskOutcome]:
     return [each async for each in outcomes]
 
 
+async def test_processes_that_start_beside_each_other_leave_the_environment_as_it_was(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for before in (None, "0"):
+        if before is None:
+            monkeypatch.delenv("PYTHONSAFEPATH", raising=False)
+        else:
+            monkeypatch.setenv("PYTHONSAFEPATH", before)
+        with ProcessExecutor(4) as executor:
+            answers = await asyncio.gather(*(executor.submit(task("who", n)) for n in range(4)))
+            assert len({pid for pid, _ in answers}) > 1
+        assert os.environ.get("PYTHONSAFEPATH") == before
+
+
 @pytest.mark.parametrize("ordered", [True, False])
 async def test_all_tasks_are_answered_once_and_in_order_where_that_is_asked(
     executor: Executor, ordered: bool
