@@ -256,3 +256,44 @@ def test_a_word_is_searched_in_a_file() -> None:
 
 def test_the_tables_at_hand_are_listed() -> None:
     assert "`baskets`" in ask("what tables do I have here?").text
+
+
+LEVELS = BASKETS.rename(columns={"region": "Sales Region"}).set_index(["Sales Region", "status"])[
+    ["quantity"]
+]
+BY_BUYER = BASKETS.set_index("buyer")[["quantity", "amount"]]
+INDEXED = World("indexed", {}, {"levels": LEVELS, "spending": BY_BUYER})
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("mean quantity per Sales Region in levels", [["east", "7.33333"], ["north", "2"], ["south", "8.5"]]),
+        ("number of rows per status in levels", [["cancelled", "1"], ["open", "2"], ["paid", "5"]]),
+        (
+            "total amount by buyer in spending",
+            [["Acme", "115.5"], ["May Flowers", "10"], ["Top Shelf", "480"]],
+        ),
+    ],
+)
+def test_the_levels_of_an_index_are_columns(prompt: str, expected: list[list[str]]) -> None:
+    assert cells(Desk(INDEXED).ask(prompt)) == expected
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("how many duplicate rows in spending", BY_BUYER.duplicated().sum()),
+        ("how many duplicate rows in levels", LEVELS.duplicated().sum()),
+        ("how many missing values in spending", 1),
+        ("total quantity for May Flowers in spending", 4),
+    ],
+)
+def test_a_row_of_an_indexed_frame_is_its_cells(prompt: str, expected: int) -> None:
+    assert f"**{expected}**" in Desk(INDEXED).ask(prompt).text
+
+
+def test_an_index_named_like_a_column_is_declined() -> None:
+    twice = BASKETS.set_index("amount", drop=False)
+    talk = Desk(World("twice", {}, {"twice": twice})).ask("total amount in twice")
+    assert "the index of `twice` has the name of a column" in talk.text

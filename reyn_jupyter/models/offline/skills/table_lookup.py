@@ -132,6 +132,12 @@ def _named(offered: Sequence[KnownAction], prompt: Prompt) -> tuple[list[KnownAc
 def of_variable(context: PlanningContext, action: KnownAction, *, named: bool = True) -> TableSchema | None:
     """A variable as a table, None when it is no frame."""
     columns = columns_of_description(context.whole(context.invoke(action, few_rows(action))).json)
+    if any(column.level for column in columns) and len({c.name.casefold() for c in columns}) < len(columns):
+        if not named:
+            return None
+        raise Declined(
+            f"the index of {code(action.entry)} has the name of a column, or of another level, too."
+        )
     return TableSchema(action.entry, action.entry, _alias(action.entry), columns, named) if columns else None
 
 
