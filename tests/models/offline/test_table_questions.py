@@ -297,3 +297,17 @@ def test_an_index_named_like_a_column_is_declined() -> None:
     twice = BASKETS.set_index("amount", drop=False)
     talk = Desk(World("twice", {}, {"twice": twice})).ask("total amount in twice")
     assert "the index of `twice` has the name of a column" in talk.text
+
+
+def test_a_table_with_a_letter_wrong_is_asked_about_at_once() -> None:
+    talk = ask("mean amount in baskats")
+    assert "there is no table or variable `baskats`" in talk.text
+    assert "Did you mean `baskets`?" in talk.text
+    assert talk.actions == []
+
+
+def test_a_table_that_is_nowhere_is_said_to_be_missing_among_many_tables() -> None:
+    files = {f"prices_{at}.csv": "item,price\na,1\n" for at in range(4)}
+    talk = Desk(World("many", files, {"baskets": BASKETS, "levels": LEVELS})).ask("mean price in pricelist")
+    assert "there is no table or variable `pricelist`" in talk.text
+    assert "`baskets`" in talk.text
