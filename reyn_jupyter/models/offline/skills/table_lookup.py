@@ -272,7 +272,7 @@ def best_reading(
     """Return the first table in which every word of the question has a meaning, and the query; declines else."""
     reasons: list[tuple[int, str]] = []
     unknown = _unknown_table(context, prompt)
-    others = [a.entry for a in variables(context) if a.entry.isalpha()]  # `orders2` is no slip for `orders`
+    others = [a.entry for a in variables(context) if a.entry.isalpha()]  # a number at the end is no slip
     near = next((name for name in others if one_letter_off(unknown, name.lower())), None)
     if near is not None:
         raise Declined(f"{_no_table(context, unknown)} Did you mean {code(near)}?")
