@@ -83,11 +83,11 @@ $(PACKAGES): labextension/package.json labextension/yarn.lock | $(VENV)/.setup-t
 	@touch $@
 
 browser:
-	@command -v chromium >/dev/null || { \
+	@command -v chromium-headless-shell >/dev/null || { \
 	  echo "· installing Chromium for the browser tests"; \
 	  if [ "$$(id -u)" = 0 ] || command -v sudo >/dev/null; then \
-	    $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends chromium fonts-dejavu-core >/dev/null; \
-	  else echo "Chromium is missing. Install it, then run make test again:  sudo apt-get install chromium"; exit 1; fi; }
+	    $(SUDO) apt-get update -qq && $(SUDO) apt-get install -y -qq --no-install-recommends chromium-headless-shell fonts-dejavu-core >/dev/null; \
+	  else echo "Chromium is missing. Install it, then run make test again:  sudo apt-get install chromium-headless-shell"; exit 1; fi; }
 
 # Without it the tests of that sandbox are skipped, and the others run.
 bubblewrap:

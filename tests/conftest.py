@@ -9,6 +9,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path, PurePosixPath
 
 import pytest
@@ -60,10 +61,18 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.line(f"{part:<10} {seconds[part]:>7.0f} s  {said}")
 
 
+@pytest.fixture(scope="session")
+def state_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """Folders to come, one a test; `mktemp` reads the names of all that there are before it makes another."""
+    above = tmp_path_factory.mktemp("states")
+    return (above / str(number) for number in count(1))
+
+
 @pytest.fixture(autouse=True)
-def own_state(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+def own_state(state_folders: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """Trust, approvals and the user's configuration lie in a temporary folder."""
-    folder = tmp_path_factory.mktemp("state")
+    folder = next(state_folders)
+    folder.mkdir()
     monkeypatch.setenv("REYN_STATE_DIR", str(folder / "state"))
     monkeypatch.setenv("REYN_CONFIG_DIR", str(folder / "config"))
 

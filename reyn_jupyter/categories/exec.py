@@ -1,8 +1,8 @@
 """Commands in a sandbox: one program with its arguments, no shell, and nothing of the machine but the workspace.
 
 Invariants: a command runs in the sandbox in force or not at all. It reads the workspace without the files that
-`file__read` may not read, writes in a scratch folder and in folders that were consented to, and has no network. What
-it changed is recorded, so that `undo` takes it back.
+`file__read` may not read, writes in a scratch folder and in folders that were consented to, and reaches the hosts that
+were consented to and no others. What it changed is recorded, so that `undo` takes it back.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from reyn_jupyter.guard.sandbox.hidden_files import hidden_files
 from reyn_jupyter.guard.workspace import WorkspaceError, protects
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, ToolContext
+from reyn_jupyter.support.hosts import HostError, read_host
 from reyn_jupyter.support.text import count
 
 SCRATCH = "reyn-scratch"  # in the workspace
@@ -52,6 +53,14 @@ _SCHEMA = {
             "maxItems": 20,
             "description": f"Folders of the workspace that it may write in, beside {SCRATCH}/.",
         },
+        "hosts": {
+            "type": "array",
+            "items": {"type": "string"},
+            "maxItems": 20,
+            "description": "Hosts that it may reach over HTTP and HTTPS, none by default: example.org for ports 80 and "
+            "443, example.org:8080 for another one. Programs find the way in HTTP_PROXY and HTTPS_PROXY, as curl, "
+            "git, pip and npm do.",
+        },
     },
     "required": ["argv"],
     "additionalProperties": False,
@@ -70,12 +79,13 @@ def categories(services: Services) -> tuple[Category, ...]:
     return (
         Category(
             "exec",
-            "Run programs in a sandbox: no network, the workspace read-only but for a scratch folder.",
+            "Run programs in a sandbox: no network but for hosts that are named, the workspace read-only but for a "
+            "scratch folder.",
             operations=(
                 Operation(
                     "run",
-                    "Run one command in the workspace, in a sandbox without network, and return what it printed. It "
-                    f"can write in {SCRATCH}/ and in the folders named as writable.",
+                    "Run one command in the workspace, in a sandbox, and return what it printed. It can write in "
+                    f"{SCRATCH}/ and in the folders named as writable, and reach the hosts named as hosts alone.",
                     _SCHEMA,
                     Tool("run_command", _run, Purity.EXEC, _effects, plan=_plan),
                 ),
@@ -92,9 +102,10 @@ def _in_force(services: Services) -> str:
 
 @dataclass(frozen=True)
 class _Plan:
-    """The folders that a command may write in, from the workspace's root on."""
+    """The folders that a command may write in, from the workspace's root on, and the hosts that it may reach."""
 
     folders: tuple[str, ...]
+    hosts: tuple[str, ...]
 
 
 def _plan(args: Arguments, context: ToolContext) -> _Plan:
@@ -109,11 +120,19 @@ def _plan(args: Arguments, context: ToolContext) -> _Plan:
             found.append(place)
     except WorkspaceError as error:
         raise ActionError(str(error), f"Write in {SCRATCH}/, or name another folder.") from error
-    return _Plan(tuple(dict.fromkeys(found)))
+    try:
+        hosts = dict.fromkeys(str(read_host(given)) for given in args.get("hosts") or ())
+    except HostError as error:
+        raise ActionError(str(error), 'Name hosts: ["example.org", "localhost:8080"].') from error
+    return _Plan(tuple(dict.fromkeys(found)), tuple(hosts))
 
 
 def _effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
-    return (Effect.exec(args["argv"]), *(Effect(EffectKind.WRITE, folder) for folder in context.plan.folders))
+    return (
+        Effect.exec(args["argv"]),
+        *(Effect(EffectKind.WRITE, folder) for folder in context.plan.folders),
+        *(Effect.network(host) for host in context.plan.hosts),
+    )
 
 
 async def _run(args: Arguments, context: ToolContext) -> dict[str, Any]:
@@ -129,6 +148,7 @@ async def _run(args: Arguments, context: ToolContext) -> dict[str, Any]:
             (workspace.root, *git_folders(workspace.root, folders)),
             tuple(workspace.root / folder for folder in folders),
             hidden,
+            hosts=context.plan.hosts,
         )
         seconds = args.get("timeout_seconds", SECONDS)
         try:
@@ -188,6 +208,16 @@ def _result(
         "truncated": result.truncated,
         "files": [change.told for change in changes[:_MOST_NAMED]],
     }
+    if result.traffic:
+        told["network"] = [
+            {
+                "host": each.host, "connections": each.connections,
+                "bytes_sent": each.sent, "bytes_received": each.received,
+            }
+            for each in result.traffic
+        ]  # fmt: skip
+    if result.refusals:
+        told["refused"] = list(result.refusals)
     if result.reason:
         told["reason"] = f"ended: {result.reason}"
     if result.truncated:

@@ -29,8 +29,8 @@ from reyn_jupyter.catalog.size_budget import ANSWER_BYTES, encoded_size
 from reyn_jupyter.catalog.text_normalization import fold
 from reyn_jupyter.categories.mcp_management import management_operations
 from reyn_jupyter.outputs.parts.content_parts import ContentParts
+from reyn_jupyter.runtime.access.mcp_access import McpAccess, McpTool
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.mcp_access import McpAccess, McpTool
 from reyn_jupyter.runtime.services import Services, ToolContext
 from reyn_jupyter.support.text import meant_clause, shorten
 
@@ -129,6 +129,7 @@ def server_row(access: McpAccess, name: str) -> dict[str, Any]:
         "state": state.phase,
         "tools": state.tools,
         "transport": server.transport,
+        "isolation": server.isolation,
         "version": state.version,
         "reason": state.reason,
     }

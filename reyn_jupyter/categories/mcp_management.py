@@ -9,6 +9,7 @@ secret. Whoever installs a server gives it no permission: each of its tools asks
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -22,17 +23,18 @@ from reyn_jupyter.backends.mcp_servers.registry import Registry, RegistryAnswer,
 from reyn_jupyter.backends.mcp_servers.server_entry import EntryError, ServerEntry, read_entry
 from reyn_jupyter.backends.mcp_servers.server_file import name_shown
 from reyn_jupyter.catalog.action import Arguments, Effect, EffectKind, Operation, Purity, Tool
+from reyn_jupyter.guard.sandbox import SandboxError, find_sandbox
 from reyn_jupyter.guard.state_folder import state_base
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.support.text import enumerate_words, shorten
 
 if TYPE_CHECKING:
-    from reyn_jupyter.runtime.mcp_admin import McpAdmin, McpScope
+    from reyn_jupyter.runtime.access.mcp_admin import McpAdmin, McpScope
     from reyn_jupyter.runtime.services import Services, ToolContext
 
 NOT_ISOLATED = "It runs with your rights, without a sandbox."
-AT_FIRST_USE = "It is started at its first use; {runner} downloads then what it does not have."
 _TEXT = {"type": "string", "minLength": 1, "maxLength": 300}
+_PLACES = {"type": "array", "items": {"type": "string", "maxLength": 300}, "maxItems": 20}
 _OVERRIDES = {
     "type": "object",
     "additionalProperties": {"type": "string", "maxLength": 8192},
@@ -81,6 +83,12 @@ def management_operations(services: Services) -> tuple[Operation, ...]:
                 name={**_TEXT, "description": "What the server is called here."},
                 command={**_TEXT, "description": "The program; no shell reads it."},
                 args={"type": "array", "items": {"type": "string"}, "maxItems": 256},
+                sandbox={
+                    "type": "boolean", "default": True,
+                    "description": "In a sandbox it reads the workspace, and nothing else that is not named here.",
+                },
+                writable={**_PLACES, "description": "Folders of the workspace that it may change in its sandbox."},
+                hosts={**_PLACES, "description": "Hosts that it may reach from its sandbox over HTTP."},
                 env_overrides=_OVERRIDES,
             ),
             _install_tool("install_mcp_local", management.plan_local),
@@ -140,8 +148,9 @@ class _Installation:
             ("variables" if program else "headers", values),
             ("needs", ", ".join(f"{name} (you give it later)" for name in secrets)),
             ("written to", self.admin.place("user")),
-            ("", NOT_ISOLATED if program else ""),
-            ("", AT_FIRST_USE.format(runner=entry.command) if program else "It is asked at its first use."),
+            ("sandbox", str(entry.sandbox or "").removeprefix("sandbox; ").replace("; ", "\n")),
+            ("", NOT_ISOLATED if program and entry.sandbox is None else ""),
+            ("", _at_first_use(entry) if program else "It is asked at its first use."),
             *(("", note) for note in self.plan.notes),
         ]
         return "\n".join(
@@ -163,8 +172,8 @@ class _Installation:
             "tools": f"mcp__list_tools with server={entry.name}",
         }
         if program:
-            answer["isolation"] = NOT_ISOLATED
-            answer["note"] = AT_FIRST_USE.format(runner=entry.command)
+            answer["isolation"] = _isolation(entry)
+            answer["note"] = _at_first_use(entry)
         missing = self.admin.missing_secrets(entry.name)
         if missing:
             said = {each.name: each.description for each in self.plan.needs}
@@ -260,10 +269,28 @@ class _Management:
             check_variables(variables)
             if "${" in "".join((command, *args["args"])):
                 raise EntryError("a command line of a call refers to nothing; write the words themselves")
-            entry = _entry(args["name"], (command, *args["args"]), variables, cwd=str(root))
+            sandbox, notes = self._sandbox(args, root)
+            entry = _entry(args["name"], (command, *args["args"]), variables, cwd=str(root), sandbox=sandbox)
         except EntryError as error:
             raise _refused(error) from None
-        return self._installation(InstallPlan(entry, notes=_missing_runner(entry)))
+        return self._installation(InstallPlan(entry, notes=(*_missing_runner(entry), *notes)))
+
+    def _sandbox(self, args: Arguments, root: Path) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
+        """Return what a server gets in its sandbox, and what is to be said of it. Raises EntryError."""
+        if not args.get("sandbox", True):
+            return None, ()
+        writable = []
+        for given in args.get("writable") or ():
+            place = Path(os.path.realpath(root / given))
+            if not place.is_relative_to(root) or "${" in given:
+                raise EntryError(f"{given[:80]!a} is no folder of the workspace")
+            writable.append(str(place))
+        wanted = self._services.settings().sandbox
+        try:
+            find_sandbox("program", wanted.backend, wanted.minimum)
+        except SandboxError as error:
+            return None, (f"A sandbox was asked for, and there is none: {error}.",)
+        return {"readable": [str(root)], "writable": writable, "hosts": list(args.get("hosts") or ())}, ()
 
     def plan_drop(self, args: Arguments, context: ToolContext) -> _Drop:
         admin: McpAdmin = self._services.mcp_admin
@@ -335,10 +362,25 @@ def _drop_preview(args: Arguments, context: ToolContext) -> str:
 
 
 def _entry(
-    name: str, words: Sequence[str], variables: Mapping[str, str], cwd: str | None = None
+    name: str,
+    words: Sequence[str],
+    variables: Mapping[str, str],
+    cwd: str | None = None,
+    sandbox: Mapping[str, Any] | None = None,
 ) -> ServerEntry:
     said: dict[str, Any] = {"command": words[0], "args": list(words[1:]), "env": dict(variables)}
-    return read_entry(name, said if cwd is None else {**said, "cwd": cwd})
+    said |= {} if cwd is None else {"cwd": cwd}
+    return read_entry(name, said | ({} if sandbox is None else {"sandbox": sandbox}))
+
+
+def _at_first_use(entry: ServerEntry) -> str:
+    if entry.sandbox is not None:
+        return "It is started at its first use."
+    return f"It is started at its first use; {entry.command} downloads then what it does not have."
+
+
+def _isolation(entry: ServerEntry) -> str:
+    return NOT_ISOLATED if entry.sandbox is None else f"It runs in a {entry.sandbox}."
 
 
 def _missing_runner(entry: ServerEntry) -> tuple[str, ...]:

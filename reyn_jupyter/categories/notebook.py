@@ -24,8 +24,8 @@ from reyn_jupyter.catalog.action import (
 )
 from reyn_jupyter.categories.file import parameters, redactor_for
 from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
+from reyn_jupyter.runtime.access.live_notebook import CellOutput, NotebookCell, NotebookCells
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.live_notebook import CellOutput, NotebookCell, NotebookCells
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import count, nearest_names, shorten

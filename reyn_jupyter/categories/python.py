@@ -22,10 +22,10 @@ from reyn_jupyter.backends.code_run import (
 from reyn_jupyter.backends.object_summary import is_loaded_type
 from reyn_jupyter.catalog.action import Arguments, Category, Operation, Purity, Tool
 from reyn_jupyter.catalog.call_limits import CallLimits
+from reyn_jupyter.runtime.access.reversals import Reversal
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.call.outcomes import NOTE
 from reyn_jupyter.runtime.namespace.variables import hidden_name, is_secret
-from reyn_jupyter.runtime.outcomes import NOTE
-from reyn_jupyter.runtime.reversals import Reversal
 from reyn_jupyter.runtime.services import Services, ToolContext
 
 SECONDS = 120.0  # that one call may take

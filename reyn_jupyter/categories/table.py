@@ -35,8 +35,8 @@ from reyn_jupyter.catalog.action import Arguments, Category, Effect, Operation, 
 from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.outputs.blobs.ids import canonical_id, is_blob_id
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.call.reference_resolver import find_variable, open_blob_value
 from reyn_jupyter.runtime.namespace.variables import visible_variables
-from reyn_jupyter.runtime.reference_resolver import find_variable, open_blob_value
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 
 if TYPE_CHECKING:

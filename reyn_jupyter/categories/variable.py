@@ -12,8 +12,8 @@ from typing import Any
 from reyn_jupyter.backends.object_summary import describe, shape, title
 from reyn_jupyter.catalog.action import Arguments, Category, Entry, Purity, Resources, Tool
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.call.reference_resolver import find_variable
 from reyn_jupyter.runtime.namespace.variables import hidden, visible_now, visible_variables
-from reyn_jupyter.runtime.reference_resolver import find_variable
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 
 ROWS = 5

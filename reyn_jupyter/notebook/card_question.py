@@ -13,7 +13,7 @@ from typing import Any
 from reyn_jupyter.notebook.serving.hub import kernel_hub
 from reyn_jupyter.notebook.serving.protocol import PromptedQuestion
 from reyn_jupyter.notebook.serving.question_messages import prompted_question
-from reyn_jupyter.runtime.consent import Question
+from reyn_jupyter.runtime.questions.consent import Question
 
 
 class CardSheet:

@@ -30,9 +30,9 @@ from reyn_jupyter.notebook.render.trace.card import STOP
 from reyn_jupyter.notebook.serving.protocol import LiveTrace, PromptedQuestion
 from reyn_jupyter.notebook.verb import Context
 from reyn_jupyter.router.model_call import Delta
-from reyn_jupyter.runtime.consent import DESK, EXCERPT, OpenQuestion, questions_on
 from reyn_jupyter.runtime.engine import running_loop
 from reyn_jupyter.runtime.pump import Interrupted
+from reyn_jupyter.runtime.questions.consent import DESK, EXCERPT, OpenQuestion, questions_on
 from reyn_jupyter.runtime.record.events import (
     ActionProgressed,
     InnerEvent,

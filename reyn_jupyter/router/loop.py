@@ -24,11 +24,11 @@ from reyn_jupyter.router.surface import Offer
 from reyn_jupyter.router.tool_calls import ToolCalls
 from reyn_jupyter.router.turn_budget import TurnBudget
 from reyn_jupyter.runtime.action_error import text_of
+from reyn_jupyter.runtime.call.wrappers import Wrappers
 from reyn_jupyter.runtime.record.action_usage import ActionUse
-from reyn_jupyter.runtime.record.events import NOT_FORCED, ActionFinished, RunEnded
+from reyn_jupyter.runtime.record.events import NOT_FORCED, ActionFinished, RequestSent, RunEnded
 from reyn_jupyter.runtime.run import LimitReachedError, Run
 from reyn_jupyter.runtime.services import Services
-from reyn_jupyter.runtime.wrappers import Wrappers
 from reyn_jupyter.support.encoding import clean
 from reyn_jupyter.support.text import count
 
@@ -113,6 +113,7 @@ class RouterLoop:
         cell: str | None = None,
         at: int | None = None,
         notes: Sequence[str] = (),
+        notes_if_sent: Sequence[str] = (),
     ) -> None:
         """Run one turn, which was prepared, to its end; it is recorded in `run.log` and added to the conversation.
 
@@ -122,10 +123,11 @@ class RouterLoop:
             cell: id of the cell that asked, so that running it again replaces the turn.
             at: the place in the conversation (0-based); the end when None.
             notes: what the card should say besides.
+            notes_if_sent: what it should say besides if a request to the model left in this turn.
         """
         run.budget = budget
         message = Message("user", self._services.redactor.text(clean(text)))
-        state = TurnState([message], notes=list(notes))
+        state = TurnState([message], notes=list(notes), notes_if_sent=tuple(notes_if_sent))
         try:
             with metering(sends_of(run.log, lambda: state.step, "search")):
                 await self._steps(state, run, budget)
@@ -281,6 +283,8 @@ class RouterLoop:
         )
         conversation.add(turn, at)
         self._calls.release()
+        if any(isinstance(event, RequestSent) and event.by == "model" for event in run.log.events):
+            state.notes += state.notes_if_sent
         state.notes += budget.notes()
         shrunk = conversation.shrink(self._limits.history_tokens)
         if shrunk:

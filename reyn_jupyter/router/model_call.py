@@ -94,6 +94,7 @@ class TurnState:
     error: str | None = None
     hint: str | None = None
     notes: list[str] = field(default_factory=list)
+    notes_if_sent: tuple[str, ...] = ()
 
 
 class ModelCaller:

@@ -18,10 +18,10 @@ from reyn_jupyter.models.base import Attachment, Message, ToolCall
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.router.model_call import LARGE, Reply, TurnState
 from reyn_jupyter.router.normalize_reply import distinct, sendable
-from reyn_jupyter.runtime.invoke import PlannedCall
+from reyn_jupyter.runtime.call.invoke import PlannedCall
+from reyn_jupyter.runtime.call.wrappers import Wrappers
 from reyn_jupyter.runtime.record.events import ActionFinished
 from reyn_jupyter.runtime.run import Outcome, Run
-from reyn_jupyter.runtime.wrappers import Wrappers
 
 
 class ToolCalls:

@@ -13,8 +13,8 @@ import uuid_utils.compat as uuid_utils
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
 from reyn_jupyter.models.base import Model, Response
-from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.person_wait import PersonWait
+from reyn_jupyter.runtime.questions.consent import Answer, Question
+from reyn_jupyter.runtime.questions.person_wait import PersonWait
 from reyn_jupyter.runtime.record.runlog import RunLog
 from reyn_jupyter.runtime.services import Actor, VariablesPolicy
 
@@ -115,7 +115,8 @@ class Run:
     `model` is that of a turn. In a replay, `recorded` gives what was done before. An inner run has the budget of the
     run around it.
     `ask` answers this run's questions about consent, in place of the input of a cell; a call by hand that has one is
-    not consent by itself. `settings` are those that the run began with: they hold for all of it.
+    not consent by itself. `settings` are those that the run began with: they hold for all of it. `client` is what the
+    MCP client that makes the call says of itself; it is no person, and answers no question.
     """
 
     id: str
@@ -134,6 +135,7 @@ class Run:
     clock: float = field(default_factory=time.perf_counter)
     caller: Caller | None = None
     model: Model | None = None
+    client: str | None = None
     waits: PersonWait = field(default_factory=PersonWait)
 
     @property

@@ -20,12 +20,11 @@ from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import FileDecision, Workspace
 from reyn_jupyter.outputs.content import BlobStore
-from reyn_jupyter.runtime.action_error import PermissionDeniedError
-from reyn_jupyter.runtime.mcp_access import McpAccess, NoMcpServers
-from reyn_jupyter.runtime.mcp_admin import McpAdmin, NoMcpAdmin
-from reyn_jupyter.runtime.python_switch import PythonSwitch
-from reyn_jupyter.runtime.reversals import Reversal, Reversals
-from reyn_jupyter.runtime.session_access import (
+from reyn_jupyter.runtime.access.mcp_access import McpAccess, NoMcpServers
+from reyn_jupyter.runtime.access.mcp_admin import McpAdmin, NoMcpAdmin
+from reyn_jupyter.runtime.access.python_switch import PythonSwitch
+from reyn_jupyter.runtime.access.reversals import Reversal, Reversals
+from reyn_jupyter.runtime.access.session_access import (
     EmbedderAccess,
     HistoryAccess,
     ModelAccess,
@@ -34,7 +33,8 @@ from reyn_jupyter.runtime.session_access import (
     SecretAccess,
     TrustAccess,
 )
-from reyn_jupyter.runtime.session_tasks import SessionTasks
+from reyn_jupyter.runtime.access.session_tasks import SessionTasks
+from reyn_jupyter.runtime.action_error import PermissionDeniedError
 from reyn_jupyter.support.child_process import ChildProcesses
 from reyn_jupyter.support.owned_program import OwnedPrograms
 from reyn_jupyter.support.secrets import Redactor

@@ -17,8 +17,10 @@ from typing import Any
 from reyn_jupyter import categories as category_files
 from reyn_jupyter.backends.mcp import McpConnections
 from reyn_jupyter.backends.mcp.connection import ConnectionLinks
+from reyn_jupyter.backends.mcp.server_programs import ServerPrograms
 from reyn_jupyter.backends.mcp_servers.server_store import McpServerStore
 from reyn_jupyter.backends.mcp_servers.sign_in_store import ServerSignIn
+from reyn_jupyter.backends.mcp_serving.served_session import ServedSession
 from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.config import Effective, Settings, load
 from reyn_jupyter.guard.approvals import Approvals
@@ -35,23 +37,23 @@ from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import SessionSpend
-from reyn_jupyter.runtime.catalog_cache import CatalogCache
-from reyn_jupyter.runtime.category_lifecycle import CategoryLifecycle
-from reyn_jupyter.runtime.consent import Answer, Question, ask_by_input
+from reyn_jupyter.runtime.access.live_notebook import LIVE_NOTEBOOK
+from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerSource
+from reyn_jupyter.runtime.access.mcp_admin import NoMcpAdmin
+from reyn_jupyter.runtime.access.session_tasks import SessionTasks
+from reyn_jupyter.runtime.call.invoke import Invoker
+from reyn_jupyter.runtime.call.session_secrets import SessionSecrets
+from reyn_jupyter.runtime.call.wrappers import Wrappers
 from reyn_jupyter.runtime.engine import Engine
-from reyn_jupyter.runtime.invoke import Invoker
-from reyn_jupyter.runtime.live_notebook import LIVE_NOTEBOOK
-from reyn_jupyter.runtime.mcp_access import McpServer, McpServerSource
-from reyn_jupyter.runtime.mcp_admin import NoMcpAdmin
+from reyn_jupyter.runtime.live_catalog.catalog_cache import CatalogCache
+from reyn_jupyter.runtime.live_catalog.category_lifecycle import CategoryLifecycle
 from reyn_jupyter.runtime.namespace.functions import FunctionRegister, functions
 from reyn_jupyter.runtime.namespace.variables import notebook_namespace
+from reyn_jupyter.runtime.questions.consent import Answer, Question, ask_by_input
 from reyn_jupyter.runtime.record.action_usage import ActionUsage
 from reyn_jupyter.runtime.record.run_store import RunStore
 from reyn_jupyter.runtime.run import new_run_id
 from reyn_jupyter.runtime.services import Services
-from reyn_jupyter.runtime.session_secrets import SessionSecrets
-from reyn_jupyter.runtime.session_tasks import SessionTasks
-from reyn_jupyter.runtime.wrappers import Wrappers
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.search.database import NAME as INDEX_NAME
 from reyn_jupyter.sessions.access.session_embedder import SessionEmbedder
@@ -104,6 +106,7 @@ class Parts:
     ask_person: Callable[[Question], Answer] = ask_by_input
     config: str | Path | Mapping[str, Any] | None = None
     mcp_store: McpServerStore | None = None  # the files of MCP servers; None where a program gives them
+    served: ServedSession | None = None  # the session as an MCP server, since the person last said so
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     _router_options: dict[Tier, tuple[Settings, RouterOptions]] = field(default_factory=dict)
 
@@ -226,8 +229,9 @@ def assemble(
     search = ActionEmbeddingIndex(settings, kept, wait=ENGINE.wait, redact=redactor.text)
     runs = RunStore(PlainFolder(folder, STATE, "runs") if on_disk else None, blobs)
     tasks, lifecycle, programs = SessionTasks(), CategoryLifecycle(), OwnedPrograms()
+    started = ServerPrograms(programs, folder, lambda: settings().sandbox)
     links = ConnectionLinks(
-        programs, tasks.spawn, folder, redactor.text, lambda: parts.catalog.push("mcp"), mcp_store.sign_in
+        started, tasks.spawn, redactor.text, lambda: parts.catalog.push("mcp"), mcp_store.sign_in
     )
     services = Services(
         root=folder,

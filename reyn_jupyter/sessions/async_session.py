@@ -22,7 +22,7 @@ from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.catalog.text_normalization import fold
 from reyn_jupyter.outputs.blob import Blob, fetch_blob
 from reyn_jupyter.outputs.content import BlobStoreError
-from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions import replay, run_lifecycle
 from reyn_jupyter.sessions.action_rows import action_rows, invoke_line, permission_of

@@ -8,9 +8,9 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from reyn_jupyter.runtime.consent import DESK, Answer, OpenQuestion, UnknownQuestionError
 from reyn_jupyter.runtime.engine import also_tell, running_loop
 from reyn_jupyter.runtime.pump import Job
+from reyn_jupyter.runtime.questions.consent import DESK, Answer, OpenQuestion, UnknownQuestionError
 from reyn_jupyter.runtime.record.events import Event, InnerEvent
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import new_run_id

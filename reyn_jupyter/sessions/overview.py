@@ -14,14 +14,14 @@ from reyn_jupyter.outputs.blobs.random_access import is_local
 from reyn_jupyter.router import prompt as prompts
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.surface import flat_tools, universal_tools
-from reyn_jupyter.runtime.consent import DESK, EXCERPT
+from reyn_jupyter.runtime.questions.consent import DESK, EXCERPT
 from reyn_jupyter.runtime.record.events import ActionProgressed
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.server_overview import describe_server, trusted_servers
 from reyn_jupyter.support.sanitize import printable
-from reyn_jupyter.support.text import shorten
+from reyn_jupyter.support.text import count, enumerate_words, shorten
 
 TIERS = ("light", "standard", "strong")
 
@@ -42,7 +42,7 @@ def _run_row(trace: Trace) -> dict[str, Any]:
         "time": _time(trace.started.at),
         "kind": trace.started.run_kind,
         "prompt": trace.prompt,
-        "model": trace.model or "by hand",
+        "model": trace.model or trace.started.client or "by hand",
         "status": trace.status,
         "outcome": trace.outcome.value,
         "steps": len(trace.steps),
@@ -284,16 +284,22 @@ def _router_options(parts: Parts) -> RouterOptions:
 
 def status(parts: Parts, snapshot: CatalogSnapshot) -> Card:
     model = _model(parts)
-    counts = ", ".join(f"{name} {count}" for name, count in snapshot.counts.items() if count)
+    filled = {name: count for name, count in snapshot.counts.items() if count}
+    counts = ", ".join(f"{name} {count}" for name, count in filled.items())
+    empty = len(snapshot.counts) - len(filled)
+    rest = f"; {empty} more with none yet" if empty else ""
     conversation = parts.conversation
     facts = [
         ("workspace", str(parts.root)),
         ("model", _model_fact(model)),
-        ("actions", f"{len(snapshot.actions):,} in {len(snapshot.categories)} categories ({counts})"),
+        ("actions", f"{len(snapshot.actions):,} in {len(filled)} categories ({counts}{rest})"),
         ("conversation", f"{len(conversation.turns)} turns, ≈ {conversation.tokens:,} tokens of history"),
         ("spent", f"{parts.spent.tokens:,} tokens, ${parts.spent.cost:.4f}"),
         ("runs kept", str(len(parts.runs.ids()))),
+        *_served_facts(parts),
     ]
+    if waiting_questions := len(DESK.pending()):
+        facts.append(("waits for you", f"{count(waiting_questions, 'question')}: %reyn approvals"))
     sections = []
     held = [f"{item.key}: {item.why}" for item in parts.effective.held_back]
     if held:
@@ -315,6 +321,17 @@ def status(parts: Parts, snapshot: CatalogSnapshot) -> Card:
         "%reyn help",
     )
     return Card("status", "reyn", tuple(facts), tuple(sections), tries)
+
+
+def _served_facts(parts: Parts) -> list[tuple[str, str]]:
+    """Return that the session is served, and to whom; nothing where it is not."""
+    served = parts.served
+    if served is None or not served.running:
+        return []
+    there = [each for each in served.connections if not each.left]
+    names = enumerate_words([each.name for each in there[:3]] + [f"{len(there) - 3} more"] * (len(there) > 3))
+    said = f"connected: {names}" if there else "no client yet"
+    return [("MCP server", f"on at {served.address}; {said}; %reyn serve shows it")]
 
 
 def model_fact(parts: Parts) -> str:

@@ -144,7 +144,7 @@ async def replay(
 
     Raises:
         RunNotFoundError, RunLogError: there is no such run, or it cannot be read.
-        ValueError: a run by hand, or an inner one, has no model to replay.
+        ValueError: a run by hand, of an MCP client, or an inner one has no model to replay.
     """
     trace = parts.runs.load(wanted)
     if trace.started.parent is not None:
@@ -154,6 +154,8 @@ async def replay(
         )
     if trace.started.run_kind == "manual":
         raise ValueError("this run is a call by hand; run it again with %reyn invoke, or see %reyn script")
+    if trace.started.run_kind == "client":
+        raise ValueError("this run is a call of an MCP client, without a model; see %reyn script")
     steps = len(trace.steps)
     if from_step is not None and not 1 <= from_step <= steps:
         raise ValueError(f"the run has {count(steps, 'step')}, so --from takes 1 to {steps}")

@@ -1,13 +1,15 @@
-"""Runs: begun, recorded and ended here, whether a person calls an action by hand or asks the router.
+"""Runs begin, are recorded and end here, whether a person or an MCP client calls an action, or the router runs.
 
 Invariant: every run that began has a `RunStarted` and, unless the process was killed, a `RunEnded`.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Awaitable, Callable
 
+from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.models.base import Model, ModelError
 from reyn_jupyter.models.providers import is_local
 from reyn_jupyter.router.conversation import Conversation, TurnPlace
@@ -15,8 +17,8 @@ from reyn_jupyter.router.history import Disclosure, Reader
 from reyn_jupyter.router.loop import RouterLoop
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import ManualBudget, TurnBudget
-from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.record.events import RunEnded, RunStarted, RunStatus
+from reyn_jupyter.runtime.questions.consent import Answer, Question
+from reyn_jupyter.runtime.record.events import RunEnded, RunKind, RunStarted, RunStatus
 from reyn_jupyter.runtime.record.trace import Call, Trace
 from reyn_jupyter.runtime.run import Discovery, RecordedCalls, Run, new_run_id
 from reyn_jupyter.runtime.services import VariablesPolicy
@@ -26,6 +28,7 @@ from reyn_jupyter.support.text import count, enumerate_words
 from reyn_jupyter.support.versions import versions
 
 NAMED = 4  # contents that a note names
+CLIENT_PATIENCE = 1.0  # seconds that an MCP client's call waits for what a running cell keeps busy
 
 
 def variables_for(parts: Parts, model: Model) -> VariablesPolicy:
@@ -48,26 +51,76 @@ def reader_of(parts: Parts, model: Model) -> Reader:
 
 async def by_hand(parts: Parts, what: str, ask: Callable[[Question], Awaitable[Answer]] | None = None) -> Run:
     """Begin a run of kind "manual": the person's own call, which is consent unless there is an `ask`."""
-    parts.redactor.refresh()
-    snapshot = await parts.catalog.refresh()
-    parts.search.begin(snapshot)
+    snapshot = await _prepared(parts)
     run_id = new_run_id()
     log = parts.runs.open(run_id)
     budget = ManualBudget(parts.settings, parts.spent)
     run = Run(run_id, "person", log, snapshot, parts.settings, ask=ask, budget=budget)
+    _begin_alone(parts, run, "manual", what)
+    return run
+
+
+async def by_client(
+    parts: Parts, client: str, what: str, ask: Callable[[Question], Awaitable[Answer]]
+) -> Run:
+    """Begin a run of kind "client": one call of an MCP client, which is no consent, and judged as a model's.
+
+    Args:
+        client: what the client says of itself.
+        ask: asks the person in the notebook.
+    """
+    snapshot = await _prepared(parts, CLIENT_PATIENCE)
+    run_id, settings = new_run_id(), parts.effective.settings
+    run = Run(
+        run_id,
+        "model",
+        parts.runs.open(run_id),
+        snapshot,
+        settings,
+        variables=settings.variables or "schema",  # who reads it, and where, is not known
+        attended=False,
+        ask=ask,
+        budget=ManualBudget(settings, parts.spent),
+        client=client,
+    )
+    _begin_alone(parts, run, "client", what)
+    return run
+
+
+async def _prepared(parts: Parts, patience: float | None = None) -> CatalogSnapshot:
+    """Return the catalog for a run that begins.
+
+    Args:
+        patience: seconds after which the last one does, since a cell that runs keeps the notebook's variables.
+    """
+    parts.redactor.refresh()
+    snapshot = None
+    try:
+        async with asyncio.timeout(patience):
+            snapshot = await parts.catalog.refresh()
+    except TimeoutError:
+        snapshot = parts.catalog.latest
+    if snapshot is None:
+        snapshot = await parts.catalog.refresh()
+    parts.search.begin(snapshot)
+    return snapshot
+
+
+def _begin_alone(parts: Parts, run: Run, kind: RunKind, what: str) -> None:
+    """Record the first event of a run that has no turn."""
     run.log.append(
         RunStarted(
             run=run.id,
             at=run.started,
-            run_kind="manual",
+            run_kind=kind,
             session=parts.conversation.id,
             prompt=parts.redactor.text(what),
             catalog=run.snapshot.hash,
             notebook=parts.notebook,
+            client=run.client,
             versions=versions(),
         )
     )
-    return run
 
 
 def finish(
@@ -169,10 +222,12 @@ async def turn(
     )
     in_force = loop.prepare(run, place.at)
     run.log.append(_started(parts, prompt, options, run, model, in_force, conversation, replay_of, place))
-    notes = _notes(place, model, run)
+    notes, withheld = _notes(place, model, run), _withheld(place, model)
     budget = TurnBudget(settings, parts.spent, options.budget)
     try:
-        await loop.turn(prompt, run, budget, cell=options.cell, at=place.at, notes=notes)
+        await loop.turn(
+            prompt, run, budget, cell=options.cell, at=place.at, notes=notes, notes_if_sent=withheld
+        )
     finally:  # a turn that failed stands in the history too
         trace = _closed(parts, run)
         conversation.remember(run.id, _shown(trace, conversation), run.variables)
@@ -194,22 +249,27 @@ def _notes(place: TurnPlace, model: Model, run: Run) -> list[str]:
         notes.append(
             f"{history.left_out} earlier results with a variable's content were left out (variables: {run.variables})"
         )
-    if history.withheld:
-        names = list(dict.fromkeys(item.name for turn in history.withheld for item in turn.shown))
-        of = (
-            f", with {enumerate_words(names[:NAMED])}{' and more' if len(names) > NAMED else ''},"
-            if names
-            else ""
-        )
-        notes.append(
-            f"{count(len(history.withheld), 'earlier turn')}{of} stayed on this machine, and {model.label} was sent no "
-            "answer or result of that; %reyn config local_history on sends them too"
-        )
     if history.tokens >= run.settings.router.limits.history_tokens // 4:
         notes.append(
             f"≈ {history.tokens:,} tokens of history go with every step; --new starts a conversation afresh"
         )
     return notes
+
+
+def _withheld(place: TurnPlace, model: Model) -> list[str]:
+    """Return what the card says of the earlier turns that a request to the model left out."""
+    withheld = place.history.withheld
+    if not withheld:
+        return []
+    shown = [item for turn in withheld for item in turn.shown]
+    names = list(dict.fromkeys("a stored result" if item.kind == "blob" else item.name for item in shown))
+    more = " and more" if len(names) > NAMED else ""
+    of = f", with {enumerate_words(names[:NAMED])}{more}," if names else ""
+    note = (
+        f"{count(len(withheld), 'earlier turn')}{of} stayed on this machine, and {model.label} was sent no "
+        "answer or result of that; %reyn config local_history on sends them too"
+    )
+    return [note]
 
 
 def _shown(trace: Trace, conversation: Conversation) -> tuple[Disclosure, ...]:

@@ -8,8 +8,8 @@ from pathlib import Path
 from reyn_jupyter.backends.mcp_servers.client_files import ForeignServer, known_files, read_client_file
 from reyn_jupyter.backends.mcp_servers.server_file import ServerFileError
 from reyn_jupyter.backends.mcp_servers.server_store import McpServerStore, StoredServer
+from reyn_jupyter.runtime.access.mcp_access import McpServerState
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.mcp_access import McpServerState
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.support.sanitize import visible
@@ -158,6 +158,8 @@ def describe_server(stored: StoredServer) -> str:
     said += f" in {visible(entry.cwd)}" if entry.cwd else ""
     plain = [name for name, value in entry.values.items() if "${" not in value]
     said += f"; sets {', '.join(plain)}" if plain else ""
+    if entry.transport == "stdio":
+        said += "; without a sandbox" if entry.sandbox is None else f"; {visible(str(entry.sandbox))}"
     return said + (f"; gets {', '.join(gets)}" if gets else "")
 
 
@@ -165,6 +167,7 @@ def _row(
     parts: Parts, name: str, state: McpServerState | None, stored: StoredServer | None
 ) -> dict[str, str | int | float | None]:
     blocked = stored.blocked if stored is not None else None
+    server = parts.services.mcp.servers().get(name)
     phase = state.phase if state is not None else "blocked" if blocked else "idle"
     why = (state.reason if state is not None else None) or blocked
     last = why or (state.last_line if state is not None else "")
@@ -177,6 +180,7 @@ def _row(
         "errors": state.errors if state is not None else 0,
         "last message": parts.redactor.text(visible(shorten(" ".join(last.split()), LONGEST))),
         "runs": "" if stored is None else parts.redactor.text(shorten(stored.entry.line, LONGEST)),
+        "isolation": "" if server is None else visible(shorten(server.isolation, LONGEST)),
         "from": "" if stored is None else {"user": "you", "workspace": ".mcp.json"}[stored.scope],
     }
 

@@ -8,12 +8,13 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
+from reyn_jupyter.backends.mcp_serving.served_session import ServedSession
 from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.outputs.blob import Blob
 from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.router.conversation import Conversation
-from reyn_jupyter.runtime.mcp_access import McpServerSource
+from reyn_jupyter.runtime.access.mcp_access import McpServerSource
 from reyn_jupyter.runtime.namespace.functions import RegisteredFunction
 from reyn_jupyter.runtime.record.compare import RunDiff, compare
 from reyn_jupyter.runtime.record.script import Script, script_of
@@ -37,6 +38,7 @@ from reyn_jupyter.sessions.result_objects import (
 )
 from reyn_jupyter.sessions.run_lifecycle import turn
 from reyn_jupyter.sessions.server_overview import server_table
+from reyn_jupyter.sessions.serving.serve import WAIT, serve_session
 from reyn_jupyter.sessions.turn_options import TurnOptions, check_question
 
 T = TypeVar("T")
@@ -373,6 +375,28 @@ class Session:
         turns = len(self.parts.conversation.turns)
         self.parts.conversation = Conversation(new_run_id())
         return Card("reset", "A fresh conversation", (("turns left behind", str(turns)),))
+
+    # Others who work with it
+
+    def serve_mcp(self, *, wait: float = WAIT) -> ServedSession:
+        """Let the MCP clients of this machine work with this session, under its rules; again gives what there is.
+
+        Args:
+            wait: seconds that a client's call waits for your answer to a question, at most 600; it is denied then.
+
+        Returns:
+            A `ServedSession`: `.address`, `.connections`, `.stop()`. It ends with the session, too.
+
+        Raises:
+            ServeError: it cannot be served; says why.
+        """
+        return ENGINE.run(serve_session(self.parts, wait))
+
+    @property
+    def served(self) -> ServedSession | None:
+        """This session as an MCP server; None while it is none."""
+        served = self.parts.served
+        return served if served is not None and served.running else None
 
     # The configuration
 

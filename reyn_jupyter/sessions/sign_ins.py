@@ -22,7 +22,7 @@ from reyn_jupyter.support.secret import Secret
 if TYPE_CHECKING:
     from reyn_jupyter.backends.mcp_servers.sign_in_store import ServerSignIn
     from reyn_jupyter.backends.mcp_sign_in.login import SignInPage
-    from reyn_jupyter.runtime.mcp_access import McpServer
+    from reyn_jupyter.runtime.access.mcp_access import McpServer
 
 T = TypeVar("T")
 

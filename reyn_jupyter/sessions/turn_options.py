@@ -9,7 +9,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reyn_jupyter.config import Effective, Settings
 from reyn_jupyter.router.router_options import Discovery, Surface
-from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.run import Approve
 
 

@@ -26,13 +26,13 @@ from reyn_jupyter.guard.file_restore import (
 )
 from reyn_jupyter.guard.permissions import Policy
 from reyn_jupyter.outputs.content import BlobStoreError
-from reyn_jupyter.runtime.consent import Question
-from reyn_jupyter.runtime.question_detail import DetailLine, question_detail
+from reyn_jupyter.runtime.access.reversals import KEPT
+from reyn_jupyter.runtime.questions.consent import Question
+from reyn_jupyter.runtime.questions.question_detail import DetailLine, question_detail
 from reyn_jupyter.runtime.record.events import FileChanging
 from reyn_jupyter.runtime.record.run_store import RunNotFoundError
 from reyn_jupyter.runtime.record.runlog import RunLogError
 from reyn_jupyter.runtime.record.trace import Call, Trace
-from reyn_jupyter.runtime.reversals import KEPT
 from reyn_jupyter.sessions import run_lifecycle
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.sessions.result_objects import Card

@@ -19,7 +19,7 @@ from typing import Any
 
 import reyn_jupyter as reyn
 from reyn_jupyter.models.scripted import ScriptedModel
-from reyn_jupyter.runtime.mcp_access import McpServer, McpServerList
+from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
 from reyn_jupyter.sessions.assembly import ENGINE
 from tests.support.mcp_http import http_server
 from tests.support.mcp_servers import program
@@ -68,7 +68,7 @@ def first_call(root: Path) -> None:
 FIRST = """
 import sys, threading, time
 import reyn_jupyter as reyn
-from reyn_jupyter.runtime.mcp_access import McpServerList
+from reyn_jupyter.runtime.access.mcp_access import McpServerList
 from reyn_jupyter.sessions.assembly import ENGINE
 from tests.support.mcp_servers import program
 session = reyn.Session(sys.argv[1], store="memory", namespace={}, mcp_servers=McpServerList([program()]))

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import statistics
 import subprocess
 import tempfile
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import reyn_jupyter as reyn
@@ -17,36 +17,51 @@ from reyn_jupyter.guard.sandbox.bubblewrap import Bubblewrap
 from reyn_jupyter.guard.sandbox.landlock import Landlock
 
 TIMES = 40
+BARE = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]
 
 
-def median(work: Callable[[], object]) -> float:
-    """Return the median of the times that a piece of work takes, in milliseconds; the first time does not count."""
-    work()
-    taken = []
-    for _ in range(TIMES):
-        began = time.perf_counter()
-        work()
-        taken.append(1000 * (time.perf_counter() - began))
-    return statistics.median(taken)
+def medians(work: dict[str, Callable[[], object]]) -> dict[str, float]:
+    """Return the median time of each piece of work, in ms; they take turns, and the first turn is not counted."""
+    taken: dict[str, list[float]] = {name: [] for name in work}
+    for turn in range(TIMES + 1):
+        for name, each in work.items():
+            began = time.perf_counter()
+            each()
+            if turn:
+                taken[name].append(1000 * (time.perf_counter() - began))
+    return {name: statistics.median(times) for name, times in taken.items()}
 
 
 def main() -> None:
-    bare = ["bwrap", "--unshare-all", "--ro-bind", "/", "/", "--proc", "/proc", "--dev", "/dev", "true"]
     with tempfile.TemporaryDirectory() as folder, asyncio.Runner() as runner:
         place = Confinement(Path(folder), (Path(folder),))
-        plain = median(lambda: subprocess.run(["true"], check=True))
-        print(f"true: subprocess.run {plain:.1f} ms")
-        for backend in (Bubblewrap(), Landlock()):
-            if backend.problem() is not None:
-                print(f"true: {backend.name} is not here")
-                continue
-            sandbox = Sandbox(backend)
-            print(f"true: {backend.name} {median(lambda: runner.run(sandbox.run(['true'], place))):.1f} ms")  # noqa: B023
-        if Bubblewrap().problem() is None:
-            print(f"true: bare bubblewrap {median(lambda: subprocess.run(bare, check=True)):.1f} ms")
+        online = Confinement(Path(folder), (Path(folder),), hosts=("localhost:8080",))
         session = reyn.Session(folder, namespace={})
-        call = median(lambda: session.invoke_action("exec__run", {"argv": ["true"]}))
-        print(f"true: exec__run, by hand and recorded {call:.1f} ms (of {os.cpu_count()} cores)")
+        work: dict[str, Callable[[], object]] = {
+            "subprocess.run": partial(subprocess.run, ["true"], check=True),
+            "exec__run, by hand and recorded": partial(
+                session.invoke_action, "exec__run", {"argv": ["true"]}
+            ),
+        }
+
+        def command(sandbox: Sandbox, confinement: Confinement) -> None:
+            runner.run(sandbox.run(["true"], confinement))
+
+        if Bubblewrap().problem() is None:
+            work["bare bubblewrap"] = partial(subprocess.run, BARE, check=True)
+            work["bubblewrap"] = partial(command, Sandbox(Bubblewrap()), place)
+            work["bubblewrap, with a host"] = partial(command, Sandbox(Bubblewrap()), online)
+        if Landlock().problem() is None:
+            work["landlock"] = partial(command, Sandbox(Landlock()), place)
+        found = medians(work)
+        for name, each in found.items():
+            print(f"true: {name} {each:.1f} ms")
+        if "bubblewrap" in found:
+            print(
+                f"ratio: bubblewrap over bare bubblewrap {found['bubblewrap'] / found['bare bubblewrap']:.2f}"
+            )
+            recorded = found["exec__run, by hand and recorded"]
+            print(f"ratio: exec__run over subprocess.run {recorded / found['subprocess.run']:.1f}")
 
 
 if __name__ == "__main__":

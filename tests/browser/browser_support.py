@@ -27,7 +27,8 @@ from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
 from reyn_jupyter.sessions.session import Session
 
-CHROMIUM = "/usr/bin/chromium"
+# Chromium without windows, as Playwright itself takes it: the full one opens and frames a window for every page.
+CHROMIUM = "/usr/bin/chromium-headless-shell"
 FLAGS = [
     "--no-sandbox",
     "--disable-gpu",

@@ -21,8 +21,8 @@ from reyn_jupyter.notebook.serving.protocol import (
     ViewEvent,
     ViewFailure,
 )
-from reyn_jupyter.runtime.consent import Question
-from reyn_jupyter.runtime.question_detail import QuestionDetail
+from reyn_jupyter.runtime.questions.consent import Question
+from reyn_jupyter.runtime.questions.question_detail import QuestionDetail
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.current import SESSION_ID
 from reyn_jupyter.sessions.session import Session

@@ -19,7 +19,7 @@ READ = """print(*(each["content"] for each in reyn.session().parts.model.request
         if each["role"] == "tool"))"""
 
 
-COPY = "__import__('reyn_jupyter.runtime.live_notebook', fromlist=['x']).LIVE_NOTEBOOK.now is not None"
+COPY = "__import__('reyn_jupyter.runtime.access.live_notebook', fromlist=['x']).LIVE_NOTEBOOK.now is not None"
 ASK = """const kernel = panel.sessionContext.session.kernel;
 const reply = await kernel.requestExecute({ code: "", user_expressions: { there: given } }).done;
 return reply.content.user_expressions.there.data["text/plain"];"""

@@ -22,8 +22,8 @@ from reyn_jupyter.notebook.serving.protocol import (
     RunChanged,
 )
 from reyn_jupyter.notebook.serving.question_messages import approval_asked
-from reyn_jupyter.runtime.consent import OpenQuestion, Question
-from reyn_jupyter.runtime.question_detail import DetailLine, QuestionDetail
+from reyn_jupyter.runtime.questions.consent import OpenQuestion, Question
+from reyn_jupyter.runtime.questions.question_detail import DetailLine, QuestionDetail
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.background_run import BackgroundRun
 from tests.browser.browser_support import Bare, bare, open_details

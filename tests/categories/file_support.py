@@ -13,7 +13,7 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.content import BlobStore
-from reyn_jupyter.runtime.call_plan import planned
+from reyn_jupyter.runtime.call.call_plan import planned
 from reyn_jupyter.runtime.services import Actor, FileChange, Services, Source, ToolContext
 from reyn_jupyter.support.secrets import Redactor
 

@@ -14,9 +14,9 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.outputs.convert import to_content
-from reyn_jupyter.runtime.call_plan import planned
+from reyn_jupyter.runtime.call.call_plan import planned
+from reyn_jupyter.runtime.call.reference_resolver import open_references
 from reyn_jupyter.runtime.namespace.functions import FunctionRegister
-from reyn_jupyter.runtime.reference_resolver import open_references
 from reyn_jupyter.runtime.services import Actor, Services, Source, ToolContext, VariablesPolicy
 from reyn_jupyter.support.child_process import ChildProcesses
 from reyn_jupyter.support.secrets import Redactor

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import reyn_jupyter as reyn
 from reyn_jupyter.categories.exec import categories
 from reyn_jupyter.guard.sandbox import SandboxError, resolve_backend
 from reyn_jupyter.models.scripted import ScriptedModel
-from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.sessions.result_objects import ActionFailedError
 from tests.security.security_support import invoke
 
@@ -159,6 +161,49 @@ def test_a_model_asks_for_the_command_and_for_each_folder(root: Path) -> None:
     assert trace.calls[0].decision.effects == ("exec touch data/new", "write data")
     assert asked
     assert not (root / "data" / "new").exists()
+
+
+@needs_sandbox
+def test_each_host_is_asked_for_and_without_consent_nothing_runs(root: Path) -> None:
+    on, asked = session(root, permissions={"allow": ["exec__run(exec:touch **)"]}), []
+
+    def answer(question: Question) -> Answer:
+        asked.extend(line.text for line in question.detail.lines)
+        return "deny"
+
+    on.parts.ask_person = answer
+    hosts = ["HTTPS://Data.Example.org:443/x", "0x7f.1:8080"]
+    trace = on.ask(
+        "go",
+        model=ScriptedModel([invoke("exec__run", argv=["touch", "reyn-scratch/x"], hosts=hosts)], "done"),
+    )
+    assert trace.calls[0].decision is not None
+    assert trace.calls[0].decision.effects == (
+        "exec touch reyn-scratch/x", "network data.example.org", "network 127.0.0.1:8080",
+    )  # fmt: skip
+    assert any("data.example.org" in line for line in asked)
+    assert not (root / "reyn-scratch").exists()
+
+
+@needs_sandbox
+def test_a_result_names_the_hosts_that_were_reached_and_those_that_were_not(root: Path) -> None:
+    code = """import urllib.request
+for url in %r:
+    try: print(urllib.request.urlopen(url).status)
+    except OSError: pass"""
+    with ThreadingHTTPServer(("127.0.0.1", 0), SimpleHTTPRequestHandler) as server:
+        server.RequestHandlerClass.log_message = lambda *_: None  # type: ignore[method-assign]
+        threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
+        host = f"localhost:{server.server_port}"
+        said = run(session(root), code % ([f"http://{host}/", "http://example.org/"],), hosts=[host])
+        server.shutdown()
+    assert said["stdout"] == "200\n"
+    (reached,) = said["network"]
+    assert (reached["host"], reached["connections"]) == (host, 1)
+    assert reached["bytes_sent"] > 0
+    assert "example.org" in said["refused"][0]
+    with pytest.raises(ActionFailedError, match="is no host"):
+        run(session(root), "pass", hosts=["*.example.org"])
 
 
 @needs_sandbox

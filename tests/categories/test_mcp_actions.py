@@ -13,8 +13,8 @@ import pytest
 import reyn_jupyter as reyn
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.outputs.parts.content_parts import ContentParts
-from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.mcp_access import McpServer, McpServerList
+from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.events import ActionProgressed
 from reyn_jupyter.support.secret import Secret
 from tests.support.mcp_servers import program

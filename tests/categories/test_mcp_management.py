@@ -11,7 +11,7 @@ import pytest
 
 from reyn_jupyter.categories import mcp_management
 from reyn_jupyter.config import user_path
-from reyn_jupyter.runtime.consent import Answer
+from reyn_jupyter.runtime.questions.consent import Answer
 from tests.security.security_support import Attacker
 from tests.support.registry import RegistryServer
 
@@ -245,3 +245,32 @@ def test_no_action_on_files_changes_what_runs_as_a_server(ask: Any, workspace: P
     assert "protected" in asker.call("file__edit", path=path, old_string="{}", new_string="{1}")
     assert "protected" in asker.call("file__delete", path=path)
     assert (workspace / ".mcp.json").read_text() == '{"mcpServers": {}}' and not asker.questions
+
+
+def test_a_command_of_this_machine_is_proposed_in_a_sandbox_and_the_question_says_what_it_gets(ask: Any):
+    asker = ask()
+    words = {"name": "mine", "command": "python", "args": ["server.py"]}
+    answer = asker.answered(
+        "mcp__install_local", **words, hosts=["HTTPS://Api.Example.org/x"], writable=["."]
+    )
+    root = str(asker.session.root)
+    for said in ("sandbox", f"reads {root}", f"writes {root}", "reaches api.example.org"):
+        assert said in asker.question and said in answer["isolation"]
+    given = {"hosts": ["api.example.org"], "readable": [root], "writable": [root]}
+    assert written()["mine"]["sandbox"] == given
+    other = ask()
+    other.answered("mcp__install_local", **{**words, "name": "bare"}, sandbox=False)
+    assert "without a sandbox" in other.question and "sandbox" not in written()["bare"]
+    assert "is no folder of the workspace" in asker.call(
+        "mcp__install_local", **{**words, "name": "far"}, writable=["/etc"]
+    )
+
+
+def test_where_no_sandbox_is_in_force_the_question_says_that_too(workspace: Path):
+    asker = Asker(workspace, answer="once", settings={"sandbox": {"backend": "deno"}})
+    asker.answered("mcp__install_local", name="mine", command="python", args=["server.py"])
+    assert (
+        "without a sandbox" in asker.question
+        and "A sandbox was asked for, and there is none" in asker.question
+    )
+    assert "sandbox" not in written()["mine"]

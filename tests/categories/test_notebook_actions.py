@@ -17,15 +17,15 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from reyn_jupyter.categories.notebook import categories
 from reyn_jupyter.outputs.parts.content_parts import ContentParts
-from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.live_notebook import (
+from reyn_jupyter.runtime.access.live_notebook import (
     CellOutput,
     LiveNotebook,
     NotebookCell,
     NotebookCells,
     ProposedCell,
 )
-from reyn_jupyter.runtime.reversals import Reversal
+from reyn_jupyter.runtime.access.reversals import Reversal
+from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.sessions.access.session_notebook import SessionNotebook, saved_cells
 from tests.categories.notebook_support import SECRET, Caller, Hostile, Notebook, on_this_thread
 

@@ -15,7 +15,7 @@ import reyn_jupyter as reyn
 from reyn_jupyter.backends.code_run import BoundedText
 from reyn_jupyter.backends.name_changes import NamesBefore
 from reyn_jupyter.models.scripted import ScriptedModel
-from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.undo import NothingToUndoError
 from tests.categories.notebook_support import Hostile

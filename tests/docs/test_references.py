@@ -58,18 +58,16 @@ def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
 
 
-def prose(path: Path) -> Iterator[str]:
-    """Yield the docstrings and comments of a module, or a page without its code blocks."""
+@cache
+def prose(path: Path) -> tuple[str, ...]:
+    """Return the docstrings and comments of a module, or a page without its code blocks."""
     text = path.read_text(encoding="utf-8")
     if path.suffix == ".md":
-        yield re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL)
-        return
-    for token in tokenize.generate_tokens(io.StringIO(text).readline):
-        if token.type == tokenize.COMMENT:
-            yield token.string
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, DEFINITIONS):
-            yield ast.get_docstring(node) or ""
+        return (re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL),)
+    tokens = tokenize.generate_tokens(io.StringIO(text).readline)
+    comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
+    documented = [node for node in ast.walk(tree_of(path)) if isinstance(node, DEFINITIONS)]
+    return (*comments, *(ast.get_docstring(node) or "" for node in documented))
 
 
 def module_of(path: Path) -> str:
@@ -181,7 +179,7 @@ def resolves(name: str) -> bool:
 
 
 def missing_references(path: Path) -> set[str]:
-    texts = list(prose(path))
+    texts = prose(path)
     dotted = {name for text in texts for name in DOTTED.findall(text)}
     plain = {name for text in texts for name in WORD.findall(text)} if path.suffix == ".py" else set()
     return {name for name in dotted if not resolves(name)} | (plain - words())

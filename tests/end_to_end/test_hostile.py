@@ -251,7 +251,7 @@ def test_a_category_that_fails_in_every_way_takes_no_other_with_it(workspace: Pa
 def test_a_category_that_hangs_is_left_out_after_its_time(
     workspace: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from reyn_jupyter.runtime import catalog_cache
+    from reyn_jupyter.runtime.live_catalog import catalog_cache
 
     async def entries() -> Any:
         await asyncio.sleep(60)

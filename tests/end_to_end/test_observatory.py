@@ -18,7 +18,7 @@ import reyn_jupyter as reyn
 from reyn_jupyter.categories import packages
 from reyn_jupyter.models.base import Request
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.events import ActionFinished, ActionProgressed, ActionResolved
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.assembly import ENGINE

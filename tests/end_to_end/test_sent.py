@@ -253,6 +253,16 @@ def test_with_local_history_it_is_sent_and_said(
     assert "stayed on this machine" not in card(trace)
 
 
+def test_a_call_that_never_left_says_why_and_nothing_of_what_was_not_sent(
+    session: Callable[..., reyn.Session], server: OpenAIServer
+) -> None:
+    s = session()
+    s.ask("read notes.txt", model="offline")
+    trace = s.ask("hello", model="nosuchprovider/x")
+    assert trace.ended is not None and trace.ended.error is not None
+    assert "stayed on this machine" not in card(trace) and not server.requests
+
+
 def test_a_failed_call_of_a_hosted_model_does_not_make_a_local_turn_one_that_left(
     session: Callable[..., reyn.Session], server: OpenAIServer
 ) -> None:
@@ -287,3 +297,11 @@ def test_a_prompt_that_carried_a_variable_to_the_offline_model_stays_whole_at_ho
     s.ask("what is alice-of-the-hill?", model="offline", sent=given)
     s.ask("hello")
     assert "alice-of-the-hill" not in bodies(server)
+
+
+def test_a_stored_result_that_stayed_is_told_without_its_id(session: Callable[..., reyn.Session]) -> None:
+    s = session()
+    s.ask("hello", model="offline", sent=({"kind": "blob", "name": "01a214f1-c87f-7000", "bytes": 12},))
+    shown = card(s.ask("and now?"))
+    assert "1 earlier turn, with a stored result, stayed on this machine" in shown
+    assert "01a214f1" not in shown

@@ -9,8 +9,8 @@ import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.mcp_access import McpServerList
+from reyn_jupyter.runtime.access.mcp_access import McpServerList
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from tests.security.security_support import invoke
 from tests.support.mcp_servers import REAL, from_python
 

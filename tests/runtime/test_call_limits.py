@@ -15,7 +15,7 @@ import reyn_jupyter as reyn
 from reyn_jupyter.catalog.action import Category, Effect, Operation, Purity, Tool
 from reyn_jupyter.catalog.call_limits import CallLimits
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.events import ActionProgressed
 from reyn_jupyter.runtime.services import ToolContext
 from tests.support.courier import probe, schema

@@ -11,7 +11,7 @@ import pytest
 import reyn_jupyter as reyn
 from reyn_jupyter.catalog.action import Arguments, Purity
 from reyn_jupyter.models.scripted import ScriptedModel
-from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.trace import Trace
 from tests.security.security_support import invoke
 from tests.support.till import Till

@@ -16,7 +16,7 @@ from reyn_jupyter.evaluation.study import Study
 from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.runtime.action_error import PermissionDeniedError
-from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.services import ToolContext
 from tests.evaluation.trial_support import Scripts, scenario, suite
 from tests.support.courier import PageServer, Redirect, courier, probe

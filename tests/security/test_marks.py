@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import json
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from reyn_jupyter.runtime.record.runlog import RunLogError
 from reyn_jupyter.runtime.record.script import ScriptError
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.support.secrets import Redactor
@@ -107,13 +107,12 @@ def test_each_secret_comes_back_from_the_place_that_it_was_taken_out_of(parts: l
 
 @pytest.mark.parametrize("break_", ["\n", "\r", "\x0b", "\x0c", "\x1c", "\x85", "\u2028", "\u2029"])
 def test_the_id_of_a_record_brings_no_line_into_a_script(workspace: Path, break_: str) -> None:
-    code, _, trace = script(workspace, {"value": 1})
+    script(workspace, {"value": 1})
     file = next((workspace / ".reyn" / "runs").glob("*.jsonl"))
     started, *others = file.read_text().splitlines()
     forged = json.loads(started)
     forged["run"] += f"{break_}import x{break_}#"
     file.write_text("\n".join([json.dumps(forged), *others]) + "\n")
     session, _ = scripted(workspace, "ok", store="files")
-    forged_code = str(session.script())
-    assert ast.dump(ast.parse(forged_code)) == ast.dump(ast.parse(code)), trace.run
-    assert len(forged_code.splitlines()) == len(code.splitlines())
+    with pytest.raises(RunLogError, match="the id that it gives itself is none"):
+        session.script()

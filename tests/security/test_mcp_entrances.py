@@ -19,8 +19,8 @@ from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
 from reyn_jupyter.notebook.serving.protocol import PROTOCOL
-from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.mcp_access import McpServerList
+from reyn_jupyter.runtime.access.mcp_access import McpServerList
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.sessions import current
 from reyn_jupyter.sessions.result_objects import ActionFailedError
 from tests.security.security_support import invoke

@@ -2,11 +2,13 @@
 
 A rule is for one kind, for one action, or for targets without a kind, and stands in each list. An entrance is a way to
 a handler: a model's call (under each of `--approve`), `%reyn invoke`, the form of a page, a replay, a script, a
-question in the middle of a call, a trial. The table `expected` knows nothing of how the gate works.
+question in the middle of a call, a trial, an MCP client of a served session. The table `expected` knows nothing of how
+the gate works.
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -17,6 +19,7 @@ from typing import Any, Literal
 
 import pytest
 from IPython.core.interactiveshell import InteractiveShell
+from mcp import Client
 
 import reyn_jupyter as reyn
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, EffectKind, Operation, Purity, Tool
@@ -28,14 +31,15 @@ from reyn_jupyter.notebook import extension
 from reyn_jupyter.notebook.serving.connection import Connection
 from reyn_jupyter.notebook.serving.hub import Hub
 from reyn_jupyter.notebook.serving.protocol import PROTOCOL
-from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.questions.consent import DESK, Answer, Question
 from reyn_jupyter.runtime.services import ToolContext
 from reyn_jupyter.sessions import current
 from reyn_jupyter.sessions.result_objects import ActionFailedError
 from tests.evaluation.trial_support import Scripts, scenario, suite
 from tests.security.security_support import invoke
 from tests.support.courier import schema
-from tests.support.waiting import PATIENCE
+from tests.support.mcp_client import by_client, call
+from tests.support.waiting import PATIENCE, awaited
 
 Outcome = Literal["ran", "asked", "denied", "recorded"]
 Listed = Literal["allow", "ask", "deny", "always", "allow_actions"]
@@ -191,10 +195,10 @@ class Bench:
     def model(self, prefix: str = "", **options: Any) -> None:
         calls = [invoke(f"world__{prefix}{kind}") for kind in EffectKind]
         trace = self.session.ask("go", model=ScriptedModel(calls, "done"), new=True, **options)
-        for call in trace.calls:  # the record names the target that the rule was held against
-            decided = call.further[0] if prefix and call.further else call.decision
+        for made in trace.calls:  # the record names the target that the rule was held against
+            decided = made.further[0] if prefix and made.further else made.decision
             if decided is not None and decided.effects:
-                kind = str(call.resolved.name).rpartition("_")[2]
+                kind = str(made.resolved.name).rpartition("_")[2]
                 assert decided.effects == (str(Effect(kind, TARGETS[kind])),)
 
     def magic(self, shell: InteractiveShell) -> None:
@@ -237,6 +241,22 @@ class Bench:
     def replay(self) -> list[str]:
         again = self.session.replay(self.free[1])
         return [str(call.resolved.name).partition("__")[2] for call in again.calls if call.ok]
+
+    def client(self) -> None:
+        """Call as an MCP client does, whose questions are asked where those of background runs are."""
+
+        async def call_each(client: Client) -> None:
+            for kind in EffectKind:
+                calling = asyncio.ensure_future(call(f"world__{kind}")(client))
+                await awaited(lambda calling=calling: calling.done() or DESK.pending())
+                for pending in DESK.pending():
+                    self.asked.append(pending.question.action.removeprefix("world__"))
+                    DESK.answer(pending.id, "deny")
+                await calling
+
+        by_client(self.session, call_each)
+        if (served := self.session.served) is not None:
+            served.stop()
 
     def script(self) -> None:
         session, run = self.free
@@ -287,6 +307,7 @@ ENTRANCES: dict[str, Callable[[Bench, InteractiveShell], Any]] = {
     "script": lambda bench, shell: bench.script(),
     "context.ask": lambda bench, shell: bench.model("later_"),
     "trial": lambda bench, shell: bench.trial(),
+    "MCP client": lambda bench, shell: bench.client(),
 }
 
 
@@ -304,4 +325,4 @@ def test_what_happens_is_what_the_table_says(bench: Bench, shell: InteractiveShe
 
 def test_the_matrix_has_every_kind_every_list_and_every_entrance() -> None:
     assert set(TARGETS) == set(PATTERNS) == set(EffectKind)
-    assert len(RULES) * len(ENTRANCES) * len(EffectKind) == 4455
+    assert len(RULES) * len(ENTRANCES) * len(EffectKind) == 4950

@@ -17,7 +17,7 @@ from reyn_jupyter.catalog.action import Category, Effect, Purity
 from reyn_jupyter.models.base import ToolCall
 from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.runtime.action_error import PermissionDeniedError
-from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.services import ToolContext
 from reyn_jupyter.sessions.background_run import BackgroundRun

@@ -14,12 +14,12 @@ import reyn_jupyter as reyn
 from reyn_jupyter.catalog.action import Category, Effect
 from reyn_jupyter.models.base import Message, ModelError, Request, Response, Usage
 from reyn_jupyter.models.scripted import ScriptedModel, call
+from reyn_jupyter.runtime.access.session_access import Completion
 from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
-from reyn_jupyter.runtime.consent import Question
+from reyn_jupyter.runtime.questions.consent import Question
 from reyn_jupyter.runtime.record.events import PermissionDecided
 from reyn_jupyter.runtime.services import Services, ToolContext
-from reyn_jupyter.runtime.session_access import Completion
-from tests.runtime.test_inner_calls import asked, flow, turned
+from tests.runtime.call.test_inner_calls import asked, flow, turned
 from tests.support.waiting import until
 
 VALUE = "correct-horse-battery"

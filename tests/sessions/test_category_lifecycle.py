@@ -191,7 +191,7 @@ def test_a_reset_in_the_middle_of_a_start_ends_it_and_the_call_says_so(workspace
 def test_a_close_that_hangs_or_raises_is_bounded_and_named(
     one: tuple[reyn.Session, Station], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from reyn_jupyter.runtime import category_lifecycle
+    from reyn_jupyter.runtime.live_catalog import category_lifecycle
 
     monkeypatch.setattr(category_lifecycle, "CLOSE_SECONDS", 0.1)
     session, unit = one
@@ -207,7 +207,7 @@ def test_a_close_that_hangs_or_raises_is_bounded_and_named(
 def test_a_source_that_hangs_is_waited_for_once_and_then_backs_off_while_its_entries_are_stale(
     one: tuple[reyn.Session, Station], clock: Callable[[float], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from reyn_jupyter.runtime import catalog_cache
+    from reyn_jupyter.runtime.live_catalog import catalog_cache
 
     session, _ = one
     assert len(names(session)) == 3

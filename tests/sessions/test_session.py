@@ -519,3 +519,13 @@ def test_a_look_into_a_variables_stored_description_is_left_out_too_and_a_query_
     session.ask("and now?", model=hosted)
     sent = json.dumps(hosted.requests[0].wire)
     assert "alice-7" not in sent and "ALICE-7" in sent
+
+
+def test_the_status_counts_the_categories_that_it_lists(workspace: Path) -> None:
+    made = reyn.Session(workspace)
+    counts = made.catalog.counts
+    filled = [name for name, number in counts.items() if number]
+    assert 0 < len(filled) < len(counts)
+    said = str(dict(made.status.facts)["actions"])
+    assert f"in {len(filled)} categories (" in said
+    assert f"; {len(counts) - len(filled)} more with none yet)" in said

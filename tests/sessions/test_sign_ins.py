@@ -17,8 +17,8 @@ import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.config import user_path
+from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.mcp_access import McpServer, McpServerList
 from reyn_jupyter.sessions import sign_ins
 from tests.support.mcp_http import http_server
 from tests.support.mcp_oauth import SignInServer, browser, follow, sign_in_server

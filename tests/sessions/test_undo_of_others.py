@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import reyn_jupyter as reyn
-from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.sessions.undo import NothingToUndoError, UndoDeclinedError
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from unittest.mock import patch
 
 import reyn_jupyter as reyn
-from reyn_jupyter.runtime.mcp_access import McpServer, McpServerList
+from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
 
 NUMBERS = {"a": 5, "b": 3}
 

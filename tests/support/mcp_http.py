@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from reyn_jupyter.runtime.mcp_access import McpServer
+from reyn_jupyter.runtime.access.mcp_access import McpServer
 from tests.support.processes import environment
 from tests.support.waiting import until
 

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from reyn_jupyter.runtime.mcp_access import McpServer
+from reyn_jupyter.runtime.access.mcp_access import McpServer
 
 PROGRAM = Path(__file__).with_name("mcp_program.py")
 REAL = Path(sys.prefix) / "mcp-servers"

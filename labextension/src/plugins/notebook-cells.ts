@@ -9,7 +9,7 @@ import type { CellProposed, CellWithdrawn, SentCell, SentCells, SentOutput } fro
 import type { KernelSource } from "../sources/kernel";
 import { IKernels, type Kernels, type NotebookKernel } from "./kernels";
 
-// What the kernel takes: `runtime/live_notebook.py` holds the same numbers.
+// What the kernel takes: `runtime/access/live_notebook.py` holds the same numbers.
 const MOST_CELLS = 2_000;
 const MOST_SOURCE = 20_000;
 const MOST_OUTPUT = 4_000;

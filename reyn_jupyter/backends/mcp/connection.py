@@ -15,20 +15,19 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reyn_jupyter.backends.mcp.elicitation import answer_elicitation
 from reyn_jupyter.backends.mcp.sdk import load_sdk, missing_sdk
 from reyn_jupyter.backends.mcp.server_log import ServerLog
+from reyn_jupyter.backends.mcp.server_programs import ServerPrograms
 from reyn_jupyter.backends.mcp.tool_listing import MOST_TOOLS, ToolListing, listing_of
 from reyn_jupyter.backends.mcp.transports import http_transport, program_transport
+from reyn_jupyter.runtime.access.mcp_access import McpPhase, McpServer, McpServerState
 from reyn_jupyter.runtime.action_error import ActionError, text_of
-from reyn_jupyter.runtime.backoff import Backoff
-from reyn_jupyter.runtime.mcp_access import McpPhase, McpServer, McpServerState
+from reyn_jupyter.runtime.live_catalog.backoff import Backoff
 from reyn_jupyter.runtime.services import Spawn, ToolContext
-from reyn_jupyter.support.owned_program import OwnedPrograms
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import shorten
 
@@ -58,16 +57,15 @@ class ConnectionLinks:
     """What a connection needs of its session.
 
     Attributes:
-        programs, spawn: see `Services`.
-        folder: where programs work unless their entry says otherwise.
+        programs: start those of servers.
+        spawn: see `Services`.
         mask: covers what may not be shown.
         changed: told whenever the tools on offer moved.
         sign_in: gives the place of a remote server's sign-in.
     """
 
-    programs: OwnedPrograms
+    programs: ServerPrograms
     spawn: Spawn
-    folder: Path
     mask: Callable[[str], str]
     changed: Callable[[], None]
     sign_in: Callable[[McpServer], ServerSignIn | None] = lambda server: None
@@ -274,7 +272,7 @@ class ServerConnection:
         if self.server.transport == "http":
             transport = http_transport(self.server, self._sign_in)
         else:
-            transport = program_transport(links.programs, self.server, links.folder, self.log, life.end)
+            transport = program_transport(links.programs, self.server, self.log, life.end)
         client = Client(
             transport,
             client_info=Implementation(name="reyn-jupyter", version="1"),

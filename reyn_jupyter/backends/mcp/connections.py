@@ -15,8 +15,8 @@ from reyn_jupyter.backends.mcp.connection import ConnectionLinks, ServerConnecti
 from reyn_jupyter.catalog.arguments.preparation import faults
 from reyn_jupyter.catalog.schema_check import check_schema, read_schema
 from reyn_jupyter.outputs.parts.content_parts import ContentParts
+from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerSource, McpServerState, McpTool
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.mcp_access import McpServer, McpServerSource, McpServerState, McpTool
 from reyn_jupyter.support.text import meant_clause
 
 FIRST_SECONDS = 5.0  # that a listing waits for servers which begin; the rest come later by themselves

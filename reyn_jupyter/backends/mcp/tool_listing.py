@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.catalog.arguments.reference_places import admit_references
 from reyn_jupyter.catalog.schema_check import DEEPEST_SCHEMA
-from reyn_jupyter.runtime.mcp_access import McpServer, McpTool
+from reyn_jupyter.runtime.access.mcp_access import McpServer, McpTool
 from reyn_jupyter.support.encoding import clean
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import shorten

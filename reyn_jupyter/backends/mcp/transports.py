@@ -11,12 +11,11 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.backends.mcp.server_log import ServerLog
-from reyn_jupyter.runtime.mcp_access import McpServer
-from reyn_jupyter.support.owned_program import OwnedProgram, OwnedPrograms
+from reyn_jupyter.backends.mcp.server_programs import ServerProgram, ServerPrograms
+from reyn_jupyter.runtime.access.mcp_access import McpServer
 from reyn_jupyter.support.secret import Secret
 
 if TYPE_CHECKING:
@@ -49,21 +48,21 @@ class MessageTooLargeError(Exception):
 
 @asynccontextmanager
 async def program_transport(
-    programs: OwnedPrograms, server: McpServer, folder: Path, log: ServerLog, ended: Ended
+    programs: ServerPrograms, server: McpServer, log: ServerLog, ended: Ended
 ) -> AsyncIterator[TransportStreams]:
     """Start a server's program, and yield its streams of messages.
 
     Args:
-        folder: where it works unless its entry says otherwise.
         ended: told once, when the program's output ends.
 
     Raises:
         OSError: no process can be made.
+        SandboxError: it is to run in a sandbox, and cannot.
     """
     import anyio
     from mcp.shared.message import SessionMessage
 
-    program = await programs.start(server.argv, env=server.env, cwd=server.cwd or folder)
+    program = await programs.start(server)
     incoming, read_stream = anyio.create_memory_object_stream[SessionMessage | Exception](0)
     write_stream, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
     closing = False
@@ -90,7 +89,7 @@ async def program_transport(
         program.let_go()
 
 
-async def _end(program: OwnedProgram) -> None:
+async def _end(program: ServerProgram) -> None:
     """Close the program's input, as the protocol says, and end what does not end by itself."""
     import anyio
 
@@ -102,7 +101,7 @@ async def _end(program: OwnedProgram) -> None:
     await program.end()
 
 
-async def _read(program: OwnedProgram, incoming: Any, log: ServerLog, ended: Ended) -> None:
+async def _read(program: ServerProgram, incoming: Any, log: ServerLog, ended: Ended) -> None:
     import anyio
 
     reason = "its program ended"
@@ -133,7 +132,7 @@ async def _read(program: OwnedProgram, incoming: Any, log: ServerLog, ended: End
     incoming.close()  # whoever waits for an answer finds the reason there
 
 
-async def _lines(program: OwnedProgram) -> AsyncIterator[bytes]:
+async def _lines(program: ServerProgram) -> AsyncIterator[bytes]:
     stdout = program.process.stdout
     assert stdout is not None
     held: list[bytes] = []
@@ -170,7 +169,7 @@ def _message(line: bytes) -> Any:
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=int(found[1]), error=error))
 
 
-async def _write(program: OwnedProgram, outgoing: Any) -> None:
+async def _write(program: ServerProgram, outgoing: Any) -> None:
     stdin = program.process.stdin
     assert stdin is not None
     async with outgoing:
@@ -181,7 +180,7 @@ async def _write(program: OwnedProgram, outgoing: Any) -> None:
                 await stdin.drain()
 
 
-async def _read_errors(program: OwnedProgram, log: ServerLog) -> None:
+async def _read_errors(program: ServerProgram, log: ServerLog) -> None:
     stderr = program.process.stderr
     assert stderr is not None
     while data := await stderr.read(_CHUNK):

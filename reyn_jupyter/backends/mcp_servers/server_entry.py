@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from reyn_jupyter.runtime.mcp_access import SERVER_NAME, McpTransport
+from reyn_jupyter.runtime.access.mcp_access import SERVER_NAME, McpSandbox, McpTransport
 from reyn_jupyter.support.hosts import HostError, read_host
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.secret_names import secret_variable
@@ -32,6 +32,7 @@ _CONTROL = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 _REFERENCE = re.compile(r"\$\{([^}]*)\}")
 _STORED, _ENVIRONMENT = "input:", "env:"
 PLACES = ("workspaceFolder", "userHome", "HOME")  # references that a command line may have
+_OF_SANDBOX = ("hosts", "readable", "writable")
 _HTTP = ("http", "streamable-http", "streamableHttp", "streamable_http")
 
 
@@ -66,6 +67,7 @@ class ServerEntry:
         url, headers: of a remote server.
         disabled: kept, and not offered.
         trusts_hints: the person believes what the server says of its tools (its hint that they only read).
+        sandbox: what the program may reach in a sandbox; None where it runs without one.
     """
 
     name: str
@@ -78,6 +80,7 @@ class ServerEntry:
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     disabled: bool = False
     trusts_hints: bool = False
+    sandbox: McpSandbox | None = None
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -107,6 +110,9 @@ class ServerEntry:
             said = {"command": self.command, "args": list(self.args)}
             said |= {"env": dict(self.env)} if self.env else {}
             said |= {"cwd": self.cwd} if self.cwd else {}
+            if self.sandbox is not None:
+                parts = {key: list(getattr(self.sandbox, key)) for key in _OF_SANDBOX}
+                said |= {"sandbox": {key: names for key, names in parts.items() if names}}
         else:
             said = {"type": "http", "url": self.url}
             said |= {"headers": dict(self.headers)} if self.headers else {}
@@ -155,6 +161,7 @@ def read_entry(name: str, value: Any) -> ServerEntry:
         env=_values(value, "env", _VARIABLE),
         disabled=disabled,
         trusts_hints=trusts_hints,
+        sandbox=_sandbox(value),
     )
 
 
@@ -282,6 +289,26 @@ def _url(value: Mapping[str, Any]) -> str:
     if re.match(r"https?://[^/?#]*@", url):
         raise EntryError('has a password in its "url"; put it into "headers"')
     return url
+
+
+def _sandbox(value: Mapping[str, Any]) -> McpSandbox | None:
+    said = value.get("sandbox")
+    if said is None:
+        return None
+    if not isinstance(said, dict) or not set(said) <= set(_OF_SANDBOX):
+        # A word that means nothing here may be meant to loosen or to tighten.
+        raise EntryError(f'needs an object with {", ".join(_OF_SANDBOX)} as "sandbox"')
+    found: dict[str, tuple[str, ...]] = {}
+    for key in _OF_SANDBOX:
+        names = said.get(key, [])
+        if not isinstance(names, list) or len(names) > MOST_VALUES:
+            raise EntryError(f'has no list of at most {MOST_VALUES} texts as "sandbox.{key}"')
+        found[key] = tuple(_word(name, f"sandbox.{key}") for name in names)
+    try:
+        hosts = tuple(dict.fromkeys(str(read_host(host)) for host in found.pop("hosts")))
+    except HostError as error:
+        raise EntryError(f'has a host in "sandbox" that cannot be used: {error}') from None
+    return McpSandbox(hosts, **found)
 
 
 def _switch(value: Mapping[str, Any], key: str) -> bool:

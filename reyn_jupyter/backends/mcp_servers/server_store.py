@@ -43,9 +43,9 @@ from reyn_jupyter.config import user_path
 from reyn_jupyter.guard.state_folder import StateError, StateFolder
 from reyn_jupyter.guard.trust import FILE as TRUSTED
 from reyn_jupyter.guard.trust import Trust
+from reyn_jupyter.runtime.access.mcp_access import McpServer
+from reyn_jupyter.runtime.access.mcp_admin import DroppedServer, McpScope
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.mcp_access import McpServer
-from reyn_jupyter.runtime.mcp_admin import DroppedServer, McpScope
 from reyn_jupyter.support.locks import open_lock_file, release, wait_for_lock
 from reyn_jupyter.support.secret import Secret
 from reyn_jupyter.support.secret_names import secret_variable
@@ -423,6 +423,13 @@ class McpServerStore:
             # A workspace may not say that its own servers are to be believed.
             trusted_hints=entry.trusts_hints and scope == "user",
             blocked=blocked,
+            sandbox=None
+            if entry.sandbox is None
+            else replace(
+                entry.sandbox,
+                readable=tuple(map(word, entry.sandbox.readable)),
+                writable=tuple(map(word, entry.sandbox.writable)),
+            ),
         )
 
     def _handed(

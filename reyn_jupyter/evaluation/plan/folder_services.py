@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, TypeVar
 
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.workspace import Workspace
+from reyn_jupyter.runtime.access.session_access import NoAccess, SecretAccess
+from reyn_jupyter.runtime.access.session_tasks import SessionTasks
 from reyn_jupyter.runtime.services import Services, Spawn
-from reyn_jupyter.runtime.session_access import NoAccess, SecretAccess
-from reyn_jupyter.runtime.session_tasks import SessionTasks
 from reyn_jupyter.support.child_process import ChildProcesses
 from reyn_jupyter.support.owned_program import OwnedPrograms
 from reyn_jupyter.support.secrets import Redactor

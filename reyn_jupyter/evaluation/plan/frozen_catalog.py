@@ -32,8 +32,8 @@ from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.evaluation.plan.folder_services import services_in
 from reyn_jupyter.evaluation.plan.tool_records import ToolRecord, read_records
 from reyn_jupyter.guard.workspace import Workspace
-from reyn_jupyter.runtime.catalog_cache import CatalogCache
-from reyn_jupyter.runtime.category_lifecycle import CategoryLifecycle
+from reyn_jupyter.runtime.live_catalog.catalog_cache import CatalogCache
+from reyn_jupyter.runtime.live_catalog.category_lifecycle import CategoryLifecycle
 from reyn_jupyter.runtime.services import Services
 from reyn_jupyter.support import text
 from reyn_jupyter.support.user_errors import UserError

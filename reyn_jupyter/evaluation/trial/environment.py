@@ -27,19 +27,19 @@ from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.outputs.blobs.in_memory_store import MemoryBlobStore
 from reyn_jupyter.router.conversation import Conversation
+from reyn_jupyter.runtime.access.session_tasks import SessionTasks
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.catalog_cache import CatalogCache
-from reyn_jupyter.runtime.category_lifecycle import CategoryLifecycle
-from reyn_jupyter.runtime.consent import Answer, Question
-from reyn_jupyter.runtime.invoke import Invoker
+from reyn_jupyter.runtime.call.invoke import Invoker
+from reyn_jupyter.runtime.call.session_secrets import SessionSecrets
+from reyn_jupyter.runtime.call.wrappers import Wrappers
+from reyn_jupyter.runtime.live_catalog.catalog_cache import CatalogCache
+from reyn_jupyter.runtime.live_catalog.category_lifecycle import CategoryLifecycle
 from reyn_jupyter.runtime.namespace.functions import FunctionRegister
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.action_usage import ActionUsage
 from reyn_jupyter.runtime.record.run_store import RunStore
 from reyn_jupyter.runtime.run import Run, new_run_id
 from reyn_jupyter.runtime.services import Services, ToolContext
-from reyn_jupyter.runtime.session_secrets import SessionSecrets
-from reyn_jupyter.runtime.session_tasks import SessionTasks
-from reyn_jupyter.runtime.wrappers import Wrappers
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.support.child_process import ChildProcesses

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from reyn_jupyter.guard.sandbox.confinement import (
     Confinement,
+    HostTraffic,
     Language,
     SandboxError,
     SandboxLimits,
@@ -18,6 +19,7 @@ from reyn_jupyter.guard.sandbox.runner import Sandbox, SandboxedProgram
 
 __all__ = [
     "Confinement",
+    "HostTraffic",
     "Language",
     "Rung",
     "Sandbox",

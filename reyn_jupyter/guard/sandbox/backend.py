@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, SandboxLimits
+from reyn_jupyter.guard.sandbox.egress import EgressProxy
 
 _MOST_SAID = 1 << 16  # bytes that are read of what a starting sandbox says
 
@@ -22,6 +23,7 @@ class Launch(Protocol):
         argv, env, cwd: of the process to start.
         descriptors: what it inherits beside its three streams; closed here as soon as it is started.
         first_input: what `release` says on its standard input, before all that is for the command.
+        proxy: the way to the hosts of its confinement; None where there are none. It ends with `close`.
     """
 
     argv: Sequence[str]
@@ -29,6 +31,7 @@ class Launch(Protocol):
     cwd: str
     descriptors: tuple[int, ...]
     first_input: bytes
+    proxy: EgressProxy | None
 
     def begin(self) -> None:
         """Let the command begin at once, without the limits that are set from outside; for a probe."""

@@ -1,8 +1,8 @@
 """The sandbox by bubblewrap: a view of the file system, processes, network and users of the command's own.
 
 Invariants: the command sees the paths of its confinement, read-only but for the writable ones, and nothing else of
-the machine. It has no network but a loopback of its own, unless the whole network was asked for. The system kills all
-of it when the process that started it ends.
+the machine. It has no network but a loopback of its own; where hosts are given, our proxy listens there, and nothing
+else leads out. The system kills all of it when the process that started it ends.
 """
 
 from __future__ import annotations
@@ -12,23 +12,46 @@ import json
 import os
 import shutil
 import signal
+import socket
 import sys
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 
 from reyn_jupyter.guard.sandbox.backend import file_of, read_to_end
 from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, SandboxError, SandboxLimits
+from reyn_jupyter.guard.sandbox.egress import PORT, EgressProxy, received_listener
 from reyn_jupyter.guard.sandbox.probe import probe_problem
 from reyn_jupyter.guard.sandbox.syscall_filter import is_supported, syscall_filter
-from reyn_jupyter.guard.sandbox.visible_system import environment, network_paths, system_paths
+from reyn_jupyter.guard.sandbox.visible_system import environment, system_paths
 
 TEMPORARY = "/tmp"  # noqa: S108 - a folder of the command's own, in memory
 _EMPTY = Path(__file__).parent / "empty_file"
 _NOBODY = "65534"
 _MOST_HIDDEN = 2000  # mounts
+_LARGEST_COPY = 1 << 20  # bytes
+_NAMESPACES = (
+    "--unshare-user", "--unshare-all", "--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox",
+    "--die-with-parent", "--new-session", "--cap-drop", "ALL",
+)  # fmt: skip
 _WAIT = 'read -r go && [ "$go" = go ] && exec "$@"'
+# The same, after it made the socket in which our proxy listens, and handed it out of the sandbox.
+_LISTEN_AND_WAIT = f"""
+import os, socket, sys
+way = socket.socket(fileno=int(sys.argv[1]))
+listener = socket.socket()
+listener.bind(("127.0.0.1", {PORT}))
+listener.listen(64)
+socket.send_fds(way, [b"."], [listener.fileno()])
+way.close()
+listener.close()
+word = b""
+while (piece := os.read(0, 1)) not in (b"", b"\\n"):
+    word += piece
+if word == b"go":
+    os.execvp(sys.argv[2], sys.argv[2:])
+"""
 
 
 class Bubblewrap:
@@ -98,19 +121,32 @@ class BubblewrapLaunch:
         self._limits = limits
         self._inside = 0
         self.first_input = b"go\n"
-        self.env: Mapping[str, str] = environment(confinement, TEMPORARY)
+        self.proxy = EgressProxy(confinement.hosts) if confinement.hosts else None
+        self._way: socket.socket | None = None
+        self.env: Mapping[str, str] = environment(confinement, TEMPORARY, self.proxy)
         self.cwd = "/"
-        options = [*_namespaces(confinement), *_mounts(confinement, limits, proc)]
+        opened: list[int] = []
+        try:
+            options = [*_NAMESPACES, *_mounts(confinement, limits, proc, opened)]
+        except BaseException:
+            for descriptor in opened:
+                os.close(descriptor)
+            raise
         options += ["--chdir", os.fspath(confinement.folder), "--remount-ro", "/"]
         info, info_theirs = os.pipe()
         held_theirs, held = os.pipe()
         arguments = file_of(b"".join(os.fsencode(option) + b"\0" for option in options))
         calls = file_of(syscall_filter())
         self._pipes: tuple[int, ...] = (info, held)
-        self.descriptors: tuple[int, ...] = (info_theirs, held_theirs, arguments, calls)
+        self.descriptors: tuple[int, ...] = (info_theirs, held_theirs, arguments, calls, *opened)
+        gate = ["/bin/sh", "-c", _WAIT, "sh"]
+        if self.proxy is not None:
+            self._way, theirs = socket.socketpair()
+            gate = [sys.executable, "-I", "-S", "-c", _LISTEN_AND_WAIT, str(theirs.fileno())]
+            self.descriptors += (theirs.detach(),)
         self.argv: Sequence[str] = (
             program, "--info-fd", str(info_theirs), "--block-fd", str(held_theirs), "--seccomp", str(calls),
-            "--args", str(arguments), "--", "/bin/sh", "-c", _WAIT, "sh", *argv,
+            "--args", str(arguments), "--", *gate, *argv,
         )  # fmt: skip
 
     async def release(self, process: asyncio.subprocess.Process) -> None:
@@ -124,10 +160,12 @@ class BubblewrapLaunch:
         with suppress(ProcessLookupError):  # it ended meanwhile
             for kind, most in rlimits(self._limits):
                 resource.prlimit(inside, kind, (most, most))
+        self.begin()
+        if self.proxy is not None and self._way is not None:
+            await self.proxy.serve(await received_listener(self._way))
         assert process.stdin is not None
         with suppress(ConnectionError):
             process.stdin.write(self.first_input)
-        self.begin()
 
     def begin(self) -> None:
         os.write(self._pipes[1], b"1")
@@ -146,6 +184,10 @@ class BubblewrapLaunch:
         pipes, self._pipes = self._pipes, ()
         for descriptor in pipes:
             os.close(descriptor)
+        if self._way is not None:
+            self._way.close()
+        if self.proxy is not None:
+            self.proxy.close()
 
 
 def rlimits(limits: SandboxLimits) -> Iterator[tuple[int, int]]:
@@ -161,23 +203,33 @@ def rlimits(limits: SandboxLimits) -> Iterator[tuple[int, int]]:
     yield resource.RLIMIT_MEMLOCK, 0
 
 
-def _namespaces(confinement: Confinement) -> list[str]:
-    shared = ["--share-net"] if confinement.network else []
-    return [
-        "--unshare-user", "--unshare-all", *shared, "--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox",
-        "--die-with-parent", "--new-session", "--cap-drop", "ALL",
-    ]  # fmt: skip
+@cache
+def _system_mounts() -> tuple[tuple[str, str, str], ...]:
+    """Return how each path of the system gets into the view: (option, source, place). Mounts are what takes time."""
+    shown = set(system_paths())
+    found = []
+    for path in system_paths():
+        link = path.readlink() if path.is_symlink() else None
+        if link is not None and (path.parent == Path("/") or path.parent / link in shown):
+            found.append(("--symlink", os.fspath(link), os.fspath(path)))  # of other links, what they lead to
+        elif path.is_file() and path.stat().st_size <= _LARGEST_COPY:
+            found.append(("--file", os.fspath(path), os.fspath(path)))  # a copy in the view's own memory
+        else:
+            found.append(("--ro-bind", os.fspath(path), os.fspath(path)))
+    return tuple(found)
 
 
-def _mounts(confinement: Confinement, limits: SandboxLimits, proc: bool) -> Iterator[str]:
+def _mounts(confinement: Confinement, limits: SandboxLimits, proc: bool, opened: list[int]) -> Iterator[str]:
+    """Yield the options that make what the command sees; files that are copied stand in `opened`, by descriptor."""
     size = str(limits.file_bytes)
     yield from ("--size", size, "--perms", "1777", "--tmpfs", TEMPORARY)  # what lies in it comes after it
-    for path in (*system_paths(), *(network_paths() if confinement.network else ())):
-        # /bin is a link to usr/bin in most systems; of other links what they lead to is bound.
-        if path.is_symlink() and path.parent == Path("/"):
-            yield from ("--symlink", os.fspath(path.readlink()), os.fspath(path))
+    for option, source, place in _system_mounts():
+        if option == "--file":
+            with suppress(FileNotFoundError):  # it was replaced or removed meanwhile
+                opened.append(os.open(source, os.O_RDONLY | os.O_CLOEXEC))
+                yield from (option, str(opened[-1]), place)
         else:
-            yield from ("--ro-bind", os.fspath(path), os.fspath(path))
+            yield from (option, source, place)
     yield from ("--dev", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/dev/shm")  # noqa: S108
     yield from ("--remount-ro", "/dev")
     if proc:

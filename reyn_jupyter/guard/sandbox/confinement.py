@@ -32,11 +32,12 @@ class Confinement:
             its own (``$TMPDIR``), which goes with it.
         hidden: files and folders below those that it cannot read; a file reads as empty or not at all.
         environment: variables beside a few harmless ones (PATH, HOME, LANG, TMPDIR). A secret stands there alone.
-        network: whether it may use the whole network of this machine, its loopback too. Ask the person first.
+        hosts: what it may reach over HTTP, through a proxy of ours: example.org (ports 80 and 443),
+            ``localhost:8080``. Ask the person first.
 
     Example:
-        >>> Confinement(Path("/work"), readable=(Path("/work"),), hidden=(Path("/work/.env"),)).network
-        False
+        >>> Confinement(Path("/work"), readable=(Path("/work"),), hidden=(Path("/work/.env"),)).hosts
+        ()
     """
 
     folder: Path
@@ -44,7 +45,7 @@ class Confinement:
     writable: tuple[Path, ...] = ()
     hidden: tuple[Path, ...] = ()
     environment: Mapping[str, str | Secret] = field(default_factory=dict)
-    network: bool = False
+    hosts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,22 @@ class SandboxLimits:
 
 
 @dataclass(frozen=True)
+class HostTraffic:
+    """What a command exchanged with one host.
+
+    Attributes:
+        host: as the person consented to it.
+        connections: how many were made.
+        sent, received: bytes, encrypted ones as they are.
+    """
+
+    host: str
+    connections: int
+    sent: int
+    received: int
+
+
+@dataclass(frozen=True)
 class SandboxResult:
     """What a command did.
 
@@ -85,6 +102,8 @@ class SandboxResult:
         stdout_bytes, stderr_bytes: how many it wrote.
         reason: which limit ended it, as a clause; "" where none did.
         seconds: wall time.
+        traffic: what it exchanged with each host that it reached.
+        refusals: what it tried to reach in vain, in sentences.
     """
 
     status: Status
@@ -97,6 +116,8 @@ class SandboxResult:
     stderr_bytes: int
     reason: str
     seconds: float
+    traffic: tuple[HostTraffic, ...] = ()
+    refusals: tuple[str, ...] = ()
 
     @property
     def truncated(self) -> bool:

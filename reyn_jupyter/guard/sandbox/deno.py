@@ -74,8 +74,8 @@ class Deno:
         Args:
             argv: the file of the script, and its arguments.
         """
-        if confinement.network:
-            raise SandboxError("Deno is not given the whole network", "Run the script without it.")
+        if confinement.hosts:
+            raise SandboxError("Deno is given no hosts", "Run the script without them.")
         if self._found is None:
             raise SandboxError("deno is gone from this machine", "pip install 'reyn-jupyter[typescript]'")
         script, *arguments = argv

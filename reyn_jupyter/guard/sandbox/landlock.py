@@ -1,8 +1,9 @@
 """The sandbox by Landlock and seccomp: for Linux without user namespaces, by a small launcher of our own.
 
 Invariants: the command opens the files of its confinement and no others, makes no socket, and reaches no other
-process. It still sees the names, sizes and times of files elsewhere, where it guesses their paths: Landlock does not
-cover those. Modes and times of files stay as they are.
+process. Where hosts are given, it is put into a network of its own in which our proxy listens, or does not run: a rule
+for the proxy's port would let it reach that port of every other host. It still sees the names, sizes and times of files
+elsewhere, where it guesses their paths: Landlock does not cover those. Modes and times of files stay as they are.
 
 Needs Linux 6.2 (Landlock ABI 3). From 6.12 on (ABI 6) signals stay inside; before, the command can send none.
 Source: Linux, Documentation/userspace-api/landlock.rst.
@@ -23,7 +24,7 @@ from reyn_jupyter.guard.sandbox.confinement import Confinement, Language, Sandbo
 from reyn_jupyter.guard.sandbox.probe import probe_problem
 from reyn_jupyter.guard.sandbox.supervised_launch import CHANGED, SupervisedLaunch
 from reyn_jupyter.guard.sandbox.syscall_filter import is_supported, syscall_filter
-from reyn_jupyter.guard.sandbox.visible_system import network_paths, system_paths
+from reyn_jupyter.guard.sandbox.visible_system import system_paths
 
 _FEWEST_ABI = 3
 _MOST_RULES = 20_000
@@ -86,17 +87,16 @@ class Landlock:
 
     def _filters(self, confinement: Confinement) -> dict[str, Any]:
         handled = _ALL | (_IOCTL if self._abi >= 5 else 0)
-        tcp = _TCP if self._abi >= 4 and not confinement.network else 0
+        # With hosts it has a network of its own, in which nothing is but our proxy.
+        tcp = _TCP if not confinement.hosts else 0
         parts = [handled, *([tcp] if self._abi >= 4 else []), *([_SCOPES] if self._abi >= 6 else [])]
-        calls = syscall_filter(shares_processes=True, signals=self._abi >= 6, network=confinement.network)
+        calls = syscall_filter(shares_processes=True, signals=self._abi >= 6, network=bool(confinement.hosts))
         return {"ruleset": struct.pack(f"{len(parts)}Q", *parts).hex(), "calls": calls.hex()}
 
 
 def _rules(confinement: Confinement) -> Iterator[tuple[int, str]]:
     """Yield the rights of each path; what is hidden has none, so a folder that holds it is given in its parts."""
     yield from ((_SEEN, os.fspath(path)) for path in system_paths())
-    if confinement.network:
-        yield from ((_SEEN, os.fspath(path)) for path in network_paths())
     yield from ((_READ | _LIST, path) for path in _OF_MACHINE)
     yield from ((_READ | _WRITE, path) for path in _DEVICES)
     for path in confinement.writable:

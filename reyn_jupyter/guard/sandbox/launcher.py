@@ -32,6 +32,8 @@ _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF, _CAPSET = (
     446,
     {"x86_64": 126}.get(os.uname().machine, 91),
 )
+_NEW_USER, _NEW_NETWORK = 0x10000000, 0x40000000
+_SET_INTERFACE_FLAGS, _UP = 0x8914, 1
 _PATH_BENEATH = 1
 _SCOPE_SIGNALS = 2
 _OF_FILES = 1 | 2 | 4 | 1 << 14  # the rights that a file can have: execute, write, read, truncate
@@ -51,13 +53,15 @@ def main() -> None:
         try:
             os.close(life)
             os.set_inheritable(said, False)
+            if "way" in plan:
+                _enter_network(plan["way"], plan["port"])
             _confine(plan, launcher)
             os.execvpe(plan["argv"][0], plan["argv"], plan["environment"])  # noqa: S606 - no shell
         except BaseException as error:  # noqa: BLE001 - nothing may run unconfined
             os.write(said, f"{type(error).__name__}: {error}".encode()[:2000])
         os._exit(125)
     os.close(said)
-    for descriptor in (0, 1, 2):
+    for descriptor in (0, 1, 2, *([plan["way"]] if "way" in plan else [])):
         os.close(descriptor)
     lock = threading.Lock()
 
@@ -176,11 +180,37 @@ def _confine(plan: dict[str, Any], launcher: int) -> None:
                 raise
     os.chdir(plan["folder"])
     if plan["abi"]:
-        if os.geteuid() == 0:
+        if os.geteuid() == 0 or "way" in plan:
             _drop_capabilities()
         _prctl(_SET_NO_NEW_PRIVILEGES, 1)
         _restrict(bytes.fromhex(plan["ruleset"]), plan["rules"])
         _filter_calls(bytes.fromhex(plan["calls"]))
+
+
+def _enter_network(way: int, port: int) -> None:
+    """Go into a network of its own, and hand out a socket that listens in it. Raises OSError."""
+    import fcntl
+    import socket
+
+    user, group = os.geteuid(), os.getegid()
+    if _libc().unshare(ctypes.c_int(_NEW_USER | _NEW_NETWORK)) < 0:
+        raise OSError(
+            ctypes.get_errno(),
+            "this Linux lets no program have a network of its own, so no host can be allowed alone; bubblewrap needs "
+            "the same (user namespaces)",
+        )
+    for name, text in (
+        ("setgroups", "deny"),
+        ("uid_map", f"{user} {user} 1"),
+        ("gid_map", f"{group} {group} 1"),
+    ):
+        with open(f"/proc/self/{name}", "w", encoding="ascii") as file:
+            file.write(text)
+    with socket.socket() as listener, socket.socket(fileno=way) as owner:
+        fcntl.ioctl(listener, _SET_INTERFACE_FLAGS, struct.pack("16sh22x", b"lo", _UP))
+        listener.bind(("127.0.0.1", port))
+        listener.listen(64)
+        socket.send_fds(owner, [b"."], [listener.fileno()])
 
 
 def _threads_of_user() -> int:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from reyn_jupyter.guard.sandbox.backend import Launch, SandboxBackend
 from reyn_jupyter.guard.sandbox.confinement import (
     Confinement,
+    HostTraffic,
     SandboxError,
     SandboxLimits,
     SandboxResult,
@@ -27,6 +28,7 @@ from reyn_jupyter.guard.sandbox.visible_system import check_program
 GRACE = 5.0  # seconds in which a killed command is gone
 _PIECE = 1 << 16
 _LOOK = 0.05  # seconds between two looks at what a command uses
+_LOOK_AT_LONG_LIVED = 0.5  # the same for a program without a deadline
 _LONGEST_LINE = 16 << 20  # bytes of one line from a program that is spoken with
 _DEFAULT = SandboxLimits()
 
@@ -57,6 +59,12 @@ class SandboxedProgram:
         self._launch = launch
         self._limits = limits
         self._watch = asyncio.create_task(self._watch_usage()) if sys.platform == "linux" else None
+
+    @property
+    def network(self) -> tuple[tuple[HostTraffic, ...], tuple[str, ...]]:
+        """What it exchanged with each host, and what it tried to reach in vain."""
+        proxy = self._launch.proxy
+        return ((), ()) if proxy is None else (proxy.traffic, proxy.refusals)
 
     @property
     def is_running(self) -> bool:
@@ -91,7 +99,7 @@ class SandboxedProgram:
         """End the program when all of its processes together use too much."""
         limits = self._limits
         while self.is_running:
-            await asyncio.sleep(_LOOK)
+            await asyncio.sleep(_LOOK if limits.seconds is not None else _LOOK_AT_LONG_LIVED)
             used = tree_usage(self.process.pid)
             for much, most, what in (
                 (used.processes, limits.processes + 2, f"more than {limits.processes} processes and threads"),
@@ -182,7 +190,7 @@ class Sandbox:
         )
         return SandboxResult(
             status, self.name, self.isolation, None if ended else code, bytes(out.kept), bytes(errors.kept),
-            out.size, errors.size, reason, time.monotonic() - began,
+            out.size, errors.size, reason, time.monotonic() - began, *program.network,
         )  # fmt: skip
 
     async def open(

@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import shutil
+import socket
 import sys
 import tempfile
 import weakref
@@ -19,6 +20,7 @@ from typing import Any
 
 from reyn_jupyter.guard.sandbox.backend import file_of, read_to_end
 from reyn_jupyter.guard.sandbox.confinement import Confinement, SandboxError, SandboxLimits
+from reyn_jupyter.guard.sandbox.egress import PORT, EgressProxy, received_listener
 from reyn_jupyter.guard.sandbox.visible_system import environment
 
 CHANGED = ((1 << 15) - 1) & ~(1 << 6 | 1 << 9 | 1 << 11)  # all rights of Landlock but devices and sockets
@@ -42,10 +44,12 @@ class SupervisedLaunch:
         limits: SandboxLimits,
         isolation: Mapping[str, Any],
     ) -> None:
+        self.proxy = EgressProxy(confinement.hosts) if confinement.hosts else None
+        self._way: socket.socket | None = None
         self._temporary = tempfile.mkdtemp(prefix="reyn-sandbox-")
         plan: dict[str, Any] = {
             "argv": list(argv),
-            "environment": environment(confinement, self._temporary),
+            "environment": environment(confinement, self._temporary, self.proxy),
             "folder": os.fspath(confinement.folder),
             "temporary": self._temporary,
             "limits": dict(_limits(limits)),
@@ -55,14 +59,15 @@ class SupervisedLaunch:
             plan["rules"] = [*isolation["rules"], (CHANGED, self._temporary)]
         self._said, said_theirs = os.pipe()
         life_theirs, self._life = os.pipe()
-        self.descriptors: tuple[int, ...] = (file_of(json.dumps(plan).encode()), life_theirs, said_theirs)
-        self.argv: Sequence[str] = (
-            sys.executable,
-            "-I",
-            "-S",
-            os.fspath(_LAUNCHER),
-            *map(str, self.descriptors),
-        )
+        inherited: tuple[int, ...] = (life_theirs, said_theirs)
+        if self.proxy is not None:
+            self._way, theirs = socket.socketpair()
+            plan["way"], plan["port"] = theirs.fileno(), PORT
+            inherited += (theirs.detach(),)
+        task = file_of(json.dumps(plan).encode())
+        self.descriptors: tuple[int, ...] = (task, *inherited)
+        words = map(str, (task, life_theirs, said_theirs))
+        self.argv: Sequence[str] = (sys.executable, "-I", "-S", os.fspath(_LAUNCHER), *words)
         self.env: Mapping[str, str] = {"LC_ALL": "C.UTF-8"}
         self.cwd = "/"
         self.first_input = b""
@@ -72,6 +77,8 @@ class SupervisedLaunch:
         problem = await read_to_end(self._said)
         if problem:
             raise SandboxError(f"the command could not be started: {problem.decode('utf-8', 'replace')}")
+        if self.proxy is not None and self._way is not None:
+            await self.proxy.serve(await received_listener(self._way))
 
     def begin(self) -> None:
         """Do nothing: the launcher begins by itself."""
@@ -90,6 +97,10 @@ class SupervisedLaunch:
         descriptor, self._said = self._said, -1
         if descriptor >= 0:
             os.close(descriptor)
+        if self._way is not None:
+            self._way.close()
+        if self.proxy is not None:
+            self.proxy.close()
         temporary, self._temporary = self._temporary, ""
         if temporary:
             shutil.rmtree(temporary, ignore_errors=True)

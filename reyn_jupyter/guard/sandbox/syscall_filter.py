@@ -15,6 +15,7 @@ import platform
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 _LOAD, _JUMP_EQUAL, _JUMP_GREATER, _AND, _RETURN = 0x20, 0x15, 0x25, 0x54, 0x06
 _ALLOW, _ERRNO, _KILL = 0x7FFF0000, 0x00050000, 0x80000000
@@ -97,6 +98,7 @@ def is_supported() -> bool:
     return platform.machine() in _ARCHITECTURES
 
 
+@cache
 def syscall_filter(*, shares_processes: bool = False, signals: bool = True, network: bool = True) -> bytes:
     """Return the filter as an array of `struct sock_filter`.
 

@@ -14,15 +14,15 @@ from functools import cache
 from pathlib import Path
 
 from reyn_jupyter.guard.sandbox.confinement import Confinement, SandboxError
+from reyn_jupyter.guard.sandbox.egress import EgressProxy
 from reyn_jupyter.support.secret import Secret
 
 _TOP = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store")
 _ETC = (
-    "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl/certs", "ssl/openssl.cnf", "ca-certificates",
+    "ld.so.cache", "alternatives", "ssl/certs", "ssl/openssl.cnf", "ca-certificates",
     "pki/tls/certs", "pki/ca-trust/extracted", "localtime", "mime.types", "nsswitch.conf", "passwd", "group", "fonts",
-    "magic", "os-release",
+    "magic", "os-release", "lsb-release", "debian_version", "redhat-release",
 )  # fmt: skip
-_ETC_NETWORK = ("resolv.conf", "hosts", "host.conf", "gai.conf", "services", "protocols")
 _OF_PYTHON = (
     "bin",
     "lib",
@@ -46,11 +46,6 @@ def system_paths() -> tuple[Path, ...]:
     return (*found, *(path for path in _python() if not path.is_relative_to("/usr")))
 
 
-def network_paths() -> tuple[Path, ...]:
-    """Return what programs need to find hosts by name."""
-    return tuple(path for name in _ETC_NETWORK if (path := Path("/etc", name)).exists())
-
-
 def _python() -> Iterator[Path]:
     for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):
         for place in dict.fromkeys((prefix, os.path.realpath(prefix))):
@@ -63,11 +58,12 @@ def search_path() -> tuple[str, ...]:
     return tuple(dict.fromkeys((*map(str, own), *_FOLDERS)))
 
 
-def environment(confinement: Confinement, temporary: str) -> dict[str, str]:
+def environment(confinement: Confinement, temporary: str, proxy: EgressProxy | None = None) -> dict[str, str]:
     """Return the whole environment of a command.
 
     Args:
         temporary: its own folder, for what is temporary and as its home.
+        proxy: its way to the network.
     """
     own: Mapping[str, str | Secret] = confinement.environment
     return {
@@ -78,6 +74,7 @@ def environment(confinement: Confinement, temporary: str) -> dict[str, str]:
         "TERM": "dumb",
         "USER": "nobody",
         "LOGNAME": "nobody",
+        **({} if proxy is None else proxy.environment),
         **{name: each.reveal() if isinstance(each, Secret) else each for name, each in own.items()},
     }
 

@@ -83,6 +83,9 @@ DISPLAYABLES: tuple[Displayable, ...] = (
     Displayable("reyn_jupyter.runtime.record.compare", "RunDiff", "trace.run_diff.diff_view", "trace"),
     Displayable(_RESULTS, "Table", "session_tables.table", "table"),
     Displayable(_RESULTS, "Card", "session_tables.card", updates=True),
+    Displayable(
+        "reyn_jupyter.backends.mcp_serving.served_session", "ServedSession", "serving_view.served_session"
+    ),
     Displayable("reyn_jupyter.runtime.record.script", "Script", "trace.card.script_view"),
     Displayable(
         "reyn_jupyter.sessions.background_run",

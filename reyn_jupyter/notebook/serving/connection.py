@@ -38,8 +38,7 @@ from reyn_jupyter.notebook.serving.protocol import (
     ViewRequest,
     Welcome,
 )
-from reyn_jupyter.runtime.engine import running_loop
-from reyn_jupyter.runtime.live_notebook import (
+from reyn_jupyter.runtime.access.live_notebook import (
     LIVE_NOTEBOOK,
     MOST_CELLS,
     MOST_OUTPUTS,
@@ -48,6 +47,7 @@ from reyn_jupyter.runtime.live_notebook import (
     NotebookCells,
     ProposedCell,
 )
+from reyn_jupyter.runtime.engine import running_loop
 from reyn_jupyter.runtime.pump import Job
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.current import SESSION_ID

@@ -25,9 +25,9 @@ from reyn_jupyter.notebook.serving.protocol import (
     ViewEvent,
 )
 from reyn_jupyter.notebook.serving.question_messages import approval_asked
-from reyn_jupyter.runtime import catalog_cache
-from reyn_jupyter.runtime.catalog_cache import CatalogCache
-from reyn_jupyter.runtime.consent import DESK, Answer, OpenQuestion, Question
+from reyn_jupyter.runtime.live_catalog import catalog_cache
+from reyn_jupyter.runtime.live_catalog.catalog_cache import CatalogCache
+from reyn_jupyter.runtime.questions.consent import DESK, Answer, OpenQuestion, Question
 from reyn_jupyter.sessions import background_run, current
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.session import Session

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict
 
 from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.notebook.serving.answer_key import AnswerKey
-from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.sessions.session import Session
 
 # The files of this room that export `OPERATIONS`.
@@ -107,7 +107,7 @@ def operations() -> dict[str, ServedOperation]:
     """
     found: dict[str, ServedOperation] = {}
     for file in FILES:
-        module = importlib.import_module(f"reyn_jupyter.notebook.serving.{file}")
+        module = importlib.import_module(f"reyn_jupyter.notebook.serving.operations.{file}")
         for operation in module.OPERATIONS:
             if operation.name in found:
                 raise ValueError(f"two operations are named {operation.name}")

@@ -16,10 +16,10 @@ from typing import Any
 
 from reyn_jupyter.notebook.render.hosts.page import request_key
 from reyn_jupyter.notebook.render.value_text import Look
-from reyn_jupyter.notebook.serving.frame_operations import COLUMNS, ROWS
 from reyn_jupyter.notebook.serving.operation import OperationContext, OperationError, operations
+from reyn_jupyter.notebook.serving.operations.frame_operations import COLUMNS, ROWS
 from reyn_jupyter.notebook.serving.protocol import Live, LiveBlob, LiveDiff, LiveTrace
-from reyn_jupyter.runtime.consent import Answer, Question
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.sessions.session import Session
 from reyn_jupyter.support.secrets import environment_redaction
 from reyn_jupyter.support.text import count

@@ -13,8 +13,8 @@ from pydantic import Field
 
 from reyn_jupyter.notebook.render.blocks import View
 from reyn_jupyter.notebook.serving.operation import WireMessage
-from reyn_jupyter.runtime.consent import PersonAnswer
-from reyn_jupyter.runtime.live_notebook import MOST_OUTPUT, MOST_SOURCE
+from reyn_jupyter.runtime.access.live_notebook import MOST_OUTPUT, MOST_SOURCE
+from reyn_jupyter.runtime.questions.consent import PersonAnswer
 
 PROTOCOL = 1
 

@@ -14,7 +14,7 @@ from reyn_jupyter.notebook.serving.protocol import (
     PromptedQuestion,
     QuestionLine,
 )
-from reyn_jupyter.runtime.consent import MORE, PAGE, OpenQuestion, Question
+from reyn_jupyter.runtime.questions.consent import MORE, PAGE, OpenQuestion, Question
 
 
 def approval_asked(waiting: OpenQuestion, key: AnswerKey) -> ApprovalAsked:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Options, Positional
 from reyn_jupyter.notebook.verb import Context, Verb
-from reyn_jupyter.runtime.consent import CHOICES, DESK, EXCERPT, OpenQuestion, UnknownQuestionError
+from reyn_jupyter.runtime.questions.consent import CHOICES, DESK, EXCERPT, OpenQuestion, UnknownQuestionError
 from reyn_jupyter.sessions.result_objects import Table
 
 ANSWERS = {each.verb: each.answer for each in CHOICES}

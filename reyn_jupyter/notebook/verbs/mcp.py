@@ -41,6 +41,21 @@ class McpOptions(Options):
     header: Annotated[
         str | None, Option(takes="NAME: VALUE,…"), Field(description="add: headers of each request")
     ] = None
+    sandbox: Annotated[
+        bool,
+        Field(
+            description="add: its program runs in a sandbox, with nothing but what --read and the like name"
+        ),
+    ] = False
+    read: Annotated[
+        str | None, Option(takes="PATH,…"), Field(description="add: what it may read in its sandbox")
+    ] = None
+    write: Annotated[
+        str | None, Option(takes="PATH,…"), Field(description="add: what it may change in its sandbox")
+    ] = None
+    host: Annotated[
+        str | None, Option(takes="HOST,…"), Field(description="add: what it may reach from its sandbox")
+    ] = None
     scope: Annotated[
         Literal["user", "workspace"] | None,
         Field(description="whose file it stands in: yours, or the workspace's"),
@@ -95,6 +110,15 @@ def _add(session: Session, options: McpOptions) -> Table:
             if options.url is None
             else f'Write --header "{secret}: Bearer ${{input:API_KEY}}", then: %reyn mcp secret {name} API_KEY',
         )
+    given = {
+        key: [each.strip() for each in text.split(",") if each.strip()]
+        for key, text in (("readable", options.read), ("writable", options.write), ("hosts", options.host))
+        if text
+    }
+    if options.sandbox or given:
+        if options.url is not None:
+            raise ReynError("A remote server runs elsewhere, so no sandbox holds it.", "Leave --sandbox out.")
+        entry["sandbox"] = given
     if options.trust_hints:
         entry["trustHints"] = True
     server_overview.file_store(session.parts).add(name, entry, options.scope or "user")
@@ -224,6 +248,7 @@ VERB = Verb(
     (
         "%reyn mcp",
         "%reyn mcp add time -- uvx mcp-server-time",
+        "%reyn mcp add files --sandbox --read data -- mcp-server-filesystem data",
         "%reyn mcp add docs --url https://mcp.example.org/mcp",
         "%reyn mcp secret git GITHUB_TOKEN",
         "%reyn mcp login docs",

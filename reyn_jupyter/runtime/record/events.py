@@ -15,7 +15,7 @@ from reyn_jupyter.support.secrets import Redaction
 NOT_FORCED = (
     "the provider cannot be told to list first (router.discovery: forced), so the model was asked alone"
 )
-RunKind = Literal["turn", "manual", "replay", "inner"]
+RunKind = Literal["turn", "manual", "replay", "inner", "client"]
 RunStatus = Literal["ok", "error", "interrupted", "limit", "cancelled", "running", "lost"]
 Problem = Literal["malformed", "unknown", "hidden", "stale", "not_installed", "gated", "invalid"]
 Flag = Literal["salvaged", "repaired", "decoded", "lifted", "coerced", "aliased", "merged"]
@@ -35,7 +35,8 @@ class RunStarted:
     """A run begins. `mandates` are the names of the mandates in force; `settings` the router's effective keys.
 
     `parent` is set for an inner run, which holds what a call of another run calls in its turn. `notebook` is the file
-    that the kernel worked for, where its server says so.
+    that the kernel worked for, where its server says so. `client` is what the MCP client of a run of kind "client" says
+    of itself.
     """
 
     run: str
@@ -55,6 +56,7 @@ class RunStarted:
     replay_of: str | None = None
     cell: str | None = None
     notebook: str | None = None
+    client: str | None = None
     parent: ParentCall | None = None
     sent: tuple[dict[str, Any], ...] = ()
     versions: dict[str, str] = field(default_factory=dict)

@@ -426,7 +426,7 @@ class Trace:
     def _question_spans(self) -> list[QuestionSpan]:
         return [each for run in (self, *self.all_inner) for each in question_spans(run.events)]
 
-    @property
+    @cached_property
     def contents_by_call(self) -> list[dict[str, Any]]:
         """Return the contents that each call put before the model: [{call, kind, name, bytes}]; bytes count once."""
         found: list[dict[str, Any]] = [{"call": "", **item} for item in self.started.sent]

@@ -1,3 +1,3 @@
-"""What a session gives its categories beside files and actions, see `runtime.session_access`."""
+"""What a session gives its categories beside files and actions, see `runtime.access.session_access`."""
 
 from __future__ import annotations

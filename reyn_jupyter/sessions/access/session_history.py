@@ -8,11 +8,11 @@ from __future__ import annotations
 import asyncio
 from itertools import islice
 
+from reyn_jupyter.runtime.access.session_access import PastCall, PastRun
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.record.run_store import RunNotFoundError, RunStore
 from reyn_jupyter.runtime.record.runlog import RunLogError
 from reyn_jupyter.runtime.record.trace import Call, Trace
-from reyn_jupyter.runtime.session_access import PastCall, PastRun
 from reyn_jupyter.support.secrets import Redactor
 
 _HINT = "%reyn runs lists the runs of this workspace."

@@ -18,11 +18,11 @@ from reyn_jupyter.models.retry import RetryingModel, RetryPolicy
 from reyn_jupyter.models.wire import metering_call
 from reyn_jupyter.router.model_call import sends_of
 from reyn_jupyter.router.turn_budget import SessionSpend, TurnBudget
+from reyn_jupyter.runtime.access.session_access import Completion
 from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
-from reyn_jupyter.runtime.call_scope import ScopedCall, current_call
+from reyn_jupyter.runtime.call.call_scope import ScopedCall, current_call
 from reyn_jupyter.runtime.record.events import ModelReplied, ModelRequested
 from reyn_jupyter.runtime.run import Run
-from reyn_jupyter.runtime.session_access import Completion
 from reyn_jupyter.support.secrets import Redactor
 
 

@@ -16,9 +16,7 @@ from typing import Any, Literal, TypeVar
 from reyn_jupyter.backends.object_summary import title
 from reyn_jupyter.guard.held_place import WorkspaceError
 from reyn_jupyter.guard.workspace import Workspace
-from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.runtime.consent import front_end_there
-from reyn_jupyter.runtime.live_notebook import (
+from reyn_jupyter.runtime.access.live_notebook import (
     MOST_CELLS,
     MOST_OUTPUT,
     MOST_OUTPUTS,
@@ -29,9 +27,11 @@ from reyn_jupyter.runtime.live_notebook import (
     NotebookCells,
     ProposedCell,
 )
-from reyn_jupyter.runtime.reversals import Reversal
+from reyn_jupyter.runtime.access.reversals import Reversal
+from reyn_jupyter.runtime.access.session_access import Proposal
+from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.questions.consent import front_end_there
 from reyn_jupyter.runtime.services import MainThread
-from reyn_jupyter.runtime.session_access import Proposal
 
 T = TypeVar("T")
 MOST_FILE = 20 << 20  # bytes of a saved notebook

@@ -11,7 +11,7 @@ from tests.support.processes import started
 FIRST = """
     import json, sys, threading
     import reyn_jupyter as reyn
-    from reyn_jupyter.runtime.mcp_access import McpServer, McpServerList
+    from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
     from tests.support.mcp_servers import program
 
     places = {}

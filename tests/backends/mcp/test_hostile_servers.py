@@ -17,7 +17,7 @@ import reyn_jupyter as reyn
 from reyn_jupyter.backends.mcp.connection import MOST_QUESTIONS
 from reyn_jupyter.backends.mcp.server_log import LONGEST_LINE, MOST_LINES, ServerLog
 from reyn_jupyter.backends.mcp.tool_listing import tool_entry
-from reyn_jupyter.runtime.mcp_access import McpServer, McpServerList
+from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
 from reyn_jupyter.sessions.assembly import ENGINE
 from tests.support.mcp_servers import program
 from tests.support.processes import is_gone, started
@@ -154,7 +154,7 @@ KILLED = """
     import sys
     import psutil
     import reyn_jupyter as reyn
-    from reyn_jupyter.runtime.mcp_access import McpServerList
+    from reyn_jupyter.runtime.access.mcp_access import McpServerList
     from tests.support.mcp_servers import program
     servers = McpServerList([program(options={"daemon": True})])
     session = reyn.Session(sys.argv[1], store="memory", namespace={}, mcp_servers=servers)

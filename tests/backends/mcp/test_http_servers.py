@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 import pytest
 
 import reyn_jupyter as reyn
-from reyn_jupyter.runtime.mcp_access import McpServer, McpServerList
+from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.support.secret import Secret
 from tests.security.security_support import Attacker

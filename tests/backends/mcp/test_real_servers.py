@@ -12,7 +12,7 @@ import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.runtime.mcp_access import McpServer, McpServerList
+from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
 from reyn_jupyter.runtime.record.events import ActionProgressed
 from tests.support.courier import PageServer
 from tests.support.mcp_servers import REAL, from_node, from_python

@@ -27,7 +27,7 @@ from reyn_jupyter.backends.mcp_servers.server_file import (
     without_entry,
     write_file,
 )
-from reyn_jupyter.runtime.mcp_access import SERVER_NAME
+from reyn_jupyter.runtime.access.mcp_access import SERVER_NAME
 
 TIME = {"command": "uvx", "args": ["mcp-server-time"], "env": {"TZ": "UTC"}}
 

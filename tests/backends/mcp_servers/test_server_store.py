@@ -61,6 +61,20 @@ def test_the_persons_servers_are_there_in_every_workspace(make: Make):
     assert make("other").servers()["time"].isolation == "none"
 
 
+def test_what_an_entry_says_of_a_sandbox_is_held_to_or_refused(make: Make, tmp_path: Path):
+    store = make()
+    given = {"hosts": ["0x7f.1:8080"], "readable": ["${workspaceFolder}/data"]}
+    write(store, "user", good={**TIME, "sandbox": given}, empty={**TIME, "sandbox": {}},
+          wide={**TIME, "sandbox": True}, other={**TIME, "sandbox": {"network": "all"}},
+          glob={**TIME, "sandbox": {"hosts": ["*.example.org"]}})  # fmt: skip
+    servers = store.servers()
+    assert set(servers) == {"good", "empty"} and servers["empty"].isolation == "sandbox; no network"
+    good = servers["good"].sandbox
+    assert good is not None and good.hosts == ("127.0.0.1:8080",)
+    assert good.readable == (f"{store.root}/data",)
+    assert len(store.problems) == 3
+
+
 def test_a_server_of_a_workspace_waits_for_trust_in_the_very_bytes(make: Make):
     store = make()
     content = write(store, "workspace", evil={"command": "sh", "args": ["-c", "id"], "env": {"A": "b"}})

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from functools import cache
 from typing import Any
 
 import pytest
@@ -53,6 +54,7 @@ LEAVES = st.one_of(
 )
 
 
+@cache  # a strategy is prepared once; made anew for every example, that takes most of the time
 def rules(dialect: Dialect) -> st.SearchStrategy[dict[str, Any]]:
     """Schemas in the words of one draft; `$ref` leads to a definition, with something beside it."""
 
@@ -99,12 +101,18 @@ def rules(dialect: Dialect) -> st.SearchStrategy[dict[str, Any]]:
     return st.recursive(LEAVES, larger, max_leaves=4)
 
 
+@cache
+def definitions(dialect: Dialect) -> st.SearchStrategy[dict[str, Any]]:
+    """The same, without a reference to a definition."""
+    return rules(dialect).filter(lambda each: "#/definitions" not in str(each))
+
+
 @pytest.mark.parametrize("dialect", list(Dialect), ids=lambda each: each.name)
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_a_translated_schema_means_what_its_own_draft_says(dialect: Dialect, data: st.DataObject) -> None:
     rule = data.draw(rules(dialect))
-    definition = data.draw(rules(dialect).filter(lambda each: "#/definitions" not in str(each)))
+    definition = data.draw(definitions(dialect))
     schema = {"$schema": URIS[dialect], "definitions": {"d": definition}, "properties": {"p": rule}}
     value = data.draw(VALUES)
     translated = translate_schema(schema)

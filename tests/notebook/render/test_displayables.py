@@ -3,23 +3,43 @@
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
 import reyn_jupyter as reyn
+from reyn_jupyter.backends.mcp_serving.address_file import AddressFile
+from reyn_jupyter.backends.mcp_serving.connected_clients import ConnectedClient, ConnectedClients
+from reyn_jupyter.backends.mcp_serving.served_session import ServedSession
 from reyn_jupyter.evaluation.run.progress import Progress
+from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.notebook.mime import mime_type, mimebundle
 from reyn_jupyter.notebook.render.displayables import DISPLAYABLES, Displayable, displayable, view
 from reyn_jupyter.sessions.background_run import BackgroundRun
 from tests.notebook.render.samples import every_kind
 from tests.notebook.render.study_samples import every_object, suite_objects
 
+CLIENT = ConnectedClient("a <b>", 1.0, 2.0, calls=3, errors=1)
+SERVED = ServedSession(
+    session="5e551014",
+    address="http://127.0.0.1:9/mcp",
+    wait=50.0,
+    file=AddressFile(StateFolder(Path("workspace"))),
+    clients=cast("ConnectedClients", SimpleNamespace(all=lambda: (CLIENT,))),
+    is_on=lambda: True,
+    end=lambda: None,
+    serve_here=lambda: None,
+    look=lambda: None,
+)
 PROGRESS = Progress(3, 12, 1, 2.0, 1.5, 6.0, 0.0, 10, 4)
 SAMPLES = (
     *every_kind("a").values(),
     *every_object("a").values(),
     *suite_objects("a").values(),
     PROGRESS,
+    SERVED,
 )
 
 

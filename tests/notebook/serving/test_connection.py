@@ -21,8 +21,8 @@ from reyn_jupyter.notebook.serving.connection import MOST, Connection
 from reyn_jupyter.notebook.serving.hub import Hub
 from reyn_jupyter.notebook.serving.operation import OperationContext, ServedOperation, WireMessage, operations
 from reyn_jupyter.outputs.content import BlobNotFoundError
-from reyn_jupyter.runtime import consent
-from reyn_jupyter.runtime.consent import DESK, Answer, Question, UnknownQuestionError
+from reyn_jupyter.runtime.questions import consent
+from reyn_jupyter.runtime.questions.consent import DESK, Answer, Question, UnknownQuestionError
 from reyn_jupyter.sessions.background_run import BackgroundRun
 from reyn_jupyter.sessions.current import SESSION_ID
 from tests.support.waiting import PATIENCE, awaited, until

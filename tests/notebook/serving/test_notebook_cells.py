@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from reyn_jupyter.notebook.serving.hub import Hub
-from reyn_jupyter.runtime.live_notebook import LIVE_NOTEBOOK, MOST_CELLS, MOST_OUTPUTS, ProposedCell
+from reyn_jupyter.runtime.access.live_notebook import LIVE_NOTEBOOK, MOST_CELLS, MOST_OUTPUTS, ProposedCell
 from reyn_jupyter.sessions.session import Session
 from tests.notebook.serving.test_connection import HELLO, Channel
 

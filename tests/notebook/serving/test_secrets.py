@@ -14,7 +14,7 @@ from reyn_jupyter.catalog.action import Category, Operation, Purity, Tool
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.notebook.serving.operation import operations
 from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
-from reyn_jupyter.runtime.consent import DESK
+from reyn_jupyter.runtime.questions.consent import DESK
 from reyn_jupyter.sessions.session import Session
 from tests.notebook.serving.blob_requests import Refused, Viewer
 from tests.support.media_samples import png

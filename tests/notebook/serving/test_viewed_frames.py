@@ -13,7 +13,7 @@ import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.notebook.errors import ReynError
-from reyn_jupyter.notebook.serving.frame_operations import FrameFigures
+from reyn_jupyter.notebook.serving.operations.frame_operations import FrameFigures
 from reyn_jupyter.notebook.serving.viewed_frames import VIEWED, ViewedFrames
 from reyn_jupyter.sessions.session import Session
 from tests.notebook.serving.frames_support import CORPUS, Line, RefusedError, stored

@@ -60,6 +60,17 @@ def test_a_command_after_two_hyphens_is_kept_word_by_word(run: Run):
     assert row["runs"] == "uvx mcp-server-time --local-timezone 'Europe/Berlin x'"
 
 
+def test_a_program_is_added_with_what_it_gets_in_its_sandbox(run: Run):
+    line = "%reyn mcp add mine --sandbox --read data,. --write out --host HTTPS://Api.Example.org/v1 -- my-server"
+    run(line)
+    given = {"hosts": ["api.example.org"], "readable": ["data", "."], "writable": ["out"]}
+    assert written()["mine"]["sandbox"] == given
+    assert rows()["mine"]["isolation"] == "sandbox; reads data, .; writes out; reaches api.example.org"
+    run("%reyn mcp add alone --sandbox -- my-server")
+    assert written()["alone"]["sandbox"] == {} and rows()["alone"]["isolation"] == "sandbox; no network"
+    assert "no sandbox holds it" in run("%reyn mcp add far --sandbox --url https://a.example/mcp")
+
+
 def test_a_program_of_the_workspace_is_meant_wherever_the_entry_is_read(run: Run, workspace: Path):
     run("%reyn mcp add mine -- ./server.sh --fast")
     assert written()["mine"]["command"] == f"{workspace}/server.sh"
@@ -148,12 +159,15 @@ def test_a_cloned_file_is_held_back_shown_and_named_by_trust(
     (workspace / ".mcp.json").write_text(json.dumps(EVIL))
     assert rows()["evil"]["state"] == "blocked" and "1 server of .mcp.json held back" in table().note
     status = dict(current.session().status.sections)
-    said = "evil: runs sh -c id; sets A; gets OPENAI_API_KEY of your environment"
+    said = "evil: runs sh -c id; sets A; without a sandbox; gets OPENAI_API_KEY of your environment"
     assert status["Servers of .mcp.json that wait until you say %reyn trust"] == (said,)
 
     card = current.session().trust()
     assert isinstance(card, Card) and card.title == ".mcp.json is trusted as it is now"
-    assert dict(card.facts)["server evil"] == "runs sh -c id; sets A; gets OPENAI_API_KEY of your environment"
+    assert (
+        dict(card.facts)["server evil"]
+        == "runs sh -c id; sets A; without a sandbox; gets OPENAI_API_KEY of your environment"
+    )
     assert rows()["evil"]["state"] == "idle" and rows()["evil"]["from"] == ".mcp.json"
 
     EVIL["mcpServers"]["evil"]["args"] = ["-c", "id; id"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reyn_jupyter.runtime.person_wait import PersonWait
+from reyn_jupyter.runtime.questions.person_wait import PersonWait
 from reyn_jupyter.runtime.record.events import ActionFinished, ConsentAsked, PermissionDecided, RunEnded
 from reyn_jupyter.runtime.record.question_spans import QuestionSpan, question_spans, seconds_open
 

@@ -50,6 +50,7 @@ LAST_CALLS = 6
 STOP = "Interrupt the cell to stop."
 _TAIL = 1200
 _BARS = 4  # calls under way whose progress is drawn
+LONG_HISTORY = 2_000  # tokens of history from which on a fresh conversation is worth a word
 _SOURCES = 3  # that the line under an answer names
 _BADGES: dict[RunOutcome, tuple[str, Tone]] = {
     RunOutcome.RUNNING: ("… running", "info"),
@@ -196,7 +197,8 @@ def run_badges(trace: Trace, running: bool = False) -> tuple[Badge, ...]:
     if trace.model is not None and not trace.started.real:
         badges.append(Badge("not a language model", "muted"))
     if trace.started.run_kind != "turn":
-        badges.append(Badge({"manual": "by hand"}.get(trace.started.run_kind, trace.started.run_kind)))
+        kind = trace.started.run_kind
+        badges.append(Badge({"manual": "by hand", "client": "MCP client"}.get(kind, kind)))
     return tuple(badges)
 
 
@@ -207,6 +209,8 @@ def facts_line(trace: Trace, look: Look) -> str:
         facts.append(f"{formatting.seconds(trace.waited)} waiting for you")
     if trace.model is not None:
         facts += [_cost(trace), _sent_amount(trace, look)]
+    if trace.started.client is not None:
+        facts.append(f"for the MCP client “{look.line(trace.started.client, 80)}”")
     return " · ".join(facts)
 
 
@@ -257,7 +261,8 @@ def details_line(trace: Trace) -> str:
     facts = [count(len(trace.steps), "step"), count(len(trace.calls), "call"), _tokens(trace)]
     turn, history = trace.started.turn, trace.started.history_tokens
     if turn is not None and (turn > 1 or history):
-        facts.append(f"turn {turn}, {count(history, 'token')} of history, --new starts afresh")
+        afresh = ", --new starts afresh" if history >= LONG_HISTORY else ""
+        facts.append(f"turn {turn}, {count(history, 'token')} of history{afresh}")
     return " · ".join(facts)
 
 

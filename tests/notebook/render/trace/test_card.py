@@ -50,11 +50,15 @@ def test_the_head_says_who_answered_and_what_the_answer_rests_on() -> None:
 
 
 def test_the_line_under_an_answer_says_what_it_cost_and_the_details_how_it_was_found() -> None:
-    run = trace(text="openai/gpt-4o-mini", real=True, host="api.openai.com", turn=3, history_tokens=1240)
+    run = trace(text="openai/gpt-4o-mini", real=True, host="api.openai.com", turn=3, history_tokens=2000)
     assert facts_of(run) == (
         "1.20 s · price not known · sent nothing\n"
-        "▸ Details  1 step · 0 calls · 100 tokens · turn 3, 1,240 tokens of history, --new starts afresh"
+        "▸ Details  1 step · 0 calls · 100 tokens · turn 3, 2,000 tokens of history, --new starts afresh"
     )
+
+
+def test_a_short_history_is_no_reason_to_start_afresh() -> None:
+    assert facts_of(trace(turn=2, history_tokens=1999)).endswith("turn 2, 1,999 tokens of history")
 
 
 def test_what_failed_and_was_denied_is_counted_beside_what_did_not() -> None:

@@ -1,0 +1,1 @@
+"""What a view may ask of the kernel: one file a subject."""

@@ -1,0 +1,1 @@
+"""What of its session a category may use; `sessions.access` gives it."""

@@ -1,0 +1,1 @@
+"""One call, from its name to its result: resolved, judged, run, recorded."""

@@ -1,0 +1,521 @@
+"""The one way to a handler.
+
+Invariant: the model, a person, a peer, a workflow and a direct tool all come through `Invoker`, and each call goes
+through the same gates in the same order: parse → resolve → visible → decode and validate arguments → open references →
+the tool's plan → effects → permission → budget → handler → outputs → run log. `Invoker.plan` does what needs no waiting
+and changes nothing; `PlannedCall.run` does the rest. Every call leaves one `ActionResolved` and one `ActionFinished`,
+whatever happens: nothing but a cancellation of the call's own task is ever raised from here.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from functools import partial
+from typing import Any, cast
+
+from reyn_jupyter.catalog.action import Action, Arguments, Tool
+from reyn_jupyter.catalog.arguments.preparation import invalid_arguments
+from reyn_jupyter.catalog.call_by_name import called_action, prepare_call
+from reyn_jupyter.catalog.call_purity import purity_before_opening, purity_of_call
+from reyn_jupyter.catalog.effects import Effect
+from reyn_jupyter.catalog.names import SEPARATOR
+from reyn_jupyter.catalog.resolve import UnknownActionError, bind, find
+from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.config import Settings
+from reyn_jupyter.guard.permissions import Policy
+from reyn_jupyter.models.base import canonical
+from reyn_jupyter.outputs.convert import to_json
+from reyn_jupyter.runtime.action_error import text_of
+from reyn_jupyter.runtime.call.call_places import CallPlaces
+from reyn_jupyter.runtime.call.call_plan import planned
+from reyn_jupyter.runtime.call.call_progress import CallProgress
+from reyn_jupyter.runtime.call.inner_calls import InnerCalls, check_circle
+from reyn_jupyter.runtime.call.outcomes import OutcomeBuilder, Reports, written
+from reyn_jupyter.runtime.call.permission_gate import JudgedCall, PermissionGate, Remember
+from reyn_jupyter.runtime.call.reference_resolver import open_references
+from reyn_jupyter.runtime.call.running_call import RunningCall
+from reyn_jupyter.runtime.deadline import deadlines_paused
+from reyn_jupyter.runtime.questions.consent import Answer, Question
+from reyn_jupyter.runtime.record.events import (
+    ActionFinished,
+    ActionResolved,
+    BlobStored,
+    FileChanging,
+    Flag,
+    Problem,
+)
+from reyn_jupyter.runtime.record.run_store import RunStore
+from reyn_jupyter.runtime.run import Outcome, Run
+from reyn_jupyter.runtime.services import FileChange, Services, Source, ToolContext
+
+# What runs in place of a tool, and where: an evaluation gives a call that changes something its own copy of the
+# workspace. What it raises is the call's own failure.
+Enter = Callable[[Action, Tool, ToolContext, Run], Awaitable[tuple[Tool, ToolContext]]]
+
+
+@dataclass(frozen=True)
+class ActionCall:
+    """A call as it came: the wrapper and arguments as given, the name and inner arguments that they mean."""
+
+    id: str
+    name: str
+    args: Any
+    wrapper: str = "invoke_action"
+    given: Any = None
+    flags: tuple[Flag, ...] = ()
+    step: int = 0
+
+    def meaning(self, name: str, args: Any = None, flags: tuple[Flag, ...] = ()) -> ActionCall:
+        """Return the call with the action that it means."""
+        return ActionCall(self.id, name, args, self.wrapper, self.given, flags, self.step)
+
+
+@dataclass(frozen=True)
+class PlannedCall:
+    """A call that is ready to run.
+
+    `repeatable` calls may run beside others; of those with equal keys one runs, and `repeat` records the others.
+    """
+
+    run: Callable[[], Coroutine[Any, Any, Outcome]]
+    repeatable: bool
+    key: Callable[[], bytes] | None = None
+    repeat: Callable[[Awaitable[Outcome]], Coroutine[Any, Any, Outcome]] | None = None
+
+
+@dataclass(frozen=True)
+class ImmediateAnswer:
+    """A call that needs no handler: a catalog error, or a wrapper's own answer, and whose content it carries."""
+
+    payload: dict[str, Any] | str
+    problem: Problem | None = None
+    name: str | None = None
+    sources: tuple[Source, ...] = ()
+
+
+class Invoker:
+    """Resolves and runs actions for one session.
+
+    Args:
+        services: what handlers get.
+        policy, ask, remember: see `PermissionGate`.
+        enter: asked last before a handler runs; None where every call runs where the session is.
+        runs: keeps the record of inner runs; in memory alone where None.
+        refresh: gives the catalog as it is once a call within another has changed something.
+    """
+
+    def __init__(
+        self,
+        services: Services,
+        policy: Callable[[Settings], Policy],
+        ask: Callable[[Question], Awaitable[Answer]],
+        remember: Remember,
+        enter: Enter | None = None,
+        runs: RunStore | None = None,
+        refresh: Callable[[], Awaitable[CatalogSnapshot]] | None = None,
+    ) -> None:
+        self._services = services
+        self._runs = runs or RunStore(None, services.blobs)
+        self._refresh = refresh
+        self._gate = PermissionGate(policy, ask, remember)
+        self._enter = enter
+        self._outcomes = OutcomeBuilder(services)
+        self._places = CallPlaces()
+
+    def plan(self, call: ActionCall, action: Action, run: Run) -> PlannedCall:
+        """Check the arguments of a call of an action on offer. Changes nothing; never raises.
+
+        Args:
+            call: as it came, with its name resolved to the action.
+            action: of the run's snapshot now.
+        """
+        redactor = self._services.redactor
+        ready = prepare_call(run.snapshot, action, call.args, forgive=run.settings.router.forgive)
+        prepared = ready.prepared
+        flags = (*call.flags, *cast("tuple[Flag, ...]", prepared.flags))
+        if prepared.invalid:
+            payload = invalid_arguments(ready.action, prepared.invalid, held_by=ready.held_by)
+            return self.answer(
+                replace(call, flags=flags), run, ImmediateAnswer(payload, "invalid", action.name.text)
+            )
+        purity = purity_before_opening(run.snapshot, action, prepared.args)
+        given, inner = redactor.value((call.given, prepared.args))
+        resolved = ActionResolved(
+            call=call.id,
+            step=call.step,
+            at=time.time(),
+            actor=run.actor,
+            wrapper=call.wrapper,
+            arguments=given,
+            inner=inner,
+            redactions=() if inner is prepared.args else redactor.redactions(prepared.args),
+            name=action.name.text,
+            target=action.target_tool_name,
+            purity=purity.value,
+            flags=flags,
+        )
+        repeatable = purity.repeatable
+        return PlannedCall(
+            partial(self._execute, resolved, action, prepared.args, run),
+            repeatable,
+            (lambda: canonical([action.name.text, prepared.args])) if repeatable else None,
+            lambda first: self._repeat(resolved, first, run),
+        )
+
+    def answer(self, call: ActionCall, run: Run, answered: ImmediateAnswer) -> PlannedCall:
+        """Return a call that is answered from the catalog itself, and recorded like any other."""
+
+        async def record() -> Outcome:
+            return self.record(call, run, answered)
+
+        return PlannedCall(record, True)
+
+    def answering(
+        self, call: ActionCall, run: Run, look: Callable[[], Awaitable[ImmediateAnswer]]
+    ) -> PlannedCall:
+        """Return a call whose wrapper has to wait for its answer (`inspect`)."""
+
+        async def record() -> Outcome:
+            began = time.perf_counter()
+            self._resolved(call, run, None, None)
+            try:
+                answered = await look()
+            except asyncio.CancelledError:
+                self._finish(call, run, self._outcomes.interrupted(call.wrapper, run, Reports()), began)
+                raise
+            except Exception as error:  # noqa: BLE001 - a store may fail in ways of its own
+                why = f"{call.wrapper} failed: {type(error).__name__}: {text_of(error)}"
+                answered = ImmediateAnswer({"error": why, "hint": "Go on without it."})
+            return self._answer(call, run, answered, began)
+
+        return PlannedCall(record, True)
+
+    def record(self, call: ActionCall, run: Run, answered: ImmediateAnswer) -> Outcome:
+        """Answer a call now, and leave its two events."""
+        began = time.perf_counter()
+        self._resolved(call, run, answered.name, answered.problem)
+        return self._answer(call, run, answered, began)
+
+    def _resolved(self, call: ActionCall, run: Run, name: str | None, problem: Problem | None) -> None:
+        run.log.append(
+            ActionResolved(
+                call=call.id,
+                step=call.step,
+                at=time.time(),
+                actor=run.actor,
+                wrapper=call.wrapper,
+                arguments=self._services.redactor.value(call.given),
+                name=name,
+                problem=problem,
+                flags=call.flags,
+            )
+        )
+
+    def _answer(self, call: ActionCall, run: Run, answered: ImmediateAnswer, began: float) -> Outcome:
+        payload: Any = answered.payload
+        self._services.redactor.refresh()
+        if isinstance(payload, dict):
+            payload = self._outcomes.bounded(payload, run)
+            text = written(payload)
+        else:
+            text = payload = self._services.redactor.text(payload)
+        error = str(payload["error"]) if isinstance(payload, dict) and "error" in payload else None
+        outcome = Outcome(
+            text,
+            error is None,
+            payload,
+            name=answered.name,
+            error=error,
+            size=len(text.encode()),
+            sources=[source.recorded for source in answered.sources],
+        )
+        self._finish(call, run, outcome, began)
+        return outcome
+
+    async def _call_within(self, call_id: str, step: int, name: str, args: Any, run: Run) -> Outcome:
+        """Make a call of an inner run."""
+        given = {"action_name": name, "args": to_json(args)}
+        call = ActionCall(call_id, name, args, given=given, step=step)
+        try:
+            action = find(run.snapshot, name)
+        except UnknownActionError as error:
+            return self.record(call, run, ImmediateAnswer(error.payload, error.problem))
+        outcome = await self.plan(call, action, run).run()
+        if self._refresh is not None and not action.purity.repeatable:
+            snapshot = await self._refresh()
+            for caller in run.callers:
+                caller.run.snapshot = snapshot
+        return outcome
+
+    async def _repeat(self, resolved: ActionResolved, first: Awaitable[Outcome], run: Run) -> Outcome:
+        """Answer an equal call of the same stretch with the first one's outcome, and record its own two events."""
+        run.log.append(replace(resolved, at=time.time(), flags=(*resolved.flags, "merged")))
+        began = time.perf_counter()
+        call = ActionCall(resolved.call, resolved.name or "", None, resolved.wrapper, step=resolved.step)
+        try:
+            outcome = await first
+        except asyncio.CancelledError:
+            self._finish(call, run, self._outcomes.interrupted(call.name, run, Reports()), began)
+            raise
+        self._finish(call, run, outcome, began)
+        return outcome
+
+    async def _execute(
+        self, resolved: ActionResolved, action: Action, args: dict[str, Any], run: Run
+    ) -> Outcome:
+        began = time.perf_counter()
+        call = ActionCall(resolved.call, action.name.text, args, resolved.wrapper, step=resolved.step)
+        reports = Reports()
+        progress = CallProgress(call.id, run.log, self._services.redactor)
+        task = _task()
+        try:
+            try:
+                try:
+                    call, resolved = await self._completed(call, resolved, action, run, reports)
+                finally:
+                    run.log.append(resolved)
+                outcome = await self._run(call, action, resolved.inner, run, reports, progress)
+            except BaseException as error:
+                progress.end()
+                reports.partial = progress.partial
+                if _ends(error, task):
+                    raise
+                outcome = self._kept(
+                    call.id, run, await self._outcomes.failure(call.name, error, run, reports)
+                )
+        except BaseException as error:
+            outcome = await self._interrupted(call, run, reports, error)
+            self._finish(call, run, outcome, began)
+            raise
+        progress.end()
+        self._finish(call, run, outcome, began)
+        return outcome
+
+    async def _completed(
+        self, call: ActionCall, resolved: ActionResolved, action: Action, run: Run, reports: Reports
+    ) -> tuple[ActionCall, ActionResolved]:
+        """Return a person's call, and its event, with what the action fills in; any other call as it is."""
+        complete = run.snapshot.tools[action.target_tool_name].complete
+        if complete is None or run.actor != "person":
+            return call, resolved
+        args = await complete(call.args, self._context(call, action, run, reports))
+        if args == call.args:
+            return call, resolved
+        redactor = self._services.redactor
+        inner = redactor.value(args)
+        redactions = () if inner is args else redactor.redactions(args)
+        return replace(call, args=args), replace(resolved, inner=inner, redactions=redactions)
+
+    def _context(self, call: ActionCall, action: Action, run: Run, reports: Reports) -> ToolContext:
+        return ToolContext(
+            self._services,
+            action.name,
+            run.actor,
+            run.id,
+            run.variables,
+            reports.changes.append,
+            reports.sources.append,
+            lambda change: self._changing(call, change, run),
+            reversible=lambda reversal: self._services.reversals.keep(run.id, call.id, reversal),
+        )
+
+    async def _interrupted(
+        self, call: ActionCall, run: Run, reports: Reports, error: BaseException
+    ) -> Outcome:
+        """Return the outcome of a call that was interrupted; a second interrupt does without its result so far."""
+        if reports.partial is not None and isinstance(error, asyncio.CancelledError):
+            with suppress(asyncio.CancelledError):
+                return self._kept(call.id, run, await self._outcomes.cut_short(call.name, run, reports))
+        return self._outcomes.interrupted(call.name, run, reports)
+
+    async def _run(
+        self,
+        call: ActionCall,
+        action: Action,
+        recorded_args: Any,
+        run: Run,
+        reports: Reports,
+        progress: CallProgress,
+    ) -> Outcome:
+        check_circle(run, action.name.text, call.args)
+        context = replace(self._context(call, action, run, reports), report=progress.report)
+        opened = await self._opened(action, call.args, context, run)
+        tool, target_args = bind(run.snapshot, action, opened)
+        judged = JudgedCall(
+            call.id,
+            call.step,
+            action,
+            self._described(action, call.args, run),
+            call.args,
+            tool,
+            target_args,
+            purity_of_call(run.snapshot, action, target_args),
+            _judged_name(action, run.snapshot),
+        )
+        with planned(tool, target_args, context) as context:
+            return await self._allowed(judged, recorded_args, context, run, reports, progress)
+
+    async def _allowed(
+        self,
+        judged: JudgedCall,
+        recorded_args: Any,
+        context: ToolContext,
+        run: Run,
+        reports: Reports,
+        progress: CallProgress,
+    ) -> Outcome:
+        """Run a call that is planned, if the rules or the person allow it, or answer it from the record."""
+        name, tool = judged.name, judged.tool
+        effects = tuple(tool.effects(judged.arguments, context))
+        verdict = self._gate.judge(judged, effects, run)
+        context = replace(
+            context,
+            file_verdict=self._gate.rules_of_files(judged, effects, run),
+            may_read=lambda path: self._gate.may_read(path, run),
+        )
+        replays = run.recorded
+        if replays is not None and not replays.runs_again(judged.step, judged.purity.repeatable):
+            if self._gate.may_be_recorded(judged, effects, verdict, run):
+                before = replays.take(name, recorded_args)
+                if before is not None:
+                    return before
+            verdict = self._gate.judge_unrecorded(judged, effects, run)
+        with deadlines_paused():
+            verdict = await self._gate.settle(verdict, judged, effects, context, run)
+        if verdict.decision != "allow":
+            return self._outcomes.denied(name, run, effects, verdict)
+        run.budget.check()
+        if self._enter is None:
+            return await self._handled(judged, effects, context, run, reports, progress)
+        tool, entered = await self._enter(judged.action, tool, context, run)
+        if tool is judged.tool and entered is context:
+            return await self._handled(judged, effects, context, run, reports, progress)
+        # It is another world, in which another plan holds.
+        with planned(tool, judged.arguments, entered) as entered:
+            return await self._handled(replace(judged, tool=tool), effects, entered, run, reports, progress)
+
+    async def _handled(
+        self,
+        judged: JudgedCall,
+        effects: tuple[Effect, ...],
+        context: ToolContext,
+        run: Run,
+        reports: Reports,
+        progress: CallProgress,
+    ) -> Outcome:
+        """Run the handler of a call that is allowed."""
+        running = RunningCall(self._gate, self._places, progress, judged, effects, run)
+        within = InnerCalls(
+            self._call_within,
+            self._runs,
+            run,
+            judged.id,
+            judged.name,
+            judged.given,
+            running.lends,
+            running.mark,
+            context.used,
+        )
+        value = await running.value(context, within)
+        outcome = await self._outcomes.value(judged.name, judged.tool, value, run, reports)
+        return self._kept(judged.id, run, outcome)
+
+    @staticmethod
+    def _described(action: Action, args: Arguments, run: Run) -> Action:
+        """Return the action whose description and schema a person consents to: of a call by name, the one called."""
+        called = called_action(run.snapshot, action, args)
+        return action if called is None else called[0]
+
+    async def _opened(self, action: Action, args: Arguments, context: ToolContext, run: Run) -> Arguments:
+        """Return a call's arguments with references opened, those for an action called by name by its schema."""
+        remote = run.snapshot.tools[action.target_tool_name].remote
+        called = called_action(run.snapshot, action, args)
+        held = args.get(called[1].held_by) if called is not None else None
+        if called is None or not isinstance(held, dict):
+            return await open_references(action.input_schema, args, context, remote=remote)
+        target, place = called[0], called[1].held_by
+        own = {name: value for name, value in args.items() if name != place}
+        opened = await open_references(action.input_schema, own, context, remote=remote)
+        inner = await open_references(target.input_schema, held, context, remote=remote)
+        return {name: inner if name == place else opened[name] for name in args}
+
+    def _changing(self, call: ActionCall, change: FileChange, run: Run) -> None:
+        said = self._services.redactor.value(asdict(change))
+        run.log.append(FileChanging(call=call.id, at=time.time(), **said))
+
+    @staticmethod
+    def _kept(call: str, run: Run, outcome: Outcome) -> Outcome:
+        """Record that a result was stored, if it was."""
+        if outcome.blob is not None:
+            run.log.append(
+                BlobStored(
+                    call=call,
+                    at=time.time(),
+                    blob=outcome.blob,
+                    content_kind=outcome.content_kind,
+                    size=outcome.size,
+                    name=outcome.name,
+                )
+            )
+        return outcome
+
+    def _finish(self, call: ActionCall, run: Run, outcome: Outcome, began: float) -> None:
+        waited = run.waits.seconds(call.id)
+        run.log.append(
+            ActionFinished(
+                call=call.id,
+                step=call.step,
+                at=time.time(),
+                wrapper=call.wrapper,
+                name=outcome.name,
+                ok=outcome.ok,
+                output=outcome.text,
+                error=outcome.error,
+                code=outcome.code,
+                partial=outcome.partial,
+                blob=outcome.blob,
+                content_kind=outcome.content_kind,
+                size=outcome.size,
+                seconds=max(0.0, time.perf_counter() - began - waited),
+                waited=waited,
+                changes=self._redacted(outcome.changes),
+                sources=self._redacted(outcome.sources),
+                frame=None if outcome.frame is None else self._services.redactor.value(dict(outcome.frame)),
+                note=outcome.note,
+            )
+        )
+
+    def _redacted(self, reported: Sequence[Mapping[str, Any]]) -> tuple[dict[str, Any], ...]:
+        if not reported:
+            return ()
+        redacted: tuple[dict[str, Any], ...] = self._services.redactor.value(tuple(map(dict, reported)))
+        return redacted
+
+
+def _judged_name(action: Action, snapshot: CatalogSnapshot) -> str:
+    """Return the action whose rules hold for a call: of an entry that an operation calls by name, that operation."""
+    resources = snapshot.slices[action.name.category].category.resources
+    if action.canonical_default is None or resources is None or resources.judged_as is None:
+        return action.name.text
+    return f"{action.name.category}{SEPARATOR}{resources.judged_as}"
+
+
+def _task() -> asyncio.Task[Any] | None:
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
+
+
+def _ends(error: BaseException, task: asyncio.Task[Any] | None) -> bool:
+    """Return whether the call's own task ends: it was cancelled, or its coroutine is being closed.
+
+    A handler may raise the same exceptions by itself; that is its failure, and no end of the turn.
+    """
+    if isinstance(error, asyncio.CancelledError):
+        return task is None or task.cancelling() > 0
+    return isinstance(error, GeneratorExit) and _task() is not task

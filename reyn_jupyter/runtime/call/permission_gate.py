@@ -1,0 +1,252 @@
+"""The permission gate of a call: the rules, the person where the rules ask, and the record of what was decided.
+
+Invariant: nobody there to ask means no; what the person is shown is redacted before it is cut.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Hashable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+from reyn_jupyter.catalog.action import Action, Arguments, Purity, Tool
+from reyn_jupyter.catalog.action_face import ActionFace
+from reyn_jupyter.catalog.effects import Effect, EffectKind
+from reyn_jupyter.config import Settings
+from reyn_jupyter.guard.permissions import READING, Actor, PermissionVerdict, Policy, suggest_patterns
+from reyn_jupyter.guard.state_folder import StateError
+from reyn_jupyter.guard.workspace import FileDecision
+from reyn_jupyter.runtime.questions.consent import Answer, Question
+from reyn_jupyter.runtime.questions.question_detail import is_large, question_detail
+from reyn_jupyter.runtime.questions.question_line import QuestionLine
+from reyn_jupyter.runtime.record.events import ConsentAsked, PermissionDecided
+from reyn_jupyter.runtime.run import Run
+from reyn_jupyter.runtime.services import ToolContext
+
+IN_BACKGROUND = "nobody is there to ask: the run is in the background"
+
+# Keeps patterns, bound to what an action says of itself where it is somebody else's; raises StateError when it cannot.
+Remember = Callable[[Sequence[str], ActionFace | None], None]
+
+
+@dataclass(frozen=True)
+class JudgedCall:
+    """A call as the gate sees it.
+
+    Attributes:
+        id: the call's id.
+        step: the step of the run that asked for the call.
+        action: what is invoked.
+        described: the action whose description and schema stand for what happens: the one called by name, if any.
+        given: the arguments as they came, before references were opened.
+        tool, arguments: what runs; the arguments as the handler gets them.
+        purity: of this very call.
+        judged_name: the action whose rules and approvals hold; another one where an entry can be called by name.
+    """
+
+    id: str
+    step: int
+    action: Action
+    described: Action
+    given: Arguments
+    tool: Tool
+    arguments: Arguments
+    purity: Purity
+    judged_name: str
+
+    @property
+    def name(self) -> str:
+        return self.action.name.text
+
+
+def _judged_actor(run: Run) -> Actor:
+    """Return whom the rules judge: a person who is asked has not consented by calling."""
+    return "model" if run.ask is not None and run.actor == "person" else run.actor
+
+
+class PermissionGate:
+    """Decides whether calls may run.
+
+    Args:
+        policy: gives the permission rules now, under the settings of a run.
+        ask: asks the person.
+        remember: keeps an "always".
+    """
+
+    def __init__(
+        self,
+        policy: Callable[[Settings], Policy],
+        ask: Callable[[Question], Awaitable[Answer]],
+        remember: Remember,
+    ) -> None:
+        self._policy = policy
+        self._ask = ask
+        self._remember = remember
+        self._line = QuestionLine()
+
+    def judge(self, call: JudgedCall, effects: Sequence[Effect], run: Run) -> PermissionVerdict:
+        """Return the verdict of the rules alone, without asking the person."""
+        actor, face, policy = _judged_actor(run), call.described.face, self._policy(run.settings)
+        # What a rule denies under the name of what is called is denied, whatever the call goes through.
+        for name in {call.name, call.described.name.text} - {call.judged_name}:
+            denied = policy.decide(name, call.purity, effects, "person")
+            if denied.decision == "deny":
+                return denied
+        return policy.decide(call.judged_name, call.purity, effects, actor, run.approve, face)
+
+    def judge_unrecorded(self, call: JudgedCall, effects: Sequence[Effect], run: Run) -> PermissionVerdict:
+        """Return the verdict on what no record answers; in a replay, what changes something is asked about."""
+        verdict, repeatable = self.judge(call, effects, run), call.purity.repeatable
+        if run.recorded is None or run.recorded.runs_again(call.step, repeatable):
+            return verdict
+        if verdict.decision != "allow" or repeatable or run.approve == "all":
+            return verdict
+        why = "it is not in the replayed run"
+        return PermissionVerdict("deny" if run.approve == "read" else "ask", "replay", why)
+
+    def rules_of_files(
+        self, call: JudgedCall, effects: Sequence[Effect], run: Run
+    ) -> Callable[[str], FileDecision] | None:
+        """Return the rules' word on each file that the call opens once it is allowed; see `Policy.of_files`."""
+        actor, face = _judged_actor(run), call.described.face
+        return self._policy(run.settings).of_files(call.judged_name, effects, actor, run.approve, face)
+
+    def may_be_recorded(
+        self, call: JudgedCall, effects: Sequence[Effect], verdict: PermissionVerdict, run: Run
+    ) -> bool:
+        """Return whether the record of an earlier run may answer a call: a rule of today may be newer than that run."""
+        return verdict.decision != "deny" and not self._policy(run.settings).denies_below(
+            call.judged_name, effects
+        )
+
+    def may_read(self, path: str, run: Run) -> bool:
+        """Return whether the caller may read a file without a question."""
+        effects = (Effect(EffectKind.READ, path),)
+        policy = self._policy(run.settings)
+        verdict = policy.decide(READING, Purity.READ, effects, _judged_actor(run), run.approve)
+        return verdict.decision == "allow"
+
+    async def settle(
+        self,
+        verdict: PermissionVerdict,
+        call: JudgedCall,
+        effects: Sequence[Effect],
+        context: ToolContext,
+        run: Run,
+        reason: str | None = None,
+    ) -> PermissionVerdict:
+        """Return the final verdict, the person's where the rules ask, and record it.
+
+        Args:
+            reason: what a handler says of its question in the middle of a call; None before a call.
+        """
+        if verdict.decision == "ask":
+            verdict = await self._consent(verdict, call, effects, context, run, reason)
+        targets, pattern = tuple(map(str, effects)), verdict.pattern or None
+        if targets or pattern:
+            targets, pattern = context.services.redactor.value((targets, pattern))
+        run.log.append(
+            PermissionDecided(
+                call=call.id,
+                at=time.time(),
+                name=context.name.text,
+                effects=targets,
+                decision="allowed" if verdict.decision == "allow" else "denied",
+                by=verdict.by,
+                pattern=pattern,
+            )
+        )
+        return verdict
+
+    async def _consent(
+        self,
+        verdict: PermissionVerdict,
+        call: JudgedCall,
+        effects: Sequence[Effect],
+        context: ToolContext,
+        run: Run,
+        reason: str | None,
+    ) -> PermissionVerdict:
+        if not run.attended and run.ask is None:
+            return PermissionVerdict("deny", "nobody", IN_BACKGROUND)
+        compose = partial(self._question, verdict, call, effects, context, run, reason)
+        # A tool's preview may read files, and a large text takes its time; other calls go on meanwhile.
+        in_thread = reason is None and (call.tool.preview is not None or is_large(call.arguments))
+        question = await asyncio.to_thread(compose) if in_thread else compose()
+        ask = run.ask or self._ask
+
+        def put() -> Awaitable[Answer]:
+            run.log.append(ConsentAsked(call=call.id, at=time.time(), name=context.name.text))
+            return ask(question)
+
+        with run.waiting_for_person(call.id):
+            given = await self._line.answer(
+                # A prompt shows one question at a time; a page shows several, but those about the same in turn.
+                "prompt" if run.ask is None else (run.outermost.id, call.name, frozenset(effects)),
+                _shared_by(question, call, run),
+                put,
+                lambda: self.judge_unrecorded(call, effects, run),
+                recallable=run.ask is not None,
+            )
+        if isinstance(given, PermissionVerdict):
+            return given
+        return self._verdict(given, question, call, run)
+
+    def _question(
+        self,
+        verdict: PermissionVerdict,
+        call: JudgedCall,
+        effects: Sequence[Effect],
+        context: ToolContext,
+        run: Run,
+        reason: str | None,
+    ) -> Question:
+        redactor, face = context.services.redactor, call.described.face
+        # What a tool previews is what it named before the call, not what it asks for in the middle of it.
+        preview = call.tool.preview(call.arguments, context) if call.tool.preview and reason is None else None
+        before = verdict.approved_face
+        changes = () if before is None else face.changes_since(before)
+        detail = question_detail(effects, preview, call.arguments, redactor, reason, changes)
+        asked: Sequence[Effect | None] = self._policy(run.settings).asked_about(
+            call.judged_name, call.purity, effects, _judged_actor(run), run.approve, face
+        )
+        patterns = suggest_patterns(call.judged_name, asked or effects or (None,)) if call.tool.keeps else ()
+        callers = tuple(redactor.text(each.action) for each in run.callers)
+        outermost = run.outermost
+        return Question(redactor.text(call.name), detail, patterns, outermost.id, callers, outermost.client)
+
+    def _verdict(self, answer: Answer, question: Question, call: JudgedCall, run: Run) -> PermissionVerdict:
+        if answer == "unanswered":
+            return PermissionVerdict("deny", "nobody", "nobody answered in time")
+        if answer == "nobody" and not run.attended:
+            return PermissionVerdict("deny", "nobody", IN_BACKGROUND)
+        if answer == "nobody":
+            return PermissionVerdict(
+                "deny", "nobody", "nobody is there to ask; --approve all allows it for one run"
+            )
+        choices = question.choices
+        choice = next((each for each in choices if each.answer == answer), choices[-1])
+        if not choice.keeps:
+            return PermissionVerdict("allow" if choice.allows else "deny", "person", choice.reason)
+        assert question.patterns  # it is offered only with one
+        described = call.described
+        try:
+            self._remember(question.patterns, described.face if described.is_foreign else None)
+        except StateError:  # it holds for this call; the next one is asked about again
+            return PermissionVerdict("allow", "person", "allowed by the person; it could not be kept")
+        self._line.rules_moved()
+        return PermissionVerdict("allow", "person", choice.reason, " ".join(question.patterns))
+
+
+def _shared_by(question: Question, call: JudgedCall, run: Run) -> Hashable | None:
+    """Return what is equal for questions that one answer is enough for; None where each call needs its own.
+
+    A call that changes something is allowed one at a time, even if another shows the same; and what a question cannot
+    show may differ.
+    """
+    if question.detail.withheld:
+        return None
+    once = None if call.purity.repeatable else (run.id, call.id)
+    return question.run, question.callers, once, question.text, question.patterns

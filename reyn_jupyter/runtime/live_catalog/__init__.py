@@ -1,0 +1,1 @@
+"""The catalog of a session as its categories start, change and fail."""

@@ -1,0 +1,138 @@
+"""The calls of MCP clients: each is a run of kind "client", by the very wrappers and the Invoker that a model has.
+
+Invariants: a client is no person. What asks for consent asks the person in the notebook, for so many seconds, and is
+denied after that; no answer of a client is ever one of theirs. Of all clients together there are never more calls under
+way than `ConnectedClients` takes. A call that is cancelled, by its client or by the end of the server, leaves a whole
+record, and its question is taken back.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from cachetools import LRUCache
+
+from reyn_jupyter.backends.mcp_serving.connected_clients import ConnectedClients
+from reyn_jupyter.outputs.convert import to_json
+from reyn_jupyter.runtime.questions.consent import DESK, Answer, Question
+from reyn_jupyter.runtime.run import Outcome
+from reyn_jupyter.sessions import background_run, run_lifecycle
+from reyn_jupyter.sessions.assembly import Parts
+from reyn_jupyter.sessions.serving.client_progress import ClientProgress, Send
+from reyn_jupyter.support.text import shorten
+
+ASKING = "waiting for the person, who is asked in the notebook"
+_CLEAN_UP = 5.0  # seconds that a cancelled call may take to end
+_MOST_RESULTS = 1_000  # that are listed as resources
+_LONGEST = 120  # characters of a run's title
+
+
+class ClientCalls:
+    """Runs calls for clients. All of it belongs on the engine's loop.
+
+    Args:
+        parts: the session's.
+        clients: counts them, and bounds how many run.
+        wait: seconds that a question stays open.
+        changed: told after a call that may have changed what there is to read.
+    """
+
+    def __init__(
+        self, parts: Parts, clients: ConnectedClients, wait: float, changed: Callable[[], None]
+    ) -> None:
+        self._parts = parts
+        self._clients = clients
+        self._wait = wait
+        self._changed = changed
+        # What calls of clients stored lately → the action that it is of.
+        self.results: LRUCache[str, str] = LRUCache(_MOST_RESULTS)
+
+    async def call(
+        self, key: str, client: str, tool: str, arguments: dict[str, Any], send: Send, what: str = ""
+    ) -> Outcome:
+        """Make one call in a task of its own, which is cancelled once where this is cancelled.
+
+        Args:
+            key, client: the client, as `ConnectedClients` knows it and as it calls itself.
+            tool, arguments: as they came.
+            send: takes the call's progress.
+            what: the title of its run; the tool and its action where there is none.
+
+        Raises:
+            TooManyCallsError: it did not begin.
+        """
+        with self._clients.call(key) as end:
+            title = shorten(" ".join((what or _title(tool, arguments)).split()), _LONGEST)
+            task = asyncio.create_task(self._run(client, tool, arguments, send, title))
+            try:
+                outcome = await asyncio.shield(task)
+            except asyncio.CancelledError:
+                task.cancel()
+                await _ended(task)
+                raise
+            end(outcome.ok)
+            return outcome
+
+    async def _run(
+        self, client: str, tool: str, arguments: dict[str, Any], send: Send, title: str
+    ) -> Outcome:
+        parts, progress = self._parts, ClientProgress(send)
+        async with self._clients.places:
+            run = await run_lifecycle.by_client(parts, client, title, self._ask_with(progress))
+            run.log.listener = progress.hear
+            sender = asyncio.create_task(progress.run())
+            try:
+                planned = parts.wrappers.plan("1", tool, json.dumps(to_json(arguments)), run, 1)
+                outcome = await planned.run()
+            except asyncio.CancelledError:
+                run_lifecycle.finish(
+                    parts, run, "cancelled", error="The client cancelled the call, or it was ended."
+                )
+                raise
+            except Exception as error:
+                run_lifecycle.finish(parts, run, "error", error=f"The call broke: {type(error).__name__}.")
+                raise
+            finally:
+                sender.cancel()
+                for watcher in background_run.WATCHERS:
+                    watcher(run.id, True)
+            answer = outcome.text if outcome.ok else ""
+            run_lifecycle.finish(
+                parts, run, "ok" if outcome.ok else "error", answer=answer, error=outcome.error
+            )
+            await progress.flush()
+        if outcome.blob is not None:
+            self.results[outcome.blob] = outcome.name or tool
+        if outcome.blob is not None or not planned.repeatable:
+            self._changed()
+        return outcome
+
+    def _ask_with(self, progress: ClientProgress) -> Callable[[Question], Awaitable[Answer]]:
+        async def ask(question: Question) -> Answer:
+            progress.waits(ASKING)
+            try:
+                async with asyncio.timeout(self._wait):
+                    return await DESK.ask(question, since=time.time(), waits=True)
+            except TimeoutError:
+                return "unanswered"
+            finally:
+                progress.goes_on()
+
+        return ask
+
+
+def _title(tool: str, arguments: dict[str, Any]) -> str:
+    action = arguments.get("action_name")
+    return f"{tool} {action}" if isinstance(action, str) else tool
+
+
+async def _ended(task: asyncio.Task[Any]) -> None:
+    """Wait until a cancelled task has cleaned up, within bounds, though the caller is cancelled itself."""
+    import anyio
+
+    with anyio.CancelScope(shield=True):
+        await asyncio.wait([task], timeout=_CLEAN_UP)

@@ -1,0 +1,75 @@
+"""The progress of a client's call, as MCP's notifications.
+
+Invariants: the number of each notification is greater than the one before, as the protocol asks; of reports that come
+faster than a client reads, the last one is sent. While the person is asked, a word goes out from time to time, so that
+a client that counts silence keeps waiting.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from reyn_jupyter.runtime.record.events import ActionProgressed, InnerEvent
+
+AGAIN = 10.0  # seconds between two words while the person is asked
+_FLUSH = 1.0  # seconds that the last word may take
+Send = Callable[[float, float | None, str | None], Awaitable[None]]
+
+
+class ClientProgress:
+    """Sends the reports of one call. Made and used on the engine's loop.
+
+    Args:
+        send: sends number, total and message to the client.
+    """
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._news = asyncio.Event()
+        self._latest: tuple[float | None, float | None, str] = (None, None, "")
+        self._last = 0.0
+        self._repeats = False
+
+    def hear(self, event: Any) -> None:
+        """Take an event of the call's run, or of a run within it."""
+        event = event.event if isinstance(event, InnerEvent) else event
+        if isinstance(event, ActionProgressed):
+            self._latest = (event.done, event.total, event.message)
+            self._news.set()
+
+    def waits(self, message: str) -> None:
+        """Say what is waited for, and say it again until `goes_on`."""
+        self._latest, self._repeats = (None, None, message), True
+        self._news.set()
+
+    def goes_on(self) -> None:
+        """Say nothing more by itself."""
+        self._repeats = False
+
+    async def run(self) -> None:
+        """Send what there is until this is cancelled."""
+        while True:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(AGAIN if self._repeats else None):
+                    await self._news.wait()
+            await self._send_latest()
+
+    async def flush(self) -> None:
+        """Send the last word, if it was not."""
+        if self._news.is_set():
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_FLUSH):
+                    await self._send_latest()
+
+    async def _send_latest(self) -> None:
+        self._news.clear()
+        done, total, message = self._latest
+        number = done if done is not None and done > self._last else math.nextafter(self._last, math.inf)
+        if done is None:
+            number, total = math.floor(self._last) + 1.0, None
+        self._last = number
+        await self._send(number, total, message or None)

@@ -1,0 +1,406 @@
+"""A session as an MCP server, by real clients over HTTP and over the bridge's pipes.
+
+The client runs on the engine's loop while this thread serves the notebook's part, as it does under a cell.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+import socket
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pandas as pd
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+from mcp_types import Implementation
+
+import reyn_jupyter as reyn
+from reyn_jupyter import mcp_bridge
+from reyn_jupyter.backends.mcp_serving.address_file import AddressFile
+from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
+from reyn_jupyter.guard.state_folder import StateFolder
+from reyn_jupyter.notebook.mime import mimebundle
+from reyn_jupyter.runtime.questions.consent import DESK
+from reyn_jupyter.sessions.assembly import ENGINE
+from tests.support.mcp_client import by_client, call, text, token_of
+from tests.support.processes import environment, is_gone, started
+from tests.support.report_category import report_category
+from tests.support.waiting import awaited, clock_of, until
+
+Make = Callable[..., reyn.Session]
+
+
+@pytest.fixture
+def make(workspace: Path) -> Iterator[Make]:
+    made: list[reyn.Session] = []
+
+    def session(namespace: dict[str, Any] | None = None, **options: Any) -> reyn.Session:
+        made.append(reyn.Session(workspace, namespace=namespace or {}, **options))
+        return made[-1]
+
+    yield session
+    for each in made:
+        each.close()
+
+
+OPENING = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "raw", "version": "1"},
+    },
+}
+
+
+def posted(session: reyn.Session, **more: Any) -> httpx2.Response:
+    """Send an opening request by hand."""
+    assert session.served is not None
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    content = more.pop("content", json.dumps(OPENING).encode())
+    address = more.pop("url", session.served.address)
+    return httpx2.post(address, content=content, headers={**headers, **more.pop("headers", {})}, timeout=60)
+
+
+@pytest.mark.parametrize("mode", ["legacy", "auto"])
+def test_the_tools_are_the_wrappers_and_work_on_live_frames_and_files(make: Make, mode: Any) -> None:
+    session = make({"orders": pd.DataFrame({"region": ["north", "south"], "value": [1, 2]})})
+
+    async def work(client: Client) -> None:
+        listed = (await client.list_tools()).tools
+        names = {
+            spec["function"]["name"]: spec["function"]
+            for spec in wrapper_specs((), search=True, inspect=True)
+        }
+        assert {"list_actions", "describe_action", "invoke_action", "inspect"} <= {
+            each.name for each in listed
+        }
+        assert all(each.description == names[each.name]["description"] for each in listed)
+        actions = json.loads(text(await client.call_tool("list_actions", {"category": ["file"]})))
+        assert "file__read" in [item["qualified_name"] for item in actions["items"]]
+        assert "second line" in text(await call("file__read", path="notes.txt")(client))
+        described = text(await call("variable__orders")(client))
+        assert (
+            "region" in described and "north" not in described
+        )  # the schema, since who reads it is not known
+
+    by_client(session, work, mode=mode)
+
+
+def test_calls_are_runs_that_name_the_client_and_errors_are_the_texts_of_a_model(make: Make) -> None:
+    session = make()
+    answer = by_client(session, call("file__raed", path="notes.txt"))
+    assert answer.is_error and "file__read" in text(answer)
+    run = session.trace()
+    assert (run.started.run_kind, run.started.client, run.status) == ("client", "tester 7", "error")
+    with pytest.raises(ValueError, match="MCP client"):
+        session.replay(run.run)
+
+
+def test_what_asks_asks_in_the_notebook_and_runs_once_it_is_allowed(make: Make, workspace: Path) -> None:
+    session = make()
+    titles = []
+
+    async def work(client: Client) -> Any:
+        asking = asyncio.ensure_future(call("file__write", path="new.txt", content="hello")(client))
+        question = (await awaited(DESK.pending))[0]
+        titles.append(question.question.title)
+        assert not (workspace / "new.txt").exists()
+        DESK.answer(question.id, "once")
+        return await asking
+
+    assert not by_client(session, work).is_error
+    assert (workspace / "new.txt").read_text() == "hello"
+    assert "MCP client that calls itself “tester 7”" in titles[0]
+
+
+def test_it_is_denied_when_nobody_answers_and_no_client_answers_for_the_person(
+    make: Make, workspace: Path
+) -> None:
+    session, elicited = make(), []
+
+    async def elicit(context: Any, params: Any) -> Any:
+        elicited.append(params)
+        raise AssertionError
+
+    async def work(client: Client) -> Any:
+        asking = asyncio.ensure_future(call("file__write", path="new.txt", content="hello")(client))
+        await awaited(DESK.pending)
+        advance(51.0)
+        return await asking
+
+    with clock_of(ENGINE.loop) as advance:
+        answer = by_client(session, work, elicitation_callback=elicit)
+    assert answer.is_error and "nobody answered" in text(answer)
+    assert not (workspace / "new.txt").exists() and elicited == [] and DESK.pending() == ()
+
+
+def test_a_deny_rule_holds_and_nobody_is_asked(make: Make) -> None:
+    session = make(config={"permissions": {"deny": ["file__read(notes.txt)"]}})
+    answer = by_client(session, call("file__read", path="notes.txt"))
+    assert answer.is_error and "first line" not in text(answer)
+
+
+def test_python_stays_off_and_hidden_categories_stay_hidden(make: Make) -> None:
+    session = make({"x": 1}, config={"variables": "off"})
+    assert by_client(session, call("python__run", code="1")).is_error
+    assert by_client(session, call("variable__x")).is_error
+    assert by_client(session, lambda client: client.list_resources()).resources == []
+
+
+def test_pictures_arrive_and_parts_for_the_person_alone_do_not(make: Make) -> None:
+    session = make(categories=(report_category(),), store="memory")
+    kinds = [part.type for part in by_client(session, call("report__sales")).content]
+    assert kinds[:3] == ["text", "image", "audio"]
+    assert [part.type for part in by_client(session, call("report__private")).content] == ["text"]
+
+
+def test_no_resource_gives_a_part_for_the_person_alone(make: Make) -> None:
+    session = make(categories=(report_category(),), store="memory")
+
+    async def work(client: Client) -> list[str]:
+        await call("report__private")(client)
+        held = [each.id for each in session.blobs if each.kind == "bytes"]
+        assert held
+        for blob in held:
+            with pytest.raises(MCPError, match="linked to them"):
+                await client.read_resource(f"reyn://results/{blob}")
+        return held
+
+    by_client(session, work)
+
+
+def test_a_text_that_grows_over_the_bound_as_json_is_refused_with_what_to_do(
+    make: Make, workspace: Path
+) -> None:
+    (workspace / "quotes.txt").write_text('"\n' * 300_000)
+    session = make()
+
+    async def work(client: Client) -> None:
+        await call("file__read", path="quotes.txt")(client)
+        (uri,) = [each.uri for each in (await client.list_resources()).resources if "results" in each.uri]
+        with pytest.raises(MCPError, match="in parts with the tool inspect"):
+            await client.read_resource(uri)
+
+    by_client(session, work)
+
+
+def test_variables_and_results_are_resources_bounded_and_without_secrets(
+    make: Make, workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHOP_API_KEY", "open-sesame-now")
+    (workspace / "long.txt").write_text("open-sesame-now\n" + "a line\n" * 5000)
+    session = make({"orders": pd.DataFrame({"value": [1]}), "api_key": "k" * 20})
+    session.invoke_action("file__read", {"path": "long.txt"})  # the person's own, which is not listed
+
+    async def work(client: Client) -> None:
+        await call("file__read", path="long.txt")(client)
+        listed = [each.uri for each in (await client.list_resources()).resources]
+        [result] = [uri for uri in listed if "results" in uri]
+        assert [uri for uri in listed if uri != result] == ["reyn://variables/orders"]
+        whole = (await client.read_resource(result)).contents[0].text  # type: ignore[union-attr]
+        assert whole.count("a line") == 5000 and "sesame" not in whole
+        assert "value" in (await client.read_resource("reyn://variables/orders")).contents[0].text  # type: ignore[union-attr]
+        with pytest.raises(Exception, match="no resource"):
+            await client.read_resource("file:///etc/passwd")
+
+    by_client(session, work)
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 401),
+        ({"Authorization": "Bearer wrong"}, 401),
+        ({"Authorization": "Basic TOKEN"}, 401),
+        ({"Authorization": "Bearer TOKEN", "Host": "evil.example"}, 421),
+        ({"Authorization": "Bearer TOKEN", "Origin": "http://evil.example"}, 403),
+        ({"Authorization": "Bearer TOKEN"}, 200),
+    ],
+)
+def test_the_door_opens_for_the_token_from_this_machine_alone(
+    make: Make, headers: dict[str, str], status: int
+) -> None:
+    session = make()
+    session.serve_mcp()
+    token = token_of(session)
+    sent = {name: value.replace("TOKEN", token) for name, value in headers.items()}
+    answer = posted(session, headers=sent)
+    assert answer.status_code == status
+    assert not [name for name in answer.headers if name.lower().startswith("access-control")]
+    assert token not in answer.text
+
+
+def test_a_connection_that_says_nothing_keeps_no_place(make: Make) -> None:
+    session = make()
+    served = session.serve_mcp()
+    port = int(served.address.rpartition(":")[2].partition("/")[0])
+    with clock_of(ENGINE.loop) as advance, socket.create_connection(("127.0.0.1", port)) as silent:
+        silent.settimeout(60)
+        posted(session)  # the connection before it is known by then
+        advance(6.0)
+        assert silent.recv(1) == b""
+
+
+def test_huge_and_deep_bodies_are_refused_and_the_next_request_is_answered(make: Make) -> None:
+    session = make()
+    session.serve_mcp()
+    headers = {"Authorization": f"Bearer {token_of(session)}"}
+    assert posted(session, headers=headers, content=b" " * (5 << 20)).status_code == 413
+    for version in ("2025-06-18", "2026-07-28"):
+        deep = posted(session, headers={**headers, "MCP-Protocol-Version": version}, content=b"[" * 200_000)
+        assert deep.status_code >= 400
+    assert posted(session, headers=headers).status_code == 200
+
+
+def test_the_token_is_in_a_private_file_and_in_nothing_that_is_shown_or_kept(
+    make: Make, workspace: Path
+) -> None:
+    session = make()
+    served, token = session.serve_mcp(), token_of(session)
+    (workspace / "leak.txt").write_text(f"the token is {token}\n")
+    read = by_client(session, call("file__read", path="leak.txt"))
+    assert stat.S_IMODE(served.file.path.stat().st_mode) == 0o600
+    shown = json.dumps([mimebundle(served), mimebundle(session.status)], default=str)
+    kept = "".join(path.read_text() for path in (workspace / ".reyn" / "runs").glob("*.jsonl"))
+    for said in (
+        text(read),
+        shown,
+        kept,
+        repr(served),
+        json.dumps(served.payload),
+        " ".join(served.bridge_command),
+    ):
+        assert token not in said
+
+
+def test_a_client_cannot_deceive_by_its_name(make: Make) -> None:
+    session = make()
+    info = Implementation(name="Claude\u202e<img src=x onerror=alert(1)>" + "x" * 500, version="1\n2")
+    by_client(session, call("file__read", path="notes.txt"), info=info)
+    served = session.served
+    assert served is not None
+    [client] = served.connections
+    assert "\u202e" not in client.name and "⟨U+202E⟩" in client.name and len(client.name) < 260
+    assert (client.calls, client.errors) == (1, 0)
+    bundle = mimebundle(served)
+    assert "<img" not in bundle["text/html"] and "Claude" in bundle["text/plain"]
+    assert "Claude" in mimebundle(session.status)["text/plain"]
+
+
+def test_a_flood_is_bounded_and_a_cancelled_call_takes_its_question_back(make: Make) -> None:
+    session = make()
+
+    async def work(client: Client) -> None:
+        write = call("file__write", path="new.txt", content="x")
+        calls = [asyncio.ensure_future(write(client)) for _ in range(60)]
+        done, waiting = await asyncio.wait(calls, timeout=60, return_when=asyncio.FIRST_COMPLETED)
+        assert all("at once" in text(each.result()) for each in done)
+        assert len(await awaited(DESK.pending)) <= 8
+        assert session.served is not None and session.served.connections[0].under_way <= 40
+        for each in waiting:
+            each.cancel()
+        await asyncio.wait(waiting)
+        await awaited(lambda: not DESK.pending())
+
+    by_client(session, work)
+
+
+def test_it_is_off_until_a_person_says_so_and_ends_with_its_session(make: Make, workspace: Path) -> None:
+    for key in ("serve", "mcp", "serve_mcp", "mcp_server"):
+        (workspace / "reyn.yaml").write_text(f"{key}: {{on: true}}\n")
+        session = make()
+        session.trust()
+        session.list_actions()
+        assert session.served is None
+    (workspace / "reyn.yaml").unlink()
+    file = AddressFile(StateFolder(workspace))
+    assert not file.path.exists()
+    for end in (lambda: session.served.stop(), session.reset, session.close):  # type: ignore[union-attr]
+        address = session.serve_mcp().address
+        assert session.serve_mcp() is session.served
+        end()
+        assert session.served is None and file.all() == ()
+        with pytest.raises(httpx2.ConnectError):
+            httpx2.get(address)
+
+
+def test_the_bridge_takes_a_client_to_the_newest_session_or_the_named_one(make: Make) -> None:
+    old, new = make({"old": 1}), make({"new": 2})
+    first = old.serve_mcp()
+    served = new.serve_mcp()
+    assert first.session != served.session
+
+    async def names(*more: str) -> list[str]:
+        command, *words = served.bridge_command
+        parameters = StdioServerParameters(command=command, args=[*words, *more], env=environment())
+        info = Implementation(name="piped", version="1")
+        async with Client(parameters, client_info=info) as client:
+            assert "third line" in text(await call("file__read", path="notes.txt")(client))
+            return [each.name for each in (await client.list_resources()).resources]
+
+    assert ENGINE.run(names()) == ["new"]
+    assert ENGINE.run(names("--session", first.session)) == ["old"]
+    assert [each.name for each in served.connections] == ["piped 1"]
+
+
+def test_after_a_kill_the_bridge_says_that_the_kernel_is_gone(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    code = """
+    import sys, reyn_jupyter as reyn
+    served = reyn.Session(sys.argv[1], namespace={}).serve_mcp()
+    print(served.session, flush=True)
+    served.join()
+    """
+    kernel = started(code, str(workspace))
+    assert kernel.stdout is not None
+    name = kernel.stdout.readline().strip()
+    os.kill(kernel.pid, signal.SIGKILL)
+    kernel.wait()
+    until(lambda: is_gone(kernel.pid))
+    assert mcp_bridge.main(["--workspace", str(workspace)]) == 1
+    said = capsys.readouterr()
+    assert name in said.err and "killed" in said.err and "%reyn serve mcp" in said.err and said.out == ""
+    for stream in (kernel.stdin, kernel.stdout, kernel.stderr):
+        assert stream is not None
+        stream.close()
+
+
+def test_the_bridge_ends_and_says_so_when_the_session_ends_under_it(make: Make) -> None:
+    served = make().serve_mcp()
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    bridge = subprocess.Popen(served.bridge_command, env=environment(), text=True, **pipes)
+    assert bridge.stdin is not None and bridge.stdout is not None and bridge.stderr is not None
+    try:
+        bridge.stdin.write(json.dumps(OPENING) + "\n")
+        bridge.stdin.flush()
+        assert "serverInfo" in bridge.stdout.readline()
+        served.stop()
+        bridge.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "ping"}) + "\n")
+        bridge.stdin.flush()  # and is held open, as by a client that waits
+        assert bridge.wait(60) == 1
+        said = bridge.stderr.read()
+        assert "is not served any more" in said and "Traceback" not in said
+    finally:
+        bridge.kill()
+        bridge.communicate()
+
+
+def test_the_bridge_says_so_where_nothing_is_served(
+    workspace: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert mcp_bridge.main(["--workspace", str(workspace)]) == 1
+    assert "is served. Run %reyn serve mcp" in capsys.readouterr().err
+    assert sys.executable  # the entry that clients get names it

@@ -1,0 +1,55 @@
+"""The SDK's own client, over HTTP, at a session that is served."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+from mcp import Client
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import Implementation
+
+import reyn_jupyter as reyn
+from reyn_jupyter.backends.mcp_serving.address_file import AddressFile
+from reyn_jupyter.guard.state_folder import StateFolder
+from reyn_jupyter.sessions.assembly import ENGINE
+
+
+def token_of(session: reyn.Session) -> str:
+    return AddressFile(StateFolder(session.root)).find().token.reveal()
+
+
+@asynccontextmanager
+async def connected(session: reyn.Session, **options: Any) -> AsyncIterator[Client]:
+    assert session.served is not None
+    headers = {"Authorization": f"Bearer {token_of(session)}"}
+    info = options.pop("info", Implementation(name="tester", version="7"))
+    async with (
+        httpx2.AsyncClient(headers=headers, timeout=120) as http,
+        Client(
+            streamable_http_client(session.served.address, http_client=http), client_info=info, **options
+        ) as client,
+    ):
+        yield client
+
+
+def by_client(session: reyn.Session, work: Callable[[Client], Awaitable[Any]], **options: Any) -> Any:
+    """Do what a client does, over HTTP."""
+    if session.served is None:
+        session.serve_mcp()
+
+    async def run() -> Any:
+        async with connected(session, **options) as client:
+            return await work(client)
+
+    return ENGINE.run(run())
+
+
+def call(action: str, /, **args: Any) -> Callable[[Client], Awaitable[Any]]:
+    return lambda client: client.call_tool("invoke_action", {"action_name": action, "args": args})
+
+
+def text(answer: Any) -> str:
+    return str(answer.content[0].text)
