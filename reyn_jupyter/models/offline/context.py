@@ -21,6 +21,7 @@ from reyn_jupyter.models.offline.transcript import GUIDES, KnownAction, ToolOutp
 
 PAGE = 100  # actions a listing is asked for
 PAGES = 2  # pages of one listing that are read
+STEPS = 8  # model calls of one turn, the answer included: as many as a turn has by default
 WORDS = 2  # words of a text that a large catalog is filtered by
 
 
@@ -48,6 +49,11 @@ class PlanningContext:
 
     transcript: Transcript
     tools: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def last_step(self) -> bool:
+        """Whether no further call can be made in this turn."""
+        return self.transcript.steps >= STEPS - 1
 
     @property
     def universal(self) -> bool:

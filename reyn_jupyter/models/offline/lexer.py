@@ -188,11 +188,16 @@ def units(prompt: Prompt) -> tuple[Unit, ...]:
     index = 0
     while index < len(tokens):
         unit = _phrase(tokens, index) or _single(tokens[index], found)
-        if unit.kind == "group" and found and found[-1].value in _ROWS:
+        if unit.kind == "group" and found and found[-1].value in _ROWS and not _counted(found[:-1]):
             found[-1] = Unit("aggregate", "count", found[-1].tokens)  # "rows per clinic"
         found.append(unit)
         index += len(unit.tokens)
     return tuple(found)
+
+
+def _counted(before: Sequence[Unit]) -> bool:
+    """Return whether what follows is counted already: `number of rows per clinic`."""
+    return bool(before) and (before[-1].kind, before[-1].value) == ("aggregate", "count")
 
 
 def _phrase(tokens: Sequence[Token], index: int) -> Unit | None:

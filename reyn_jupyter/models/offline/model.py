@@ -139,7 +139,6 @@ def empty(prompt: Prompt) -> bool:
     return not prompt.tokens or not (content_stems(prompt.text) or prompt.tokens)
 
 
-STEPS = 8  # model calls of one turn, the answer included: as many as a turn has by default
 SHOWN = 10  # calls that an answer at the limit lists
 OUTCOME = 160  # characters of what failed there
 
@@ -197,7 +196,7 @@ def answer(request: Mapping[str, Any]) -> dict[str, Any]:
     try:
         text = _plan(context, read_prompt(transcript.text))
     except ToolRequest as need:
-        if not closing and need.tool in tools and transcript.steps < STEPS - 1:
+        if not closing and need.tool in tools and not context.last_step:
             return _call(need, transcript.steps)
         text = f"{DECLINE}{_closed(context) if closing else _stopped(context)}"
     if not transcript.answered and NOTICE not in text:

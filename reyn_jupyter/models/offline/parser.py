@@ -169,9 +169,9 @@ def _missing(board: ParseState, where: list[Condition]) -> TableQuery | None:
         board.give("missing", *counts)
         if columns:
             board.give("missing", *columns, *board.of_kind("group"))
-            return TableQuery((), (), tuple(where), missing=board.table.columns)
-        held = " - ".join(f"COUNT({column.sql})" for column in board.table.columns)
-        sql = f"{len(board.table.columns)} * COUNT(*) - {held}"
+            return TableQuery((), (), tuple(where), missing=board.table.cells)
+        held = " - ".join(f"COUNT({column.sql})" for column in board.table.cells)
+        sql = f"{len(board.table.cells)} * COUNT(*) - {held}"
         return TableQuery((Output(sql, "number of missing values in all columns"),), (), tuple(where))
     return None
 

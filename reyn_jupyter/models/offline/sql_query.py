@@ -82,7 +82,8 @@ def duplicates(column: ColumnSchema | None, table: TableSchema, conditions: Sequ
             f"COUNT({column.sql}) - COUNT(DISTINCT {column.sql})",
             f"number of duplicate values of {column.name}",
         )
-    inner = f"SELECT DISTINCT * FROM {table.alias}{where(conditions)}"
+    held = "*" if table.cells == table.columns else ", ".join(each.sql for each in table.cells)
+    inner = f"SELECT DISTINCT {held} FROM {table.alias}{where(conditions)}"
     return Output(
         f"COUNT(*) - (SELECT COUNT(*) FROM ({inner}))", "number of duplicate rows (each beyond the first)"
     )

@@ -22,11 +22,12 @@ _FLAGS = {"yes", "no", "true", "false", "y", "n"}
 
 @dataclass(frozen=True)
 class ColumnSchema:
-    """A column: its name, what it holds, and the few values that were seen."""
+    """A column: its name, what it holds, the few values that were seen, and whether it is a level of an index."""
 
     name: str
     kind: ColumnKind
     seen: tuple[Any, ...] = ()
+    level: bool = False
 
     @cached_property
     def parts(self) -> tuple[str, ...]:
@@ -67,6 +68,11 @@ class TableSchema:
             column for score, column in scores if score > 0 and score - 0.01 * len(column.parts) == best
         ]
         return chosen[0] if len(chosen) == 1 else None
+
+    @property
+    def cells(self) -> tuple[ColumnSchema, ...]:
+        """The columns without the levels of an index, which are no part of what a row holds."""
+        return tuple(column for column in self.columns if not column.level)
 
     def of_kind(self, *kinds: ColumnKind) -> tuple[ColumnSchema, ...]:
         return tuple(column for column in self.columns if column.kind in kinds)
@@ -185,4 +191,22 @@ def columns_of_description(value: object) -> tuple[ColumnSchema, ...]:
         known = kind_of_type(kind)
         by_values = kind_of_values(seen) if rows else "text"
         columns.append(ColumnSchema(name, by_values if known in ("other", "text") else known, seen))
-    return tuple(columns) or columns_of_rows(rows)
+    return _with_levels(value.get("index"), rows, columns) if columns else columns_of_rows(rows)
+
+
+def _with_levels(
+    index: object, rows: Sequence[Mapping[str, Any]], columns: list[ColumnSchema]
+) -> tuple[ColumnSchema, ...]:
+    """The columns of a frame behind the levels of its index, which SQL has as its first columns when they are named."""
+    names = index.get("names") if isinstance(index, Mapping) else None
+    if not isinstance(names, list) or all(name == "None" for name in names):
+        return tuple(columns)
+    dtype = str(index.get("dtype", "")) if isinstance(index, Mapping) and len(names) == 1 else ""
+    levels = []
+    for at, name in enumerate(names):
+        cells = [row.get("(index)") for row in rows]
+        seen = tuple(cell[at] if isinstance(cell, list) and at < len(cell) else cell for cell in cells)
+        known = kind_of_type(dtype)
+        kind = kind_of_values(seen) if known in ("other", "text") else known
+        levels.append(ColumnSchema(f"level_{at}" if name == "None" else str(name), kind, seen, level=True))
+    return (*levels, *columns)

@@ -15,6 +15,8 @@ from typing import Any
 
 import pandas as pd
 
+from reyn_jupyter.backends.object_summary import describe
+from reyn_jupyter.backends.sql_frames import as_table
 from reyn_jupyter.models.offline import answer
 from tests.models.offline.worlds import World
 
@@ -273,15 +275,13 @@ class Desk:
             for alias, source in given["sources"].items():
                 held = self.world.variables.get(source)
                 frame = held if held is not None else pd.read_csv(io.StringIO(self.files[source]))
-                connection.register(alias, frame)
+                connection.register(alias, as_table(frame))
             return connection.sql(given["sql"]).df()
 
     def _variable(self, entry: str, given: dict[str, Any]) -> str:
         held = self.world.variables[entry]
         if isinstance(held, pd.DataFrame):
-            columns = {name: str(kind) for name, kind in held.dtypes.items()}
-            head = json.loads(held.head(3).to_json(orient="records", date_format="iso"))
-            return _json({"type": "DataFrame", "shape": list(held.shape), "columns": columns, "head": head})
+            return _json(describe(held, 3, head=True))
         if isinstance(held, pd.Series):
             return _json(
                 {

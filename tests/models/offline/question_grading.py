@@ -28,11 +28,13 @@ Row = list[Any]
 
 @dataclass(frozen=True)
 class QuestionAnswer:
-    """An answer: its Markdown, the rows of its query (None without one), and whether something was changed."""
+    """An answer: its Markdown, the rows of its query or chart (None without one), the mark of its chart (None without
+    one), and whether something was changed."""
 
     markdown: str
     rows: list[Row] | None = None
     changed: bool = False
+    mark: str | None = None
 
     @property
     def text(self) -> str:
@@ -80,7 +82,9 @@ def _fits(gold: dict[str, Any], answer: QuestionAnswer) -> bool:
         return all(_says(whole, word) for word in gold["must_contain"]) and (
             some is None or any(_says(whole, word) for word in some)
         )
-    return False  # charts and changed copies, which it does not make; a refusal was graded before
+    if kind == "plot":
+        return answer.mark in gold["mark"].split("|") and _plot(gold, answer.rows or [])
+    return False  # changed copies, which it does not make; a refusal was graded before
 
 
 def _number(gold: dict[str, Any], answer: QuestionAnswer) -> bool:
@@ -99,6 +103,15 @@ def _choice(gold: dict[str, Any], answer: QuestionAnswer) -> bool:
     if gold["value"] in calendar.month_name:
         return said == f"2026-{list(calendar.month_name).index(gold['value']):02d}"
     return said.lower() == gold["value"].lower()
+
+
+def _plot(gold: dict[str, Any], rows: list[Row]) -> bool:
+    if (total := gold.get("total")) is not None and not _same(
+        total, sum(row[-1] for row in rows), _slack(gold)
+    ):
+        return False
+    points = {"rows": gold["points"], "must_contain": gold.get("values", []), "ordered": False}
+    return _table({**gold, **points}, rows)
 
 
 def _table(gold: dict[str, Any], rows: list[Row]) -> bool:

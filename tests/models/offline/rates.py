@@ -78,8 +78,14 @@ def ask_questions(chosen: list[dict[str, Any]]) -> Iterator[tuple[dict[str, Any]
             same = all(world.variables[name].equals(held) for name, held in untouched.variables.items())
             queries = [call.resolved.inner for call in trace.calls if call.resolved.name == "table__query"]
             rows = _rows(session.invoke_action("table__query", queries[-1]).value) if queries else None
+            charts = [
+                call.resolved.inner for call in trace.calls if call.resolved.name == "chart__draw" and call.ok
+            ]
+            mark = charts[-1]["mark"] if charts else None
+            if charts:
+                rows = _rows(session.invoke_action("chart__draw", charts[-1]).value.df)
             text = trace.answer or f"[{trace.status}] {trace.error}"
-            yield question, QuestionAnswer(text, rows, files != world.files or not same)
+            yield question, QuestionAnswer(text, rows, files != world.files or not same, mark)
 
 
 def _rows(frame: pd.DataFrame) -> list[list[Any]]:

@@ -106,6 +106,9 @@ def test_a_number_is_that_of_pandas(prompt: str, expected: float) -> None:
             "buyers in order of total amount in baskets, lowest first",
             [["May Flowers", "10"], ["Acme", "115.5"]],
         ),
+        ("number of rows per region in baskets", [["east", "3"], ["north", "3"], ["south", "2"]]),
+        ("how many records per month in baskets", [["2026-01", "2"], ["2026-02", "1"], ["2026-03", "3"]]),
+        ("number of entries per year in baskets", [["2026", "8"]]),
         ("list the regions in baskets", [["east"], ["north"], ["south"]]),
         ("mean and median quantity by region in baskets", [["east", "7.33333", "9"], ["north", "2", "2"]]),
     ],
@@ -253,3 +256,58 @@ def test_a_word_is_searched_in_a_file() -> None:
 
 def test_the_tables_at_hand_are_listed() -> None:
     assert "`baskets`" in ask("what tables do I have here?").text
+
+
+LEVELS = BASKETS.rename(columns={"region": "Sales Region"}).set_index(["Sales Region", "status"])[
+    ["quantity"]
+]
+BY_BUYER = BASKETS.set_index("buyer")[["quantity", "amount"]]
+INDEXED = World("indexed", {}, {"levels": LEVELS, "spending": BY_BUYER})
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("mean quantity per Sales Region in levels", [["east", "7.33333"], ["north", "2"], ["south", "8.5"]]),
+        ("number of rows per status in levels", [["cancelled", "1"], ["open", "2"], ["paid", "5"]]),
+        (
+            "total amount by buyer in spending",
+            [["Acme", "115.5"], ["May Flowers", "10"], ["Top Shelf", "480"]],
+        ),
+    ],
+)
+def test_the_levels_of_an_index_are_columns(prompt: str, expected: list[list[str]]) -> None:
+    assert cells(Desk(INDEXED).ask(prompt)) == expected
+
+
+@pytest.mark.parametrize(
+    ("prompt", "expected"),
+    [
+        ("how many duplicate rows in spending", BY_BUYER.duplicated().sum()),
+        ("how many duplicate rows in levels", LEVELS.duplicated().sum()),
+        ("how many missing values in spending", 1),
+        ("total quantity for May Flowers in spending", 4),
+    ],
+)
+def test_a_row_of_an_indexed_frame_is_its_cells(prompt: str, expected: int) -> None:
+    assert f"**{expected}**" in Desk(INDEXED).ask(prompt).text
+
+
+def test_an_index_named_like_a_column_is_declined() -> None:
+    twice = BASKETS.set_index("amount", drop=False)
+    talk = Desk(World("twice", {}, {"twice": twice})).ask("total amount in twice")
+    assert "the index of `twice` has the name of a column" in talk.text
+
+
+def test_a_table_with_a_letter_wrong_is_asked_about_at_once() -> None:
+    talk = ask("mean amount in baskats")
+    assert "there is no table or variable `baskats`" in talk.text
+    assert "Did you mean `baskets`?" in talk.text
+    assert talk.actions == []
+
+
+def test_a_table_that_is_nowhere_is_said_to_be_missing_among_many_tables() -> None:
+    files = {f"prices_{at}.csv": "item,price\na,1\n" for at in range(4)}
+    talk = Desk(World("many", files, {"baskets": BASKETS, "levels": LEVELS})).ask("mean price in pricelist")
+    assert "there is no table or variable `pricelist`" in talk.text
+    assert "`baskets`" in talk.text

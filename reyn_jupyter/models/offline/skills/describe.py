@@ -103,7 +103,7 @@ def describe_variable(name: str, result: ToolOutput) -> str:
     lines += [
         f"- {key}: {cell(item)}" for key, item in described.items() if key not in hidden and _plain(item)
     ]
-    columns = columns_of_description(described)
+    columns = [column for column in columns_of_description(described) if not column.level]
     if columns:
         types = _types(described)
         lines.append("\n" + table([{"column": c.name, "type": types.get(c.name) or c.kind} for c in columns]))

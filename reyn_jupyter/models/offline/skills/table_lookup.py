@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 
 from reyn_jupyter.models.offline import sql_query
 from reyn_jupyter.models.offline.answers import ROWS, cell, code, table, value
-from reyn_jupyter.models.offline.context import Declined, PlanningContext, for_job
+from reyn_jupyter.models.offline.context import Declined, PlanningContext, ToolRequest, for_job
 from reyn_jupyter.models.offline.lexer import Unit, asks, may_ask, units
-from reyn_jupyter.models.offline.lexicon import CODES, alike, overlap, parts, stem
+from reyn_jupyter.models.offline.lexicon import CODES, alike, one_letter_off, overlap, parts, stem
 from reyn_jupyter.models.offline.parse_state import Ungrounded, Values
 from reyn_jupyter.models.offline.parser import ValueLookup, interpret
 from reyn_jupyter.models.offline.prompt_tokens import Prompt
@@ -132,6 +132,12 @@ def _named(offered: Sequence[KnownAction], prompt: Prompt) -> tuple[list[KnownAc
 def of_variable(context: PlanningContext, action: KnownAction, *, named: bool = True) -> TableSchema | None:
     """A variable as a table, None when it is no frame."""
     columns = columns_of_description(context.whole(context.invoke(action, few_rows(action))).json)
+    if any(column.level for column in columns) and len({c.name.casefold() for c in columns}) < len(columns):
+        if not named:
+            return None
+        raise Declined(
+            f"the index of {code(action.entry)} has the name of a column, or of another level, too."
+        )
     return TableSchema(action.entry, action.entry, _alias(action.entry), columns, named) if columns else None
 
 
@@ -265,6 +271,40 @@ def best_reading(
 ) -> tuple[TableSchema, TableQuery]:
     """Return the first table in which every word of the question has a meaning, and the query; declines else."""
     reasons: list[tuple[int, str]] = []
+    unknown = _unknown_table(context, prompt)
+    others = [a.entry for a in variables(context) if a.entry.isalpha()]  # a number at the end is no slip
+    near = next((name for name in others if one_letter_off(unknown, name.lower())), None)
+    if near is not None:
+        raise Declined(f"{_no_table(context, unknown)} Did you mean {code(near)}?")
+    try:
+        return _first_reading(context, prompt, found, reasons)
+    except ToolRequest:
+        if not reasons or not context.last_step:
+            raise
+    except Declined:
+        if not reasons:
+            raise
+    reason = min(reasons)[1]
+    raise Declined(f"{_no_table(context, unknown)} {reason}" if f"“{unknown}”" in reason else reason)
+
+
+def _unknown_table(context: PlanningContext, prompt: Prompt) -> str:
+    """The last word of `… in NAME` where no variable has that name, else nothing."""
+    *_, before, last = ["", "", *prompt.words]
+    named = any(
+        last in (a.entry.lower(), stem(a.entry)) or stem(last) == stem(a.entry) for a in variables(context)
+    )
+    return last if before in ("in", "from") and not named and not prompt.paths else ""
+
+
+def _no_table(context: PlanningContext, name: str) -> str:
+    names = ", ".join(code(action.entry) for action in variables(context)[:10]) or "none"
+    return f"there is no table or variable {code(name)}. The variables are: {names}."
+
+
+def _first_reading(
+    context: PlanningContext, prompt: Prompt, found: tuple[Unit, ...], reasons: list[tuple[int, str]]
+) -> tuple[TableSchema, TableQuery]:
     for group in candidates(context, prompt):
         answers: list[tuple[TableSchema, TableQuery]] = []
         lookups: list[tuple[TableSchema, ValueLookup]] = []
@@ -288,8 +328,6 @@ def best_reading(
             )
         if answers:
             return answers[0]
-    if reasons:
-        raise Declined(min(reasons)[1])
     raise Declined("I found no table that the question is about. Name a variable or a file.")
 
 
