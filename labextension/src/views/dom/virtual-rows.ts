@@ -39,7 +39,8 @@ export function virtualRows(
 ): VirtualRows {
   let rows = 0;
   let drawn: [number, number] = [-1, -1];
-  const fit = (): number => Math.max(1, Math.ceil((viewport.clientHeight - above) / height));
+  /** Rows of which at least half is in sight. */
+  const fit = (): number => Math.max(1, Math.round((viewport.clientHeight - above) / height));
   const total = (): number => rows * height;
   const laid = (): number => Math.min(total(), TALLEST);
   const room = (): number => viewport.clientHeight - above;

@@ -356,13 +356,6 @@
       display: flex;
       gap: 4px;
     }
-    thead .r-right {
-      padding: 3px 8px 3px 24px;
-      .r-more-button {
-        right: auto;
-        left: 2px;
-      }
-    }
     .r-right .r-name {
       justify-content: flex-end;
     }
@@ -431,7 +424,7 @@
       flex: 1 1 100%;
     }
     > .r-bar {
-      justify-content: space-between;
+      justify-content: flex-start;
     }
     > .r-button {
       border-color: var(--r-line);
@@ -1472,7 +1465,7 @@
     background: linear-gradient(transparent, var(--r-bg) 60%) bottom / 100% 32px no-repeat local,
       linear-gradient(transparent, color-mix(in srgb, var(--r-fg) 16%, transparent)) bottom / 100% 12px no-repeat;
     overflow: auto;
-    max-height: 420px;
+    max-height: 640px; /* the preview of 20 rows is whole */
     width: fit-content;
     max-width: 100%;
     box-sizing: border-box;
