@@ -18,6 +18,8 @@ export interface VirtualRows {
   /** The first row that is wholly or partly in sight, and how many fit. */
   readonly first: number;
   readonly visible: number;
+  /** The rows of which at least half is in sight: the first, and the one behind the last. */
+  readonly inSight: [number, number];
   dispose(): void;
 }
 
@@ -39,8 +41,6 @@ export function virtualRows(
 ): VirtualRows {
   let rows = 0;
   let drawn: [number, number] = [-1, -1];
-  /** Rows of which at least half is in sight. */
-  const fit = (): number => Math.max(1, Math.round((viewport.clientHeight - above) / height));
   const total = (): number => rows * height;
   const laid = (): number => Math.min(total(), TALLEST);
   const room = (): number => viewport.clientHeight - above;
@@ -49,7 +49,7 @@ export function virtualRows(
     const travel = laid() - room();
     return travel <= 0 ? 0 : (Math.min(viewport.scrollTop, travel) / travel) * Math.max(0, total() - room());
   };
-  const first = (): number => Math.min(Math.floor(offset() / height), Math.max(0, rows - 1));
+  const within = (row: number): number => Math.max(0, Math.min(row, rows - 1));
 
   function place(force: boolean): void {
     if (viewport.clientHeight > 0) frames = 0;
@@ -95,10 +95,15 @@ export function virtualRows(
       place(false);
     },
     get first() {
-      return first();
+      return within(Math.floor(offset() / height));
     },
     get visible() {
-      return fit();
+      return Math.max(1, Math.round(room() / height));
+    },
+    get inSight(): [number, number] {
+      const top = offset();
+      const first = within(Math.round(top / height));
+      return [first, Math.min(rows, Math.max(first + 1, Math.round((top + room()) / height)))];
     },
     dispose() {
       scrolled.cancel();

@@ -45,8 +45,8 @@ function jump(label: string, most: number, to: (value: number) => void): HTMLEle
   );
 }
 
-/** What is shown, in a line. @param first the first row in sight, @param fit how many are */
-export function describeRows(layout: Layout, { sort, filter }: Query, first: number, fit: number): string {
+/** What is shown, in a line. @param first the first row in sight, @param stop the one behind the last */
+export function describeRows(layout: Layout, { sort, filter }: Query, [first, stop]: [number, number]): string {
   const { all, total, width } = layout;
   const name = (position: number): string =>
     visible(layout.columns.find((each) => each.position === position)?.name ?? `column ${position + 1}`);
@@ -54,7 +54,7 @@ export function describeRows(layout: Layout, { sort, filter }: Query, first: num
   const matched = filter.map((each) => describeFilter(name(each.column), each));
   const parts = [
     `${formatCount(all)} ${all === 1 ? "row" : "rows"} × ${formatCount(width)} ${width === 1 ? "column" : "columns"}`,
-    total ? `rows ${formatCount(first + 1)}–${formatCount(Math.min(total, first + fit))}` : "no rows",
+    total ? `rows ${formatCount(first + 1)}–${formatCount(Math.min(total, stop))}` : "no rows",
     !filter.length && total < all && `the first ${formatCount(total)} are in this page`,
     sorted.length &&
       `sorted by ${sorted.join(", ")}${!filter.length && total < all ? " among themselves" : ""}`,

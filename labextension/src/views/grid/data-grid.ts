@@ -389,7 +389,7 @@ class DataGridView {
     const { first, layout, rows, windows } = this;
     const text = first
       ? visible([first.caption, first.more].filter(Boolean).join(" · "))
-      : describeRows(layout, windows.query, rows.first, rows.visible);
+      : describeRows(layout, windows.query, rows.inSight);
     if (this.status.textContent !== text) this.status.textContent = text;
   }
 
