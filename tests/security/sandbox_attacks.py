@@ -256,6 +256,13 @@ ATTACKS = (
            '        file.write(b"x" * (3 << 20)); file.flush(); os.fsync(file.fileno())\ntime.sleep(60)',
            'for (let i = 0; i < 64; i++) Deno.writeFileSync(`${place.scratch}/f${i}`, new Uint8Array(3 << 20));\n'
            'await new Promise((done) => setTimeout(done, 60000));'),
+    Attack("fill the disk by processes that nobody waits for",
+           'signal.signal(signal.SIGCHLD, signal.SIG_IGN)\nfor number in range(48):\n    if os.fork() == 0:\n'
+           '        with open(os.path.join(place["scratch"], f"f{number}"), "wb") as file:\n'
+           '            file.write(b"x" * (3 << 20)); file.flush(); os.fsync(file.fileno())\n'
+           '        time.sleep(0.2); os._exit(0)\n    time.sleep(0.04)\ntime.sleep(60)'),
+    Attack("hide from who counts what it uses (PR_SET_DUMPABLE)",
+           'if libc.prctl(4, 0, 0, 0, 0) < 0: raise OSError(ctypes.get_errno(), "")'),
     Attack("compute without end", _SPIN, 'while (true);', limits=SandboxLimits(seconds=60, cpu_seconds=1)),
     Attack("sleep past the deadline", 'time.sleep(600)',
            'await new Promise((done) => setTimeout(done, 600000));', limits=SandboxLimits(seconds=1)),
@@ -447,7 +454,10 @@ async def attacked(sandbox: Sandbox, language: str, attack: Attack, place: Place
     limits = attack.limits
     if language == "typescript":  # V8 sets more aside than it uses
         limits = replace(limits, memory=1 << 30)
-    outcome = _outcome(await sandbox.run(argv, place.confinement(attack), limits))
+    result = await sandbox.run(argv, place.confinement(attack), limits)
+    outcome = _outcome(result)
+    if result.status == "timeout" and attack.limits.seconds == LIMITS.seconds:
+        return Outcome(False, "ended by its deadline alone")
     if attack.damage and not outcome.held and not place.is_damaged:
         return Outcome(True, "in its own view alone")
     return replace(outcome, held=outcome.held and not place.is_damaged)

@@ -66,7 +66,8 @@ def main() -> None:
     lock = threading.Lock()
 
     def watch() -> None:
-        select.select([life], [], [])
+        with contextlib.suppress(OSError):  # whatever keeps it from waiting ends the command
+            _wait_for_close(life)
         with lock:
             _kill_all(child, own_domain)
 
@@ -80,6 +81,12 @@ def main() -> None:
             shutil.rmtree(plan["temporary"], ignore_errors=True)
     code = os.waitstatus_to_exitcode(status)
     os._exit(code if code >= 0 else 128 - code)
+
+
+def _wait_for_close(pipe: int) -> None:
+    poll = select.poll()  # select takes no descriptor above 1023, and the owner may have many
+    poll.register(pipe, select.POLLIN)
+    poll.poll()
 
 
 def _wait_for(child: int) -> int:

@@ -22,7 +22,7 @@ from reyn_jupyter.guard.sandbox.confinement import (
     SandboxResult,
     Status,
 )
-from reyn_jupyter.guard.sandbox.process_tree import tree_usage
+from reyn_jupyter.guard.sandbox.process_tree import TreeMeter, kill_tree
 from reyn_jupyter.guard.sandbox.visible_system import check_program
 
 GRACE = 5.0  # seconds in which a killed command is gone
@@ -86,31 +86,43 @@ class SandboxedProgram:
         if self._watch is not None:
             self._watch.cancel()
         if self.is_running:
-            self.kill()
-            try:
-                async with asyncio.timeout(GRACE):
-                    await self.process.wait()
-            except TimeoutError:
-                with suppress(ProcessLookupError):
-                    self.process.kill()
+            await self._kill_and_wait()
         self._launch.close()
+
+    async def _kill_and_wait(self) -> None:
+        """Kill the program as its sandbox does, and by force where that takes too long."""
+        self.kill()
+        try:
+            async with asyncio.timeout(GRACE):
+                await self.process.wait()
+        except TimeoutError:
+            kill_tree(self.process.pid)
 
     async def _watch_usage(self) -> None:
         """End the program when all of its processes together use too much."""
+        meter = TreeMeter(self.process.pid)
+        while self.is_running and not self.exceeded:
+            self.exceeded = self._excess(meter)
+            if self.exceeded:
+                await self._kill_and_wait()
+            await asyncio.sleep(_LOOK if self._limits.seconds is not None else _LOOK_AT_LONG_LIVED)
+
+    def _excess(self, meter: TreeMeter) -> str:
+        """Return which limit is exceeded, as a clause; "" where none is."""
         limits = self._limits
-        while self.is_running:
-            await asyncio.sleep(_LOOK if limits.seconds is not None else _LOOK_AT_LONG_LIVED)
-            used = tree_usage(self.process.pid)
-            for much, most, what in (
-                (used.processes, limits.processes + 2, f"more than {limits.processes} processes and threads"),
-                (used.memory, limits.memory, f"more than {limits.memory >> 20:,} MiB of memory"),
-                (used.cpu, limits.cpu_seconds, f"more than {limits.cpu_seconds:,} seconds of processor time"),
-                (used.written, limits.written_bytes, f"more than {limits.written_bytes >> 20:,} MiB written"),
-            ):
-                if much > most:
-                    self.exceeded = what
-                    self.kill()
-                    return
+        try:
+            used = meter.usage()
+        except OSError as error:  # what cannot be counted is not let run
+            return f"what cannot be counted ({error.strerror or type(error).__name__})"
+        for much, most, what in (
+            (used.processes, limits.processes + 2, f"more than {limits.processes} processes and threads"),
+            (used.memory, limits.memory, f"more than {limits.memory >> 20:,} MiB of memory"),
+            (used.cpu, limits.cpu_seconds, f"more than {limits.cpu_seconds:,} seconds of processor time"),
+            (used.written, limits.written_bytes, f"more than {limits.written_bytes >> 20:,} MiB written"),
+        ):
+            if much > most:
+                return what
+        return ""
 
 
 class Sandbox:

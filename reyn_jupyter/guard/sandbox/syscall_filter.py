@@ -24,6 +24,7 @@ _NEWEST = 462  # mseal, Linux 6.10
 _AF_INET, _AF_INET6 = 2, 10
 _NEW_NAMESPACES = 0x7E020080  # CLONE_NEWNS, …CGROUP, …UTS, …IPC, …USER, …PID, …NET, …TIME
 _TERMINAL_INPUT = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX: type into the terminal of somebody else
+_SET_DUMPABLE = (4,)  # PR_SET_DUMPABLE: what a process writes could not be counted any more
 _SET_OWNER = (8, 15)  # F_SETOWN, F_SETOWN_EX: let the kernel send a signal to any process
 
 # Name → its number on x86_64 and on aarch64 (None: there is none).
@@ -77,7 +78,9 @@ _OF_ITSELF: dict[str, tuple[int | None, int | None, int]] = {
     "sched_setaffinity": (203, 122, 0), "sched_setscheduler": (144, 119, 0), "sched_setparam": (142, 118, 0),
     "sched_setattr": (314, 274, 0),
 }  # fmt: skip
-_SOCKET, _CLONE, _IOCTL, _FCNTL = (41, 198), (56, 220), (16, 29), (72, 25)
+_SOCKET, _CLONE, _IOCTL, _FCNTL, _PRCTL = (
+    (41, 198), (56, 220), (16, 29), (72, 25), (157, 167),
+)  # fmt: skip
 _ARCHITECTURES = {"x86_64": (0, 0xC000003E), "aarch64": (1, 0xC00000B7), "arm64": (1, 0xC00000B7)}
 
 
@@ -138,6 +141,7 @@ def _rules(column: int, shares_processes: bool, signals: bool, network: bool) ->
     yield _Rule(_SOCKET[column], errno.EAFNOSUPPORT, 0, only=families)
     yield _Rule(_CLONE[column], errno.EPERM, 0, bits=_NEW_NAMESPACES)
     yield _Rule(_IOCTL[column], errno.EPERM, 1, never=_TERMINAL_INPUT)
+    yield _Rule(_PRCTL[column], errno.EPERM, 0, never=_SET_DUMPABLE)
     if shares_processes:
         yield _Rule(_FCNTL[column], errno.EPERM, 1, never=_SET_OWNER)
         for *both, argument in _OF_ITSELF.values():

@@ -8,6 +8,8 @@ import signal
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import psutil
@@ -92,6 +94,37 @@ async def test_a_command_that_is_too_slow_is_ended_with_all_that_it_started(
         ["bash", "-c", f"sleep {marker} & setsid sleep {marker} & wait"], place, SandboxLimits(seconds=0.5)
     )
     assert (result.status, result.returncode, result.reason) == ("timeout", None, "more than 0.5 seconds")
+    await awaited(lambda: not _running(marker))
+
+
+@pytest.fixture
+def many_open_files() -> Iterator[None]:
+    """Have more open files than `select` takes, as a kernel that lives long may have."""
+    import resource
+
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, max(soft, 4096)), hard))
+    with ExitStack() as held:
+        for _ in range(1100):
+            held.callback(os.close, os.open(os.devnull, os.O_RDONLY))
+        yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.mark.usefixtures("many_open_files")
+async def test_limits_hold_in_a_kernel_with_many_open_files(sandbox: Sandbox, place: Confinement) -> None:
+    marker = f"703.{os.getpid()}"
+    result = await sandbox.run(
+        ["bash", "-c", f"setsid sleep {marker} & wait"], place, SandboxLimits(seconds=0.5)
+    )
+    assert result.status == "timeout"
+    await awaited(lambda: not _running(marker))
+
+    crowd = f"for number in 1 2 3 4 5 6 7 8; do setsid sleep {marker} & done; wait"
+    program = await sandbox.open(["bash", "-c", crowd], place, SandboxLimits(seconds=None, processes=5))
+    await awaited(lambda: not program.is_running)
+    assert program.exceeded == "more than 5 processes and threads"
+    await program.end()
     await awaited(lambda: not _running(marker))
 
 
