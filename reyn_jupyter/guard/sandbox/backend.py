@@ -22,7 +22,6 @@ class Launch(Protocol):
     Attributes:
         argv, env, cwd: of the process to start.
         descriptors: what it inherits beside its three streams; closed here as soon as it is started.
-        first_input: what `release` says on its standard input, before all that is for the command.
         proxy: the way to the hosts of its confinement; None where there are none. It ends with `close`.
     """
 
@@ -30,7 +29,6 @@ class Launch(Protocol):
     env: Mapping[str, str]
     cwd: str
     descriptors: tuple[int, ...]
-    first_input: bytes
     proxy: EgressProxy | None
 
     def begin(self) -> None:

@@ -14,7 +14,7 @@ import shutil
 import signal
 import socket
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache, cached_property
 from pathlib import Path
@@ -35,9 +35,8 @@ _NAMESPACES = (
     "--unshare-user", "--unshare-all", "--uid", _NOBODY, "--gid", _NOBODY, "--hostname", "sandbox",
     "--die-with-parent", "--new-session", "--cap-drop", "ALL",
 )  # fmt: skip
-_WAIT = 'read -r go && [ "$go" = go ] && exec "$@"'
-# The same, after it made the socket in which our proxy listens, and handed it out of the sandbox.
-_LISTEN_AND_WAIT = f"""
+# Makes the socket in which our proxy listens, hands it out of the sandbox, and becomes the command.
+_LISTEN = f"""
 import os, socket, sys
 way = socket.socket(fileno=int(sys.argv[1]))
 listener = socket.socket()
@@ -46,11 +45,7 @@ listener.listen(64)
 socket.send_fds(way, [b"."], [listener.fileno()])
 way.close()
 listener.close()
-word = b""
-while (piece := os.read(0, 1)) not in (b"", b"\\n"):
-    word += piece
-if word == b"go":
-    os.execvp(sys.argv[2], sys.argv[2:])
+os.execvp(sys.argv[2], sys.argv[2:])
 """
 
 
@@ -109,44 +104,33 @@ class Bubblewrap:
 
 
 class BubblewrapLaunch:
-    """A command as bubblewrap starts it, held back twice: until its limits are set from outside, and at its own input.
-
-    bubblewrap goes on when the other end of its pipe is closed. So a shell stands before the command and waits for a
-    word: who cannot say it any more starts nothing.
-    """
+    """A command as bubblewrap starts it, held back until its limits are set from outside."""
 
     def __init__(
         self, program: str, argv: Sequence[str], confinement: Confinement, limits: SandboxLimits, proc: bool
     ) -> None:
         self._limits = limits
         self._inside = 0
-        self.first_input = b"go\n"
         self.proxy = EgressProxy(confinement.hosts) if confinement.hosts else None
         self._way: socket.socket | None = None
         self.env: Mapping[str, str] = environment(confinement, TEMPORARY, self.proxy)
         self.cwd = "/"
-        opened: list[int] = []
-        try:
-            options = [*_NAMESPACES, *_mounts(confinement, limits, proc, opened)]
-        except BaseException:
-            for descriptor in opened:
-                os.close(descriptor)
-            raise
-        options += ["--chdir", os.fspath(confinement.folder), "--remount-ro", "/"]
+        view = [*_places(confinement), "--chdir", os.fspath(confinement.folder), "--remount-ro", "/"]
+        options, opened = _system_view(str(limits.file_bytes), proc)
         info, info_theirs = os.pipe()
-        held_theirs, held = os.pipe()
-        arguments = file_of(b"".join(os.fsencode(option) + b"\0" for option in options))
+        held_theirs, held = _pipe_without_end()
+        arguments = file_of(options + _encoded(view))
         calls = file_of(syscall_filter())
         self._pipes: tuple[int, ...] = (info, held)
         self.descriptors: tuple[int, ...] = (info_theirs, held_theirs, arguments, calls, *opened)
-        gate = ["/bin/sh", "-c", _WAIT, "sh"]
+        first: tuple[str, ...] = ()
         if self.proxy is not None:
             self._way, theirs = socket.socketpair()
-            gate = [sys.executable, "-I", "-S", "-c", _LISTEN_AND_WAIT, str(theirs.fileno())]
+            first = (sys.executable, "-I", "-S", "-c", _LISTEN, str(theirs.fileno()))
             self.descriptors += (theirs.detach(),)
         self.argv: Sequence[str] = (
             program, "--info-fd", str(info_theirs), "--block-fd", str(held_theirs), "--seccomp", str(calls),
-            "--args", str(arguments), "--", *gate, *argv,
+            "--args", str(arguments), "--", *first, *argv,
         )  # fmt: skip
 
     async def release(self, process: asyncio.subprocess.Process) -> None:
@@ -163,9 +147,6 @@ class BubblewrapLaunch:
         self.begin()
         if self.proxy is not None and self._way is not None:
             await self.proxy.serve(await received_listener(self._way))
-        assert process.stdin is not None
-        with suppress(ConnectionError):
-            process.stdin.write(self.first_input)
 
     def begin(self) -> None:
         os.write(self._pipes[1], b"1")
@@ -174,11 +155,9 @@ class BubblewrapLaunch:
         if process.returncode is None and self._inside:
             with suppress(ProcessLookupError):
                 os.kill(self._inside, signal.SIGKILL)  # the first of its namespace, with which all others end
-        if process.stdin is not None:
-            process.stdin.close()
         with suppress(ProcessLookupError):
             process.kill()
-        self.close()  # what is still on its way into its namespace finds neither word nor input, and ends
+        self.close()
 
     def close(self) -> None:
         pipes, self._pipes = self._pipes, ()
@@ -203,38 +182,69 @@ def rlimits(limits: SandboxLimits) -> Iterator[tuple[int, int]]:
     yield resource.RLIMIT_MEMLOCK, 0
 
 
+def _pipe_without_end() -> tuple[int, int]:
+    """Return a pipe of which the reader never sees the end: it may write to it too.
+
+    bubblewrap goes on when its pipe ends; so a command of which the owner is gone would begin.
+    """
+    read, write = os.pipe()
+    both = os.open(f"/proc/self/fd/{read}", os.O_RDWR | os.O_CLOEXEC)
+    os.close(read)
+    return both, write
+
+
+def _encoded(options: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(option) + b"\0" for option in options)
+
+
+def _system_view(size: str, proc: bool) -> tuple[bytes, list[int]]:
+    """Return the options that make what every command sees, and the files that they copy, by descriptor."""
+    options, files = _system_options(size, proc, system_paths())
+    opened: list[int] = []
+    copies: list[str] = []
+    for path in files:
+        with suppress(FileNotFoundError):  # it was replaced or removed meanwhile
+            opened.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+            copies += ("--file", str(opened[-1]), path)
+    return options + _encoded(copies), opened
+
+
 @cache
-def _system_mounts() -> tuple[tuple[str, str, str], ...]:
-    """Return how each path of the system gets into the view: (option, source, place). Mounts are what takes time."""
-    shown = set(system_paths())
-    found = []
-    for path in system_paths():
+def _system_options(size: str, proc: bool, paths: tuple[Path, ...]) -> tuple[bytes, tuple[str, ...]]:
+    """Return the options for the namespaces and the paths of the system, and the files to copy.
+
+    A mount takes far longer than a copy of a small file, so there are as few as can be.
+    """
+    options = [
+        *_NAMESPACES,
+        "--size",
+        size,
+        "--perms",
+        "1777",
+        "--tmpfs",
+        TEMPORARY,
+    ]  # what lies in it comes after it
+    files = []
+    for path in paths:
         link = path.readlink() if path.is_symlink() else None
-        if link is not None and (path.parent == Path("/") or path.parent / link in shown):
-            found.append(("--symlink", os.fspath(link), os.fspath(path)))  # of other links, what they lead to
+        if link is not None and (path.parent == Path("/") or path.parent / link in paths):
+            options += ("--symlink", os.fspath(link), os.fspath(path))  # of other links, what they lead to
         elif path.is_file() and path.stat().st_size <= _LARGEST_COPY:
-            found.append(("--file", os.fspath(path), os.fspath(path)))  # a copy in the view's own memory
+            files.append(os.fspath(path))  # a copy in the view's own memory
+        elif path.is_dir() and not any(names for _, _, names in os.walk(path)):
+            options += ("--dir", os.fspath(path))  # it holds no file
         else:
-            found.append(("--ro-bind", os.fspath(path), os.fspath(path)))
-    return tuple(found)
-
-
-def _mounts(confinement: Confinement, limits: SandboxLimits, proc: bool, opened: list[int]) -> Iterator[str]:
-    """Yield the options that make what the command sees; files that are copied stand in `opened`, by descriptor."""
-    size = str(limits.file_bytes)
-    yield from ("--size", size, "--perms", "1777", "--tmpfs", TEMPORARY)  # what lies in it comes after it
-    for option, source, place in _system_mounts():
-        if option == "--file":
-            with suppress(FileNotFoundError):  # it was replaced or removed meanwhile
-                opened.append(os.open(source, os.O_RDONLY | os.O_CLOEXEC))
-                yield from (option, str(opened[-1]), place)
-        else:
-            yield from (option, source, place)
-    yield from ("--dev", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/dev/shm")  # noqa: S108
-    yield from ("--remount-ro", "/dev")
+            options += ("--ro-bind", os.fspath(path), os.fspath(path))
+    options += ("--dev", "/dev", "--size", size, "--perms", "1777", "--tmpfs", "/dev/shm")  # noqa: S108
+    options += ("--remount-ro", "/dev")
     if proc:
         # Read-only: to root, whose name the command has outside of its view, settings of the system are writable there.
-        yield from ("--proc", "/proc", "--remount-ro", "/proc")
+        options += ("--proc", "/proc", "--remount-ro", "/proc")
+    return _encoded(options), tuple(files)
+
+
+def _places(confinement: Confinement) -> Iterator[str]:
+    """Yield the options that show the files and folders of a confinement."""
     if len(confinement.hidden) > _MOST_HIDDEN:
         raise SandboxError(
             f"{len(confinement.hidden):,} files and folders would have to be hidden, and {_MOST_HIDDEN:,} can be",

@@ -53,7 +53,7 @@ def probe_problem(make: Callable[[Sequence[str]], Launch]) -> str | None:
             launch.begin()
             done = subprocess.run(  # noqa: S603 - our own words
                 launch.argv,
-                env=launch.env, cwd=launch.cwd, pass_fds=launch.descriptors, input=launch.first_input,
+                env=launch.env, cwd=launch.cwd, pass_fds=launch.descriptors, stdin=subprocess.DEVNULL,
                 capture_output=True, timeout=_SECONDS, start_new_session=True, check=False,
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:

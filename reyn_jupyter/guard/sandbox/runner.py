@@ -102,10 +102,11 @@ class SandboxedProgram:
         """End the program when all of its processes together use too much."""
         meter = TreeMeter(self.process.pid)
         while self.is_running and not self.exceeded:
-            self.exceeded = self._excess(meter)
-            if self.exceeded:
-                await self._kill_and_wait()
             await asyncio.sleep(_LOOK if self._limits.seconds is not None else _LOOK_AT_LONG_LIVED)
+            if self.is_running:
+                self.exceeded = self._excess(meter)
+        if self.is_running:
+            await self._kill_and_wait()
 
     def _excess(self, meter: TreeMeter) -> str:
         """Return which limit is exceeded, as a clause; "" where none is."""

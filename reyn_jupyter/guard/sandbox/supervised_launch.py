@@ -70,7 +70,6 @@ class SupervisedLaunch:
         self.argv: Sequence[str] = (sys.executable, "-I", "-S", os.fspath(_LAUNCHER), *words)
         self.env: Mapping[str, str] = {"LC_ALL": "C.UTF-8"}
         self.cwd = "/"
-        self.first_input = b""
         _living.add(self)
 
     async def release(self, process: asyncio.subprocess.Process) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import shutil
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
 
@@ -38,20 +38,39 @@ _OF_PYTHON = (
 _FOLDERS = ("/usr/local/bin", "/usr/bin", "/bin", "/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
-@cache
 def system_paths() -> tuple[Path, ...]:
     """Return the files and folders of the system that are there, parents first; links among the first ones."""
+    return _system_paths(tuple((place, _holds_python_alone(place)) for place in _prefixes()))
+
+
+@cache
+def _system_paths(prefixes: tuple[tuple[str, bool], ...]) -> tuple[Path, ...]:
     found = [Path(name) for name in _TOP if os.path.lexists(name)]
     found += [path for name in _ETC if (path := Path("/etc", name)).exists()]
-    return (*found, *(path for path in _python() if not path.is_relative_to("/usr")))
+    for place, whole in prefixes:
+        parts = (Path(place, name) for name in _OF_PYTHON)
+        found += [Path(place)] if whole else [path for path in parts if path.exists()]
+    return tuple(found)
 
 
-def _python() -> Iterator[Path]:
-    for prefix in dict.fromkeys((sys.base_prefix, sys.prefix)):
-        for place in dict.fromkeys((prefix, os.path.realpath(prefix))):
-            yield from (path for name in _OF_PYTHON if (path := Path(place, name)).exists())
+@cache
+def _prefixes() -> tuple[str, ...]:
+    """Return the folders that this Python is installed in, beside those of the system."""
+    named = dict.fromkeys((sys.base_prefix, sys.prefix))
+    every = dict.fromkeys(place for name in named for place in (name, os.path.realpath(name)))
+    return tuple(place for place in every if not Path(place).is_relative_to("/usr"))
 
 
+def _holds_python_alone(folder: str) -> bool:
+    """Return whether nothing else lies in a folder, looked at each time: what is put into it later is not shown."""
+    try:
+        with os.scandir(folder) as entries:
+            return all(entry.name in _OF_PYTHON for entry in entries)
+    except OSError:
+        return False
+
+
+@cache
 def search_path() -> tuple[str, ...]:
     """Return the folders in which a command finds programs, this Python's first."""
     own = (Path(sys.prefix, "bin"), Path(sys.base_prefix, "bin"))
