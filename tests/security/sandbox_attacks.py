@@ -83,6 +83,19 @@ try {{
 console.log("out");
 Deno.exit(0);
 """
+# Python in Pyodide tries the same by JavaScript: its own files, sockets and processes are not this machine's.
+PYODIDE_HEAD = """
+import json, sys
+from pyodide.code import run_js
+place = run_js("JSON.parse")(sys.argv[1])
+for name, body in json.loads(sys.argv[2]).items():
+    try:
+        await run_js("(async (place) => {\\n" + body + "\\n})")(place)
+        said = "out"
+    except Exception as error:
+        said = getattr(error, "name", "") or type(error).__name__
+    print(json.dumps([name, said]), flush=True)
+"""
 
 
 @dataclass(frozen=True)
@@ -275,6 +288,9 @@ ATTACKS = (
            'time.sleep(0.3)\nraise ChildProcessError'),
 )  # fmt: skip
 
+# Those that are ended from outside after a while: each is tried in a sandbox of its own.
+ENDLESS = ("sleep past the deadline", "write without end to its output")
+
 
 # Those that succeed without a sandbox and leave nothing behind: they show that the scripts can do what they try.
 HARMLESS = (
@@ -461,6 +477,33 @@ async def attacked(sandbox: Sandbox, language: str, attack: Attack, place: Place
     if attack.damage and not outcome.held and not place.is_damaged:
         return Outcome(True, "in its own view alone")
     return replace(outcome, held=outcome.held and not place.is_damaged)
+
+
+async def attacked_by_python(sandbox: Sandbox, place: Place, *, endless: bool = True) -> dict[str, Outcome]:
+    """Try in Pyodide all that TypeScript tries, and say what came of each: a start takes seconds, so one does most.
+
+    Args:
+        endless: try those too that take as long as they may.
+    """
+    tried = {attack.name: attack.typescript for attack in ATTACKS if attack.typescript}
+    last = "compute without end"  # which ends the process
+    first = [name for name in tried if name not in (*ENDLESS, last)]
+    script = place.workspace / "attack_pyodide.py"
+    script.write_text(PYODIDE_HEAD, encoding="utf-8")
+    outcomes: dict[str, Outcome] = {}
+    for names in ([*first, last], *([name] for name in ENDLESS if endless)):
+        argv = [script.name, json.dumps(place.facts), json.dumps({name: tried[name] for name in names})]
+        seconds, output = (30, 1000) if names[0] in ENDLESS else (120, 20_000)
+        limits = SandboxLimits(seconds=seconds, cpu_seconds=20, memory=1 << 30, output=output)
+        result = await sandbox.run(argv, Confinement(place.workspace), limits)
+        lines = result.stdout.decode("utf-8", "replace").splitlines()
+        said = dict(json.loads(line) for line in lines if line.startswith("["))
+        for name in names:
+            held = Outcome(said[name] != "out", said[name]) if name in said else _outcome(result)
+            outcomes[name] = replace(held, held=held.held and not place.is_damaged)
+        if names[-1] == last and first[-1] not in said:
+            raise AssertionError(result.stderr.decode("utf-8", "replace"))  # it ended before it tried all
+    return outcomes
 
 
 def _outcome(result: SandboxResult) -> Outcome:

@@ -15,8 +15,16 @@ from reyn_jupyter.guard.sandbox.backend import SandboxBackend
 from reyn_jupyter.guard.sandbox.bubblewrap import Bubblewrap
 from reyn_jupyter.guard.sandbox.deno import Deno
 from reyn_jupyter.guard.sandbox.landlock import Landlock
-from tests.security.attack_table import written
-from tests.security.sandbox_attacks import ATTACKS, HARMLESS, Attack, attacked, attacked_place
+from reyn_jupyter.guard.sandbox.pyodide import Pyodide
+from tests.security.attack_table import PYODIDE, written
+from tests.security.sandbox_attacks import (
+    ATTACKS,
+    HARMLESS,
+    Attack,
+    attacked,
+    attacked_by_python,
+    attacked_place,
+)
 from tests.support.waiting import until
 
 # The older Landlock cannot keep signals inside, so that the filter of system calls has to.
@@ -46,6 +54,16 @@ async def test_an_attack_is_held(name: str, attack: Attack, tmp_path: Path) -> N
         assert outcome.held, outcome.by
         marker = str(place.facts["marker"])
         until(lambda: not _running(marker))
+
+
+async def test_python_in_pyodide_reaches_nothing_by_javascript(tmp_path: Path) -> None:
+    backend = Pyodide(PYODIDE)
+    if (absence := backend.absence()) is not None:
+        pytest.skip(f"pyodide is not here: {absence}")
+    with attacked_place(tmp_path) as place:
+        outcomes = await attacked_by_python(Sandbox(backend), place, endless=False)
+    assert len(outcomes) > 25
+    assert not [name for name, outcome in outcomes.items() if not outcome.held]
 
 
 def _running(marker: str) -> list[int]:

@@ -1,7 +1,8 @@
 """Sandboxes: commands that cannot reach more of the machine than they were given.
 
 `find_sandbox` gives the strongest that isolates here; its `run` runs a command to its end, its `open` starts a program
-that lives on. One file a backend: bubblewrap, Landlock with seccomp, Deno for TypeScript.
+that lives on. One file a backend: bubblewrap, Landlock with seccomp, Deno for
+TypeScript, Pyodide in Deno for Python that needs neither files nor programs.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import tempfile
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
@@ -49,7 +50,8 @@ class SandboxBackend(Protocol):
 
     Attributes:
         name: as settings and results call it.
-        language: what it runs: programs, or TypeScript and JavaScript, of which the first word is the file.
+        language: what it runs: programs, or files of TypeScript and JavaScript or of Python, of which the first word
+            is the file.
         isolation: what it keeps apart, in a sentence.
     """
 
@@ -92,7 +94,11 @@ async def read_to_end(descriptor: int) -> bytes:
 
 def file_of(data: bytes) -> int:
     """Return the descriptor of a nameless file that holds these bytes, at its start."""
-    descriptor = os.memfd_create("reyn-sandbox")
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("reyn-sandbox")
+    else:  # macOS
+        with tempfile.TemporaryFile() as temporary:
+            descriptor = os.dup(temporary.fileno())
     with os.fdopen(os.dup(descriptor), "wb") as file:
         file.write(data)
     os.lseek(descriptor, 0, os.SEEK_SET)

@@ -10,7 +10,7 @@ from typing import Literal
 from reyn_jupyter.support.secret import Secret
 
 Status = Literal["ok", "failed", "timeout", "limit"]
-Language = Literal["program", "typescript"]
+Language = Literal["program", "typescript", "python"]
 
 
 class SandboxError(Exception):

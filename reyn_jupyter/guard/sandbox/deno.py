@@ -32,6 +32,7 @@ _FIXED = (
 _NO_SHELL = ("--deny-run", "--deny-ffi", "--deny-env", "--deny-sys")
 _PROBE = Path(__file__).parent / "deno_probe.ts"
 _MEGABYTE = 1 << 20
+INSTALL = "pip install 'reyn-jupyter[typescript]'"
 
 
 class Deno:
@@ -53,13 +54,21 @@ class Deno:
     @cached_property
     def _found(self) -> str | None:
         own = Path(sysconfig.get_path("scripts"), "deno")
-        return self._program or (os.fspath(own) if own.exists() else shutil.which("deno"))
+        if self._program is not None:
+            return shutil.which(self._program)
+        return os.fspath(own) if own.exists() else shutil.which("deno")
 
-    def problem(self) -> str | None:
+    def absence(self) -> str | None:
+        """Return why Deno cannot be run here, as a clause, before it is tried; None where it can."""
         if sys.platform == "win32":
             return "limits of processes are set on Linux and macOS alone"
         if self._found is None:
-            return "deno is not installed (pip install 'reyn-jupyter[typescript]')"
+            return f"deno is not installed ({INSTALL})"
+        return None
+
+    def problem(self) -> str | None:
+        if (problem := self.absence()) is not None:
+            return problem
 
         def make(argv: Sequence[str]) -> SupervisedLaunch:
             return self.launch((os.fspath(_PROBE), *argv[-2:]), Confinement(_PROBE.parent), SandboxLimits())
@@ -76,24 +85,45 @@ class Deno:
         """
         if confinement.hosts:
             raise SandboxError("Deno is given no hosts", "Run the script without them.")
+        script = script_of(argv, confinement)
+        readable = (*confinement.readable, *confinement.writable, script)
+        return self.supervised(script, argv[1:], confinement, limits, readable=readable)
+
+    def supervised(
+        self,
+        script: Path,
+        arguments: Sequence[str],
+        confinement: Confinement,
+        limits: SandboxLimits,
+        *,
+        readable: Sequence[Path],
+        flags: Sequence[str] = (),
+    ) -> SupervisedLaunch:
+        """Return a script as Deno starts it, with the right to read some files and folders.
+
+        Args:
+            flags: of V8, beside the limit of its heap.
+        """
         if self._found is None:
-            raise SandboxError("deno is gone from this machine", "pip install 'reyn-jupyter[typescript]'")
-        script, *arguments = argv
-        options = [
-            *_FIXED,
-            *_NO_SHELL,
-            "--deny-net",
-            f"--v8-flags=--max-old-space-size={limits.memory // _MEGABYTE}",
-        ]
-        readable = [*confinement.readable, *confinement.writable, confinement.folder / script]
+            raise SandboxError("deno is gone from this machine", INSTALL)
+        engine = (f"--max-old-space-size={limits.memory // _MEGABYTE}", *flags)
+        options = [*_FIXED, *_NO_SHELL, "--deny-net", f"--v8-flags={','.join(engine)}"]
         options += [_paths("--allow-read", readable)]
         if confinement.hidden:
             options += [_paths("--deny-read", confinement.hidden), _paths("--deny-write", confinement.hidden)]
         if confinement.writable:
             options += [_paths("--allow-write", confinement.writable)]
-        return SupervisedLaunch(
-            (self._found, *options, "--", script, *arguments), confinement, limits, {"abi": 0}
+        command = (self._found, *options, "--", os.fspath(script), *arguments)
+        return SupervisedLaunch(command, confinement, limits, {"abi": 0})
+
+
+def script_of(argv: Sequence[str], confinement: Confinement) -> Path:
+    """Return the file that is to be run. Raises SandboxError where there is none."""
+    if not argv or not (path := confinement.folder / argv[0]).is_file():
+        raise SandboxError(
+            f"there is no file {(argv or [''])[0][:200]!r}", "Name a script, from the working folder on."
         )
+    return path
 
 
 def _paths(option: str, paths: Sequence[Path]) -> str:

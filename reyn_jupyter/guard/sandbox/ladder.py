@@ -6,6 +6,7 @@ nothing here reaches, leaves none: it is never replaced by something weaker.
 
 from __future__ import annotations
 
+import sys
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,15 +14,18 @@ from dataclasses import dataclass
 from reyn_jupyter.guard.sandbox.backend import SandboxBackend
 from reyn_jupyter.guard.sandbox.bubblewrap import Bubblewrap
 from reyn_jupyter.guard.sandbox.confinement import Language, SandboxError
+from reyn_jupyter.guard.sandbox.deno import INSTALL as TYPESCRIPT
 from reyn_jupyter.guard.sandbox.deno import Deno
 from reyn_jupyter.guard.sandbox.landlock import Landlock
+from reyn_jupyter.guard.sandbox.pyodide import Pyodide, npm_line
 from reyn_jupyter.guard.sandbox.runner import Sandbox
 
 AUTO = "auto"
-BACKENDS: tuple[SandboxBackend, ...] = (Bubblewrap(), Landlock(), Deno())  # strongest first
-INSTALL: dict[Language, str] = {
-    "program": "sudo apt-get install bubblewrap",
-    "typescript": "pip install 'reyn-jupyter[typescript]'",
+BACKENDS: tuple[SandboxBackend, ...] = (Bubblewrap(), Landlock(), Deno(), Pyodide())  # strongest first
+NAMES: dict[Language, str] = {
+    "program": "programs",
+    "typescript": "TypeScript",
+    "python": "Python alone, without files and programs",
 }
 _lock = threading.Lock()
 _probed: dict[str, str | None] = {}
@@ -80,8 +84,22 @@ def resolve_backend(
         if problem is None:
             return backend
         found.append(f"{backend.name}: {problem}")
-    why = "; ".join(found) or f"{wanted} does not run {'programs' if language == 'program' else 'TypeScript'}"
-    raise SandboxError(f"no sandbox is in force here: {why}", f"Install one: {INSTALL[language]}")
+    why = "; ".join(found) or f"{wanted} does not run {NAMES[language]}"
+    raise SandboxError(f"no sandbox is in force here: {why}", _advice(language))
+
+
+def _advice(language: Language) -> str:
+    """Return what to do where nothing isolates."""
+    if language == "program" and sys.platform != "linux":
+        return (
+            "Commands are isolated on Linux alone: run the notebook in a container, a virtual machine or WSL."
+        )
+    install = {
+        "program": "sudo apt-get install bubblewrap",
+        "typescript": TYPESCRIPT,
+        "python": f"{TYPESCRIPT}, then {npm_line()}",
+    }
+    return f"Install one: {install[language]}"
 
 
 def find_sandbox(language: Language = "program", wanted: str = AUTO, minimum: str | None = None) -> Sandbox:

@@ -35,11 +35,12 @@ print(", ".join(out) or "isolated")
 """
 
 
-def probe_problem(make: Callable[[Sequence[str]], Launch]) -> str | None:
+def probe_problem(make: Callable[[Sequence[str]], Launch], seconds: float = _SECONDS) -> str | None:
     """Return what a sandbox does not hold back, or why it does not start, as a clause; None where it isolates.
 
     Args:
         make: gives the launch of a command, confined to nothing but the system's programs.
+        seconds: in which it must have ended.
     """
     with tempfile.TemporaryDirectory(prefix="reyn-probe-") as folder:
         canary = Path(folder, "canary")
@@ -54,7 +55,7 @@ def probe_problem(make: Callable[[Sequence[str]], Launch]) -> str | None:
             done = subprocess.run(  # noqa: S603 - our own words
                 launch.argv,
                 env=launch.env, cwd=launch.cwd, pass_fds=launch.descriptors, stdin=subprocess.DEVNULL,
-                capture_output=True, timeout=_SECONDS, start_new_session=True, check=False,
+                capture_output=True, timeout=seconds, start_new_session=True, check=False,
             )  # fmt: skip
         except (OSError, subprocess.TimeoutExpired) as error:
             return f"it does not start ({type(error).__name__})"

@@ -75,5 +75,5 @@ def test_a_language_has_its_own_sandboxes() -> None:
 
 def test_every_backend_says_what_it_keeps_apart_or_why_it_does_not() -> None:
     found = rungs()
-    assert [rung.backend for rung in found] == ["bubblewrap", "landlock", "deno"]
+    assert [rung.backend for rung in found] == ["bubblewrap", "landlock", "deno", "pyodide"]
     assert all(rung.isolation and (rung.problem is None or rung.problem) for rung in found)
