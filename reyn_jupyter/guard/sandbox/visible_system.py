@@ -53,7 +53,6 @@ def _system_paths(prefixes: tuple[tuple[str, bool], ...]) -> tuple[Path, ...]:
     return tuple(found)
 
 
-@cache
 def _prefixes() -> tuple[str, ...]:
     """Return the folders that this Python is installed in, beside those of the system."""
     named = dict.fromkeys((sys.base_prefix, sys.prefix))
