@@ -17,6 +17,7 @@ from pathlib import Path
 _PAGE = mmap.PAGESIZE
 _TICKS = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100  # where there is a /proc to read
 _GONE = (FileNotFoundError, ProcessLookupError)  # it ended meanwhile
+_REFUSALS = 20  # looks in a row at which a process may not say what it wrote
 _PASSES = 100  # over a tree that is killed
 
 
@@ -86,6 +87,7 @@ class TreeMeter:
         self._root = root
         self._last: dict[_ProcessId, _Used] = {}
         self._lost = _NOTHING
+        self._refused: dict[_ProcessId, int] = {}
 
     def usage(self) -> TreeUsage:
         """Return what the tree uses now, and what it used up since the first look.
@@ -95,12 +97,10 @@ class TreeMeter:
         """
         processes = memory = 0
         now: dict[_ProcessId, _Used] = {}
-        unread = (
-            set()
-        )  # their end came between two files here: their parents are looked at again before they count
+        unread = set()  # whose end came between two files here: they count as ended at the next look
         for pid in (self._root, *_descendants(self._root)):
             try:
-                process = _read(pid)
+                process = self._read(pid)
             except _GONE:
                 unread.add(pid)
                 continue
@@ -113,7 +113,7 @@ class TreeMeter:
             if process_id not in now:
                 pid, used = process_id[0], last if process_id[0] in unread else None
                 with suppress(*_GONE):  # it may be there, and have got another parent while this one looked
-                    process = _read(pid)
+                    process = self._read(pid)
                     used = process.used if process.id == process_id else used
                 if used is None:
                     ended += last
@@ -122,8 +122,25 @@ class TreeMeter:
             gained += now[process_id] - last
         self._lost += (ended - gained).above_zero()
         self._last = now
+        self._refused = {each: looks for each, looks in self._refused.items() if each in now}
         total = sum(now.values(), self._lost)
         return TreeUsage(processes, memory, total.cpu, total.written)
+
+    def _read(self, pid: int) -> _Process:
+        fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()  # from the state on
+        process_id = (pid, int(fields[19]))
+        try:
+            written = _written(pid)
+            self._refused.pop(process_id, None)
+        except PermissionError:
+            # Linux says it of the dead to root alone, and of who is about to begin or to end. Who says nothing for
+            # longer hides it, by a program that may be run and not be read.
+            looks = self._refused[process_id] = self._refused.get(process_id, 0) + 1
+            if looks > _REFUSALS and fields[0] != b"Z":
+                raise
+            written = self._last.get(process_id, _NOTHING).written
+        used = _Used(sum(map(int, fields[11:15])) / _TICKS, written)
+        return _Process(process_id, int(fields[17]), int(fields[21]) * _PAGE, used)
 
 
 def kill_tree(root: int) -> None:
@@ -139,12 +156,6 @@ def kill_tree(root: int) -> None:
             break
     with suppress(OSError):
         os.kill(root, signal.SIGKILL)
-
-
-def _read(pid: int) -> _Process:
-    fields = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()  # from the state on
-    used = _Used(sum(map(int, fields[11:15])) / _TICKS, _written(pid))
-    return _Process((pid, int(fields[19])), int(fields[17]), int(fields[21]) * _PAGE, used)
 
 
 def _written(pid: int) -> int:
