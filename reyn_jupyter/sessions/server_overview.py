@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import re
+import shlex
 from collections.abc import Collection, Mapping
 from pathlib import Path
+from typing import Any
 
 from reyn_jupyter.backends.mcp_servers.client_files import ForeignServer, known_files, read_client_file
+from reyn_jupyter.backends.mcp_servers.server_entry import EntryError
 from reyn_jupyter.backends.mcp_servers.server_file import ServerFileError
-from reyn_jupyter.backends.mcp_servers.server_store import McpServerStore, StoredServer
+from reyn_jupyter.backends.mcp_servers.server_store import UNTRUSTED, McpServerStore, StoredServer
 from reyn_jupyter.runtime.access.mcp_access import McpServerState
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.sessions.assembly import Parts
+from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import count, shorten
 
 LONGEST = 160  # characters of a cell
+NONE_IN_PANEL = (
+    "No MCP server yet: add one here, take those of another client by %reyn mcp import, or ask for one."
+)
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S*")
+_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=.*", re.DOTALL)
+_OF_A_SHELL = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"})
 NONE_YET = "None yet: %reyn mcp add NAME -- COMMAND, %reyn mcp import, or ask for one."
 
 
@@ -37,17 +47,78 @@ def server_table(parts: Parts) -> Table:
     used = {each.entry.name: each for each in reversed(stored)}
     names = (*used, *(name for name in states if name not in used))
     rows = [_row(parts, name, states.get(name), used.get(name)) for name in sorted(names)]
-    problems = () if parts.mcp_store is None else parts.mcp_store.problems
-    waiting = () if parts.mcp_store is None else parts.mcp_store.held_back()
-    notes = [
-        "" if rows else NONE_YET,
-        f"{count(len(waiting), 'server')} of .mcp.json held back: %reyn trust names what would run, and trusts it"
-        if waiting
-        else "",
-        *problems,
-    ]
-    note = parts.redactor.text(" · ".join(each for each in notes if each))
-    return Table("mcp", tuple(rows), "MCP servers", note)
+    notes = (*(() if rows else (NONE_YET,)), *server_remarks(parts))
+    return Table("mcp", tuple(rows), "MCP servers", parts.redactor.text(" · ".join(notes)))
+
+
+def server_remarks(parts: Parts) -> tuple[str, ...]:
+    """Return what is to be said of the files of servers, in sentences: what waits for trust, what cannot be used."""
+    if parts.mcp_store is None:
+        return ()
+    waiting = len(parts.mcp_store.held_back())
+    held = (
+        f"{count(waiting, 'server')} of .mcp.json held back: %reyn trust names what would run, and trusts it"
+    )
+    return (*((held,) if waiting else ()), *map(parts.redactor.text, parts.mcp_store.problems))
+
+
+def server_state(parts: Parts, name: str) -> McpServerState:
+    """Return how a server fares; one that is gone meanwhile is idle."""
+    states = parts.services.mcp.states()
+    return next((each for each in states if each.name == name), McpServerState(name, "idle"))
+
+
+def next_step(parts: Parts, name: str) -> tuple[str, str]:
+    """Return what the person is to do so that a server can be used: in two words, and the line that does it.
+
+    Both are empty where there is nothing to do, or no line does it.
+    """
+    stored = () if parts.mcp_store is None else parts.mcp_store.stored()
+    mine = next((each for each in stored if each.entry.name == name), None)
+    if mine is not None and mine.blocked == UNTRUSTED:
+        return "Trust …", "%reyn trust"
+    kept = () if mine is None else [each.name for each in mine.entry.references if each.kind == "stored"]
+    secret = next((each for each in kept if mine is not None and each in mine.needs), None)
+    if secret is not None:
+        return f"Give {secret} …", f"%reyn mcp secret {name} {secret}"
+    if server_state(parts, name).phase == "needs sign-in":
+        return "Sign in …", f"%reyn mcp login {name}"
+    return "", ""
+
+
+def typed_entry(parts: Parts, text: str, *, sandbox: bool) -> dict[str, Any]:
+    """Return the entry of a server that a person typed: a command line, or an address.
+
+    Args:
+        text: words are told apart as a shell does, and nothing else of a shell holds.
+        sandbox: its program gets a sandbox in which it reads the workspace, and no network.
+
+    Raises:
+        EntryError: it is neither.
+    """
+    text = text.strip()
+    if _ADDRESS.fullmatch(text):
+        if sandbox:
+            raise EntryError("a remote server runs elsewhere, so no sandbox holds it")
+        return {"type": "http", "url": text}
+    try:
+        words = shlex.split(text)
+    except ValueError:
+        raise EntryError("the command line has a quote without its end") from None
+    if not words:
+        raise EntryError("there is no command and no address yet, for example uvx mcp-server-time")
+    if (variable := _ASSIGNMENT.fullmatch(words[0])) is not None:
+        raise EntryError(
+            f"{variable[1]}= stands before a command in a shell alone: %reyn mcp add NAME --env {variable[1]}=… "
+            "-- COMMAND adds a server with variables"
+        )
+    if (sign := next((each for each in words if each in _OF_A_SHELL), None)) is not None:
+        raise EntryError(f"no shell reads the line, so {sign} would be a word of the command")
+    command = words[0]
+    if "/" in command:  # the entry holds in every workspace
+        command = str(parts.root / Path(command).expanduser())
+    given = {"sandbox": {"readable": [str(parts.root)]}} if sandbox else {}
+    return {"command": command, "args": words[1:], **given}
 
 
 def server_log(parts: Parts, name: str) -> Card:
@@ -62,6 +133,11 @@ def server_log(parts: Parts, name: str) -> Card:
     facts = (("state", state.phase), *((("why", state.reason),) if state.reason else ()))
     said = lines or ("It has written nothing yet.",)
     return Card("mcp", f"Log of {name}", facts, (("Last lines, oldest first", said),))
+
+
+def restart_server(parts: Parts, name: str) -> None:
+    """End a server that runs, and start it. Raises ActionError where it does not come."""
+    ENGINE.run(parts.services.mcp.restart(name))
 
 
 def foreign_servers(parts: Parts, path: str | None) -> tuple[tuple[str, tuple[ForeignServer, ...]], ...]:

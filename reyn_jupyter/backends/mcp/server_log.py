@@ -22,6 +22,7 @@ class ServerLog:
 
     Args:
         mask: covers what may not be shown.
+        changed: told whenever there are new lines.
 
     Example:
         >>> log = ServerLog()
@@ -30,8 +31,9 @@ class ServerLog:
         ('started', 'listening on ␛[1mport')
     """
 
-    def __init__(self, mask: Callable[[str], str] = str) -> None:
+    def __init__(self, mask: Callable[[str], str] = str, changed: Callable[[], None] = lambda: None) -> None:
         self._mask = mask
+        self._changed = changed
         self._lines: deque[str] = deque(maxlen=MOST_LINES)
         self._pending = b""
 
@@ -49,6 +51,7 @@ class ServerLog:
         """Add a line; one without anything to see is not kept."""
         if text := line[:_PENDING].strip():
             self._lines.append(text)
+            self._changed()
 
     def _shown(self, line: str) -> str:
         return shorten(visible(self._mask(line)).replace("\n", " "), LONGEST_LINE)

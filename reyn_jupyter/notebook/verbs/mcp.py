@@ -1,4 +1,4 @@
-"""`%reyn mcp [add|drop|log|secret|login|logout|import …]`: the MCP servers, how each fares, where they come from."""
+"""`%reyn mcp [add|drop|log|restart|secret|login|logout|import …]`: the MCP servers, how they fare, their files."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ from reyn_jupyter.sessions import server_overview, sign_ins
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.session import Session
 
-WORDS = ("list", "add", "drop", "log", "secret", "login", "logout", "import")
+WORDS = ("list", "add", "drop", "log", "restart", "secret", "login", "logout", "import")
 _BEFORE_NAME = re.compile(r",(?=\s*[A-Za-z_][A-Za-z0-9_]*=)")
 _BEFORE_HEADER = re.compile(r",(?=\s*[A-Za-z0-9-]+:)")
 
 
 class McpOptions(Options):
     what: Annotated[
-        Literal["list", "add", "drop", "log", "secret", "login", "logout", "import"],
+        Literal["list", "add", "drop", "log", "restart", "secret", "login", "logout", "import"],
         Positional("|".join(WORDS)),
     ] = "list"
     name: Annotated[str | None, Positional("NAME or PATH")] = None
@@ -134,6 +134,11 @@ def _log(session: Session, options: McpOptions) -> Card:
     return server_overview.server_log(session.parts, _named(options, "%reyn mcp log time"))
 
 
+def _restart(session: Session, options: McpOptions) -> Table:
+    server_overview.restart_server(session.parts, _named(options, "%reyn mcp restart time"))
+    return session.mcp
+
+
 def _secret(session: Session, options: McpOptions) -> Card:
     name = _named(options, "%reyn mcp secret git GITHUB_TOKEN")
     store = server_overview.file_store(session.parts)
@@ -206,6 +211,7 @@ _ACTS: dict[str, Callable[[Session, McpOptions], Table | Card]] = {
     "add": _add,
     "drop": _drop,
     "log": _log,
+    "restart": _restart,
     "secret": _secret,
     "login": _login,
     "logout": _logout,
@@ -233,7 +239,7 @@ def _complete(session: Session, before: list[str], word: str) -> list[str]:
     if not before:
         return list(WORDS[1:])
     store = session.parts.mcp_store
-    if len(before) == 1 and before[0] in ("drop", "log", "secret", "login", "logout"):
+    if len(before) == 1 and before[0] in ("drop", "log", "restart", "secret", "login", "logout"):
         return [str(row["server"]) for row in session.mcp.rows]
     if len(before) == 2 and before[0] == "secret" and store is not None:
         return list(store.missing_secrets(before[1]))
@@ -242,7 +248,7 @@ def _complete(session: Session, before: list[str], word: str) -> list[str]:
 
 VERB = Verb(
     "mcp",
-    "the MCP servers: how each fares, add, drop, log, secret, login, import",
+    "the MCP servers: how each fares, add, drop, log, restart, secret, login, import",
     run,
     McpOptions,
     (
@@ -254,6 +260,7 @@ VERB = Verb(
         "%reyn mcp login docs",
         "%reyn mcp import",
         "%reyn mcp log time",
+        "%reyn mcp restart time",
     ),
     completes=_complete,
     group="set up",

@@ -249,7 +249,16 @@ def test_completion_knows_words_servers_and_missing_secrets(run: Run):
     complete = VERB.completes
     assert complete is not None
     session = current.session()
-    assert complete(session, [], "") == ["add", "drop", "log", "secret", "login", "logout", "import"]
+    assert complete(session, [], "") == [
+        "add",
+        "drop",
+        "log",
+        "restart",
+        "secret",
+        "login",
+        "logout",
+        "import",
+    ]
     assert complete(session, ["drop"], "") == ["git"] and complete(session, ["secret", "git"], "") == [
         "TOKEN"
     ]
