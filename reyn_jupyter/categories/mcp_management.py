@@ -2,7 +2,7 @@
 
 The operations of the category `mcp` that change the person's file of servers. Each shows the exact command line, the
 names of its variables and the file before it writes; none starts a server, and none downloads: the runner does that at
-the first use. What a model may not say, however it asks: an option of a runner, a variable that changes what runs, a
+the first start. What a model may not say, however it asks: an option of a runner, a variable that changes what runs, a
 secret. Whoever installs a server gives it no permission: each of its tools asks for itself.
 """
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 # They fetch what they are to run.
 RUNNERS = frozenset({"npx", "uvx", "uv", "docker", "podman", "pipx", "bunx", "bun", "pnpm", "yarn", "deno"})
+STARTS = "It starts when its tools are listed next: at once where JupyterLab shows the notebook."
 NOT_ISOLATED = "It runs with your rights, without a sandbox."
 _TEXT = {"type": "string", "minLength": 1, "maxLength": 300}
 _PLACES = {"type": "array", "items": {"type": "string", "maxLength": 300}, "maxItems": 20}
@@ -152,7 +153,12 @@ class Installation:
             ("written to", self.admin.place("user")),
             ("sandbox", str(entry.sandbox or "").removeprefix("sandbox; ").replace("; ", "\n")),
             ("", NOT_ISOLATED if program and entry.sandbox is None else ""),
-            ("", _at_first_use(entry) if program else "It is asked at its first use."),
+            (
+                "",
+                _at_first_use(entry)
+                if program
+                else "It is asked when its tools are listed next: at once where JupyterLab shows the notebook.",
+            ),
             *(("", note) for note in self.plan.notes),
         ]
         return "\n".join(
@@ -376,11 +382,9 @@ def _entry(
 
 
 def _at_first_use(entry: ServerEntry) -> str:
-    if entry.sandbox is not None:
-        return "It is started at its first use."
-    if Path(entry.command).name not in RUNNERS:
-        return "It is started at its first use."
-    return f"It is started at its first use; {entry.command} downloads then what it does not have."
+    if entry.sandbox is not None or Path(entry.command).name not in RUNNERS:
+        return STARTS
+    return f"{STARTS} {entry.command} downloads then what it does not have."
 
 
 def _isolation(entry: ServerEntry) -> str:

@@ -14,7 +14,9 @@ from reyn_jupyter.backends.mcp_servers.server_file import ServerFileError
 from reyn_jupyter.backends.mcp_servers.server_store import UNTRUSTED, McpServerStore, StoredServer
 from reyn_jupyter.runtime.access.mcp_access import McpServerState
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
+from reyn_jupyter.sessions.async_session import AsyncSession
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import count, shorten
@@ -138,6 +140,44 @@ def server_log(parts: Parts, name: str) -> Card:
 def restart_server(parts: Parts, name: str) -> None:
     """End a server that runs, and start it. Raises ActionError where it does not come."""
     ENGINE.run(parts.services.mcp.restart(name))
+
+
+def registry_table(text: str, found: Mapping[str, Any]) -> Table:
+    """Return what a search of the registry found, as `mcp__search_registry` gives it."""
+    rows = tuple(
+        {"server": row["server_id"], "version": row["version"], "offers": row["offers"],
+         "what it does": row["description"]}
+        for row in found["servers"]
+    )  # fmt: skip
+    source = f"{found['registry']}, as of {found['as_of']}"
+    way_on = (
+        "%reyn mcp install SERVER shows what would run, and asks" if rows else "Nothing has it in its name"
+    )
+    return Table("mcp", rows, f"Servers of the registry for “{visible(text)}”", f"{way_on} · {source}")
+
+
+def install(parts: Parts, aio: AsyncSession, action: str, arguments: Mapping[str, Any]) -> Card:
+    """Install a server by one of the actions that do, once the person saw what would run and said yes.
+
+    Raises:
+        ActionError: it cannot be installed, or the person said no.
+    """
+
+    async def ask(question: Question) -> Answer:
+        return await ENGINE.main_thread(lambda: parts.ask_person(question))
+
+    result = ENGINE.run(aio.invoke_action(action, arguments, ask=ask))
+    if result.error is not None:
+        payload = result.payload if isinstance(result.payload, dict) else {}
+        raise ActionError(result.error, str(payload.get("hint", "")))
+    found = result.value
+    runs = "runs" if "runs" in found else "asks"
+    facts = [(runs, str(found[runs])), ("written to", str(found["written_to"]))]
+    facts += [("isolation", found["isolation"])] if "isolation" in found else []
+    facts += [(f"needs {each['name']}", f"%reyn mcp secret {found['installed']} {each['name']}")
+              for each in found.get("needs_secrets", ())]  # fmt: skip
+    facts += [("note", str(each)) for each in (found.get("note"), *found.get("notes", ())) if each]
+    return Card("mcp", f"{found['installed']} is installed", tuple(facts))
 
 
 def foreign_servers(parts: Parts, path: str | None) -> tuple[tuple[str, tuple[ForeignServer, ...]], ...]:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from reyn_jupyter.backends.mcp.elicitation import answer_elicitation
 from reyn_jupyter.backends.mcp.sdk import load_sdk, missing_sdk
 from reyn_jupyter.backends.mcp.server_log import ServerLog
-from reyn_jupyter.backends.mcp.server_programs import ServerPrograms
+from reyn_jupyter.backends.mcp.server_programs import NotInstalledError, ServerPrograms
 from reyn_jupyter.backends.mcp.tool_listing import MOST_TOOLS, ToolListing, listing_of
 from reyn_jupyter.backends.mcp.transports import http_transport, program_transport
 from reyn_jupyter.runtime.access.mcp_access import McpPhase, McpServer, McpServerState
@@ -242,7 +242,8 @@ class ServerConnection:
             elif isinstance(_leaves(error)[0], TimeoutError):  # alone, or in the group of the transport
                 reason = f"it did not answer within {START_SECONDS:g} seconds after its start"
             else:
-                reason = _words(error)
+                leaf = _leaves(error)[0]
+                reason = str(leaf) if isinstance(leaf, NotInstalledError) else _words(error)
         finally:
             self._settle(life, reason, time.monotonic() - began)
 
