@@ -773,7 +773,8 @@ export interface ServersPage {
  *     facts: tools, calls, what a call takes, errors.
  *     why: the reason why it is not ready; "" where it is, or was not asked for yet.
  *     last_line: the last line of its log.
- *     runs: the command line or the address; isolation how it is kept apart; origin whose file it stands in.
+ *     runs: the command line or the address; origin whose file it stands in.
+ *     gets: what it has of the person's environment and secrets; isolation how it is kept apart.
  *     label: names what is to be done next, `line` does it in a cell; "" where there is nothing.
  *     dropped_from: the file that it can be taken out of; "" where a program gave it.
  *     may_start: whether it can be started.
@@ -785,6 +786,7 @@ export interface PanelServer {
   why: string;
   last_line: string;
   runs: string;
+  gets: string;
   isolation: string;
   origin: string;
   label: string;

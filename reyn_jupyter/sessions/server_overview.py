@@ -267,16 +267,21 @@ def trusted_servers(parts: Parts) -> tuple[tuple[tuple[str, str], ...], bool]:
 
 def describe_server(stored: StoredServer) -> str:
     """Return what a server runs or asks, and what it gets, on one line for people."""
-    entry = stored.entry
-    gets = [f"{each.name} of your environment" for each in entry.references if each.kind == "environment"]
-    gets += [f"the secret {each.name}" for each in entry.references if each.kind == "stored"]
+    entry, gets = stored.entry, what_it_gets(stored)
     said = f"{'runs' if entry.transport == 'stdio' else 'asks'} {entry.line}"
     said += f" in {visible(entry.cwd)}" if entry.cwd else ""
     plain = [name for name, value in entry.values.items() if "${" not in value]
     said += f"; sets {', '.join(plain)}" if plain else ""
     if entry.transport == "stdio":
         said += "; without a sandbox" if entry.sandbox is None else f"; {visible(str(entry.sandbox))}"
-    return said + (f"; gets {', '.join(gets)}" if gets else "")
+    return said + (f"; gets {gets}" if gets else "")
+
+
+def what_it_gets(stored: StoredServer) -> str:
+    """Return what a server gets of the person's environment and secrets, in a few words; "" for nothing."""
+    found = stored.entry.references
+    gets = [f"{each.name} of your environment" for each in found if each.kind == "environment"]
+    return ", ".join((*gets, *(f"the secret {each.name}" for each in found if each.kind == "stored")))
 
 
 def _row(

@@ -175,6 +175,7 @@ class ServerRow {
         {},
         fact("last line", server.last_line, "code"),
         fact("runs", server.runs, "code"),
+        fact("gets", server.gets),
         fact("isolation", server.isolation),
         fact("from", server.origin),
       ),

@@ -52,7 +52,8 @@ class PanelServer(WireMessage):
         facts: tools, calls, what a call takes, errors.
         why: the reason why it is not ready; "" where it is, or was not asked for yet.
         last_line: the last line of its log.
-        runs: the command line or the address; isolation how it is kept apart; origin whose file it stands in.
+        runs: the command line or the address; origin whose file it stands in.
+        gets: what it has of the person's environment and secrets; isolation how it is kept apart.
         label: names what is to be done next, `line` does it in a cell; "" where there is nothing.
         dropped_from: the file that it can be taken out of; "" where a program gave it.
         may_start: whether it can be started.
@@ -64,6 +65,7 @@ class PanelServer(WireMessage):
     why: str
     last_line: str
     runs: str
+    gets: str
     isolation: str
     origin: str
     label: str
@@ -135,6 +137,8 @@ def _server(context: OperationContext, row: dict[str, Any]) -> PanelServer:
     name = str(row["server"])
     state = server_overview.server_state(parts, name)
     step = server_overview.next_step(parts, name)
+    stored = () if parts.mcp_store is None else parts.mcp_store.stored()
+    mine = next((each for each in stored if each.entry.name == name), None)
     scopes = () if parts.mcp_store is None else parts.mcp_store.scopes(name)
     facts = [
         None if row["tools"] is None else count(int(row["tools"]), "tool"),
@@ -154,6 +158,7 @@ def _server(context: OperationContext, row: dict[str, Any]) -> PanelServer:
         # Its end is in the log too, in our own words.
         last_line="" if state.last_line.startswith("[reyn] ") else shown(state.last_line),
         runs=shown(row["runs"]),
+        gets=shown(server_overview.what_it_gets(mine)) if mine is not None else "",
         isolation=shown(row["isolation"]),
         origin=shown(row["from"]),
         label=shown(step[0]),

@@ -24,6 +24,7 @@ from tests.support.mcp_servers import PROGRAM, program
 from tests.support.waiting import until
 
 FILE = ".mcp.json"
+CLONED = {"command": "sh", "args": ["-c", "id"], "env": {"T": "${OPENAI_API_KEY}", "A": "b"}}
 OFF = {"action_retrieval": {"embedding_class": None}}  # whether search is on depends on no clock
 
 
@@ -130,10 +131,10 @@ def test_the_next_step_is_the_line_that_does_it(session: Session, workspace: Pat
     store = session.parts.mcp_store
     assert store is not None
     store.add("git", {"command": "g", "env": {"TOKEN": "${input:TOKEN}"}})
-    (workspace / FILE).write_text(
-        json.dumps({"mcpServers": {"cloned": {"command": "sh", "args": ["-c", "id"]}}})
-    )
+    (workspace / FILE).write_text(json.dumps({"mcpServers": {"cloned": CLONED}}))
     found = rows(ask)
+    assert found["git"]["gets"] == "the secret TOKEN"
+    assert found["cloned"]["gets"] == "OPENAI_API_KEY of your environment"  # before anybody trusts it
     assert found["git"]["line"] == "%reyn mcp secret git TOKEN" and found["git"]["label"] == "Give TOKEN …"
     assert found["cloned"]["line"] == "%reyn trust" and found["cloned"]["origin"] == FILE
     assert not found["cloned"]["may_start"] and "is not trusted" in found["cloned"]["why"]
