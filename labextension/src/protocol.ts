@@ -49,6 +49,11 @@ export interface Operations {
   "home.open": HomeOpenOperation;
   "home.ask": HomeAskOperation;
   "home.cell": HomeCellOperation;
+  "servers.list": ServersListOperation;
+  "servers.log": ServersLogOperation;
+  "servers.restart": ServersRestartOperation;
+  "servers.add": ServersAddOperation;
+  "servers.drop": ServersDropOperation;
   "blob.open": BlobOpenOperation;
   "blob.content": BlobContentOperation;
   "frame.open": FrameOpenOperation;
@@ -739,6 +744,94 @@ export interface RunCell {
   output: {
     [k: string]: unknown;
   };
+}
+export interface ServersListOperation {
+  args: ReadServers;
+  answer: ServersPage;
+}
+export interface ReadServers {}
+/**
+ * Show the servers of a session.
+ *
+ * Attributes:
+ *     total: how many there are, also beyond those that are shown.
+ *     remarks: what cannot be used in their files, and what waits for the person's trust, in sentences.
+ *     can_add: whether servers can be added here.
+ *     empty: what to do where there is none; "" where there are some.
+ */
+export interface ServersPage {
+  servers: PanelServer[];
+  total: number;
+  remarks: string[];
+  can_add: boolean;
+  empty: string;
+}
+/**
+ * Show how one server fares.
+ *
+ * Attributes:
+ *     facts: tools, calls, what a call takes, errors.
+ *     why: the reason why it is not ready; "" where it is, or was not asked for yet.
+ *     last_line: the last line of its log.
+ *     runs: the command line or the address; origin whose file it stands in.
+ *     gets: what it has of the person's environment and secrets; isolation how it is kept apart.
+ *     label: names what is to be done next, `line` does it in a cell; "" where there is nothing.
+ *     dropped_from: the file that it can be taken out of; "" where a program gave it.
+ *     may_start: whether it can be started.
+ */
+export interface PanelServer {
+  name: string;
+  state: Badge;
+  facts: string;
+  why: string;
+  last_line: string;
+  runs: string;
+  gets: string;
+  isolation: string;
+  origin: string;
+  label: string;
+  line: string;
+  dropped_from: string;
+  may_start: boolean;
+}
+export interface ServersLogOperation {
+  args: NameServer;
+  answer: ServerLogLines;
+}
+export interface NameServer {
+  name: string;
+}
+/**
+ * Show what a server wrote, oldest line first.
+ */
+export interface ServerLogLines {
+  lines: string[];
+}
+export interface ServersRestartOperation {
+  args: NameServer;
+  answer: ServerAnswer;
+}
+/**
+ * Say in a sentence what was done.
+ */
+export interface ServerAnswer {
+  said: string;
+}
+export interface ServersAddOperation {
+  args: AddServer;
+  answer: ServerAnswer;
+}
+/**
+ * Add a server: a command line, read into words without a shell, or an address.
+ */
+export interface AddServer {
+  name: string;
+  runs: string;
+  sandbox: boolean;
+}
+export interface ServersDropOperation {
+  args: NameServer;
+  answer: ServerAnswer;
 }
 export interface BlobOpenOperation {
   args: OpenBlob;
@@ -1507,7 +1600,15 @@ export interface ViewProgress {
  */
 export interface ViewEvent {
   type: "event";
-  event: ApprovalAsked | ApprovalSettled | CatalogChanged | CellProposed | CellWithdrawn | RunChanged | SessionChanged;
+  event:
+    | ApprovalAsked
+    | ApprovalSettled
+    | CatalogChanged
+    | CellProposed
+    | CellWithdrawn
+    | RunChanged
+    | ServersChanged
+    | SessionChanged;
 }
 /**
  * Withdraw a question: it is answered, here or elsewhere, or its run has ended.
@@ -1553,6 +1654,12 @@ export interface RunChanged {
   name: "run";
   run: string;
   ended: boolean;
+}
+/**
+ * Announce that an MCP server came, went, changed its state or its tools, was called, or wrote something.
+ */
+export interface ServersChanged {
+  name: "servers";
 }
 /**
  * Announce that a cell has run: runs, stored results, the model or what was spent may be others.

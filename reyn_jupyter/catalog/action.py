@@ -196,6 +196,26 @@ class Entry:
     open_schema: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What waits until it is known whether a resource is there, of which nothing is known yet.
+
+    Args:
+        wait: returns once it is known; raises `ActionError` where it will not be, with the reason.
+        late: what is said where it takes longer than a call may: a sentence.
+        hint: what to do then.
+    """
+
+    wait: Callable[[], Awaitable[object]]
+    late: str
+    hint: str
+
+
+def all_known(entry: str) -> Arrival | None:
+    """Wait for nothing: what is not listed is not there."""
+    return None
+
+
 @dataclass(frozen=True)
 class Resources:
     """The rule of a resource category: what invoking one of its entries means.
@@ -207,6 +227,8 @@ class Resources:
         entries: the live resources now; asked only when the category's revision moved.
         judged_as: the operation of the category that calls an entry by its name, where there is one. Rules and
             approvals for it hold for calls of the entries too, so that neither way leads around them.
+        arrival: for an entry that is not listed: what tells whether it will be; None where it is known that it is not.
+            Cheap, and changes nothing.
     """
 
     tool: Tool
@@ -214,6 +236,7 @@ class Resources:
     canonical_default: str
     entries: Callable[[], Awaitable[Sequence[Entry]]]
     judged_as: str | None = None
+    arrival: Callable[[str], Arrival | None] = all_known
 
 
 def on_offer() -> None:

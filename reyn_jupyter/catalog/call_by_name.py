@@ -15,12 +15,12 @@ from reyn_jupyter.catalog.action import Arguments, CalledAction, calls_nothing
 from reyn_jupyter.catalog.arguments.preparation import Prepared, prepare
 from reyn_jupyter.catalog.arguments.references import child
 from reyn_jupyter.catalog.dispatch import CatalogError, UnknownActionError
-from reyn_jupyter.catalog.names import SEPARATOR
+from reyn_jupyter.catalog.names import SEPARATOR, ActionName, MalformedNameError
 from reyn_jupyter.catalog.resolve import find
 from reyn_jupyter.support.text import enumerate_words
 
 if TYPE_CHECKING:
-    from reyn_jupyter.catalog.action import Action
+    from reyn_jupyter.catalog.action import Action, Arrival
     from reyn_jupyter.catalog.arguments.schema_validation import Invalid
     from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 
@@ -56,6 +56,37 @@ def called_action(
     """
     called = _called(snapshot, action, args)
     return None if called is None else (find(snapshot, called.name), called)
+
+
+def arrival_of(
+    snapshot: CatalogSnapshot, name: str, raw_args: object, *, forgive: bool = True
+) -> Arrival | None:
+    """Return what tells whether an action that is not on offer will be; None where there is nothing to wait for.
+
+    Args:
+        snapshot: the one of now.
+        name: of the action that is invoked.
+        raw_args: its arguments as they came: they may name the action that the call is for.
+        forgive: see `prepare`.
+    """
+    try:
+        parsed = ActionName.parse(name)
+        action = snapshot.get(parsed)
+        if action is not None:
+            rule = snapshot.tables.rule(action.name)
+            if rule is None or rule.calls is calls_nothing:
+                return None
+            called = _called(snapshot, action, prepare(action.input_schema, raw_args, forgive=forgive).args)
+            if called is None:
+                return None
+            parsed = ActionName.parse(called.name)
+            if snapshot.get(parsed) is not None:
+                return None
+    except (MalformedNameError, CatalogError):
+        return None  # the answer to the call says what is wrong
+    part = snapshot.slices.get(parsed.category)
+    resources = part.category.resources if part is not None and part.visible else None
+    return None if resources is None else resources.arrival(parsed.entry)
 
 
 def prepare_call(

@@ -14,6 +14,7 @@ from typing import Any
 from reyn_jupyter.backends.mcp.sdk import missing_sdk
 from reyn_jupyter.catalog.action import (
     Arguments,
+    Arrival,
     CalledAction,
     Category,
     Effect,
@@ -76,6 +77,7 @@ def categories(services: Services) -> tuple[Category, ...]:
                 "call the server's tool",
                 dispatch.entries,
                 judged_as="call_tool",
+                arrival=dispatch.arrival,
             ),
             limits=CallLimits(seconds=CALL_SECONDS),
             hidden=missing_sdk,
@@ -240,6 +242,17 @@ class ToolDispatch:
             )
             for tool in await self._access.tools()
         ]
+
+    def arrival(self, entry: str) -> Arrival | None:
+        """Return what starts the server of a tool that is not listed, where its tools are not known yet."""
+        server = self._access.unlisted(entry)
+        if server is None:
+            return None
+        return Arrival(
+            lambda: self._access.server_tools(server),
+            f"The MCP server {server} is still starting, so its tools are not known yet.",
+            f"Call it again in a while; %reyn mcp log {server} shows what it writes meanwhile.",
+        )
 
     def purity(self, args: Arguments) -> Purity:
         return Purity.READ if self._tool(args).reads else Purity.UNKNOWN

@@ -2,7 +2,7 @@
 
 The operations of the category `mcp` that change the person's file of servers. Each shows the exact command line, the
 names of its variables and the file before it writes; none starts a server, and none downloads: the runner does that at
-the first use. What a model may not say, however it asks: an option of a runner, a variable that changes what runs, a
+the first start. What a model may not say, however it asks: an option of a runner, a variable that changes what runs, a
 secret. Whoever installs a server gives it no permission: each of its tools asks for itself.
 """
 
@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from reyn_jupyter.runtime.access.mcp_admin import McpAdmin, McpScope
     from reyn_jupyter.runtime.services import Services, ToolContext
 
+# They fetch what they are to run.
+RUNNERS = frozenset({"npx", "uvx", "uv", "docker", "podman", "pipx", "bunx", "bun", "pnpm", "yarn", "deno"})
+STARTS = "It starts when its tools are listed next: at once where JupyterLab shows the notebook."
 NOT_ISOLATED = "It runs with your rights, without a sandbox."
 _TEXT = {"type": "string", "minLength": 1, "maxLength": 300}
 _PLACES = {"type": "array", "items": {"type": "string", "maxLength": 300}, "maxItems": 20}
@@ -122,7 +125,7 @@ def _schema(required: list[str], **properties: Any) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class _Installation:
+class Installation:
     """A server that is about to be written: what a question shows is what is written."""
 
     admin: McpAdmin
@@ -150,7 +153,12 @@ class _Installation:
             ("written to", self.admin.place("user")),
             ("sandbox", str(entry.sandbox or "").removeprefix("sandbox; ").replace("; ", "\n")),
             ("", NOT_ISOLATED if program and entry.sandbox is None else ""),
-            ("", _at_first_use(entry) if program else "It is asked at its first use."),
+            (
+                "",
+                _at_first_use(entry)
+                if program
+                else "It is asked when its tools are listed next: at once where JupyterLab shows the notebook.",
+            ),
             *(("", note) for note in self.plan.notes),
         ]
         return "\n".join(
@@ -245,7 +253,7 @@ class _Management:
 
     # What a call would write, before anybody is asked
 
-    def plan_package(self, args: Arguments, context: ToolContext) -> _Installation:
+    def plan_package(self, args: Arguments, context: ToolContext) -> Installation:
         variables: Mapping[str, str] = args.get("env_overrides", {})
         try:
             check_variables(variables)
@@ -256,9 +264,9 @@ class _Management:
             entry = _entry(name, words, variables)
         except EntryError as error:
             raise _refused(error) from None
-        return self._installation(InstallPlan(entry, notes=_missing_runner(entry)))
+        return self._installation(InstallPlan(entry, notes=missing_runner(entry)))
 
-    def plan_local(self, args: Arguments, context: ToolContext) -> _Installation:
+    def plan_local(self, args: Arguments, context: ToolContext) -> Installation:
         variables: Mapping[str, str] = args.get("env_overrides", {})
         root = self._services.root
         command = args["command"]
@@ -273,7 +281,7 @@ class _Management:
             entry = _entry(args["name"], (command, *args["args"]), variables, cwd=str(root), sandbox=sandbox)
         except EntryError as error:
             raise _refused(error) from None
-        return self._installation(InstallPlan(entry, notes=(*_missing_runner(entry), *notes)))
+        return self._installation(InstallPlan(entry, notes=(*missing_runner(entry), *notes)))
 
     def _sandbox(self, args: Arguments, root: Path) -> tuple[dict[str, Any] | None, tuple[str, ...]]:
         """Return what a server gets in its sandbox, and what is to be said of it. Raises EntryError."""
@@ -306,7 +314,7 @@ class _Management:
         chosen: McpScope = scope or scopes[0]
         return _Drop(admin, name, chosen)
 
-    def _installation(self, plan: InstallPlan) -> _Installation:
+    def _installation(self, plan: InstallPlan) -> Installation:
         admin: McpAdmin = self._services.mcp_admin
         taken = admin.scopes(plan.entry.name)
         if taken:
@@ -315,7 +323,7 @@ class _Management:
                 f"Use it, or drop it first: mcp__drop_server with server={plan.entry.name}.",
                 code="server_exists",
             )
-        return _Installation(admin, plan)
+        return Installation(admin, plan)
 
 
 @dataclass(frozen=True)
@@ -330,17 +338,17 @@ def _install_tool(name: str, plan: Any) -> Tool:
 
 
 async def _install(args: Arguments, context: ToolContext) -> dict[str, Any]:
-    installation: _Installation = context.plan
+    installation: Installation = context.plan
     return await asyncio.to_thread(installation.write)
 
 
 def _install_effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
-    installation: _Installation = context.plan
+    installation: Installation = context.plan
     return installation.effects
 
 
 def _install_preview(args: Arguments, context: ToolContext) -> str:
-    installation: _Installation = context.plan
+    installation: Installation = context.plan
     return installation.text
 
 
@@ -374,16 +382,19 @@ def _entry(
 
 
 def _at_first_use(entry: ServerEntry) -> str:
-    if entry.sandbox is not None:
-        return "It is started at its first use."
-    return f"It is started at its first use; {entry.command} downloads then what it does not have."
+    if entry.sandbox is not None or Path(entry.command).name not in RUNNERS:
+        return STARTS
+    return f"{STARTS} {entry.command} downloads then what it does not have."
 
 
 def _isolation(entry: ServerEntry) -> str:
     return NOT_ISOLATED if entry.sandbox is None else f"It runs in a {entry.sandbox}."
 
 
-def _missing_runner(entry: ServerEntry) -> tuple[str, ...]:
+def missing_runner(entry: ServerEntry) -> tuple[str, ...]:
+    """Return a sentence where the program of a server is not installed."""
+    if entry.transport == "http":
+        return ()
     return () if shutil.which(entry.command) else (f"{entry.command} is not installed.",)
 
 

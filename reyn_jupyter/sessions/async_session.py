@@ -14,6 +14,7 @@ from dataclasses import replace
 from typing import Any, TypeVar
 
 from reyn_jupyter.catalog.action import Action
+from reyn_jupyter.catalog.call_by_name import arrival_of
 from reyn_jupyter.catalog.discovery.listing import describe_action, list_actions
 from reyn_jupyter.catalog.discovery.listing_filter import InvalidListingError, as_count, select_categories
 from reyn_jupyter.catalog.discovery.search_results import as_query, search_answer
@@ -22,6 +23,7 @@ from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.catalog.text_normalization import fold
 from reyn_jupyter.outputs.blob import Blob, fetch_blob
 from reyn_jupyter.outputs.content import BlobStoreError
+from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions import replay, run_lifecycle
@@ -77,6 +79,13 @@ class AsyncSession:
         async def work() -> ActionCard:
             parts = self._parts
             snapshot = await parts.catalog.refresh()
+            arrival = arrival_of(snapshot, str(name), None)
+            if arrival is not None:
+                try:
+                    await arrival.wait()
+                except ActionError as error:
+                    return ActionCard(parts.redactor.value({"error": error.message, "hint": error.hint}))
+                snapshot = await parts.catalog.refresh()
             try:
                 action = find(snapshot, name)
             except UnknownActionError as error:

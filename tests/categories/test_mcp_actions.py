@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,10 @@ from reyn_jupyter.outputs.parts.content_parts import ContentParts
 from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.events import ActionProgressed
+from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.support.secret import Secret
 from tests.support.mcp_servers import program
-from tests.support.waiting import until
+from tests.support.waiting import clock_of, until
 
 Make = Callable[..., reyn.Session]
 
@@ -145,6 +147,96 @@ def test_tools_that_a_server_adds_are_there_for_the_next_call(make: Make) -> Non
     assert tool(session, "grow", text="A new trick.") == "grown"
     until(lambda: session.list_actions("mcp", filter="grown").total == 1)
     assert value(session, "lab__grown_0", text="x").startswith("grown_0 got")
+
+
+# A server that still starts
+
+
+class Slow:
+    """A session whose one server answers nothing before `gate` is there, and a call that has begun meanwhile."""
+
+    def __init__(self, make: Make, gate: Path, ask: Callable[[reyn.Session], Any], **options: Any) -> None:
+        self.session = make(program(options={"gate": str(gate)}), **options)
+        self.phases = self.session.parts.services.mcp.states
+        self.found: list[Any] = []
+        self.thread = threading.Thread(target=lambda: self.found.append(ask(self.session)))
+        self.thread.start()
+        until(lambda: self.phases()[0].phase == "starting")
+
+    def answer(self) -> Any:
+        self.thread.join(60)
+        return self.found[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "args"),
+    [
+        ("mcp__lab__echo", {"text": "on"}),
+        ("mcp__call_tool", {"tool": "lab__echo", "tool_args": {"text": "on"}}),
+    ],
+)
+def test_the_first_call_waits_for_a_server_that_still_starts(
+    make: Make, tmp_path: Path, name: str, args: dict[str, Any]
+) -> None:
+    slow = Slow(make, tmp_path / "gate", lambda session: session.invoke_action(name, args))
+    with clock_of(ENGINE.loop) as forward:
+        asked = slow.session.parts.runs.latest_first
+        until(lambda: (forward(0.1), asked())[1])  # the listing does not wait for it, and the call has begun
+        assert slow.thread.is_alive()
+        (tmp_path / "gate").touch()
+        assert slow.answer().value == "on"
+    [trace] = slow.session.runs
+    assert [each.label for each in trace.calls] == [name]
+
+
+def test_a_model_that_calls_a_tool_of_a_server_that_still_starts_gets_its_answer(
+    make: Make, tmp_path: Path
+) -> None:
+    model = ScriptedModel(call("mcp__lab__echo", text="on"), "Done.")
+    slow = Slow(make, tmp_path / "gate", lambda session: session.ask("go", model=model, approve="all"))
+    with clock_of(ENGINE.loop) as forward:
+        until(lambda: (forward(0.1), model.requests)[1])
+        (tmp_path / "gate").touch()
+        [made] = slow.answer().calls
+        assert made.label == "mcp__lab__echo" and made.finished.output == "on"
+
+
+def test_a_call_that_may_not_wait_so_long_says_that_the_server_still_starts(
+    make: Make, tmp_path: Path
+) -> None:
+    slow = Slow(
+        make,
+        tmp_path / "gate",
+        lambda session: session.invoke_action("mcp__lab__echo", {"text": "on"}),
+        config={"calls": {"seconds": {"mcp": 3}}},
+    )
+    with clock_of(ENGINE.loop) as forward:
+        until(lambda: (forward(0.1), not slow.thread.is_alive())[1])
+    found = slow.answer()
+    assert found.code == "call_timeout" and "The MCP server lab is still starting" in str(found.error)
+    assert "%reyn mcp log lab" in found.payload["hint"]
+    assert slow.phases()[0].phase == "starting"  # it goes on, for the next call
+    (tmp_path / "gate").touch()
+    assert tool(slow.session, "echo", text="on") == "on"
+
+
+def test_a_tool_of_a_server_that_cannot_be_started_is_answered_with_the_reason(make: Make) -> None:
+    session = make(
+        program("bad", options={"dies": 4}),
+        program("shut", blocked="It needs KEY: %reyn mcp secret shut KEY"),
+    )
+    for name in ("mcp__bad__echo", "mcp__shut__echo"):
+        for found in (session.invoke_action(name, {"text": "on"}), session.describe_action(name)):
+            assert "Unknown action" not in str(found.payload)
+            assert "no licence" in str(found.payload) or "%reyn mcp secret shut KEY" in str(found.payload)
+    assert "Unknown action" in str(session.invoke_action("mcp__nobody__echo", {}).error)
+
+
+def test_a_tool_that_a_running_server_does_not_have_is_unknown_at_once(make: Make) -> None:
+    session = make(program())
+    assert tool(session, "echo", text="on") == "on"
+    unknown = session.invoke_action("mcp__lab__ecco", {"text": "on"})
+    assert "Unknown action" in str(unknown.error) and unknown.payload["suggestions"][0] == "mcp__lab__echo"
 
 
 # Calls

@@ -96,7 +96,7 @@ def test_an_installation_shows_the_whole_command_line_and_the_file_before_it_wri
         "TZ=UTC",
         str(servers_file()),
         "without a sandbox",
-        "first use",
+        "listed next",
     ):
         assert said in asker.question
     assert written() == {

@@ -1,7 +1,8 @@
 """A server as it may be, well-behaved or hostile, over its standard streams: the protocol by hand, without any SDK.
 
 What it does stands in its one argument, a JSON object: `tools` (a list of their descriptions beside its own), `count`
-(how many tools it makes up), `silent` (it never answers the first message), `noise` (what it prints before that),
+(how many tools it makes up), `gate` (it answers nothing before this file is there), `silent` (it never answers the
+first message), `noise` (what it prints before that),
 `pages` (tools a page), `endless` (a page always names a next one), `dies` (its code at once), `daemon` (it leaves a
 child that ignores its end), `crashes` and `hangs` (the method at which it does), `bare` (without its own tools).
 Its own tools are the functions below, by name.
@@ -340,6 +341,8 @@ def answer(message):
 
 
 def serve(message):
+    while "gate" in OPTIONS and not os.path.exists(OPTIONS["gate"]):  # noqa: PTH110
+        time.sleep(0.01)
     try:
         result = answer(message)
     except LookupError as error:

@@ -13,6 +13,7 @@ import type { KernelSource } from "../sources/kernel";
 import type { Source } from "../sources/source";
 import { connectionCard } from "../views/approval";
 import { h, visible } from "../views/dom/h";
+import { isOfServers } from "../views/home/servers";
 import { hostName } from "./host";
 import { IKernels, type Kernels, type NotebookKernel } from "./kernels";
 import { followSettings } from "./settings";
@@ -36,7 +37,9 @@ class Questions {
 
   subscribe({ panel, kernel }: NotebookKernel): void {
     kernel.subscribe((event) => {
-      if (event.name === "approval" && this.isEnabled) this.announce(event, panel, kernel);
+      // The answer to a press in the side panel stands under it already.
+      if (event.name === "approval" && this.isEnabled && !isOfServers(event))
+        this.announce(event, panel, kernel);
       else if (event.name === "settled") this.settle(event.id);
     });
     kernel.watch((state) => {

@@ -208,17 +208,19 @@ export function leaveQuestion(element: HTMLElement): void {
 /**
  * Shows open questions in `element`, and those that come.
  *
- * @param takes whether it shows the questions of a run; of every one where it is left out
+ * @param takes whether it shows a question; every one where it is left out
+ * @param shown called with each card once it is on the page
  */
 export function approvals(
   element: HTMLElement,
   source: Source,
-  takes: (run: string | null) => boolean = () => true,
+  takes: (event: ApprovalAsked) => boolean = () => true,
+  shown: (card: HTMLElement) => void = () => undefined,
 ): () => void {
   const cards = new Map<string, HTMLElement>();
   let closed = false;
   const add = (event: ApprovalAsked): void => {
-    if (closed || cards.has(event.id) || !takes(event.run)) return;
+    if (closed || cards.has(event.id) || !takes(event)) return;
     const card = connectionCard(
       event,
       source,
@@ -231,6 +233,7 @@ export function approvals(
     const active = document.activeElement;
     const near = !active || active === document.body || element.parentElement?.contains(active);
     if (near && !active?.matches("input, textarea, select")) card.focus();
+    shown(card.element);
   };
   const drop = (id: string): void => {
     cards.get(id)?.remove();

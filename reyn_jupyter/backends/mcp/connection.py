@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from reyn_jupyter.backends.mcp.elicitation import answer_elicitation
 from reyn_jupyter.backends.mcp.sdk import load_sdk, missing_sdk
 from reyn_jupyter.backends.mcp.server_log import ServerLog
-from reyn_jupyter.backends.mcp.server_programs import ServerPrograms
+from reyn_jupyter.backends.mcp.server_programs import NotInstalledError, ServerPrograms
 from reyn_jupyter.backends.mcp.tool_listing import MOST_TOOLS, ToolListing, listing_of
 from reyn_jupyter.backends.mcp.transports import http_transport, program_transport
 from reyn_jupyter.runtime.access.mcp_access import McpPhase, McpServer, McpServerState
@@ -110,11 +110,15 @@ class ServerConnection:
     Args:
         server: the entry.
         links: what it needs of its session.
+        moved: told whenever its state or its log did.
     """
 
-    def __init__(self, server: McpServer, links: ConnectionLinks) -> None:
+    def __init__(
+        self, server: McpServer, links: ConnectionLinks, moved: Callable[[], None] = lambda: None
+    ) -> None:
         self.server = server
-        self.log = ServerLog(links.mask)
+        self.log = ServerLog(links.mask, moved)
+        self._moved = moved
         self.listing = ToolListing()
         self._links = links
         self._life: _Life | None = None
@@ -147,6 +151,11 @@ class ServerConnection:
     def is_due(self) -> bool:
         """True if its tools are not known, and it is about to tell them or may be started to."""
         return self._standing()[0] in ("idle", "starting") and not self.listing.tools
+
+    @property
+    def is_listed(self) -> bool:
+        """True if it is known which tools it has, or had when it was last there."""
+        return bool(self.listing.tools) or self._standing()[0] == "ready"
 
     def _standing(self) -> tuple[McpPhase, str | None]:
         if (blocked := self.server.blocked or missing_sdk()) is not None:
@@ -188,7 +197,14 @@ class ServerConnection:
             life = self._life = _Life(loop.create_future(), loop.create_future())
             life.opened.add_done_callback(_retrieved)
             life.task = self._links.spawn(self._own(life), f"hold the MCP server {name}")
+            self._moved()
         return await asyncio.shield(life.opened), life
+
+    async def restart(self) -> None:
+        """End the connection, and open it again at once, however often that failed. Raises ActionError."""
+        await self.close()
+        self._backoff.clear()
+        await self.open()
 
     async def close(self) -> None:
         """End the connection, and wait until it is gone."""
@@ -212,6 +228,7 @@ class ServerConnection:
                 self._note_opened(client)
                 life.opened.set_result(client)
                 self._links.changed()
+                self._moved()
                 async with self._listening(client, life):
                     # A group that fails cancels this task: the future is not to go with it.
                     reason = await asyncio.shield(life.ended)
@@ -225,7 +242,8 @@ class ServerConnection:
             elif isinstance(_leaves(error)[0], TimeoutError):  # alone, or in the group of the transport
                 reason = f"it did not answer within {START_SECONDS:g} seconds after its start"
             else:
-                reason = _words(error)
+                leaf = _leaves(error)[0]
+                reason = str(leaf) if isinstance(leaf, NotInstalledError) else _words(error)
         finally:
             self._settle(life, reason, time.monotonic() - began)
 
@@ -252,6 +270,7 @@ class ServerConnection:
             else:
                 self._backoff.fail(time.monotonic())
         life.end(reason)
+        self._moved()
         if not was_open and not life.opened.done():
             life.opened.set_exception(
                 self._needs_sign_in()
@@ -311,6 +330,7 @@ class ServerConnection:
             self.log.add(f"[reyn] its tools could not be listed again: {_words(error)}")
         else:
             self._links.changed()
+            self._moved()
 
     @asynccontextmanager
     async def _listening(self, client: Client, life: _Life) -> AsyncIterator[None]:
@@ -401,10 +421,12 @@ class ServerConnection:
         except BaseException:
             self._errors += 1
             raise
+        else:
+            self._times.append(time.monotonic() - began)
+            return answer
         finally:
             _asking.reset(token)
-        self._times.append(time.monotonic() - began)
-        return answer
+            self._moved()
 
     async def _sent(self, send: Callable[[Client], Awaitable[T]], call: _Call) -> T:
         from mcp import MCPError

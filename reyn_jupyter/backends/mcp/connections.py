@@ -13,9 +13,16 @@ from typing import Any
 from reyn_jupyter.backends.mcp.answers import prompt_answer, resource_answer, tool_answer
 from reyn_jupyter.backends.mcp.connection import ConnectionLinks, ServerConnection
 from reyn_jupyter.catalog.arguments.preparation import faults
+from reyn_jupyter.catalog.names import SEPARATOR
 from reyn_jupyter.catalog.schema_check import check_schema, read_schema
 from reyn_jupyter.outputs.parts.content_parts import ContentParts
-from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerSource, McpServerState, McpTool
+from reyn_jupyter.runtime.access.mcp_access import (
+    WATCHERS,
+    McpServer,
+    McpServerSource,
+    McpServerState,
+    McpTool,
+)
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.support.text import meant_clause
 
@@ -70,6 +77,13 @@ class McpConnections:
             self._tools_of = listings
         return self._tools.get(entry)
 
+    def unlisted(self, entry: str) -> str | None:
+        """See `McpAccess.unlisted`."""
+        name = entry.partition(SEPARATOR)[0]
+        server, held = self.servers().get(name), self._connections.get(name)
+        is_known = held is not None and held.server == server and held.is_listed
+        return None if server is None or is_known else name
+
     async def tools(self) -> Sequence[McpTool]:
         """See `McpAccess.tools`."""
         connections = self._held()
@@ -85,6 +99,10 @@ class McpConnections:
         held = self._connection(server)
         await held.open()
         return held.listing.tools
+
+    async def restart(self, server: str) -> None:
+        """See `McpAccess.restart`."""
+        await self._connection(server).restart()
 
     async def call(self, entry: str, arguments: dict[str, Any], context: Any) -> ContentParts:
         """See `McpAccess.call`."""
@@ -140,15 +158,20 @@ class McpConnections:
                 self._links.spawn(held.close(), f"end the MCP server {name}")
         for name, server in servers.items():
             if name not in self._connections:
-                self._connections[name] = ServerConnection(server, self._links)
+                self._connections[name] = ServerConnection(server, self._links, self._moved)
         return [self._connections[name] for name in sorted(servers)]
 
     def _source_moved(self) -> None:
         """Take note of other servers, from any thread: those that are gone end now, the rest at the next use."""
         self._links.changed()
+        self._moved()
         loop = self._loop
         if loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(self._held_if_any)
+
+    def _moved(self) -> None:
+        for watcher in list(WATCHERS):
+            watcher(self)
 
     def _held_if_any(self) -> None:
         if self._connections:

@@ -6,6 +6,7 @@ characters. It is made so where it is read, so that a flood costs little.
 
 from __future__ import annotations
 
+import re
 from collections import deque
 from collections.abc import Callable
 
@@ -14,6 +15,15 @@ from reyn_jupyter.support.text import shorten
 
 MOST_LINES = 200
 LONGEST_LINE = 500  # characters
+# What an older server of the SDK for Python writes, in about a hundred lines, when a newer protocol is asked for first:
+# it says nothing of the server, and would push out all that does.
+_COMPLAINT = re.compile(
+    r"(?:\S+ ?)?Failed to validate request: \d+ validation errors? for \w+|[A-Za-z]\w*(?:\.[\w-]+)+"
+    r"|(?:Input should be|Field required|Extra inputs|Value error).*\[type=.*"
+    r"|For further information visit https://errors\.pydantic\.dev/\S*"
+)
+_PROBE = "input_value='server/discover'"
+OLDER = "[reyn] It does not know the newest protocol, which it was asked for first; the older one is spoken."
 _PENDING = 4_000  # bytes of a line that has not ended; the rest of it is not kept
 
 
@@ -22,6 +32,7 @@ class ServerLog:
 
     Args:
         mask: covers what may not be shown.
+        changed: told whenever there are new lines.
 
     Example:
         >>> log = ServerLog()
@@ -30,10 +41,13 @@ class ServerLog:
         ('started', 'listening on ␛[1mport')
     """
 
-    def __init__(self, mask: Callable[[str], str] = str) -> None:
+    def __init__(self, mask: Callable[[str], str] = str, changed: Callable[[], None] = lambda: None) -> None:
         self._mask = mask
+        self._changed = changed
         self._lines: deque[str] = deque(maxlen=MOST_LINES)
         self._pending = b""
+        self._complaint = 0  # lines of a complaint that may be about the probe, so far the last ones
+        self._is_about_probe = False
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -43,12 +57,28 @@ class ServerLog:
     @property
     def last_line(self) -> str:
         """The newest line; an empty text where there is none."""
-        return self._shown(self._lines[-1]) if self._lines else ""
+        last = next((each for each in reversed(self._lines) if each != OLDER), None)
+        return "" if last is None else self._shown(last)
 
     def add(self, line: str) -> None:
         """Add a line; one without anything to see is not kept."""
-        if text := line[:_PENDING].strip():
+        text = line[:_PENDING].strip()
+        if text and not self._complains(text):
             self._lines.append(text)
+            self._changed()
+
+    def _complains(self, text: str) -> bool:
+        """Return whether a line belongs to a complaint about the probe for a newer protocol: it gets one line."""
+        if _COMPLAINT.fullmatch(text) is None:
+            self._complaint, self._is_about_probe = 0, False
+            return False
+        if not self._is_about_probe and _PROBE in text:
+            self._is_about_probe = True
+            for _ in range(min(self._complaint, len(self._lines))):
+                self._lines.pop()
+            self._lines.append(OLDER)
+        self._complaint += 1
+        return self._is_about_probe
 
     def _shown(self, line: str) -> str:
         return shorten(visible(self._mask(line)).replace("\n", " "), LONGEST_LINE)

@@ -21,10 +21,12 @@ from reyn_jupyter.guard.state_folder import state_base
 from reyn_jupyter.guard.workspace import STATE_FOLDER, Workspace, protects
 from reyn_jupyter.runtime.access.mcp_access import McpSandbox, McpServer
 from reyn_jupyter.support.owned_program import OwnedPrograms
+from reyn_jupyter.support.secret import Secret
 
 LIMITS = SandboxLimits(
     seconds=None, cpu_seconds=24 * 3600, memory=4 << 30, processes=256, written_bytes=8 << 30, open_files=1024
 )
+_BROUGHT_BY = {"uvx": "pip install uv", "uv": "pip install uv", "npx": "Node.js", "node": "Node.js"}
 _OF_ENVIRONMENT = ("bin", "lib", "lib64", "pyvenv.cfg")
 
 
@@ -42,6 +44,19 @@ class ServerProgram:
     process: asyncio.subprocess.Process
     end: Callable[[], Awaitable[None]]
     let_go: Callable[[], object]
+
+
+class NotInstalledError(Exception):
+    """There is no program of the name that a server's entry gives."""
+
+
+def _check_installed(server: McpServer) -> None:
+    """Look for a program on PATH. Raises NotInstalledError."""
+    name, places = server.command, server.env.get("PATH")
+    path = places.reveal() if isinstance(places, Secret) else places
+    if "/" not in name and shutil.which(name, path=path) is None:
+        brings = _BROUGHT_BY.get(name)
+        raise NotInstalledError(f"{name} is not installed{f': {brings} brings it' if brings else ''}")
 
 
 class ServerPrograms:
@@ -63,9 +78,11 @@ class ServerPrograms:
 
         Raises:
             OSError: no process can be made.
+            NotInstalledError: there is no such program.
             SandboxError: its entry asks for a sandbox, and there is none, or none that can hold what it says.
         """
         if server.sandbox is None:
+            _check_installed(server)
             owned = await self._programs.start(server.argv, env=server.env, cwd=server.cwd or self._folder)
             return ServerProgram(owned.process, owned.end, owned.let_go)
         wanted = self._choice()

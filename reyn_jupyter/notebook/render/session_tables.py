@@ -65,6 +65,11 @@ _STATES: dict[str, Tone] = {
 _STATE_COLUMNS = {"status", "state", "decision", "ok", "permission"}
 
 
+def state_tone(state: str) -> Tone:
+    """Return the tone of a state's badge."""
+    return _STATES.get(state, "plain")
+
+
 def table(given: Table, look: Look) -> View:
     """Return rows of one kind."""
     title = look.line(given.title or given.kind.capitalize(), 120)

@@ -21,10 +21,13 @@ from reyn_jupyter.notebook.serving.protocol import (
     Event,
     Hello,
     RunChanged,
+    ServersChanged,
     SessionChanged,
     ViewEvent,
 )
 from reyn_jupyter.notebook.serving.question_messages import approval_asked
+from reyn_jupyter.runtime.access import mcp_access
+from reyn_jupyter.runtime.access.mcp_access import McpAccess
 from reyn_jupyter.runtime.live_catalog import catalog_cache
 from reyn_jupyter.runtime.live_catalog.catalog_cache import CatalogCache
 from reyn_jupyter.runtime.questions.consent import DESK, Answer, OpenQuestion, Question
@@ -67,6 +70,8 @@ class Hub:
         self._catalog: str | None = None
         self._looking = False
         self._look_again = False
+        self._servers_told = False
+        self._servers_again = False
 
     @property
     def home(self) -> asyncio.AbstractEventLoop | None:
@@ -103,6 +108,7 @@ class Hub:
             DESK.listen(self._on_question, self._approves)
             background_run.WATCHERS.append(self._on_run_change)
             catalog_cache.WATCHERS.append(self._on_push)
+            mcp_access.WATCHERS.append(self._on_server_move)
         self.connections.add(connection)
         for waiting in DESK.pending() if shows_questions(connection) else ():
             connection.send(ViewEvent(event=approval_asked(waiting, connection.answer_key)))
@@ -115,6 +121,7 @@ class Hub:
             DESK.forget(self._on_question)
             background_run.WATCHERS.remove(self._on_run_change)
             catalog_cache.WATCHERS.remove(self._on_push)
+            mcp_access.WATCHERS.remove(self._on_server_move)
             self.caches.clear()
             self._catalog = None
 
@@ -151,6 +158,25 @@ class Hub:
     def _on_push(self, catalog: CatalogCache) -> None:
         if current.session_exists() and self.session().parts.catalog is catalog:
             self.look()
+
+    def _on_server_move(self, servers: McpAccess) -> None:
+        if not current.session_exists() or self.session().parts.services.mcp is not servers:
+            return
+        if self._servers_told:
+            self._servers_again = True
+            return
+        self._servers_told, self._servers_again = True, False
+        ENGINE.start(self._tell_servers(servers), home=self.home)
+
+    async def _tell_servers(self, servers: McpAccess) -> None:
+        """Tell whoever looks; what moves in a storm is told together."""
+        try:
+            self.tell(ServersChanged())
+            await asyncio.sleep(BETWEEN_LOOKS)
+        finally:
+            self._servers_told = False
+            if self._servers_again:
+                self._on_server_move(servers)
 
     def _approves(self) -> bool:
         return any(map(shows_questions, list(self.connections)))

@@ -26,6 +26,7 @@ FILES = (
     "approval_operations",
     "catalog_operations",
     "home_operations",
+    "server_operations",
     "blob_operations",
     "frame_operations",
     "tree_operations",

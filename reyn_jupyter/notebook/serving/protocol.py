@@ -309,6 +309,12 @@ class SessionChanged(WireMessage):
     name: Literal["session"] = "session"
 
 
+class ServersChanged(WireMessage):
+    """Announce that an MCP server came, went, changed its state or its tools, was called, or wrote something."""
+
+    name: Literal["servers"] = "servers"
+
+
 class CellProposed(WireMessage):
     """Propose a cell, which is inserted and never run: sent to the one front end that showed the notebook last.
 
@@ -340,6 +346,7 @@ Event = Annotated[
     | CellProposed
     | CellWithdrawn
     | RunChanged
+    | ServersChanged
     | SessionChanged,
     Field(discriminator="name"),
 ]

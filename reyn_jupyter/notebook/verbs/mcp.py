@@ -1,4 +1,4 @@
-"""`%reyn mcp [add|drop|log|secret|login|logout|import …]`: the MCP servers, how each fares, where they come from."""
+"""`%reyn mcp [add|search|install|drop|log|restart|secret|login|…]`: the MCP servers, how they fare, their files."""
 
 from __future__ import annotations
 
@@ -19,18 +19,29 @@ from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.sessions import server_overview, sign_ins
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.session import Session
+from reyn_jupyter.support.text import nearest_names
 
-WORDS = ("list", "add", "drop", "log", "secret", "login", "logout", "import")
+WORDS = (
+    "list", "add", "search", "install", "drop", "log", "restart", "secret", "login", "logout", "import",
+)  # fmt: skip
+# What people type for a word that there is.
+_MEANT = {
+    **dict.fromkeys(("remove", "rm", "delete", "uninstall"), "drop"),
+    **dict.fromkeys(("logs", "stderr"), "log"),
+    **dict.fromkeys(("start", "reload", "reopen", "reconnect"), "restart"),
+    **dict.fromkeys(("find",), "search"),
+    **dict.fromkeys(("signin", "sign-in", "auth"), "login"),
+    **dict.fromkeys(("ls", "status", "servers"), "list"),
+}
+_KINDS = ("npm", "pypi", "docker", "github")
+_ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S+")
 _BEFORE_NAME = re.compile(r",(?=\s*[A-Za-z_][A-Za-z0-9_]*=)")
 _BEFORE_HEADER = re.compile(r",(?=\s*[A-Za-z0-9-]+:)")
 
 
 class McpOptions(Options):
-    what: Annotated[
-        Literal["list", "add", "drop", "log", "secret", "login", "logout", "import"],
-        Positional("|".join(WORDS)),
-    ] = "list"
-    name: Annotated[str | None, Positional("NAME or PATH")] = None
+    what: Annotated[str, Positional("|".join(WORDS))] = "list"
+    name: Annotated[str | None, Positional("NAME, ID or PATH")] = None
     words: Annotated[tuple[str, ...], Rest("-- COMMAND")] = ()
     url: Annotated[
         str | None, Option(takes="URL"), Field(description="add: the address of a remote server")
@@ -75,10 +86,29 @@ class McpOptions(Options):
 
 
 def run(context: Context, options: McpOptions) -> Table | Card:
+    act = _ACTS.get(options.what)
+    if act is None:
+        raise _unknown(context.session, options)
     try:
-        return _ACTS[options.what](context.session, options)
+        return act(context.session, options)
     except ActionError as error:
         raise ReynError(error.message, error.hint) from None
+
+
+def _unknown(session: Session, options: McpOptions) -> ReynError:
+    word, rest = options.what, "".join(f" {each}" for each in (options.name, *options.words) if each)
+    if word in {str(row["server"]) for row in session.mcp.rows}:
+        return ReynError(f"{word} is a server; say what to do with it.", f"%reyn mcp log {word}")
+    if word in ("tools", "describe", "show"):
+        return ReynError(
+            "The tools of servers are actions like any other.",
+            f"%reyn list mcp --filter {options.name or 'WORD'}",
+        )
+    meant = _MEANT.get(word) or next(iter(nearest_names(word, WORDS, 1)), None)
+    return ReynError(
+        f"{word!r} is not one of {', '.join(WORDS)}.",
+        f"Did you mean %reyn mcp {meant}{rest}?" if meant else "",
+    )
 
 
 def _list(session: Session, options: McpOptions) -> Table:
@@ -87,6 +117,12 @@ def _list(session: Session, options: McpOptions) -> Table:
 
 def _add(session: Session, options: McpOptions) -> Table:
     name = _named(options, "%reyn mcp add time -- uvx mcp-server-time")
+    if _ADDRESS.fullmatch(name):
+        raise ReynError(
+            "A server has a name of its own beside its address.", f"%reyn mcp add NAME --url {name}"
+        )
+    if options.url is None and len(options.words) == 1 and _ADDRESS.fullmatch(options.words[0]):
+        options = options.model_copy(update={"url": options.words[0], "words": ()})
     if bool(options.words) == (options.url is not None):
         raise ReynError(
             "Say what the server is: either a command after --, or --url.",
@@ -130,8 +166,36 @@ def _drop(session: Session, options: McpOptions) -> Table:
     return session.mcp
 
 
+def _search(session: Session, options: McpOptions) -> Table:
+    text = " ".join(each for each in (options.name, *options.words) if each)
+    if not text:
+        raise ReynError("Search for what?", "%reyn mcp search weather")
+    result = session.invoke_action("mcp__search_registry", {"text": text})
+    if not isinstance(result.payload, str):
+        raise ReynError.of(result.payload)
+    return server_overview.registry_table(text, result.value)
+
+
+def _install(session: Session, options: McpOptions) -> Card:
+    given = _named(options, "%reyn mcp install io.github.user/weather")
+    kind, _, rest = given.partition(":")
+    if kind in _KINDS and rest:
+        at = rest.rfind("@", 1)  # a name of npm may begin with one
+        version = {"version": rest[at + 1 :]} if at > 0 else {}
+        name = "mcp__install_package"
+        args = {"kind": kind, "identifier": rest[:at] if at > 0 else rest, **version}
+    else:
+        name, args = "mcp__install_registry", {"server_id": given}
+    return server_overview.install(session.parts, session.aio, name, args)
+
+
 def _log(session: Session, options: McpOptions) -> Card:
     return server_overview.server_log(session.parts, _named(options, "%reyn mcp log time"))
+
+
+def _restart(session: Session, options: McpOptions) -> Table:
+    server_overview.restart_server(session.parts, _named(options, "%reyn mcp restart time"))
+    return session.mcp
 
 
 def _secret(session: Session, options: McpOptions) -> Card:
@@ -204,8 +268,11 @@ def _import(session: Session, options: McpOptions) -> Table:
 _ACTS: dict[str, Callable[[Session, McpOptions], Table | Card]] = {
     "list": _list,
     "add": _add,
+    "search": _search,
+    "install": _install,
     "drop": _drop,
     "log": _log,
+    "restart": _restart,
     "secret": _secret,
     "login": _login,
     "logout": _logout,
@@ -233,7 +300,7 @@ def _complete(session: Session, before: list[str], word: str) -> list[str]:
     if not before:
         return list(WORDS[1:])
     store = session.parts.mcp_store
-    if len(before) == 1 and before[0] in ("drop", "log", "secret", "login", "logout"):
+    if len(before) == 1 and before[0] in ("drop", "log", "restart", "secret", "login", "logout"):
         return [str(row["server"]) for row in session.mcp.rows]
     if len(before) == 2 and before[0] == "secret" and store is not None:
         return list(store.missing_secrets(before[1]))
@@ -242,7 +309,7 @@ def _complete(session: Session, before: list[str], word: str) -> list[str]:
 
 VERB = Verb(
     "mcp",
-    "the MCP servers: how each fares, add, drop, log, secret, login, import",
+    "the MCP servers: how each fares, add, search, install, drop, log, restart, secret, login, import",
     run,
     McpOptions,
     (
@@ -252,8 +319,12 @@ VERB = Verb(
         "%reyn mcp add docs --url https://mcp.example.org/mcp",
         "%reyn mcp secret git GITHUB_TOKEN",
         "%reyn mcp login docs",
+        "%reyn mcp search weather",
+        "%reyn mcp install io.github.user/weather",
+        "%reyn mcp install npm:@modelcontextprotocol/server-everything",
         "%reyn mcp import",
         "%reyn mcp log time",
+        "%reyn mcp restart time",
     ),
     completes=_complete,
     group="set up",

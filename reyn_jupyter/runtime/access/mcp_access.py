@@ -235,11 +235,17 @@ class McpAccess(Protocol):
     def tool(self, entry: str) -> McpTool | None:
         """Return a tool that is on offer; None where there is none."""
 
+    def unlisted(self, entry: str) -> str | None:
+        """Return the server that a tool may be of whose tools are not known yet; None where they are."""
+
     async def tools(self) -> Sequence[McpTool]:
         """Start every server that is not, side by side; return what those offer that answer within seconds."""
 
     async def server_tools(self, server: str) -> Sequence[McpTool]:
         """Return the tools of one server, which is started first. Raises ActionError."""
+
+    async def restart(self, server: str) -> None:
+        """End a server that runs, and start it. Raises ActionError where it does not come."""
 
     async def call(self, entry: str, arguments: dict[str, Any], context: Any) -> ContentParts:
         """Call a tool and return what it answers. Raises ActionError."""
@@ -254,6 +260,10 @@ class McpAccess(Protocol):
         self, server: str, name: str, arguments: dict[str, str], context: Any
     ) -> ContentParts:
         """Return the messages of a server's prompt. Raises ActionError."""
+
+
+# Told of every server whose state or log moved, on the thread that it comes from, in storms too.
+WATCHERS: list[Callable[[McpAccess], None]] = []
 
 
 class NoMcpServers:
@@ -274,10 +284,16 @@ class NoMcpServers:
     def tool(self, entry: str) -> McpTool | None:
         return None
 
+    def unlisted(self, entry: str) -> str | None:
+        return None
+
     async def tools(self) -> Sequence[McpTool]:
         return ()
 
     async def server_tools(self, server: str) -> NoReturn:
+        _refuse()
+
+    async def restart(self, server: str) -> NoReturn:
         _refuse()
 
     async def call(self, entry: str, arguments: dict[str, Any], context: Any) -> NoReturn:

@@ -17,22 +17,23 @@ from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, cast
 
-from reyn_jupyter.catalog.action import Action, Arguments, Tool
+from reyn_jupyter.catalog.action import Action, Arguments, Arrival, Tool
 from reyn_jupyter.catalog.arguments.preparation import invalid_arguments
-from reyn_jupyter.catalog.call_by_name import called_action, prepare_call
+from reyn_jupyter.catalog.call_by_name import arrival_of, called_action, prepare_call
 from reyn_jupyter.catalog.call_purity import purity_before_opening, purity_of_call
 from reyn_jupyter.catalog.effects import Effect
-from reyn_jupyter.catalog.names import SEPARATOR
+from reyn_jupyter.catalog.names import SEPARATOR, ActionName
 from reyn_jupyter.catalog.resolve import UnknownActionError, bind, find
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.permissions import Policy
 from reyn_jupyter.models.base import canonical
 from reyn_jupyter.outputs.convert import to_json
-from reyn_jupyter.runtime.action_error import text_of
+from reyn_jupyter.runtime.action_error import ActionError, CallTimeoutError, text_of
 from reyn_jupyter.runtime.call.call_places import CallPlaces
 from reyn_jupyter.runtime.call.call_plan import planned
 from reyn_jupyter.runtime.call.call_progress import CallProgress
+from reyn_jupyter.runtime.call.effective_limits import EffectiveLimits
 from reyn_jupyter.runtime.call.inner_calls import InnerCalls, check_circle
 from reyn_jupyter.runtime.call.outcomes import OutcomeBuilder, Reports, written
 from reyn_jupyter.runtime.call.permission_gate import JudgedCall, PermissionGate, Remember
@@ -174,6 +175,51 @@ class Invoker:
 
         return PlannedCall(record, True)
 
+    def planned_when_known(
+        self, call: ActionCall, run: Run, plan: Callable[[ActionCall], PlannedCall]
+    ) -> PlannedCall:
+        """Plan a call now, or once it is known whether the action that it names is there.
+
+        Args:
+            call: as it came, with the name and the arguments that it means.
+            plan: plans it over the run's snapshot.
+        """
+        forgive = run.settings.router.forgive
+        arrival = (
+            None if self._refresh is None else arrival_of(run.snapshot, call.name, call.args, forgive=forgive)
+        )
+        if arrival is None:
+            return plan(call)
+
+        async def wait() -> Outcome:
+            began = time.perf_counter()
+            try:
+                await self._arrived(arrival, call, run)
+            except asyncio.CancelledError:
+                self._resolved(call, run, None, None)
+                self._finish(call, run, self._outcomes.interrupted(call.name, run, Reports()), began)
+                raise
+            except ActionError as error:
+                self._resolved(call, run, None, None)
+                outcome = await self._outcomes.failure(call.name, error, run, Reports())
+                self._finish(call, run, outcome, began)
+                return outcome
+            return await plan(call).run()
+
+        return PlannedCall(wait, False)
+
+    async def _arrived(self, arrival: Arrival, call: ActionCall, run: Run) -> None:
+        """Wait for what a call names, as long as the call may take. Raises ActionError where it does not come."""
+        category = run.snapshot.slices[call.name.partition(SEPARATOR)[0]].category
+        assert category.resources is not None and self._refresh is not None
+        limits = EffectiveLimits.of(category, category.resources.tool, run.settings)
+        try:
+            async with asyncio.timeout(limits.seconds):
+                await arrival.wait()
+        except TimeoutError:
+            raise CallTimeoutError(arrival.late, arrival.hint) from None
+        run.snapshot = await self._refresh()
+
     def answering(
         self, call: ActionCall, run: Run, look: Callable[[], Awaitable[ImmediateAnswer]]
     ) -> PlannedCall:
@@ -240,16 +286,20 @@ class Invoker:
         """Make a call of an inner run."""
         given = {"action_name": name, "args": to_json(args)}
         call = ActionCall(call_id, name, args, given=given, step=step)
-        try:
-            action = find(run.snapshot, name)
-        except UnknownActionError as error:
-            return self.record(call, run, ImmediateAnswer(error.payload, error.problem))
-        outcome = await self.plan(call, action, run).run()
-        if self._refresh is not None and not action.purity.repeatable:
+        outcome = await self.planned_when_known(call, run, lambda known: self._planned(known, run)).run()
+        action = run.snapshot.get(ActionName.parse(outcome.name)) if outcome.name is not None else None
+        if self._refresh is not None and action is not None and not action.purity.repeatable:
             snapshot = await self._refresh()
             for caller in run.callers:
                 caller.run.snapshot = snapshot
         return outcome
+
+    def _planned(self, call: ActionCall, run: Run) -> PlannedCall:
+        try:
+            action = find(run.snapshot, call.name)
+        except UnknownActionError as error:
+            return self.answer(call, run, ImmediateAnswer(error.payload, error.problem))
+        return self.plan(call, action, run)
 
     async def _repeat(self, resolved: ActionResolved, first: Awaitable[Outcome], run: Run) -> Outcome:
         """Answer an equal call of the same stretch with the first one's outcome, and record its own two events."""

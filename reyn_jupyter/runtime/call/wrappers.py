@@ -137,6 +137,9 @@ class Wrappers:
         gated = self._gated(call, run)
         if gated is not None:
             return gated
+        return self._invoker.planned_when_known(call, run, lambda known: self._salvaged(known, given, run))
+
+    def _salvaged(self, call: ActionCall, given: dict[str, Any], run: Run) -> PlannedCall:
         try:
             action = self._find(run, call.name)
         except UnknownActionError as error:
@@ -205,8 +208,11 @@ class Wrappers:
         gated = self._gated(call, run)
         if gated is not None:
             return gated
+        return self._invoker.planned_when_known(call, run, lambda known: self._invocation(known, run))
+
+    def _invocation(self, call: ActionCall, run: Run) -> PlannedCall:
         try:
-            action = self._find(run, name)
+            action = self._find(run, call.name)
         except UnknownActionError as error:
             return self._unknown(call, error, run)
         return self._invoker.plan(call, action, run)
@@ -269,6 +275,9 @@ class Wrappers:
         gated = self._gated(call, run)
         if gated is not None:
             return gated
+        return self._invoker.planned_when_known(call, run, lambda known: self._description(known, run))
+
+    def _description(self, call: ActionCall, run: Run) -> PlannedCall:
         try:
             action = self._find(run, call.name)
         except UnknownActionError as error:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import reyn_jupyter as reyn
+from reyn_jupyter.backends.mcp.server_log import OLDER
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
 from reyn_jupyter.runtime.record.events import ActionProgressed
@@ -45,6 +46,13 @@ def test_time(make: Make) -> None:
         session, "time__convert_time", source_timezone="UTC", time="12:00", target_timezone="Asia/Tokyo"
     )
     assert "21:00" in str(found)
+
+
+def test_the_log_of_an_older_server_is_not_filled_by_the_probe_for_a_newer_protocol(make: Make) -> None:
+    session = make(from_python("time", "--local-timezone=UTC"))
+    called(session, "time__get_current_time", timezone="UTC")
+    [state] = session.parts.services.mcp.states()
+    assert session.parts.services.mcp.log("time") == (OLDER,) and state.last_line == ""
 
 
 def test_git(make: Make, workspace: Path) -> None:

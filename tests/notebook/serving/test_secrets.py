@@ -113,6 +113,11 @@ def requests(made: dict[str, str]) -> Iterator[tuple[str, dict[str, Any]]]:
     yield "catalog.search", {"query": PLANTED}
     yield "home.open", {}
     yield "home.cell", {"run": made["a"]}
+    yield "servers.list", {}
+    yield "servers.log", {"name": PLANTED}
+    yield "servers.restart", {"name": PLANTED}
+    yield "servers.drop", {"name": PLANTED}
+    yield "servers.add", {"name": PLANTED, "runs": PLANTED}
     for name in ("odd__some", "odd__much", "odd__fail"):
         yield "catalog.action", {"name": name}
         for typed in ({}, {"choice": PLANTED}, {"": json.dumps({PLANTED: PLANTED})}, {"": PLANTED}):
@@ -188,6 +193,7 @@ def test_no_operation_answers_with_a_secret(viewer: Viewer, monkeypatch: pytest.
         "home.ask",  # its answer is a run's id; what comes of that run is asked about like any other's
         "run.stop",
         "module.open",
+        *("servers.add", "servers.drop", "servers.restart"),  # there is no such server, which they say
         "trace.chart",  # no run of these came to a table, so it refuses
     }
     assert not DESK.pending()

@@ -13,9 +13,11 @@ import pytest
 
 from reyn_jupyter.config import user_path
 from reyn_jupyter.notebook.mime import mimebundle
+from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.sessions import current
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.support.secret import Secret
+from tests.support.registry import RegistryServer
 
 Run = Callable[[str], str]
 EVIL = {
@@ -108,12 +110,58 @@ def test_an_address_is_kept_with_its_headers(run: Run):
         ("%reyn mcp secret nobody KEY", "There is no server 'nobody'"),
         ("%reyn mcp secret nobody KEY value-on-the-line", "not written into a line"),
         ("%reyn mcp import /none.json", "cannot be read"),
-        ("%reyn mcp ad time", "Did you mean add?"),
+        ("%reyn mcp ad time", "Did you mean %reyn mcp add time?"),
+        ("%reyn mcp remove time", "Did you mean %reyn mcp drop time?"),
+        ("%reyn mcp tools time", "%reyn list mcp --filter time"),
+        ("%reyn mcp add https://a.example/mcp", "%reyn mcp add NAME --url https://a.example/mcp"),
+        ("%reyn mcp search", "%reyn mcp search weather"),
+        ("%reyn mcp install", "%reyn mcp install io.github.user/weather"),
     ],
 )
 def test_a_line_that_cannot_be_done_says_what_to_write(run: Run, line: str, said: str):
     assert said in run(line)
     assert not (user_path().parent / "mcp.json").exists()
+
+
+def test_an_address_after_the_name_is_one_and_a_server_s_name_is_known(run: Run):
+    run("%reyn mcp add docs https://a.example/mcp")
+    assert written()["docs"] == {"type": "http", "url": "https://a.example/mcp"}
+    assert "%reyn mcp log docs" in run("%reyn mcp docs")
+
+
+def test_the_registry_is_searched_and_a_server_of_it_installed_after_a_question(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+):
+    asked: list[str] = []
+    answer: list[Answer] = ["deny"]
+
+    def ask(question: Question) -> Answer:
+        asked.append(question.text)
+        return answer[-1]
+
+    with RegistryServer() as registry:
+        run(f"%reyn config mcp.registry {registry.url}")
+        monkeypatch.setattr(current.session().parts, "ask_person", ask)
+        # A search by hand is the person's own; what is written, and from where, is asked.
+        found = run("%reyn mcp search weather")
+        assert "io.github.example/weather" in found and "%reyn mcp install SERVER" in found
+        assert "Denied" in run("%reyn mcp install io.github.example/weather")
+        assert not (user_path().parent / "mcp.json").exists()
+        answer.append("once")
+        said = run("%reyn mcp install io.github.example/weather")
+        assert "%reyn mcp secret weather WEATHER_API_KEY" in said
+        assert "uvx weather-mcp-server@1.2.0 serve" in asked[-1] and "mcp.json" in asked[-1]
+    run("%reyn mcp install npm:@acme/tool@1.2")
+    assert written()["tool"]["args"] == ["-y", "@acme/tool@1.2"] and "npx -y @acme/tool@1.2" in asked[-1]
+
+
+def test_a_restart_says_why_a_server_does_not_come(run: Run):
+    run("%reyn mcp add gone -- no-such-program")
+    said = run("%reyn mcp restart gone")
+    assert "no-such-program is not installed" in said and "Error" not in said
+    run("%reyn mcp add runner --env PATH=/nowhere -- uvx mcp-server-time")
+    assert "uvx is not installed: pip install uv brings it" in run("%reyn mcp restart runner")
+    assert "no MCP server 'nobody'" in run("%reyn mcp restart nobody")
 
 
 def test_a_dropped_server_is_gone(run: Run):
@@ -243,13 +291,13 @@ def test_only_a_remote_server_is_signed_in_to(run: Run):
 
 
 def test_completion_knows_words_servers_and_missing_secrets(run: Run):
-    from reyn_jupyter.notebook.verbs.mcp import VERB
+    from reyn_jupyter.notebook.verbs.mcp import VERB, WORDS
 
     run("%reyn mcp add git --env 'TOKEN=${input:TOKEN}' -- git-server")
     complete = VERB.completes
     assert complete is not None
     session = current.session()
-    assert complete(session, [], "") == ["add", "drop", "log", "secret", "login", "logout", "import"]
+    assert complete(session, [], "") == list(WORDS[1:])
     assert complete(session, ["drop"], "") == ["git"] and complete(session, ["secret", "git"], "") == [
         "TOKEN"
     ]

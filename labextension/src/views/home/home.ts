@@ -1,4 +1,5 @@
-// The side panel: a question to the model, what waits for the person's word, recent runs, stored results, the catalog.
+// The side panel: a question to the model, what waits for the person's word, recent runs, stored results, MCP servers,
+// the catalog.
 //
 // Invariants: what a person types stays until the kernel has taken it, through answers, restarts and other notebooks;
 // an answer takes no focus; a look at the session is asked for once at a time.
@@ -10,6 +11,7 @@ import { announce } from "../dom/copy";
 import { button, fill, focusedNear, formatCount, framed, h, unique, visible } from "../dom/h";
 import { errorCard, latestRequest } from "../requests";
 import { type Entry, entryList } from "./entry-list";
+import { isOfServers, type ServerDraft, serverDraft, type ServerList, serverList } from "./servers";
 
 const FEW = 4; // entries of a list before somebody wants more
 const MANY = 200;
@@ -23,6 +25,7 @@ export interface HomeState {
   long: Set<string>;
   /** The parts that are folded away. */
   folded: Set<string>;
+  server: ServerDraft;
 }
 
 export const homeState = (): HomeState => ({
@@ -30,6 +33,7 @@ export const homeState = (): HomeState => ({
   answer: null,
   long: new Set(),
   folded: new Set(["Stored results"]),
+  server: serverDraft(),
 });
 
 export interface HomeViews {
@@ -65,6 +69,7 @@ class Home implements HomeView {
   private runsMore = h("div.r-cmd");
   private blobsMore = h("div.r-cmd");
   private readProblem = h("div");
+  private servers: ServerList;
   private catalog = h("div");
   private root: HTMLElement;
   private reading = latestRequest();
@@ -133,6 +138,7 @@ class Home implements HomeView {
       h("h3.r-h", {}, "Waiting for you"),
       this.questions,
     );
+    this.servers = serverList(source, state.server);
     this.root = h(
       "div.reyn-view.r-home",
       // JupyterLab's single-key shortcuts would eat what is typed here.
@@ -143,6 +149,7 @@ class Home implements HomeView {
       this.readProblem,
       this.fold("Recent runs", this.runs.element, this.runsMore),
       this.fold("Stored results", this.blobs.element, this.blobsMore),
+      this.fold("MCP servers", this.servers.element),
     );
     const catalogPart = h("section", { "aria-label": "Actions" }, this.catalog);
     fill(element, this.root, catalogPart);
@@ -150,7 +157,8 @@ class Home implements HomeView {
       () => this.endQuestions?.(),
       views.catalog(this.catalog, CATALOG, this.noticingCalls(), null),
       source.subscribe((event) => {
-        if (event.name === "session") this.readSoon();
+        if (event.name === "servers") this.servers.read();
+        else if (event.name === "session") this.readSoon();
         else if (event.name === "run") {
           if (event.ended && event.run === state.answer?.run) this.answerEnded();
           this.readSoon();
@@ -166,6 +174,7 @@ class Home implements HomeView {
         }
       }),
       this.reading.stop,
+      () => this.servers.dispose(),
     ];
     this.showAnswer();
     this.read();
@@ -221,6 +230,7 @@ class Home implements HomeView {
   }
 
   private read(): void {
+    this.servers.read();
     if (this.isReading) {
       this.isReadAgain = true;
       return;
@@ -313,7 +323,11 @@ class Home implements HomeView {
     this.answerPart.hidden = !state.answer;
     this.endQuestions?.();
     // The answer's own card asks for its run.
-    this.endQuestions = approvals(this.questions, source, (run) => run !== state.answer?.run);
+    this.endQuestions = approvals(
+      this.questions,
+      source,
+      (event) => event.run !== state.answer?.run && !isOfServers(event),
+    );
     if (!state.answer) return;
     const { run, running, question } = state.answer;
     fill(this.asked, question);

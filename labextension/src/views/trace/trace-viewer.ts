@@ -196,7 +196,7 @@ class TraceViewer {
   /** What a run needs consent to stands in its card as long as the run goes on. */
   private askFor(answer: OpenTrace): void {
     if (answer.running && this.source.host.name !== "page")
-      this.leaveQuestions ??= approvals(this.asks, this.source, (run) => run === answer.run);
+      this.leaveQuestions ??= approvals(this.asks, this.source, (event) => event.run === answer.run);
   }
 
   /** A run in the making says what it does on its card; a call by hand is nothing but its details. */

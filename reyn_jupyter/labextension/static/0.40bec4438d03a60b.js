@@ -1,4 +1,4 @@
-"use strict";(self.rspackChunkreyn_jupyter=self.rspackChunkreyn_jupyter||[]).push([[0],{19(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=o.n(a),d=o(22),p=o(23),l=o(24),s=o(25),c=o(26),h=o(27),x=o(28),g=o(29),b=o(30),f=o(31),v=o(32),u=o(33),m=n()(t());m.i(d.A),m.i(p.A),m.i(l.A),m.i(s.A),m.i(c.A),m.i(h.A),m.i(x.A),m.i(g.A),m.i(b.A),m.i(f.A),m.i(v.A),m.i(u.A),m.push([r.id,`/* Everything, for JupyterLab; a widget carries only its own part (./widgets). */
+"use strict";(self.rspackChunkreyn_jupyter=self.rspackChunkreyn_jupyter||[]).push([[0],{19(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=o.n(a),d=o(22),p=o(23),l=o(24),s=o(25),c=o(26),h=o(27),x=o(28),g=o(29),b=o(30),v=o(31),f=o(32),u=o(33),m=n()(t());m.i(d.A),m.i(p.A),m.i(l.A),m.i(s.A),m.i(c.A),m.i(h.A),m.i(x.A),m.i(g.A),m.i(b.A),m.i(v.A),m.i(f.A),m.i(u.A),m.push([r.id,`/* Everything, for JupyterLab; a widget carries only its own part (./widgets). */
 `,""]),o.d(e,{},{A:m})},31(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* A question about consent. */
 .reyn-view.reyn-view.reyn-view.reyn-view.r-approval {
   border-color: var(--r-warn);
@@ -500,10 +500,6 @@
     gap: 6px;
     min-width: 0;
   }
-  [hidden],
-  .r-waiting:has(> .r-questions:empty) {
-    display: none;
-  }
   .r-ask textarea {
     font: inherit;
     box-sizing: border-box;
@@ -600,10 +596,106 @@
     text-overflow: ellipsis;
     white-space: nowrap;
   }
+  .r-server-part {
+    display: flex;
+    flex-direction: column;
+    gap: 6px;
+    min-width: 0;
+  }
+  .r-servers {
+    list-style: none;
+    margin: 0;
+    padding: 0;
+    &:empty {
+      display: none;
+    }
+  }
+  .r-servers > li {
+    margin: 0;
+  }
+  .r-server > summary {
+    display: block;
+    padding: 4px 6px;
+    border-radius: 6px;
+    cursor: pointer;
+    &:hover {
+      background: color-mix(in srgb, var(--r-fg) 6%, transparent);
+    }
+  }
+  .r-server-head {
+    display: flex;
+    align-items: center;
+    justify-content: space-between;
+    gap: 8px;
+  }
+  .r-server-name {
+    min-width: 0;
+    overflow: hidden;
+    text-overflow: ellipsis;
+    white-space: nowrap;
+  }
+  .r-server > summary > .r-entry-facts {
+    display: block;
+  }
+  .r-server[open] {
+    padding-bottom: 6px;
+  }
+  .r-server > :not(summary) {
+    margin: 4px 6px;
+  }
+  .r-server-why {
+    margin: 0 0 4px;
+    overflow-wrap: anywhere;
+  }
+  .r-server-facts {
+    display: grid;
+    grid-template-columns: auto minmax(0, 1fr);
+    gap: 2px 8px;
+    margin: 0;
+    font-size: 12px;
+    dt {
+      color: var(--r-quiet);
+    }
+    dd {
+      margin: 0;
+      overflow-wrap: anywhere;
+    }
+  }
+  .r-question pre span {
+    word-break: normal;
+    overflow-wrap: anywhere;
+  }
+  .r-server-log {
+    margin: 0;
+    max-height: 220px;
+    overflow: auto;
+    white-space: pre-wrap;
+    overflow-wrap: anywhere;
+    font-size: 11px;
+  }
+  .r-server-form {
+    display: flex;
+    flex-direction: column;
+    gap: 4px;
+    input:not([type="checkbox"]) {
+      font: inherit;
+      box-sizing: border-box;
+      width: 100%;
+      padding: 4px 8px;
+      border: 1px solid color-mix(in srgb, var(--r-fg) 45%, var(--r-bg));
+      border-radius: 6px;
+      background: var(--r-bg);
+      color: var(--r-fg);
+    }
+  }
   .r-entry-facts {
     color: var(--r-quiet);
     font-size: 12px;
     font-variant-numeric: tabular-nums;
+  }
+  [hidden],
+  .r-waiting:has(> .r-questions:empty) {
+    display: none;
   }
 }
 `,""]),o.d(e,{},{A:n})},33(r,e,o){var i=o(20),t=o.n(i),a=o(21),n=(o.n(a))()(t());n.push([r.id,`/* The rooms that JupyterLab gives the views: an output, the side panel, a tab, a dialog. */
@@ -1724,4 +1816,4 @@
 [data-jp-theme-light=false] .r-picture, .vscode-dark .r-picture {
   filter: invert(.88) hue-rotate(180deg);
 }
-`,""]),o.d(e,{},{A:n})},21(r){r.exports=function(r){var e=[];return e.toString=function(){return this.map(function(e){var o="",i=void 0!==e[5];return e[4]&&(o+="@supports (".concat(e[4],") {")),e[2]&&(o+="@media ".concat(e[2]," {")),i&&(o+="@layer".concat(e[5].length>0?" ".concat(e[5]):""," {")),o+=r(e),i&&(o+="}"),e[2]&&(o+="}"),e[4]&&(o+="}"),o}).join("")},e.i=function(r,o,i,t,a){"string"==typeof r&&(r=[[null,r,void 0]]);var n={};if(i)for(var d=0;d<this.length;d++){var p=this[d][0];null!=p&&(n[p]=!0)}for(var l=0;l<r.length;l++){var s=[].concat(r[l]);i&&n[s[0]]||(void 0!==a&&(void 0===s[5]||(s[1]="@layer".concat(s[5].length>0?" ".concat(s[5]):""," {").concat(s[1],"}")),s[5]=a),o&&(s[2]&&(s[1]="@media ".concat(s[2]," {").concat(s[1],"}")),s[2]=o),t&&(s[4]?(s[1]="@supports (".concat(s[4],") {").concat(s[1],"}"),s[4]=t):s[4]="".concat(t)),e.push(s))}},e}},20(r){r.exports=function(r){return r[1]}},12(r,e,o){o.r(e);var i=o(13),t=o.n(i),a=o(14),n=o.n(a),d=o(15),p=o.n(d),l=o(16),s=o.n(l),c=o(17),h=o.n(c),x=o(18),g=o.n(x),b=o(19),f={};f.styleTagTransform=g(),f.setAttributes=s(),f.insert=p().bind(null,"head"),f.domAPI=n(),f.insertStyleElement=h(),t()(b.A,f);let v=b.A&&b.A.locals?b.A.locals:void 0;o.d(e,{},{default:v})},13(r){var e=[];function o(r){for(var o=-1,i=0;i<e.length;i++)if(e[i].identifier===r){o=i;break}return o}function i(r,i){for(var t={},a=[],n=0;n<r.length;n++){var d=r[n],p=i.base?d[0]+i.base:d[0],l=t[p]||0,s="".concat(p," ").concat(l);t[p]=l+1;var c=o(s),h={css:d[1],media:d[2],sourceMap:d[3],supports:d[4],layer:d[5]};if(-1!==c)e[c].references++,e[c].updater(h);else{var x=function(r,e){var o=e.domAPI(e);return o.update(r),function(e){e?(e.css!==r.css||e.media!==r.media||e.sourceMap!==r.sourceMap||e.supports!==r.supports||e.layer!==r.layer)&&o.update(r=e):o.remove()}}(h,i);i.byIndex=n,e.splice(n,0,{identifier:s,updater:x,references:1})}a.push(s)}return a}r.exports=function(r,t){var a=i(r=r||[],t=t||{});return function(r){r=r||[];for(var n=0;n<a.length;n++){var d=o(a[n]);e[d].references--}for(var p=i(r,t),l=0;l<a.length;l++){var s=o(a[l]);0===e[s].references&&(e[s].updater(),e.splice(s,1))}a=p}}},15(r){var e={};r.exports=function(r,o){var i=function(r){if(void 0===e[r]){var o=document.querySelector(r);if(window.HTMLIFrameElement&&o instanceof window.HTMLIFrameElement)try{o=o.contentDocument.head}catch(r){o=null}e[r]=o}return e[r]}(r);if(!i)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");i.appendChild(o)}},17(r){r.exports=function(r){var e=document.createElement("style");return r.setAttributes(e,r.attributes),r.insert(e,r.options),e}},16(r,e,o){r.exports=function(r){var e=o.nc;e&&r.setAttribute("nonce",e)}},14(r){r.exports=function(r){if("u"<typeof document)return{update:function(){},remove:function(){}};var e=r.insertStyleElement(r);return{update:function(o){var i,t,a;i="",o.supports&&(i+="@supports (".concat(o.supports,") {")),o.media&&(i+="@media ".concat(o.media," {")),(t=void 0!==o.layer)&&(i+="@layer".concat(o.layer.length>0?" ".concat(o.layer):""," {")),i+=o.css,t&&(i+="}"),o.media&&(i+="}"),o.supports&&(i+="}"),(a=o.sourceMap)&&"u">typeof btoa&&(i+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(a))))," */")),r.styleTagTransform(i,e,r.options)},remove:function(){var r;null===(r=e).parentNode||r.parentNode.removeChild(r)}}}},18(r){r.exports=function(r,e){if(e.styleSheet)e.styleSheet.cssText=r;else{for(;e.firstChild;)e.removeChild(e.firstChild);e.appendChild(document.createTextNode(r))}}}}]);
+`,""]),o.d(e,{},{A:n})},21(r){r.exports=function(r){var e=[];return e.toString=function(){return this.map(function(e){var o="",i=void 0!==e[5];return e[4]&&(o+="@supports (".concat(e[4],") {")),e[2]&&(o+="@media ".concat(e[2]," {")),i&&(o+="@layer".concat(e[5].length>0?" ".concat(e[5]):""," {")),o+=r(e),i&&(o+="}"),e[2]&&(o+="}"),e[4]&&(o+="}"),o}).join("")},e.i=function(r,o,i,t,a){"string"==typeof r&&(r=[[null,r,void 0]]);var n={};if(i)for(var d=0;d<this.length;d++){var p=this[d][0];null!=p&&(n[p]=!0)}for(var l=0;l<r.length;l++){var s=[].concat(r[l]);i&&n[s[0]]||(void 0!==a&&(void 0===s[5]||(s[1]="@layer".concat(s[5].length>0?" ".concat(s[5]):""," {").concat(s[1],"}")),s[5]=a),o&&(s[2]&&(s[1]="@media ".concat(s[2]," {").concat(s[1],"}")),s[2]=o),t&&(s[4]?(s[1]="@supports (".concat(s[4],") {").concat(s[1],"}"),s[4]=t):s[4]="".concat(t)),e.push(s))}},e}},20(r){r.exports=function(r){return r[1]}},12(r,e,o){o.r(e);var i=o(13),t=o.n(i),a=o(14),n=o.n(a),d=o(15),p=o.n(d),l=o(16),s=o.n(l),c=o(17),h=o.n(c),x=o(18),g=o.n(x),b=o(19),v={};v.styleTagTransform=g(),v.setAttributes=s(),v.insert=p().bind(null,"head"),v.domAPI=n(),v.insertStyleElement=h(),t()(b.A,v);let f=b.A&&b.A.locals?b.A.locals:void 0;o.d(e,{},{default:f})},13(r){var e=[];function o(r){for(var o=-1,i=0;i<e.length;i++)if(e[i].identifier===r){o=i;break}return o}function i(r,i){for(var t={},a=[],n=0;n<r.length;n++){var d=r[n],p=i.base?d[0]+i.base:d[0],l=t[p]||0,s="".concat(p," ").concat(l);t[p]=l+1;var c=o(s),h={css:d[1],media:d[2],sourceMap:d[3],supports:d[4],layer:d[5]};if(-1!==c)e[c].references++,e[c].updater(h);else{var x=function(r,e){var o=e.domAPI(e);return o.update(r),function(e){e?(e.css!==r.css||e.media!==r.media||e.sourceMap!==r.sourceMap||e.supports!==r.supports||e.layer!==r.layer)&&o.update(r=e):o.remove()}}(h,i);i.byIndex=n,e.splice(n,0,{identifier:s,updater:x,references:1})}a.push(s)}return a}r.exports=function(r,t){var a=i(r=r||[],t=t||{});return function(r){r=r||[];for(var n=0;n<a.length;n++){var d=o(a[n]);e[d].references--}for(var p=i(r,t),l=0;l<a.length;l++){var s=o(a[l]);0===e[s].references&&(e[s].updater(),e.splice(s,1))}a=p}}},15(r){var e={};r.exports=function(r,o){var i=function(r){if(void 0===e[r]){var o=document.querySelector(r);if(window.HTMLIFrameElement&&o instanceof window.HTMLIFrameElement)try{o=o.contentDocument.head}catch(r){o=null}e[r]=o}return e[r]}(r);if(!i)throw Error("Couldn't find a style target. This probably means that the value for the 'insert' parameter is invalid.");i.appendChild(o)}},17(r){r.exports=function(r){var e=document.createElement("style");return r.setAttributes(e,r.attributes),r.insert(e,r.options),e}},16(r,e,o){r.exports=function(r){var e=o.nc;e&&r.setAttribute("nonce",e)}},14(r){r.exports=function(r){if("u"<typeof document)return{update:function(){},remove:function(){}};var e=r.insertStyleElement(r);return{update:function(o){var i,t,a;i="",o.supports&&(i+="@supports (".concat(o.supports,") {")),o.media&&(i+="@media ".concat(o.media," {")),(t=void 0!==o.layer)&&(i+="@layer".concat(o.layer.length>0?" ".concat(o.layer):""," {")),i+=o.css,t&&(i+="}"),o.media&&(i+="}"),o.supports&&(i+="}"),(a=o.sourceMap)&&"u">typeof btoa&&(i+="\n/*# sourceMappingURL=data:application/json;base64,".concat(btoa(unescape(encodeURIComponent(JSON.stringify(a))))," */")),r.styleTagTransform(i,e,r.options)},remove:function(){var r;null===(r=e).parentNode||r.parentNode.removeChild(r)}}}},18(r){r.exports=function(r,e){if(e.styleSheet)e.styleSheet.cssText=r;else{for(;e.firstChild;)e.removeChild(e.firstChild);e.appendChild(document.createTextNode(r))}}}}]);
