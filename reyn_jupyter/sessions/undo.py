@@ -8,7 +8,7 @@ What this very session did not do is taken back only once the person said yes; a
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
@@ -97,9 +97,10 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
             if any(_undid(other) == what for other in parts.runs.all()):
                 raise NothingToUndoError(f"the run {trace.run[-12:]} was undone already") from None
             raise
+        unread += _left(restores.linked, changes)
         if not parts.runs.is_own(trace.run):
             await _ask(parts, trace, restores)
-        said = await _restore(parts, restores, calls, what)
+        said = await _restore(parts, restores, calls, what, unread)
     facts = [("run", trace.run), ("prompt", trace.prompt)]
     facts += [(restore.path, "removed" if restore.content is None else "restored") for restore in restores]
     sections = tuple((restore.path, tuple(restore.diff.splitlines())) for restore in restores)
@@ -109,6 +110,16 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
         sections += (("Not undone", tuple(unread)),)
     title = f"{count(len(restores), 'file')} restored" if restores else "Undone in the notebook"
     return Card("undo", title, tuple(facts), sections)
+
+
+def _left(linked: Mapping[str, str], changes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a sentence for each file that a link keeps from being put back, with where its content before is."""
+    said = []
+    for path, why in linked.items():
+        blob = next((each.get("previous_blob") for each in changes if each.get("path") == path), None)
+        kept = f"; what it held before is [blob:{blob}]" if blob else ""
+        said.append(f"{path} stays as it is: {why}{kept}")
+    return said
 
 
 def _meant(parts: Parts, target: str | int | None) -> tuple[Trace, int | None]:
@@ -220,7 +231,7 @@ def _made_by(place: str, removes: bool) -> tuple[str, Effect]:
 
 
 async def _restore(
-    parts: Parts, restores: Sequence[Restore], calls: Sequence[_Calls], what: str
+    parts: Parts, restores: Sequence[Restore], calls: Sequence[_Calls], what: str, left: Sequence[str]
 ) -> tuple[str, ...]:
     """Write the restores and take back what calls did to the notebook, as a run of its own; say what became of that.
 
@@ -240,7 +251,7 @@ async def _restore(
 
     said = tuple(dict.fromkeys(await ENGINE.main_thread(revert))) if reversals else ()
     files = (f"restored {', '.join(restore.path for restore in restores)}",) if restores else ()
-    run_lifecycle.finish(parts, run, "ok", answer=parts.redactor.text("; ".join((*files, *said))))
+    run_lifecycle.finish(parts, run, "ok", answer=parts.redactor.text("; ".join((*files, *said, *left))))
     return said
 
 

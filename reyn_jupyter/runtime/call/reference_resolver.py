@@ -31,6 +31,7 @@ from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.call.json_arguments import NotJsonError, check_size, json_form, without_nonfinite
 from reyn_jupyter.runtime.namespace.variables import hidden, is_secret
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
+from reyn_jupyter.support.secret_names import secret_name
 from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 _SHOWN = 100  # characters of a name that are quoted back
@@ -39,7 +40,7 @@ _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 async def open_references(
-    schema: Schema, args: Arguments, context: ToolContext, *, remote: bool = False
+    schema: Schema, args: Arguments, context: ToolContext, *, remote: bool = False, discloses: bool = False
 ) -> Arguments:
     """Return the arguments with every reference replaced by what it names; the same object when there is none.
 
@@ -53,6 +54,8 @@ async def open_references(
         args: the action's arguments, validated.
         context: the call's surroundings; `variables` "off" refuses every variable.
         remote: the arguments leave the notebook, so that they are made JSON, within `LARGEST_ARGUMENTS` bytes.
+        discloses: they get where others read them, so a variable with a key that is named like a secret is refused
+            to a model, which never sees what stands under such a key.
 
     Raises:
         ActionError: a reference where none may stand, to what is not there, may not be named or does not fit the
@@ -71,6 +74,9 @@ async def open_references(
     if variables:
         # On the notebook's thread, where nobody changes a list while it is copied.
         opened = await context.services.main_thread(lambda: _variables(variables, places, context, remote))
+        if discloses and context.actor != "person":
+            for reference in variables:
+                await asyncio.to_thread(_refuse_secret_keys, opened[reference.path], reference)
     for reference in references:
         if reference.kind == "blob":
             value = await open_blob_value(reference.name, reference.pointer, context.services)
@@ -164,6 +170,23 @@ def _plain(value: Any, reference: Reference, depth: int) -> Any:
         f"{_named(reference)} refers to a value that holds {what}.",
         "Refer to plain data: lists, dicts with text keys, texts and numbers.",
     )
+
+
+def _refuse_secret_keys(value: Any, reference: Reference) -> None:
+    """Raise ActionError for data with a key that is named like a secret; what such a key holds is shown nowhere."""
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        if type(part) is dict:
+            if (key := next(filter(secret_name, part), None)) is not None:
+                raise ActionError(
+                    f"{_named(reference)} refers to a variable with the key {key[:_SHOWN]!r}, which is named like a "
+                    "secret: what it holds stays in the notebook.",
+                    "Refer to a value without it, or tell the person, whose own call takes it along.",
+                )
+            pending += part.values()
+        elif type(part) is list:
+            pending += part
 
 
 async def _validate(
