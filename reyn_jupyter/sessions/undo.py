@@ -13,6 +13,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
+from reyn_jupyter.backends.file_changes import LARGEST
 from reyn_jupyter.catalog.action import Purity
 from reyn_jupyter.catalog.effects import Effect, EffectKind
 from reyn_jupyter.guard.file_restore import (
@@ -25,6 +26,7 @@ from reyn_jupyter.guard.file_restore import (
     planned,
 )
 from reyn_jupyter.guard.permissions import Policy
+from reyn_jupyter.outputs.blobs.random_access import is_local
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.access.reversals import KEPT
 from reyn_jupyter.runtime.questions.consent import Question
@@ -341,6 +343,10 @@ async def _recorded(parts: Parts, change: dict[str, Any]) -> RecordedChange:
                 f"what {change['path']} held before was not kept: the session kept no blobs"
             )
         try:
+            if is_local(store) and store.describe(blob).size > LARGEST:
+                raise NothingToUndoError(
+                    f"what {change['path']} is said to have held is larger than any that is kept"
+                )
             previous = await store.load_bytes(blob)
         except BlobStoreError as error:
             raise NothingToUndoError(f"what {change['path']} held before cannot be read: {error}") from error
