@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 import reyn_jupyter as reyn
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.sessions.undo import NothingToUndoError, UndoDeclinedError
+from reyn_jupyter.support.plain_files import PlainFolder
 
 
 def write(session: reyn.Session, name: str) -> str:
@@ -110,3 +112,33 @@ def test_what_another_session_undid_is_not_undone_twice(
     other.undo(second)
     mine.undo()
     assert not (workspace / "first.txt").exists() and not (workspace / "second.txt").exists()
+
+
+def test_looking_for_what_to_undo_does_not_list_all_runs_once_a_run(
+    workspace: Path, notebook: Callable[[str], reyn.Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = workspace / ".reyn" / "runs"
+    folder.mkdir(parents=True)
+    for number in range(60):
+        run = f"0197f9a2-7c1b-7e3c-8a55-{number:012x}"
+        started = {
+            "type": "RunStarted",
+            "run": run,
+            "at": 1.0,
+            "run_kind": "turn",
+            "session": "s",
+            "prompt": "p",
+        }
+        (folder / f"{run}.jsonl").write_text(json.dumps(started) + "\n")
+    mine = notebook("mine.ipynb")
+    looks: list[str] = []
+    entries = PlainFolder.entries
+
+    def watched(folder: PlainFolder) -> tuple[list[str], list[str]]:
+        looks.append(folder.path.name)
+        return entries(folder)
+
+    monkeypatch.setattr(PlainFolder, "entries", watched)
+    with pytest.raises(NothingToUndoError):
+        mine.undo()
+    assert looks.count("runs") < 10
