@@ -13,7 +13,7 @@ MOST_ROWS = 1 << 40
 LARGEST_ARRAY = 1 << 30  # bytes of an array that has more of them than its records let expect
 _CELL = 4  # bytes of a cell at least, its key included: {"":1}
 _LONGEST_DTYPE = 10_000  # characters; of nested types of Arrow they are many
-# A width of four digits and more (S2000000000) is of no dtype of a column; in a category's or Arrow's name it may be.
+# A width of four digits and more is of no dtype of a column; in the name of a category or of an Arrow type it may be.
 _WIDTH = re.compile(r"\d{4}")
 
 
@@ -48,7 +48,7 @@ def is_frame_info(info: object, size: int) -> bool:
 
 
 def is_column_dtype(dtype: str) -> bool:
-    """Return whether a name can be the dtype of a column: it names no width of its own, as ``S2000000000`` does."""
+    """Return whether a name can be the dtype of a column: it names no width in bytes of its own."""
     return dtype.startswith("category") or dtype.endswith("[pyarrow]") or _WIDTH.search(dtype) is None
 
 
