@@ -278,20 +278,23 @@ def _undid(trace: Trace) -> str | None:
 
 
 def _changed(trace: Trace) -> bool:
-    return any(
-        call.finished.changes if call.finished else _announced(run, call.id)
-        for run in (trace, *trace.all_inner)
-        for call in run.calls
-    )
+    for run in (trace, *trace.all_inner):
+        announced = _announcements(run)
+        if any(call.finished.changes if call.finished else announced.get(call.id) for call in run.calls):
+            return True
+    return False
 
 
 async def _ordered(parts: Parts, trace: Trace, step: int | None = None) -> list[tuple[float, dict[str, Any]]]:
     """Return the changes of a run with their times, oldest first: those of a call and of what it called go together."""
     found: list[tuple[float, dict[str, Any]]] = []
+    by_call = _announcements(trace)
     for call in trace.calls:
         if step not in (None, call.resolved.step):
             continue
-        timed = _timed(trace, call, await _changes(parts, trace, call))
+        events = by_call.get(call.id, [])
+        end = call.finished.at if call.finished else trace.events[-1].at
+        timed = _timed(await _changes(parts, call, events), events, end)
         if call.id in trace.inner:
             inner = await _ordered(parts, trace.inner[call.id])
             timed = sorted([*timed, *inner], key=lambda pair: pair[0])
@@ -299,13 +302,22 @@ async def _ordered(parts: Parts, trace: Trace, step: int | None = None) -> list[
     return found
 
 
-def _timed(trace: Trace, call: Call, changes: list[dict[str, Any]]) -> list[tuple[float, dict[str, Any]]]:
+def _announcements(trace: Trace) -> dict[str, list[FileChanging]]:
+    """Return the changes that each call announced."""
+    found: dict[str, list[FileChanging]] = {}
+    for event in trace.events:
+        if isinstance(event, FileChanging):
+            found.setdefault(event.call, []).append(event)
+    return found
+
+
+def _timed(
+    changes: list[dict[str, Any]], events: Sequence[FileChanging], end: float
+) -> list[tuple[float, dict[str, Any]]]:
     """Return the changes of a call with the times when they were announced, or that of its end."""
     announced: dict[str, list[float]] = {}
-    for event in trace.events:
-        if isinstance(event, FileChanging) and event.call == call.id:
-            announced.setdefault(event.path, []).append(event.at)
-    end = call.finished.at if call.finished else trace.events[-1].at
+    for event in events:
+        announced.setdefault(event.path, []).append(event.at)
     timed = []
     for change in changes:
         times = announced.get(str(change.get("path")), [])
@@ -313,24 +325,21 @@ def _timed(trace: Trace, call: Call, changes: list[dict[str, Any]]) -> list[tupl
     return timed
 
 
-async def _changes(parts: Parts, trace: Trace, call: Call) -> list[dict[str, Any]]:
+async def _changes(parts: Parts, call: Call, events: Sequence[FileChanging]) -> list[dict[str, Any]]:
     """Return the changes of a call; of a killed one those that it announced, unless the file is as it was before."""
     if call.finished is not None:
         return list(call.finished.changes)
     made = []
-    for event in _announced(trace, call.id):
+    for event in _last_of_each(events):
         change = {name: getattr(event, name) for name in ("path", "previous_blob", "sha256", "mode")}
         if content(parts.workspace, event.path) != (await _recorded(parts, change)).previous:
             made.append(change)
     return made
 
 
-def _announced(trace: Trace, call: str) -> list[FileChanging]:
-    """Return the changes that a call announced, the last one of each file, since it overtook those before."""
-    found = {
-        event.path: event for event in trace.events if isinstance(event, FileChanging) and event.call == call
-    }
-    return list(found.values())
+def _last_of_each(events: Sequence[FileChanging]) -> list[FileChanging]:
+    """Return the last change of each file, since it overtook those before."""
+    return list({event.path: event for event in events}.values())
 
 
 async def _recorded(parts: Parts, change: dict[str, Any]) -> RecordedChange:
