@@ -305,11 +305,12 @@ class MemoryStore:
         return parse(layer, slug, _read(self._folder(layer), f"{slug}.md"))
 
     def _index(self, layer: Layer) -> None:
-        text = render_index(layer, self.memories(layer)[0])
+        place = os.fspath(self._folders[layer].path)
         for _ in range(_INDEX_ATTEMPTS):
+            read = _stamps(place)
+            text = render_index(layer, self.memories(layer)[0])
             self._folder(layer).replace(INDEX, text.encode(), durable=self._durable)
-            written, text = text, render_index(layer, self.memories(layer)[0])
-            if text == written:
+            if _stamps(place) == read:  # no other writer was faster
                 return
 
 

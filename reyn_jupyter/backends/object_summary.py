@@ -28,6 +28,7 @@ HIDDEN = "[hidden]"  # in place of a value under a name like a secret's
 _COLUMNS = 100  # of a frame that are listed
 _COLUMNS_SHOWN = 50  # of a frame whose cells are shown
 _COLUMNS_NAMED = 8  # in the one-line title
+_COLUMNS_MEASURED = 2000  # of a frame whose bytes are told
 _KEYS = 30
 _LOOKED_AT = 1000  # elements of a container whose types are counted
 _TEXT = 200  # characters of one text
@@ -131,19 +132,24 @@ def glimpse(value: object, depth: int = _DEPTH) -> Any:
 
 def _frame(frame: Any, rows: int, head: bool) -> dict[str, Any]:
     frame = without_attrs(frame)
+    shape = list(frame.shape)
+    # Of a frame with very many columns only those that are named are looked at: pandas takes its time for each.
+    wide = shape[1] > _COLUMNS_MEASURED
+    if wide:
+        frame = frame.iloc[:rows, :_COLUMNS]
     dtypes = list(frame.dtypes)
     known = [is_known_dtype(dtype) for dtype in dtypes]
     labels = _unique(_labels(frame.columns[:_COLUMNS]))
     summary: dict[str, Any] = {
         "type": "DataFrame",
-        "shape": list(frame.shape),
+        "shape": shape,
         "columns": [
             {"name": label, "dtype": dtype_text(dtype)} for label, dtype in zip(labels, dtypes, strict=False)
         ],
     }
-    if len(dtypes) > _COLUMNS:
-        summary["columns_left_out"] = len(dtypes) - _COLUMNS
-    if all(known):
+    if shape[1] > _COLUMNS:
+        summary["columns_left_out"] = shape[1] - _COLUMNS
+    if not wide and all(known):
         # Not index=True: that joins the labels anew, which pyarrow refuses for one with half a character.
         summary["memory_bytes"] = int(frame.memory_usage(index=False).sum() + frame.index.memory_usage())
     index = _index(frame.index)

@@ -105,6 +105,8 @@ class Tool:
         keeps: an "always" may be offered where a question of consent shows the whole call. False where no pattern can
             stand for what a call does: code, say.
         remote: the handler sends its arguments elsewhere, so a reference is opened as JSON: a frame as its records.
+        discloses: what its arguments hold gets where others read it (a file); so it is where they are sent elsewhere.
+            A variable with a key that is named like a secret does not go there by a model's call.
         limits: a deadline in place of the category's, and how many calls of this tool run at once, beside what the
             category says of all of its calls.
         plan: what effects, preview and handler find as `ToolContext.plan`; its ``close()``, where it has one, is called
@@ -120,6 +122,7 @@ class Tool:
     guides: bool = False
     keeps: bool = True
     remote: bool = False
+    discloses: bool = False
     limits: CallLimits = NO_LIMITS
     plan: Plan | None = None
 

@@ -268,4 +268,4 @@ def _changer(tree: FileTree, verb: str, maker: Maker, answer: _Answer) -> Tool:
                 raise
             return f"{path}: this change cannot be made as asked: {error.message}"
 
-    return Tool(f"{verb}_file", handler, Purity.WRITE, effects, preview, plan=plan)
+    return Tool(f"{verb}_file", handler, Purity.WRITE, effects, preview, discloses=True, plan=plan)

@@ -185,7 +185,8 @@ def _remember_tool(store: MemoryStore, layer: Layer) -> Tool:
 
 def _remember(store: MemoryStore, layer: Layer) -> Handler:
     async def remember(args: Arguments, context: ToolContext) -> dict[str, Any]:
-        clean = {key: context.services.redactor.text(args[key]) for key in ("name", "description", "body")}
+        given = {key: args[key] for key in ("name", "description", "body")}
+        clean = await asyncio.to_thread(context.services.redactor.value, given)
         memory = Memory(layer, args["slug"], clean["name"], clean["description"], args["type"], clean["body"])
         try:
             replaced = await asyncio.to_thread(store.remember, memory)

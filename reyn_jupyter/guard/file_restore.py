@@ -2,7 +2,8 @@
 
 Invariants: nothing is overwritten that came after the run, and nothing is put where a rule forbids it. First every
 change is judged and checked against the file as it is now; only when all fit is anything written, in the folders that
-were judged, and when a write fails, those before it are taken back.
+were judged, and when a write fails, those before it are taken back. A path that has become a link is not followed for
+this: its file is left as it is, and named, and the others are put back.
 """
 
 from __future__ import annotations
@@ -11,13 +12,14 @@ import hashlib
 from collections.abc import Callable
 from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.guard.diff import unified
 from reyn_jupyter.guard.held_place import HeldPlace, WorkspaceError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from reyn_jupyter.guard.workspace import Workspace
 
@@ -60,6 +62,16 @@ class Restore:
         return unified(self.current, self.content, self.path)
 
 
+class Restores(tuple[Restore, ...]):
+    """The restores of an undo.
+
+    Attributes:
+        linked: for each path that is left as it is, since a link stands there now, the reason as a clause.
+    """
+
+    linked: Mapping[str, str] = MappingProxyType({})
+
+
 class UndoRefusedError(Exception):
     """A file is not as the run left it, or may not be changed, so nothing was undone.
 
@@ -85,7 +97,7 @@ def _allow(place: str, removes: bool) -> None:
 @contextmanager
 def planned(
     changes: Sequence[RecordedChange], workspace: Workspace, judge: Judge = _allow
-) -> Iterator[tuple[Restore, ...]]:
+) -> Iterator[Restores]:
     """Yield the restores that undo the changes, which are given oldest first; their places are held in the block.
 
     Args:
@@ -96,11 +108,38 @@ def planned(
             cannot be reached any more.
     """
     places: dict[str, HeldPlace] = {}
+    linked: dict[str, str] = {}
     with ExitStack() as held:
-        for change in changes:
-            if change.path not in places:
-                places[change.path] = held.enter_context(closing(_held(workspace, change.path)))
-        yield _restores(changes, places, judge)
+        for path, digest in {change.path: change.sha256 for change in changes}.items():
+            link = _link(workspace, path)
+            if link is not None and not _leads_to(workspace, path, digest):
+                linked[path] = f"{link} is a link now"
+            else:
+                places[path] = held.enter_context(closing(_held(workspace, path)))
+        if linked and not places:
+            path, why = next(iter(linked.items()))
+            raise UndoRefusedError(path, f"is not put back ({why})", advice="Remove the link first.")
+        restores = Restores(_restores([each for each in changes if each.path in places], places, judge))
+        restores.linked = linked
+        yield restores
+
+
+def _link(workspace: Workspace, path: str) -> str | None:
+    """Return the part of a path, from the root, at which a link stands; None where none does."""
+    way = ""
+    for part in path.split("/"):
+        way = f"{way}/{part}" if way else part
+        if (workspace.root / way).is_symlink():
+            return way
+    return None
+
+
+def _leads_to(workspace: Workspace, path: str, digest: str | None) -> bool:
+    """Return whether a path with a link in it leads to the content that the run left: the link was there before."""
+    try:
+        return digest is not None and _sha256(content(workspace, path)) == digest
+    except UndoRefusedError:
+        return False
 
 
 def _restores(

@@ -48,7 +48,7 @@ from reyn_jupyter.support.text import count
 SMALL_VALUES = (
     20_000  # values, and twenty times as many characters, that are converted on the caller's thread
 )
-LOOKED_THROUGH = 1 << 20  # characters of a text that are masked on the caller's thread
+LOOKED_THROUGH = 1 << 17  # characters of a text that are masked on the caller's thread
 _REASON_BYTES = 120
 
 

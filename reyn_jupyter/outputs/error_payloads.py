@@ -6,12 +6,13 @@ is bounded instead. What a handler raised is no guide: its first bytes are shown
 
 from __future__ import annotations
 
+import asyncio
 import re
 from typing import Any
 
 from reyn_jupyter.outputs.content import DEFAULT_POLICY, BlobStore, OutputPolicy, Text
 from reyn_jupyter.outputs.convert import to_json, type_name
-from reyn_jupyter.outputs.delivery import Delivery
+from reyn_jupyter.outputs.delivery import LOOKED_THROUGH, Delivery
 from reyn_jupyter.outputs.summary import Mask, unmasked
 from reyn_jupyter.support.encoding import clean, clip, compact, utf8
 
@@ -48,7 +49,8 @@ async def deliver_error(
     kind = clip(kind or type_name(error), 100) if kind or isinstance(error, BaseException) else ""
     message = _message(error)
     whole = f"{kind}: {message}" if kind else message
-    size, blob, shown, hint = len(utf8(whole)), None, mask(message), mask(hint)
+    shown = mask(message) if len(message) <= LOOKED_THROUGH else await asyncio.to_thread(mask, message)
+    size, blob, hint = len(utf8(whole)), None, mask(hint)
     if store is not None:
         shown = clip(shown, SHOWN_ERROR)
         hint = clip(hint, HINT_BYTES)

@@ -25,6 +25,7 @@ from reyn_jupyter.router.tool_calls import ToolCalls
 from reyn_jupyter.router.turn_budget import TurnBudget
 from reyn_jupyter.runtime.action_error import text_of
 from reyn_jupyter.runtime.call.wrappers import Wrappers
+from reyn_jupyter.runtime.large_values import look_through
 from reyn_jupyter.runtime.record.action_usage import ActionUse
 from reyn_jupyter.runtime.record.events import NOT_FORCED, ActionFinished, RequestSent, RunEnded
 from reyn_jupyter.runtime.run import LimitReachedError, Run
@@ -126,9 +127,11 @@ class RouterLoop:
             notes_if_sent: what it should say besides if a request to the model left in this turn.
         """
         run.budget = budget
-        message = Message("user", self._services.redactor.text(clean(text)))
-        state = TurnState([message], notes=list(notes), notes_if_sent=tuple(notes_if_sent))
+        unread = Message("user", f"[{count(len(text), 'character')}: interrupted before they were read]")
+        state = TurnState([unread], notes=list(notes), notes_if_sent=tuple(notes_if_sent))
         try:
+            asked = await look_through(text, lambda: self._services.redactor.text(clean(text)))
+            state.messages[0] = Message("user", asked)
             with metering(sends_of(run.log, lambda: state.step, "search")):
                 await self._steps(state, run, budget)
         except asyncio.CancelledError:
@@ -140,9 +143,9 @@ class RouterLoop:
             state.status, state.error, state.hint = "error", error.message, error.hint
         except Exception as error:  # a fault of ours still ends the run's log and keeps the history valid
             state.status, state.error = "error", f"{type(error).__name__}: {text_of(error)}"
-            self._end(state, run, text, budget, cell, at)
+            self._end(state, run, budget, cell, at)
             raise
-        self._end(state, run, text, budget, cell, at)
+        self._end(state, run, budget, cell, at)
 
     def prepare(self, run: Run, at: int | None = None) -> RouterOptions:
         """Take over what the conversation knows of the catalog, and decide an automatic surface once for all of it.
@@ -261,9 +264,7 @@ class RouterLoop:
         state.error = f"Interrupted by the person. {happened}"
         state.hint = "The partial run is kept: %reyn trace shows it, %reyn undo restores changed files."
 
-    def _end(
-        self, state: TurnState, run: Run, text: str, budget: TurnBudget, cell: str | None, at: int | None
-    ) -> None:
+    def _end(self, state: TurnState, run: Run, budget: TurnBudget, cell: str | None, at: int | None) -> None:
         self._calls.settle(state, run, "not run: the turn ended", "")
         redact = self._services.redactor.text
         if state.messages[-1].role != "assistant" or state.messages[-1].tool_calls:
@@ -273,7 +274,7 @@ class RouterLoop:
         known = conversation.known_before(at)
         turn = Turn(
             run.id,
-            redact(text),
+            state.messages[0].content,
             condense(state.messages),
             cell,
             run.discovery.listed and not known.listed,

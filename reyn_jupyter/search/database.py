@@ -3,11 +3,20 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import suppress
 from pathlib import Path
 
-from reyn_jupyter.support.sqlite import FileFormat, ForeignFileError, NewerFileError, connect, prepare
+from reyn_jupyter.support.sqlite import (
+    FileFormat,
+    ForeignFileError,
+    NewerFileError,
+    connect,
+    has_layout,
+    prepare,
+)
 
 NAME = "actions.sqlite"
+_LAST_ROW = 1 << 53
 PATIENCE = 5.0  # seconds that a writer waits for another one
 _TABLES = (
     "CREATE TABLE models (id INTEGER PRIMARY KEY, key TEXT NOT NULL UNIQUE, dimension INTEGER NOT NULL)",
@@ -45,6 +54,7 @@ def open_file(path: Path | None) -> sqlite3.Connection:
     db = connect(":memory:" if path is None else str(path), PATIENCE)
     try:
         prepare(db, FORMAT, PATIENCE)
+        _check(db)
     except ForeignFileError:
         db.close()
         raise IndexStoreError(
@@ -65,7 +75,25 @@ def open_file(path: Path | None) -> sqlite3.Connection:
 
 def read_only(path: Path) -> sqlite3.Connection:
     """Open a file in a folder where nothing can be written, the log beside it neither: it is read as it stands."""
-    return connect(f"{path.absolute().as_uri()}?immutable=1", PATIENCE, uri=True)
+    db = connect(f"{path.absolute().as_uri()}?immutable=1", PATIENCE, uri=True)
+    try:
+        _check(db)
+    except BaseException:
+        db.close()
+        raise
+    return db
+
+
+def _check(db: sqlite3.Connection) -> None:
+    """Raise sqlite3.DatabaseError for a file that says it is ours and is not made so, or that takes no more rows."""
+    if not has_layout(db, FORMAT):
+        raise sqlite3.DatabaseError("its tables are not those of an index")
+    for table in ("models", "vectors", "indexes"):
+        last = None
+        with suppress(sqlite3.DatabaseError):  # a page that broke is told when it is wanted
+            (last,) = db.execute(f"SELECT max(rowid) FROM {table}").fetchone()  # noqa: S608 - the names are ours
+        if last is not None and not -_LAST_ROW < last < _LAST_ROW:
+            raise sqlite3.DatabaseError(f"the rows of its table {table} are numbered to the end")
 
 
 def way_out(why: str) -> str:

@@ -24,6 +24,7 @@ from reyn_jupyter.catalog.text_normalization import fold
 from reyn_jupyter.outputs.blob import Blob, fetch_blob
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.large_values import look_through
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions import replay, run_lifecycle
@@ -132,7 +133,7 @@ class AsyncSession:
             parts = self._parts
             run = await run_lifecycle.by_hand(parts, f"invoke {name}", ask)
             given = {"action_name": name, "args": dict(args) if isinstance(args, Mapping) else args}
-            planned = parts.wrappers.call("invoke_action", given, run)
+            planned = await look_through(given, lambda: parts.wrappers.call("invoke_action", given, run))
             try:
                 outcome = await planned.run()
             except asyncio.CancelledError:

@@ -17,6 +17,7 @@ from reyn_jupyter.router.history import Disclosure, Reader
 from reyn_jupyter.router.loop import RouterLoop
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import ManualBudget, TurnBudget
+from reyn_jupyter.runtime.large_values import look_through
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.events import RunEnded, RunKind, RunStarted, RunStatus
 from reyn_jupyter.runtime.record.trace import Call, Trace
@@ -56,7 +57,7 @@ async def by_hand(parts: Parts, what: str, ask: Callable[[Question], Awaitable[A
     log = parts.runs.open(run_id)
     budget = ManualBudget(parts.settings, parts.spent)
     run = Run(run_id, "person", log, snapshot, parts.settings, ask=ask, budget=budget)
-    _begin_alone(parts, run, "manual", what)
+    _begin_alone(parts, run, "manual", await _without_secrets(parts, what))
     return run
 
 
@@ -83,7 +84,7 @@ async def by_client(
         budget=ManualBudget(settings, parts.spent),
         client=client,
     )
-    _begin_alone(parts, run, "client", what)
+    _begin_alone(parts, run, "client", await _without_secrets(parts, what))
     return run
 
 
@@ -106,6 +107,10 @@ async def _prepared(parts: Parts, patience: float | None = None) -> CatalogSnaps
     return snapshot
 
 
+async def _without_secrets(parts: Parts, text: str) -> str:
+    return await look_through(text, lambda: parts.redactor.text(text))
+
+
 def _begin_alone(parts: Parts, run: Run, kind: RunKind, what: str) -> None:
     """Record the first event of a run that has no turn."""
     run.log.append(
@@ -114,7 +119,7 @@ def _begin_alone(parts: Parts, run: Run, kind: RunKind, what: str) -> None:
             at=run.started,
             run_kind=kind,
             session=parts.conversation.id,
-            prompt=parts.redactor.text(what),
+            prompt=what,
             catalog=run.snapshot.hash,
             notebook=parts.notebook,
             client=run.client,
@@ -180,6 +185,7 @@ async def turn(
     conversation = parts.conversation if conversation is None else conversation
     snapshot = await parts.catalog.refresh()
     parts.search.begin(snapshot)
+    shown = await _without_secrets(parts, prompt)
     run_id = options.run or new_run_id()
     run = Run(
         run_id,
@@ -196,7 +202,7 @@ async def turn(
     try:
         run.model = model = parts.find_model(options.model)
     except ModelError as error:
-        run.log.append(_started(parts, prompt, options, run, None, None, conversation, replay_of))
+        run.log.append(_started(parts, shown, options, run, None, None, conversation, replay_of))
         return finish(parts, run, "error", error=error.message, hint=error.hint)
     run.variables = variables_for(parts, model)
 
@@ -221,7 +227,7 @@ async def turn(
         history=place.history,
     )
     in_force = loop.prepare(run, place.at)
-    run.log.append(_started(parts, prompt, options, run, model, in_force, conversation, replay_of, place))
+    run.log.append(_started(parts, shown, options, run, model, in_force, conversation, replay_of, place))
     notes, withheld = _notes(place, model, run), _withheld(place, model)
     budget = TurnBudget(settings, parts.spent, options.budget)
     try:
@@ -315,7 +321,7 @@ def _started(
         at=run.started,
         run_kind=options.kind,
         session=conversation.id,
-        prompt=parts.redactor.text(prompt),
+        prompt=prompt,
         model=model.label if model else str(options.model or parts.settings.router_model),
         tier=model.tier if model else None,
         host=model.host if model else None,

@@ -8,11 +8,12 @@ What this very session did not do is taken back only once the person said yes; a
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import replace
 from typing import Any
 
+from reyn_jupyter.backends.file_changes import LARGEST
 from reyn_jupyter.catalog.action import Purity
 from reyn_jupyter.catalog.effects import Effect, EffectKind
 from reyn_jupyter.guard.file_restore import (
@@ -25,6 +26,7 @@ from reyn_jupyter.guard.file_restore import (
     planned,
 )
 from reyn_jupyter.guard.permissions import Policy
+from reyn_jupyter.outputs.blobs.random_access import is_local
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.access.reversals import KEPT
 from reyn_jupyter.runtime.questions.consent import Question
@@ -97,9 +99,10 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
             if any(_undid(other) == what for other in parts.runs.all()):
                 raise NothingToUndoError(f"the run {trace.run[-12:]} was undone already") from None
             raise
+        unread += _left(restores.linked, changes)
         if not parts.runs.is_own(trace.run):
             await _ask(parts, trace, restores)
-        said = await _restore(parts, restores, calls, what)
+        said = await _restore(parts, restores, calls, what, unread)
     facts = [("run", trace.run), ("prompt", trace.prompt)]
     facts += [(restore.path, "removed" if restore.content is None else "restored") for restore in restores]
     sections = tuple((restore.path, tuple(restore.diff.splitlines())) for restore in restores)
@@ -109,6 +112,16 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
         sections += (("Not undone", tuple(unread)),)
     title = f"{count(len(restores), 'file')} restored" if restores else "Undone in the notebook"
     return Card("undo", title, tuple(facts), sections)
+
+
+def _left(linked: Mapping[str, str], changes: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return a sentence for each file that a link keeps from being put back, with where its content before is."""
+    said = []
+    for path, why in linked.items():
+        blob = next((each.get("previous_blob") for each in changes if each.get("path") == path), None)
+        kept = f"; what it held before is [blob:{blob}]" if blob else ""
+        said.append(f"{path} stays as it is: {why}{kept}")
+    return said
 
 
 def _meant(parts: Parts, target: str | int | None) -> tuple[Trace, int | None]:
@@ -220,7 +233,7 @@ def _made_by(place: str, removes: bool) -> tuple[str, Effect]:
 
 
 async def _restore(
-    parts: Parts, restores: Sequence[Restore], calls: Sequence[_Calls], what: str
+    parts: Parts, restores: Sequence[Restore], calls: Sequence[_Calls], what: str, left: Sequence[str]
 ) -> tuple[str, ...]:
     """Write the restores and take back what calls did to the notebook, as a run of its own; say what became of that.
 
@@ -240,7 +253,7 @@ async def _restore(
 
     said = tuple(dict.fromkeys(await ENGINE.main_thread(revert))) if reversals else ()
     files = (f"restored {', '.join(restore.path for restore in restores)}",) if restores else ()
-    run_lifecycle.finish(parts, run, "ok", answer=parts.redactor.text("; ".join((*files, *said))))
+    run_lifecycle.finish(parts, run, "ok", answer=parts.redactor.text("; ".join((*files, *said, *left))))
     return said
 
 
@@ -265,20 +278,23 @@ def _undid(trace: Trace) -> str | None:
 
 
 def _changed(trace: Trace) -> bool:
-    return any(
-        call.finished.changes if call.finished else _announced(run, call.id)
-        for run in (trace, *trace.all_inner)
-        for call in run.calls
-    )
+    for run in (trace, *trace.all_inner):
+        announced = _announcements(run)
+        if any(call.finished.changes if call.finished else announced.get(call.id) for call in run.calls):
+            return True
+    return False
 
 
 async def _ordered(parts: Parts, trace: Trace, step: int | None = None) -> list[tuple[float, dict[str, Any]]]:
     """Return the changes of a run with their times, oldest first: those of a call and of what it called go together."""
     found: list[tuple[float, dict[str, Any]]] = []
+    by_call = _announcements(trace)
     for call in trace.calls:
         if step not in (None, call.resolved.step):
             continue
-        timed = _timed(trace, call, await _changes(parts, trace, call))
+        events = by_call.get(call.id, [])
+        end = call.finished.at if call.finished else trace.events[-1].at
+        timed = _timed(await _changes(parts, call, events), events, end)
         if call.id in trace.inner:
             inner = await _ordered(parts, trace.inner[call.id])
             timed = sorted([*timed, *inner], key=lambda pair: pair[0])
@@ -286,13 +302,22 @@ async def _ordered(parts: Parts, trace: Trace, step: int | None = None) -> list[
     return found
 
 
-def _timed(trace: Trace, call: Call, changes: list[dict[str, Any]]) -> list[tuple[float, dict[str, Any]]]:
+def _announcements(trace: Trace) -> dict[str, list[FileChanging]]:
+    """Return the changes that each call announced."""
+    found: dict[str, list[FileChanging]] = {}
+    for event in trace.events:
+        if isinstance(event, FileChanging):
+            found.setdefault(event.call, []).append(event)
+    return found
+
+
+def _timed(
+    changes: list[dict[str, Any]], events: Sequence[FileChanging], end: float
+) -> list[tuple[float, dict[str, Any]]]:
     """Return the changes of a call with the times when they were announced, or that of its end."""
     announced: dict[str, list[float]] = {}
-    for event in trace.events:
-        if isinstance(event, FileChanging) and event.call == call.id:
-            announced.setdefault(event.path, []).append(event.at)
-    end = call.finished.at if call.finished else trace.events[-1].at
+    for event in events:
+        announced.setdefault(event.path, []).append(event.at)
     timed = []
     for change in changes:
         times = announced.get(str(change.get("path")), [])
@@ -300,24 +325,21 @@ def _timed(trace: Trace, call: Call, changes: list[dict[str, Any]]) -> list[tupl
     return timed
 
 
-async def _changes(parts: Parts, trace: Trace, call: Call) -> list[dict[str, Any]]:
+async def _changes(parts: Parts, call: Call, events: Sequence[FileChanging]) -> list[dict[str, Any]]:
     """Return the changes of a call; of a killed one those that it announced, unless the file is as it was before."""
     if call.finished is not None:
         return list(call.finished.changes)
     made = []
-    for event in _announced(trace, call.id):
+    for event in _last_of_each(events):
         change = {name: getattr(event, name) for name in ("path", "previous_blob", "sha256", "mode")}
         if content(parts.workspace, event.path) != (await _recorded(parts, change)).previous:
             made.append(change)
     return made
 
 
-def _announced(trace: Trace, call: str) -> list[FileChanging]:
-    """Return the changes that a call announced, the last one of each file, since it overtook those before."""
-    found = {
-        event.path: event for event in trace.events if isinstance(event, FileChanging) and event.call == call
-    }
-    return list(found.values())
+def _last_of_each(events: Sequence[FileChanging]) -> list[FileChanging]:
+    """Return the last change of each file, since it overtook those before."""
+    return list({event.path: event for event in events}.values())
 
 
 async def _recorded(parts: Parts, change: dict[str, Any]) -> RecordedChange:
@@ -330,6 +352,10 @@ async def _recorded(parts: Parts, change: dict[str, Any]) -> RecordedChange:
                 f"what {change['path']} held before was not kept: the session kept no blobs"
             )
         try:
+            if is_local(store) and store.describe(blob).size > LARGEST:
+                raise NothingToUndoError(
+                    f"what {change['path']} is said to have held is larger than any that is kept"
+                )
             previous = await store.load_bytes(blob)
         except BlobStoreError as error:
             raise NothingToUndoError(f"what {change['path']} held before cannot be read: {error}") from error

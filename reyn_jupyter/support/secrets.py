@@ -354,9 +354,9 @@ class _Secrets:
     def _read(self, text: str, seams: Collection[int]) -> list[SecretSpan]:
         needles, shapes = self._present(text) if len(text) >= LONG else (self.needles, SHAPES)
         found = [
-            SecretSpan(at, at + len(needle), self.needles[needle])
+            SecretSpan(start, end, self.needles[needle])
             for needle in needles
-            for at in _occurrences(text, needle)
+            for start, end in _occurrences(text, needle)
         ]
         keys = key_spans(text, [(span.start, span.end) for span in found], seams, shapes)
         return [*found, *(SecretSpan(start, end, "key") for start, end in keys)]
@@ -493,11 +493,16 @@ def _bytes(text: str) -> int:
         return len(text.encode("utf-8", "surrogatepass"))
 
 
-def _occurrences(text: str, needle: str) -> Iterator[int]:
-    at = text.find(needle)
-    while at >= 0:
-        yield at
-        at = text.find(needle, at + 1)
+def _occurrences(text: str, needle: str) -> Iterator[tuple[int, int]]:
+    """Yield where a needle stands, from start to end; those that overlap are one (a secret may repeat itself)."""
+    size = len(needle)
+    start = text.find(needle)
+    while start >= 0:
+        last = start
+        while (following := text.find(needle, last + 1, last + 2 * size - 1)) >= 0:
+            last = following
+        yield start, last + size
+        start = text.find(needle, last + size)
 
 
 def _joined(spans: list[SecretSpan]) -> tuple[SecretSpan, ...]:

@@ -11,9 +11,10 @@ from __future__ import annotations
 import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 
+_LAYOUT = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master"
 _BETWEEN = 0.02  # seconds between two tries
 
 
@@ -85,6 +86,17 @@ def prepare(db: sqlite3.Connection, file_format: FileFormat, patience: float) ->
     # After the first tables: the file's header names its owner before there is a log beside it.
     use_write_ahead_log(db, patience)
     db.execute("PRAGMA foreign_keys = ON")
+
+
+def has_layout(db: sqlite3.Connection, file_format: FileFormat) -> bool:
+    """Return whether a file of the format's version has its tables and indexes, to the letter, and nothing else.
+
+    A file that somebody else made may say that it is of a format, and have views or triggers that never end.
+    """
+    with closing(sqlite3.connect(":memory:")) as fresh:
+        for statement in (each for migration in file_format.migrations for each in migration):
+            fresh.execute(statement)
+        return sorted(fresh.execute(_LAYOUT)) == sorted(db.execute(_LAYOUT))
 
 
 def version_of(db: sqlite3.Connection, file_format: FileFormat) -> int:

@@ -61,6 +61,14 @@ def _cold(children: ChildProcesses) -> float:
     return statistics.median(times)
 
 
+def hop(children: ChildProcesses, frame: pd.DataFrame) -> tuple[float, float]:
+    """Return the median time in ms of a count over a frame in the process for SQL, and in this one."""
+    sql = QUERIES["one row"]
+    there, _ = _median(children, lambda: _there(children, frame, sql))
+    here, _ = _median(None, lambda: _here(frame, sql))
+    return there, here
+
+
 def _there(children: ChildProcesses, frame: pd.DataFrame | None, sql: str) -> None:
     with closing(SqlQuery(sql_child(children))) as query:
         query.check(sql)

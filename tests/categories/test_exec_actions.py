@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -91,6 +92,35 @@ open('data/new/b.txt', 'w').write('b')"""
     assert (root / "data" / "a.txt").read_text(encoding="ascii") == "before"
     assert (root / "data" / "gone.txt").read_text(encoding="ascii") == "was here"
     assert not (root / "data" / "new" / "b.txt").exists()
+
+
+@needs_sandbox
+def test_links_that_a_command_left_stop_no_undo_of_the_rest_and_are_named(
+    root: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    outside = tmp_path_factory.mktemp("outside") / "x.txt"
+    outside.write_text("not to be touched", encoding="ascii")
+    (root / "data" / "sub").mkdir()
+    for name in ("b.txt", "c.txt", "sub/d.txt"):
+        (root / "data" / name).write_text("before", encoding="ascii")
+    on = session(root)
+    code = f"""import os, shutil
+os.remove('data/a.txt'); os.symlink({os.fspath(outside)!r}, 'data/a.txt')
+os.remove('data/b.txt'); os.symlink('c.txt', 'data/b.txt')
+shutil.rmtree('data/sub'); os.symlink({os.fspath(outside.parent)!r}, 'data/sub')
+open('data/c.txt', 'w').write('after')"""
+    assert run(on, code, writable=["data"])["returncode"] == 0
+    card = on.undo()
+    assert (root / "data" / "c.txt").read_text(encoding="ascii") == "before"
+    assert outside.read_text(encoding="ascii") == "not to be touched"
+    (left,) = [lines for title, lines in card.sections if title == "Not undone"]
+    for path, link in (("a.txt", "a.txt"), ("b.txt", "b.txt"), ("sub/d.txt", "sub")):
+        (line,) = [
+            each for each in left if each.startswith(f"data/{path} stays as it is: data/{link} is a link now")
+        ]
+        blob = line.rpartition("[blob:")[2].rstrip("]")
+        assert on.blob(blob).data == b"before"
+        assert (root / "data" / link).is_symlink()
 
 
 @needs_sandbox

@@ -53,6 +53,24 @@ async def test_a_frame_is_described_by_shape_columns_memory_and_first_rows(
     assert [(source.kind, source.name) for source in caller.used] == [("variable", "orders")]
 
 
+async def test_of_a_very_wide_frame_only_the_columns_that_are_named_are_looked_at(
+    notebook: Notebook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    notebook.names["wide"] = pd.DataFrame(np.zeros((3, 200_000)))
+    looked_at: list[int] = []
+    iloc = pd.DataFrame._ixs
+
+    def watched(frame: pd.DataFrame, at: int, axis: int = 0) -> object:
+        looked_at.append(at)
+        return iloc(frame, at, axis)
+
+    monkeypatch.setattr(pd.DataFrame, "_ixs", watched)
+    told = await notebook.caller(categories).call("wide", rows=2)
+    assert told["shape"] == [3, 200_000] and len(told["columns"]) == 100
+    assert told["columns_left_out"] == 199_900 and "memory_bytes" not in told
+    assert len(told["head"]) == 2 and len(looked_at) < 1000
+
+
 async def test_under_schema_no_content_is_shown(notebook: Notebook, orders: pd.DataFrame) -> None:
     notebook.names |= {"orders": orders, "secretive": "the plan", "numbers": [987654], "price": 987654}
     caller = notebook.caller(categories, variables="schema")

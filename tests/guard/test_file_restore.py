@@ -99,15 +99,28 @@ def test_the_persons_edit_in_the_middle_of_a_run_is_not_lost(run):
     assert run.files()["kept.txt"] == b"two"
 
 
-def test_a_link_put_in_the_place_of_a_file_stops_it(run, tmp_path_factory):
+def test_a_link_put_in_the_place_of_a_file_is_not_followed_nor_removed(run, tmp_path_factory):
     outside = tmp_path_factory.mktemp("outside") / "x"
     outside.write_bytes(b"by the run")
     run.change("kept.txt", b"by the run")
     (run.workspace.root / "kept.txt").unlink()
     (run.workspace.root / "kept.txt").symlink_to(outside)
-    with pytest.raises(UndoRefusedError, match="cannot be reached"):
+    with pytest.raises(UndoRefusedError, match=r"kept\.txt is not put back \(kept\.txt is a link now\)"):
         run.undo()
-    assert outside.read_bytes() == b"by the run"
+    run.change("old.txt", b"by the run")
+    with undo.planned(run.changes, run.workspace) as restores:
+        undo.apply(restores)
+    assert dict(restores.linked) == {"kept.txt": "kept.txt is a link now"}
+    assert (run.workspace.root / "old.txt").read_bytes() == b"old\n"
+    assert (run.workspace.root / "kept.txt").is_symlink() and outside.read_bytes() == b"by the run"
+
+
+def test_a_link_that_was_there_before_the_run_stops_no_undo(run):
+    (run.workspace.root / "way").symlink_to(".")
+    run.change("kept.txt", b"by the run")
+    run.changes = [RecordedChange("way/kept.txt", b"kept\n", sha(b"by the run"))]
+    run.undo()
+    assert (run.workspace.root / "kept.txt").read_bytes() == b"kept\n"
 
 
 def test_when_one_file_cannot_be_put_back_none_is(run):

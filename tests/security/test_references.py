@@ -307,3 +307,28 @@ def test_no_code_of_objects_runs_where_a_query_is_planned_over_a_few_rows(worksp
     for source in ("many", {"$var": "many"}):
         args = {"sql": "SELECT count(*) FROM t", "sources": {"t": source}}
         assert _touches(workspace, {"many": many}, "table__query", **args) == []
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"user": "me", "password": "swordfish"},
+        [{"user": "me"}, {"apiKey": "swordfish"}],
+        {"deep": [[{"more": {"client_secret": "swordfish"}}]]},
+    ],
+)
+def test_what_stands_under_a_secret_key_of_a_variable_is_written_to_no_file_that_a_model_reads(
+    workspace: Path, value: Any
+) -> None:
+    attacker = Attacker(workspace, names={"conf": value}, answer="once")
+    said = attacker.call("file__write", path="conf.json", content={"$var": "conf"})
+    assert "is named like a secret" in said and "swordfish" not in said
+    assert not attacker.questions and not (workspace / "conf.json").exists()
+    # A person's own call takes it along, and what is harmless goes as before.
+    attacker.session.invoke_action("file__write", {"path": "mine.json", "content": {"$var": "conf"}})
+    assert "swordfish" in (workspace / "mine.json").read_text()
+    attacker.names["conf"] = {"user": "me", "tokens": 3}  # type: ignore[index]
+    attacker.call("file__write", path="conf.json", content={"$var": "conf"})
+    (question,) = attacker.questions
+    assert '+  "tokens": 3' in question.text
+    assert (workspace / "conf.json").read_text() == '{\n  "user": "me",\n  "tokens": 3\n}\n'

@@ -4,17 +4,21 @@ from __future__ import annotations
 
 import json
 import os
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.models.scripted import ScriptedModel
+from reyn_jupyter.search.database import FORMAT
+from reyn_jupyter.search.vector_store import VectorStore
 from reyn_jupyter.support.plain_files import DEEPEST, PlainFolder, parse_json
 from tests.end_to_end.e2e_support import invoke
 
@@ -188,6 +192,39 @@ def test_a_hostile_companion_of_a_blob_stops_no_verb(workspace: Path, companion:
     assert session.inspect(RUN, "lines:1-2").text.startswith("a line")
 
 
+VECTORS_VIEW = "CREATE VIEW vectors AS SELECT 1 AS model, zeroblob(32) AS digest, zeroblob(12) AS vector"
+FORGED_INDEXES = {
+    "a view in place of a table": lambda made: [*(each for each in made if "vectors (" not in each), VECTORS_VIEW],
+    "a trigger": lambda made: [
+        *made, "CREATE TRIGGER t BEFORE INSERT ON vectors BEGIN SELECT RAISE(IGNORE); END",
+    ],
+    "a table more": lambda made: [*made, "CREATE TABLE more (a CHECK (a > 1))"],
+    "rows that are numbered to the end": lambda made: [
+        *made,
+        "INSERT INTO models VALUES (1, 'other', 3)",
+        "INSERT INTO vectors (rowid, model, digest, vector) VALUES (1 << 62, 1, zeroblob(32), zeroblob(12))",
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("forged", FORGED_INDEXES)
+def test_an_index_that_only_says_that_it_is_one_is_set_aside(tmp_path: Path, forged: str) -> None:
+    made = [statement for migration in FORMAT.migrations for statement in migration]
+    with closing(sqlite3.connect(tmp_path / "actions.sqlite")) as db:
+        for statement in FORGED_INDEXES[forged](made):
+            db.execute(statement)
+        db.execute(f"PRAGMA application_id = {FORMAT.program}")
+        db.execute(f"PRAGMA user_version = {FORMAT.version}")
+        db.commit()
+    store = VectorStore(tmp_path)
+    store.add("model", {"00" * 32: np.array([1.0, 0.0], np.float32)})
+    assert store.counts() == {"model": 1} and "is built afresh" in store.note
+    store.close()
+    again = VectorStore(tmp_path)
+    assert again.counts() == {"model": 1} and not again.note
+    again.close()
+
+
 def test_json_is_read_within_bounds() -> None:
     deepest = "[" * DEEPEST + "]" * DEEPEST
     assert parse_json(deepest)
@@ -203,6 +240,8 @@ for name in ("O_NOFOLLOW", "O_DIRECTORY", "O_NONBLOCK", "O_CLOEXEC"):
     delattr(os, name)
 os.supports_dir_fd = set()
 import reyn_jupyter.sessions.session, reyn_jupyter.categories.file, reyn_jupyter.evaluation.study
+from reyn_jupyter.search.database import FORMAT
+from reyn_jupyter.search.vector_store import VectorStore
 from reyn_jupyter.support.plain_files import PlainFolder
 from pathlib import Path
 root = Path(sys.argv[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,9 @@ import pytest
 
 import reyn_jupyter as reyn
 from reyn_jupyter.runtime.questions.consent import Answer, Question
+from reyn_jupyter.sessions import undo
 from reyn_jupyter.sessions.undo import NothingToUndoError, UndoDeclinedError
+from reyn_jupyter.support.plain_files import PlainFolder
 
 
 def write(session: reyn.Session, name: str) -> str:
@@ -110,3 +113,63 @@ def test_what_another_session_undid_is_not_undone_twice(
     other.undo(second)
     mine.undo()
     assert not (workspace / "first.txt").exists() and not (workspace / "second.txt").exists()
+
+
+def test_looking_for_what_to_undo_does_not_list_all_runs_once_a_run(
+    workspace: Path, notebook: Callable[[str], reyn.Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = workspace / ".reyn" / "runs"
+    folder.mkdir(parents=True)
+    for number in range(60):
+        run = f"0197f9a2-7c1b-7e3c-8a55-{number:012x}"
+        started = {
+            "type": "RunStarted",
+            "run": run,
+            "at": 1.0,
+            "run_kind": "turn",
+            "session": "s",
+            "prompt": "p",
+        }
+        (folder / f"{run}.jsonl").write_text(json.dumps(started) + "\n")
+    mine = notebook("mine.ipynb")
+    looks: list[str] = []
+    entries = PlainFolder.entries
+
+    def watched(folder: PlainFolder) -> tuple[list[str], list[str]]:
+        looks.append(folder.path.name)
+        return entries(folder)
+
+    monkeypatch.setattr(PlainFolder, "entries", watched)
+    with pytest.raises(NothingToUndoError):
+        mine.undo()
+    assert looks.count("runs") < 10
+
+
+def test_a_run_of_very_many_calls_is_read_once_not_once_a_call(
+    workspace: Path, notebook: Callable[[str], reyn.Session], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = "0197f9a2-7c1b-7e3c-8a55-3b0f8e1d2c4a"
+    call = {"step": 1, "wrapper": "invoke_action", "name": "file__read"}
+    lines: list[dict[str, object]] = [
+        {"type": "RunStarted", "run": run, "at": 1.0, "run_kind": "turn", "session": "s", "prompt": "p"}
+    ]
+    for number in range(200):
+        own = {**call, "call": str(number)}
+        lines += [
+            {"type": "ActionResolved", "at": 2.0, "actor": "model", "arguments": {}, **own},
+            {"type": "ActionFinished", "at": 3.0, "ok": True, "output": "", "seconds": 1.0, **own},
+        ]
+    folder = workspace / ".reyn" / "runs"
+    folder.mkdir(parents=True)
+    (folder / f"{run}.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    looks: list[object] = []
+
+    class Counting(type):
+        def __instancecheck__(cls, event: object) -> bool:
+            looks.append(event)
+            return False
+
+    monkeypatch.setattr(undo, "FileChanging", Counting("FileChanging", (), {}))
+    with pytest.raises(NothingToUndoError, match="changed no file"):
+        notebook("mine.ipynb").undo(run)
+    assert len(looks) <= 10 * len(lines)

@@ -13,8 +13,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from reyn_jupyter.support import secrets as module
 from reyn_jupyter.support.key_shapes import contains_key_shape
-from reyn_jupyter.support.secrets import LONG, Redactor
+from reyn_jupyter.support.secrets import LONG, Redactor, SecretSpan
 
 SECRET = "p@ss/w0rd+????>>>>~~~~ spaces&äö"
 KEYS = {
@@ -127,6 +128,20 @@ def test_overlapping_secrets_go_as_one():
     )
     assert redactor.text("password1supersecret") == "[redacted:A_TOKEN]"
     assert redactor.text("(password1supersecretlonger)") == "([redacted:C_TOKEN])"
+
+
+def test_a_secret_that_repeats_itself_is_found_once_a_stretch_not_at_each_place(monkeypatch):
+    made = []
+
+    def counted(*place):
+        made.append(place)
+        return SecretSpan(*place)
+
+    monkeypatch.setattr(module, "SecretSpan", counted)
+    redactor = Redactor({"DEMO_API_KEY": "abababababab"})
+    text = "ab" * 50_000 + " and " + "ab" * 6 + "a."
+    assert redactor.text(text) == "[redacted:DEMO_API_KEY] and [redacted:DEMO_API_KEY]a."
+    assert len(made) < 100
 
 
 def test_a_secret_that_is_part_of_a_mark_does_not_grow_without_end():

@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from reyn_jupyter.outputs.blobs.ids import canonical_id
+from reyn_jupyter.outputs.frames.frame_info import is_frame_info
 from reyn_jupyter.support.plain_files import is_moment, parse_json
 
 BlobKind = Literal["text", "json_array", "json_object", "json_value", "bytes", "parts"]
@@ -87,7 +88,8 @@ class BlobInfo:
             info = cls(**parse_json(raw))
         except TypeError as problem:
             raise ValueError(str(problem)) from None
-        if not _is_sound(info) or canonical_id(info.id) != blob_id or not _is_frame_info(info.frame):
+        sound = _is_sound(info) and (info.frame is None or is_frame_info(info.frame, info.size))
+        if not sound or canonical_id(info.id) != blob_id:
             raise ValueError(f"not the manifest of {blob_id}")
         return info
 
@@ -100,17 +102,6 @@ def _is_sound(info: BlobInfo) -> bool:
     counts = all(_is_count(count) for count in (info.size, 0 if info.entries is None else info.entries))
     known = isinstance(info.sha256, str) and isinstance(info.source, bool) and info.kind in KINDS
     return texts and counts and known and is_moment(info.created)
-
-
-def _is_frame_info(frame: object) -> bool:
-    if frame is None:
-        return True
-    return (
-        isinstance(frame, dict)
-        and _is_count(frame.get("rows"))
-        and _is_count(frame.get("cols"))
-        and isinstance(frame.get("columns"), list)
-    )
 
 
 def _is_count(value: object) -> bool:

@@ -5,19 +5,23 @@ Invariant: nothing here fails for a column that cannot be given its dtype again;
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from datetime import date, datetime, time
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 from reyn_jupyter.outputs.content import JsonValue
+from reyn_jupyter.outputs.frames.frame_info import is_column_dtype
 from reyn_jupyter.support.encoding import compact
 from reyn_jupyter.support.frames import frame_of_rows
 
 if TYPE_CHECKING:
     import pandas as pd
 
+_HEXADECIMAL = re.compile(r"-?0x[0-9a-fA-F]+")
 _SPECIAL = {"NaN": float("nan"), "Infinity": float("inf"), "-Infinity": float("-inf")}
 
 
@@ -29,7 +33,9 @@ def untag(value: JsonValue) -> Any:
     """
     if isinstance(value, dict) and len(value) == 1 and isinstance(value.get("$number"), str):
         text = value["$number"]
-        return _SPECIAL[text] if text in _SPECIAL else int(text, 16) if "0x" in text[:3] else value
+        return (
+            _SPECIAL[text] if text in _SPECIAL else int(text, 16) if _HEXADECIMAL.fullmatch(text) else value
+        )
     return value
 
 
@@ -75,10 +81,11 @@ def _assemble(column_of: Callable[[dict[str, Any]], Any], info: dict[str, Any]) 
     index = info.get("index")
     if index and "range" in index:
         start, stop, step = index["range"]
-        frame.index = pd.RangeIndex(start, stop, step, name=decode_label(index["label"]))
+        frame.index = pd.RangeIndex(start, stop, step, name=decode_label(index.get("label")))
     elif index:
         frame.index = _index(
-            [(_series(column_of(spec), spec), decode_label(spec["label"])) for spec in index["levels"]], index
+            [(_series(column_of(spec), spec), decode_label(spec.get("label"))) for spec in index["levels"]],
+            index,
         )
     return frame
 
@@ -86,19 +93,20 @@ def _assemble(column_of: Callable[[dict[str, Any]], Any], info: dict[str, Any]) 
 def _index(levels: list[tuple[pd.Series[Any], Any]], index: dict[str, Any]) -> pd.Index[Any]:
     import pandas as pd
 
-    if index["multi"]:
+    if index.get("multi"):
         return pd.MultiIndex.from_arrays([values for values, _ in levels], names=[name for _, name in levels])
     values, name = levels[0]
     restored: pd.Index[Any] = pd.Index(values, name=name, dtype=values.dtype)
     if "frequency" in index and isinstance(restored, pd.DatetimeIndex | pd.TimedeltaIndex):
-        restored = type(restored)(restored, freq=index["frequency"])
+        with suppress(ValueError, TypeError):
+            restored = type(restored)(restored, freq=index["frequency"])
     return restored
 
 
 def _labels(columns: list[dict[str, Any]], info: dict[str, Any]) -> pd.Index[Any]:
     import pandas as pd
 
-    labels = [decode_label(spec["label"]) for spec in columns]
+    labels = [decode_label(spec.get("label")) for spec in columns]
     names = [decode_label(name) for name in info.get("column_names", [None])]
     if len(names) > 1 and labels:
         return pd.MultiIndex.from_tuples(labels, names=names)
@@ -114,14 +122,16 @@ def _labels(columns: list[dict[str, Any]], info: dict[str, Any]) -> pd.Index[Any
 
 def decode_label(label: JsonValue) -> Any:
     if isinstance(label, dict):
-        if "$tuple" in label:
+        if isinstance(label.get("$tuple"), list):
             return tuple(decode_label(part) for part in label["$tuple"])
         if "$timestamp" in label:
             import pandas as pd
 
-            return pd.Timestamp(label["$timestamp"])
-        return untag(label)
-    return label
+            with suppress(ValueError, TypeError):
+                return pd.Timestamp(label["$timestamp"])
+        number = untag(label)
+        return compact(label) if number is label else number  # no dict can be a label
+    return compact(label) if isinstance(label, list) else label
 
 
 def _series(values: Any, spec: dict[str, Any]) -> pd.Series[Any]:
@@ -129,7 +139,7 @@ def _series(values: Any, spec: dict[str, Any]) -> pd.Series[Any]:
 
     try:
         return pd.Series(_decode(values, spec)).reset_index(drop=True)
-    except (ValueError, TypeError, KeyError, OverflowError, AttributeError, NotImplementedError):
+    except (ValueError, TypeError, LookupError, OverflowError, AttributeError, NotImplementedError):
         return pd.Series(list(values), dtype=object)
 
 
@@ -139,6 +149,8 @@ def _decode(values: Any, spec: dict[str, Any]) -> Any:
     import pandas as pd
 
     dtype = spec["dtype"]
+    if not is_column_dtype(dtype):
+        raise ValueError(f"{dtype[:100]} is no dtype of a column")
     if isinstance(values, pd.Series):
         return values if str(values.dtype) == dtype else values.astype(dtype)
     if dtype == "category":

@@ -40,6 +40,7 @@ from reyn_jupyter.runtime.call.permission_gate import JudgedCall, PermissionGate
 from reyn_jupyter.runtime.call.reference_resolver import open_references
 from reyn_jupyter.runtime.call.running_call import RunningCall
 from reyn_jupyter.runtime.deadline import deadlines_paused
+from reyn_jupyter.runtime.large_values import look_through
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.events import (
     ActionFinished,
@@ -171,7 +172,10 @@ class Invoker:
         """Return a call that is answered from the catalog itself, and recorded like any other."""
 
         async def record() -> Outcome:
-            return self.record(call, run, answered)
+            began = time.perf_counter()
+            given = await self._recordable(call)
+            self._resolved(call, run, answered.name, answered.problem, given)
+            return self._answer(call, run, answered, began)
 
         return PlannedCall(record, True)
 
@@ -193,18 +197,20 @@ class Invoker:
 
         async def wait() -> Outcome:
             began = time.perf_counter()
+            given = await self._recordable(call)
             try:
                 await self._arrived(arrival, call, run)
             except asyncio.CancelledError:
-                self._resolved(call, run, None, None)
+                self._resolved(call, run, None, None, given)
                 self._finish(call, run, self._outcomes.interrupted(call.name, run, Reports()), began)
                 raise
             except ActionError as error:
-                self._resolved(call, run, None, None)
+                self._resolved(call, run, None, None, given)
                 outcome = await self._outcomes.failure(call.name, error, run, Reports())
                 self._finish(call, run, outcome, began)
                 return outcome
-            return await plan(call).run()
+            planned = await look_through(call.args, lambda: plan(call))
+            return await planned.run()
 
         return PlannedCall(wait, False)
 
@@ -227,7 +233,7 @@ class Invoker:
 
         async def record() -> Outcome:
             began = time.perf_counter()
-            self._resolved(call, run, None, None)
+            self._resolved(call, run, None, None, await self._recordable(call))
             try:
                 answered = await look()
             except asyncio.CancelledError:
@@ -243,10 +249,16 @@ class Invoker:
     def record(self, call: ActionCall, run: Run, answered: ImmediateAnswer) -> Outcome:
         """Answer a call now, and leave its two events."""
         began = time.perf_counter()
-        self._resolved(call, run, answered.name, answered.problem)
+        given = self._services.redactor.value(call.given)
+        self._resolved(call, run, answered.name, answered.problem, given)
         return self._answer(call, run, answered, began)
 
-    def _resolved(self, call: ActionCall, run: Run, name: str | None, problem: Problem | None) -> None:
+    async def _recordable(self, call: ActionCall) -> Any:
+        """Return a call's arguments as they came, without secrets."""
+        return await look_through(call.given, lambda: self._services.redactor.value(call.given))
+
+    @staticmethod
+    def _resolved(call: ActionCall, run: Run, name: str | None, problem: Problem | None, given: Any) -> None:
         run.log.append(
             ActionResolved(
                 call=call.id,
@@ -254,7 +266,7 @@ class Invoker:
                 at=time.time(),
                 actor=run.actor,
                 wrapper=call.wrapper,
-                arguments=self._services.redactor.value(call.given),
+                arguments=given,
                 name=name,
                 problem=problem,
                 flags=call.flags,
@@ -284,9 +296,12 @@ class Invoker:
 
     async def _call_within(self, call_id: str, step: int, name: str, args: Any, run: Run) -> Outcome:
         """Make a call of an inner run."""
-        given = {"action_name": name, "args": to_json(args)}
+        given = {"action_name": name, "args": await look_through(args, lambda: to_json(args))}
         call = ActionCall(call_id, name, args, given=given, step=step)
-        outcome = await self.planned_when_known(call, run, lambda known: self._planned(known, run)).run()
+        planned = await look_through(
+            args, lambda: self.planned_when_known(call, run, lambda known: self._planned(known, run))
+        )
+        outcome = await planned.run()
         action = run.snapshot.get(ActionName.parse(outcome.name)) if outcome.name is not None else None
         if self._refresh is not None and action is not None and not action.purity.repeatable:
             snapshot = await self._refresh()
@@ -482,15 +497,16 @@ class Invoker:
 
     async def _opened(self, action: Action, args: Arguments, context: ToolContext, run: Run) -> Arguments:
         """Return a call's arguments with references opened, those for an action called by name by its schema."""
-        remote = run.snapshot.tools[action.target_tool_name].remote
+        tool = run.snapshot.tools[action.target_tool_name]
+        opening = partial(open_references, remote=tool.remote, discloses=tool.discloses or tool.remote)
         called = called_action(run.snapshot, action, args)
         held = args.get(called[1].held_by) if called is not None else None
         if called is None or not isinstance(held, dict):
-            return await open_references(action.input_schema, args, context, remote=remote)
+            return await opening(action.input_schema, args, context)
         target, place = called[0], called[1].held_by
         own = {name: value for name, value in args.items() if name != place}
-        opened = await open_references(action.input_schema, own, context, remote=remote)
-        inner = await open_references(target.input_schema, held, context, remote=remote)
+        opened = await opening(action.input_schema, own, context)
+        inner = await opening(target.input_schema, held, context)
         return {name: inner if name == place else opened[name] for name in args}
 
     def _changing(self, call: ActionCall, change: FileChange, run: Run) -> None:

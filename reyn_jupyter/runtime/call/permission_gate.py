@@ -18,8 +18,9 @@ from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.permissions import READING, Actor, PermissionVerdict, Policy, suggest_patterns
 from reyn_jupyter.guard.state_folder import StateError
 from reyn_jupyter.guard.workspace import FileDecision
+from reyn_jupyter.runtime.large_values import is_large
 from reyn_jupyter.runtime.questions.consent import Answer, Question
-from reyn_jupyter.runtime.questions.question_detail import is_large, question_detail
+from reyn_jupyter.runtime.questions.question_detail import question_detail
 from reyn_jupyter.runtime.questions.question_line import QuestionLine
 from reyn_jupyter.runtime.record.events import ConsentAsked, PermissionDecided
 from reyn_jupyter.runtime.run import Run

@@ -27,19 +27,22 @@ from reyn_jupyter.catalog.arguments.references import (
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError, canonical_id
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStore, BlobStoreError
 from reyn_jupyter.outputs.convert import type_name
+from reyn_jupyter.outputs.frames.frame_info import LARGEST_ARRAY
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.call.json_arguments import NotJsonError, check_size, json_form, without_nonfinite
 from reyn_jupyter.runtime.namespace.variables import hidden, is_secret
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
+from reyn_jupyter.support.secret_names import secret_name
 from reyn_jupyter.support.text import did_you_mean, nearest_names
 
+LARGEST_OPENED = 1 << 30  # bytes of a blob
 _SHOWN = 100  # characters of a name that are quoted back
 _SMALLER = "Refer to a smaller or a plain value: a part of it, or a result that was made from it."
 _SCALARS = frozenset({str, int, float, bool, type(None)})
 
 
 async def open_references(
-    schema: Schema, args: Arguments, context: ToolContext, *, remote: bool = False
+    schema: Schema, args: Arguments, context: ToolContext, *, remote: bool = False, discloses: bool = False
 ) -> Arguments:
     """Return the arguments with every reference replaced by what it names; the same object when there is none.
 
@@ -53,6 +56,8 @@ async def open_references(
         args: the action's arguments, validated.
         context: the call's surroundings; `variables` "off" refuses every variable.
         remote: the arguments leave the notebook, so that they are made JSON, within `LARGEST_ARGUMENTS` bytes.
+        discloses: they get where others read them, so a variable with a key that is named like a secret is refused
+            to a model, which never sees what stands under such a key.
 
     Raises:
         ActionError: a reference where none may stand, to what is not there, may not be named or does not fit the
@@ -71,6 +76,9 @@ async def open_references(
     if variables:
         # On the notebook's thread, where nobody changes a list while it is copied.
         opened = await context.services.main_thread(lambda: _variables(variables, places, context, remote))
+        if discloses and context.actor != "person":
+            for reference in variables:
+                await asyncio.to_thread(_refuse_secret_keys, opened[reference.path], reference)
     for reference in references:
         if reference.kind == "blob":
             value = await open_blob_value(reference.name, reference.pointer, context.services)
@@ -166,6 +174,23 @@ def _plain(value: Any, reference: Reference, depth: int) -> Any:
     )
 
 
+def _refuse_secret_keys(value: Any, reference: Reference) -> None:
+    """Raise ActionError for data with a key that is named like a secret; what such a key holds is shown nowhere."""
+    pending = [value]
+    while pending:
+        part = pending.pop()
+        if type(part) is dict:
+            if (key := next(filter(secret_name, part), None)) is not None:
+                raise ActionError(
+                    f"{_named(reference)} refers to a variable with the key {key[:_SHOWN]!r}, which is named like a "
+                    "secret: what it holds stays in the notebook.",
+                    "Refer to a value without it, or tell the person, whose own call takes it along.",
+                )
+            pending += part.values()
+        elif type(part) is list:
+            pending += part
+
+
 async def _validate(
     schema: Schema,
     args: Arguments,
@@ -251,6 +276,11 @@ async def open_blob_value(blob_id: str, pointer: str | None, services: Services)
 
     try:
         blob = await fetch_blob(store, blob_id)
+        if blob.size > LARGEST_OPENED:
+            raise ActionError(
+                f"The blob {blob.id} has {blob.size:,} bytes; a reference opens at most {LARGEST_OPENED:,}.",
+                "Look at a part of it with inspect, or make a smaller result.",
+            )
         return await asyncio.to_thread(_content, blob, pointer)
     except BlobNotFoundError:
         raise _no_blob(blob_id) from None
@@ -300,9 +330,20 @@ def _as_it_was(table: Any, frame: Mapping[str, Any]) -> Any:
     """Return a stored table as the frame, series, or array of simple numbers or text that it was made from."""
     if frame.get("kind") == "Series":
         return table.iloc[:, 0]
-    if frame.get("kind") != "ndarray" or "[" in frame["dtype"] or len(frame["shape"]) > 2:
+    shape, dtype = frame.get("shape"), frame.get("dtype")
+    if frame.get("kind") != "ndarray" or not isinstance(dtype, str) or "[" in dtype:
         return table
-    return table.to_numpy().reshape(frame["shape"]).astype(frame["dtype"])
+    if not isinstance(shape, list) or len(shape) > 2 or math.prod(shape) != table.size:
+        return table
+    import numpy as np
+
+    try:  # the description may come with a cloned folder, and its texts be wider than any that is there
+        kind = np.dtype(dtype)
+        if kind.itemsize * table.size > LARGEST_ARRAY and kind.kind in "SUV":
+            return table
+        return table.to_numpy().reshape(shape).astype(kind)
+    except (ValueError, TypeError, OverflowError):
+        return table
 
 
 def at_pointer(value: Any, pointer: str) -> Any:

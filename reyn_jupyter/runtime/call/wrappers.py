@@ -23,6 +23,7 @@ from reyn_jupyter.catalog.resolve import UnknownActionError, find
 from reyn_jupyter.catalog.suggest import unambiguous
 from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
 from reyn_jupyter.outputs.blobs.ids import InvalidBlobIdError
+from reyn_jupyter.outputs.byte_source import AROUND
 from reyn_jupyter.outputs.content import BlobNotFoundError, BlobStoreError
 from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.outputs.inspect import inspect
@@ -107,7 +108,7 @@ class Wrappers:
 
     def _shown(self, text: str) -> str:
         """Return the head of a text of the model; a secret is taken out before it can be cut in two."""
-        return self._services.redactor.text(clean(text))[:HEAD]
+        return self._services.redactor.text(clean(text[: HEAD + AROUND]))[:HEAD]
 
     def _malformed(self, call: ActionCall, run: Run, why: str) -> PlannedCall:
         raw = str(call.given)

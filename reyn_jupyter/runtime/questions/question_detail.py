@@ -25,7 +25,6 @@ from reyn_jupyter.support.text import count
 WIDTH = 160  # characters of a line, after which it goes on in the next one
 MOST_SHOWN = 1 << 20  # characters of the targets, and of the change
 DEEPEST = 40  # levels of an argument
-_LARGE = 1 << 16  # characters and entries of arguments
 UNDER_WAY = "The call is under way already, and asks for more:"
 CHANGED = "You said always to another version of this action."
 MASKED = "A secret in it is masked."
@@ -103,25 +102,6 @@ def question_detail(
     lines += _content_lines(_bounded(masked, "content", withheld, beyond=len(rest)))
     notes = tuple(dict.fromkeys(withheld))
     return QuestionDetail((*lines, *(DetailLine("note", printable(each)) for each in notes)), notes)
-
-
-def is_large(arguments: Mapping[str, Any]) -> bool:
-    """Return whether the detail of these arguments takes longer than a moment. No method of theirs is called."""
-    pending: list[object] = [dict(arguments)]
-    room = _LARGE
-    while pending and room >= 0:
-        value = pending.pop()
-        if type(value) is str:
-            room -= len(value)
-        elif type(value) is dict:
-            room -= len(value)
-            if room >= 0:
-                pending += [*value, *value.values()]
-        elif type(value) is list or type(value) is tuple:
-            room -= len(value)
-            if room >= 0:
-                pending += value
-    return room < 0
 
 
 def _face_lines(

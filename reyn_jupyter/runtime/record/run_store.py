@@ -24,6 +24,7 @@ SUFFIX = ".jsonl"
 INNER_SUFFIX = ".inner.jsonl"
 FIRST_LINE = 1 << 20  # bytes
 # Ids stand in lines of code that people run: one of another shape could be a line of its own there.
+_WHOLE_ID = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 _ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,199}")
 
 
@@ -138,6 +139,8 @@ class RunStore:
         Raises:
             RunNotFoundError: says what there is instead.
         """
+        if isinstance(wanted, str) and _WHOLE_ID.fullmatch(wanted) and self.holds(wanted):
+            return wanted  # without a look at the names of all others
         ids = self.ids()
         if not ids:
             raise RunNotFoundError('there is no run yet. Try: %reyn ask "…"')

@@ -201,8 +201,11 @@ class RunResult:
         if blob is not None:
             return blob.df
         from reyn_jupyter.outputs.frames import restore
+        from reyn_jupyter.outputs.frames.frame_info import is_frame_info
 
         frame, records = self.finished.frame, self._records()
+        if frame is not None and not is_frame_info(frame, len(self.finished.output)):
+            frame = None
         try:
             return restore.from_plain(records) if frame is None else restore.restore(records, frame)
         except (KeyError, TypeError, ValueError, AttributeError) as error:

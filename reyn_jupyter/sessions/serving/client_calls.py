@@ -18,6 +18,7 @@ from cachetools import LRUCache
 
 from reyn_jupyter.backends.mcp_serving.connected_clients import ConnectedClients
 from reyn_jupyter.outputs.convert import to_json
+from reyn_jupyter.runtime.large_values import look_through
 from reyn_jupyter.runtime.questions.consent import DESK, Answer, Question
 from reyn_jupyter.runtime.run import Outcome
 from reyn_jupyter.sessions import background_run, run_lifecycle
@@ -86,7 +87,10 @@ class ClientCalls:
             run.log.listener = progress.hear
             sender = asyncio.create_task(progress.run())
             try:
-                planned = parts.wrappers.plan("1", tool, json.dumps(to_json(arguments)), run, 1)
+                planned = await look_through(
+                    arguments,
+                    lambda: parts.wrappers.plan("1", tool, json.dumps(to_json(arguments)), run, 1),
+                )
                 outcome = await planned.run()
             except asyncio.CancelledError:
                 run_lifecycle.finish(

@@ -12,7 +12,6 @@ from reyn_jupyter.runtime.questions.question_detail import (
     MOST_SHOWN,
     WIDTH,
     QuestionDetail,
-    is_large,
     question_detail,
 )
 from reyn_jupyter.support.secrets import Redactor
@@ -90,14 +89,6 @@ def test_of_a_text_that_is_too_long_no_more_is_masked_than_is_shown_and_what_is_
     assert any("characters of its content are not shown" in each for each in found.withheld)
     beyond = detail("y" * (MOST_SHOWN + 500_000) + "correct-horse")
     assert beyond.withheld == ("The last 500,013 characters of its content are not shown.",)
-
-
-def test_large_arguments_are_told_from_small_ones_without_looking_at_all_of_them() -> None:
-    circle: list[object] = ["x"]
-    circle.append(circle)
-    assert not is_large({"text": "x" * 1000, "rows": [[1, 2]] * 100, "frame": pandas.DataFrame()})
-    for large in ("x" * 100_000, [0] * 100_000, {"x" * 100_000: 1}, [["x" * 1000] * 10] * 100, circle):
-        assert is_large({"given": large})
 
 
 def test_without_a_preview_the_arguments_are_shown() -> None:
