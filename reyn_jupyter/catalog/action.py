@@ -107,6 +107,8 @@ class Tool:
         remote: the handler sends its arguments elsewhere, so a reference is opened as JSON: a frame as its records.
         limits: a deadline in place of the category's, and how many calls of this tool run at once, beside what the
             category says of all of its calls.
+        untrusted_output: its results and errors hold a stranger's text: of a page, a server, a peer. Models are told
+            so each time, and `permissions.after_untrusted` holds for the rest of the conversation.
         plan: what effects, preview and handler find as `ToolContext.plan`; its ``close()``, where it has one, is called
             when the call is over.
     """
@@ -122,6 +124,7 @@ class Tool:
     remote: bool = False
     limits: CallLimits = NO_LIMITS
     plan: Plan | None = None
+    untrusted_output: bool = False
 
     @property
     def is_built_in(self) -> bool:
