@@ -109,6 +109,8 @@ class Tool:
             A variable with a key that is named like a secret does not go there by a model's call.
         limits: a deadline in place of the category's, and how many calls of this tool run at once, beside what the
             category says of all of its calls.
+        untrusted_output: its results and errors hold a stranger's text: of a page, a server, a peer. Models are told
+            so each time, and `permissions.after_untrusted` holds for the rest of the conversation.
         plan: what effects, preview and handler find as `ToolContext.plan`; its ``close()``, where it has one, is called
             when the call is over.
     """
@@ -125,6 +127,7 @@ class Tool:
     discloses: bool = False
     limits: CallLimits = NO_LIMITS
     plan: Plan | None = None
+    untrusted_output: bool = False
 
     @property
     def is_built_in(self) -> bool:

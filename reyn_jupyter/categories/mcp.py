@@ -209,7 +209,9 @@ class ToolDispatch:
 
     def __init__(self, access: McpAccess) -> None:
         self._access = access
-        self.tool = Tool("call_mcp_tool", self.call, self.purity, self.effects, remote=True)
+        self.tool = Tool(
+            "call_mcp_tool", self.call, self.purity, self.effects, remote=True, untrusted_output=True
+        )
 
     def operation(self) -> Operation:
         """Return the action that calls any tool."""
@@ -262,6 +264,7 @@ class ToolDispatch:
         return server_effects(self._access, tool.server, tool.entry.removeprefix(f"{tool.server}__"))
 
     async def call(self, args: Arguments, context: ToolContext) -> ContentParts:
+        context.came_from(f"MCP tool {args['tool']}")
         return await self._access.call(args["tool"], args.get("tool_args") or {}, context)
 
     def _tool(self, args: Arguments) -> McpTool:
@@ -297,9 +300,11 @@ def server_effects(access: McpAccess, server: str, what: str) -> list[Effect]:
 
 def _contents(access: McpAccess) -> tuple[Operation, ...]:
     async def read_resource(args: Arguments, context: ToolContext) -> ContentParts:
+        context.came_from(f"MCP server {args['server']}")
         return await access.read_resource(args["server"], args["uri"], context)
 
     async def get_prompt(args: Arguments, context: ToolContext) -> ContentParts:
+        context.came_from(f"MCP server {args['server']}")
         given = {name: str(value) for name, value in args.get("prompt_args", {}).items()}
         return await access.get_prompt(args["server"], args["prompt"], given, context)
 
@@ -317,6 +322,7 @@ def _contents(access: McpAccess) -> tuple[Operation, ...]:
                 purity,
                 lambda args, context: server_effects(access, args["server"], "resources"),
                 remote=True,
+                untrusted_output=True,
             ),
         ),
         Operation(
@@ -329,6 +335,7 @@ def _contents(access: McpAccess) -> tuple[Operation, ...]:
                 purity,
                 lambda args, context: server_effects(access, args["server"], "prompts"),
                 remote=True,
+                untrusted_output=True,
             ),
         ),
     )

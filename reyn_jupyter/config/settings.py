@@ -23,6 +23,7 @@ from pydantic import (
 )
 
 from reyn_jupyter.config.patterns import ActionPattern
+from reyn_jupyter.support.hosts import read_host
 
 Tier = Literal["light", "standard", "strong"]
 LOCAL_MINI = "sentence-transformers/all-MiniLM-L6-v2"
@@ -222,12 +223,46 @@ class Mcp(SettingsSection):
     )
 
 
+class Web(SettingsSection):
+    search: Literal["searxng", "tavily", "brave", "ddgs"] | None = Field(
+        default=None, description="search engine; none is asked when left out"
+    )
+    search_url: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=500,
+        description="base URL of the search engine; a SearXNG needs one",
+    )
+    private_hosts: Words = Field(
+        default=(),
+        max_length=200,
+        description="hosts that may be on this machine or in a private network: wiki.example.org, localhost:8080",
+    )
+    proxy: str | None = Field(
+        default=None,
+        min_length=1,
+        max_length=500,
+        description="URL of an HTTP proxy that pages are fetched through",
+    )
+    robots: bool = Field(default=True, description="keep to what sites ask of programs (robots.txt)")
+
+    @field_validator("private_hosts")
+    @classmethod
+    def _hosts(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(str(read_host(each)) for each in value)
+
+
 class Permissions(SettingsSection):
     """Rules by action and target, e.g. ``file__write(data/**)``. Over the layers they add up; deny wins."""
 
     allow: Words = Field(default=(), description="patterns that need no consent")
     ask: Words = Field(default=(), description="patterns that are always asked about")
     deny: Words = Field(default=(), description="patterns that never run")
+    after_untrusted: Literal["ask", "deny"] | None = Field(
+        default=None,
+        description="what becomes of allowed calls, all but reads, once the model has read text of a page, a server "
+        "or a peer",
+    )
 
     @field_validator("allow", "ask", "deny")
     @classmethod
@@ -278,6 +313,7 @@ class Settings(SettingsSection):
     calls: CallSettings = Field(default_factory=CallSettings)
     sandbox: Sandbox = Field(default_factory=Sandbox)
     mcp: Mcp = Field(default_factory=Mcp)
+    web: Web = Field(default_factory=Web)
     permissions: Permissions = Field(default_factory=Permissions)
     outputs: Outputs = Field(default_factory=Outputs)
     llm_log: bool = Field(

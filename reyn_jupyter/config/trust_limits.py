@@ -65,6 +65,11 @@ def _narrower_variables(value: Any, below: Any) -> str | None:
     return "it would show more of the notebook's variables"
 
 
+def _stricter_after(value: Any, below: Any) -> str | None:
+    order = (None, "ask", "deny")
+    return None if order.index(value) >= order.index(below) else f"it is looser than {below}"
+
+
 def _no_embedding(value: Any, below: Any) -> str | None:
     return None if value is None or value == below else "it could send text to another embedding model"
 
@@ -81,6 +86,7 @@ _SECTIONS = {
     "models": "models count only from a trusted file",
     "router_model": "the choice of the model counts only from a trusted file",
     "embedding": "embedding models count only from a trusted file",
+    "web": "settings of the web count only from a trusted file",
     "mcp": "the registry of MCP servers counts only from a trusted file",
     "calls": "limits of calls count only from a trusted file: a category may have set tighter ones",
 }
@@ -117,4 +123,5 @@ _RULES: dict[str, Rule] = {
     "permissions.allow": _never,
     "permissions.ask": _any,
     "permissions.deny": _any,
+    "permissions.after_untrusted": _stricter_after,
 }

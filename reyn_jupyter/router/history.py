@@ -48,7 +48,8 @@ class Turn:
     """One turn: the person's text and everything up to the answer.
 
     `listed` is whether a listing was given in it, `names` those of its last one, `hinted` whether the hint about
-    hidden search was. `hosts` are those that its messages went to.
+    hidden search was. `hosts` are those that its messages went to, `origins` where strangers' texts come from that it
+    or a turn before it holds.
     """
 
     run: str
@@ -62,6 +63,7 @@ class Turn:
     shown: tuple[Disclosure, ...] = ()
     hosts: frozenset[str] = frozenset()
     variables: str = "head"
+    origins: tuple[str, ...] = ()
 
     @cached_property
     def tokens(self) -> int:

@@ -161,6 +161,8 @@ class RouterLoop:
         run.discovery.listed = known.listed
         run.discovery.hint_due = known.hint_due
         run.discovery.names = known.names
+        for turn in conversation.turns[:at]:
+            run.note_origins(turn.origins)
         surface = self._caller.offer(run).surface
         if self._options.surface == "auto":
             conversation.surface = surface
@@ -281,6 +283,7 @@ class RouterLoop:
             state.status,
             run.discovery.names,
             known.hint_due and not run.discovery.hint_due,
+            origins=tuple(run.origins),
         )
         conversation.add(turn, at)
         self._calls.release()

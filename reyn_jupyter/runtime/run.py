@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
@@ -117,6 +117,8 @@ class Run:
     `ask` answers this run's questions about consent, in place of the input of a cell; a call by hand that has one is
     not consent by itself. `settings` are those that the run began with: they hold for all of it. `client` is what the
     MCP client that makes the call says of itself; it is no person, and answers no question.
+    `origins` are where strangers' texts came from that the conversation holds, in their order; of an inner run, those
+    of the outermost one count.
     """
 
     id: str
@@ -137,6 +139,11 @@ class Run:
     model: Model | None = None
     client: str | None = None
     waits: PersonWait = field(default_factory=PersonWait)
+    origins: dict[str, None] = field(default_factory=dict)
+
+    def note_origins(self, origins: Iterable[str]) -> None:
+        """Keep where strangers' texts came from that the model has read."""
+        self.outermost.origins.update(dict.fromkeys(origins))
 
     @property
     def callers(self) -> tuple[Caller, ...]:
@@ -178,6 +185,7 @@ class Outcome:
         partial: whether the content is what a call that did not come to its end had reported until then.
         frame: what restores the table whose records the text holds; a stored one has it in its manifest.
         note: one sentence for whoever reads a table: that it was cut, say.
+        origins: where strangers' texts in it come from.
     """
 
     text: str
@@ -195,3 +203,4 @@ class Outcome:
     sources: Sequence[Mapping[str, Any]] = ()
     frame: Mapping[str, Any] | None = None
     note: str = ""
+    origins: tuple[str, ...] = ()

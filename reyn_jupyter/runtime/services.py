@@ -192,6 +192,10 @@ def _unheard(change: FileChange) -> None:
     """Ignore a file change: no run is recorded that could name it."""
 
 
+def _unmarked(origin: str) -> None:
+    """Ignore where a text came from: no run is recorded that could say so."""
+
+
 def _unkept(reversal: Reversal) -> None:
     """Keep nothing: no run is recorded that could be undone."""
 
@@ -251,6 +255,8 @@ class ToolContext:
             whatever is counted. `partial` is the result so far: where the call is interrupted, takes too long or fails,
             the last one is kept as its result, and marked as partial. What is left out stays as it was said before.
         plan: what the tool planned for this call before its effects were asked; None where it plans nothing.
+        came_from: report where a stranger's text in the result, or in its error, comes from (a URL, a server's name);
+            for tools with `untrusted_output`, which are named by their action otherwise.
         reversible: keep the way back from what the call did to the notebook, for `%reyn undo`.
         invoke: call another action by its qualified name and wait for its value, as Python has it. The call asks for
             itself, stands in an inner run under this one, and ends with it. A failure raises an ActionError with the
@@ -270,6 +276,7 @@ class ToolContext:
     ask: MidCallConsent = _denied
     report: ProgressReport = _unreported
     invoke: Invoke = _uncalled
+    came_from: Callable[[str], None] = _unmarked
     reversible: Callable[[Reversal], None] = _unkept
     plan: Any = None
 

@@ -37,7 +37,7 @@ TEXTS = [
 ]
 HOSTS = {
     *("github.com", "docs.litellm.ai", "www.iana.org", "registry.modelcontextprotocol.io"),
-    *("localhost", "127.0.0.1", "mcp.example.org"),
+    *("localhost", "127.0.0.1", "example.org", "mcp.example.org"),
 }
 FENCE = re.compile(r"^```[^\n]*\n(.*?)^```", re.MULTILINE | re.DOTALL)
 

@@ -301,7 +301,7 @@ def test_hidden_stale_and_invented_categories_are_answered_as_such(
     session: Callable[..., reyn.Session], server: OpenAIServer
 ) -> None:
     names = [
-        "web__fetch",
+        "utility__video",
         "mcp.tool__x",
         "multi_agent__bob",
         "warp__drive",

@@ -85,6 +85,7 @@ class InnerCalls:
         lends: the places for calls at once that the outer call holds, and the keys under which it lends them.
         mark: tells the outer call from all others.
         used: hears whose content came with the results, since the outer call's result may carry it.
+        came_from: hears where strangers' texts in the results come from, for the same reason.
     """
 
     def __init__(
@@ -98,6 +99,7 @@ class InnerCalls:
         lends: Mapping[Hashable, Hashable],
         mark: object,
         used: Callable[[Source], None],
+        came_from: Callable[[str], None],
     ) -> None:
         self._make = make
         self._runs = runs
@@ -108,6 +110,7 @@ class InnerCalls:
         self._lends = lends
         self._mark = mark
         self._used = used
+        self._came_from = came_from
         self._inner: Run | None = None
         self._steps = 0
         self._tasks: set[asyncio.Task[Outcome]] = set()
@@ -131,6 +134,8 @@ class InnerCalls:
         outcome = await task
         for source in outcome.sources:
             self._used(Source(**source))
+        for origin in outcome.origins:
+            self._came_from(origin)
         if outcome.ok:
             return outcome.value
         said = outcome.payload if isinstance(outcome.payload, dict) else {}

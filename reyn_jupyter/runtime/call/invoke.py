@@ -35,6 +35,7 @@ from reyn_jupyter.runtime.call.call_plan import planned
 from reyn_jupyter.runtime.call.call_progress import CallProgress
 from reyn_jupyter.runtime.call.effective_limits import EffectiveLimits
 from reyn_jupyter.runtime.call.inner_calls import InnerCalls, check_circle
+from reyn_jupyter.runtime.call.origins import origin_line, origins_of
 from reyn_jupyter.runtime.call.outcomes import OutcomeBuilder, Reports, written
 from reyn_jupyter.runtime.call.permission_gate import JudgedCall, PermissionGate, Remember
 from reyn_jupyter.runtime.call.reference_resolver import open_references
@@ -282,6 +283,11 @@ class Invoker:
         else:
             text = payload = self._services.redactor.text(payload)
         error = str(payload["error"]) if isinstance(payload, dict) and "error" in payload else None
+        origins: tuple[str, ...] = self._services.redactor.value(
+            origins_of(call.name, None, (), answered.sources, run.snapshot, self._services.blobs)
+        )
+        if origins:
+            text = f"{text}\n{origin_line(origins)}"
         outcome = Outcome(
             text,
             error is None,
@@ -290,6 +296,7 @@ class Invoker:
             error=error,
             size=len(text.encode()),
             sources=[source.recorded for source in answered.sources],
+            origins=origins,
         )
         self._finish(call, run, outcome, began)
         return outcome
@@ -385,6 +392,7 @@ class Invoker:
             reports.changes.append,
             reports.sources.append,
             lambda change: self._changing(call, change, run),
+            came_from=reports.origins.append,
             reversible=lambda reversal: self._services.reversals.keep(run.id, call.id, reversal),
         )
 
@@ -484,6 +492,7 @@ class Invoker:
             running.lends,
             running.mark,
             context.used,
+            context.came_from,
         )
         value = await running.value(context, within)
         outcome = await self._outcomes.value(judged.name, judged.tool, value, run, reports)
@@ -531,6 +540,7 @@ class Invoker:
 
     def _finish(self, call: ActionCall, run: Run, outcome: Outcome, began: float) -> None:
         waited = run.waits.seconds(call.id)
+        run.note_origins(outcome.origins)
         run.log.append(
             ActionFinished(
                 call=call.id,
@@ -552,6 +562,7 @@ class Invoker:
                 sources=self._redacted(outcome.sources),
                 frame=None if outcome.frame is None else self._services.redactor.value(dict(outcome.frame)),
                 note=outcome.note,
+                origins=outcome.origins,
             )
         )
 

@@ -22,6 +22,7 @@ from reyn_jupyter.outputs.delivery import deliver
 from reyn_jupyter.outputs.error_payloads import SHOWN_ERROR, bound_guide, deliver_error
 from reyn_jupyter.outputs.parts.content_parts import lone_value
 from reyn_jupyter.runtime.action_error import DENIED, ActionError, text_of
+from reyn_jupyter.runtime.call.origins import origin_line, origins_of
 from reyn_jupyter.runtime.run import LimitReachedError, Outcome, Run
 from reyn_jupyter.runtime.services import FileChange, Services, Source
 from reyn_jupyter.support.encoding import clean, clip, compact
@@ -34,11 +35,12 @@ PARTIAL = "What it had until then is in partial; it is not the whole result."
 
 @dataclass
 class Reports:
-    """The file changes and sources that a handler reported while it ran, and its result so far; None: no result."""
+    """The file changes, sources and origins that a handler reported while it ran, and its result so far; None: none."""
 
     changes: list[FileChange] = field(default_factory=list)
     sources: list[Source] = field(default_factory=list)
     partial: object = None
+    origins: list[str] = field(default_factory=list)
 
     @property
     def kept(self) -> dict[str, Any]:
@@ -55,11 +57,11 @@ class OutcomeBuilder:
         self._services = services
 
     @staticmethod
-    def _with_note(text: str, note: str, policy: OutputPolicy, *, stored: bool) -> str:
-        """Return the text with the note of a table (that it was cut, and the knob), within a summary's bound."""
-        if not note:
+    def _with_line(text: str, line: str, policy: OutputPolicy, *, stored: bool) -> str:
+        """Return the text with a line in brackets below it, "" for none; within a summary's bound where it is one."""
+        if not line:
             return text
-        line = f"\n[{note}]"
+        line = f"\n{line}"
         if stored:
             text = clip(text, policy.summary_bytes - len(line.encode()))
         return text + line
@@ -81,7 +83,12 @@ class OutcomeBuilder:
             mask=redactor.masked,
         )
         note = clip(redactor.text(_note(value)), NOTE_BYTES)
-        text = self._with_note(redactor.text(delivered.text), note, policy, stored=delivered.blob is not None)
+        origins = redactor.value(
+            origins_of(name, tool, reports.origins, reports.sources, run.snapshot, self._services.blobs)
+        )
+        text, stored = redactor.text(delivered.text), delivered.blob is not None
+        for line in (f"[{note}]" if note else "", origin_line(origins)):
+            text = self._with_line(text, line, policy, stored=stored)
         return Outcome(
             text,
             True,
@@ -93,6 +100,7 @@ class OutcomeBuilder:
             name,
             frame=_recordable(delivered.frame),
             note=note,
+            origins=origins,
             **reports.kept,
         )
 
@@ -115,6 +123,12 @@ class OutcomeBuilder:
         )
         text = self._services.redactor.text(delivered.text)
         payload = pydantic_core.from_json(text)
+        origins = self._services.redactor.value(
+            origins_of(name, None, reports.origins, (), run.snapshot, None)
+        )
+        if origins:
+            payload["note"] = origin_line(origins)
+            text = written(payload)
         outcome = Outcome(
             text,
             False,
@@ -126,6 +140,7 @@ class OutcomeBuilder:
             name,
             str(payload.get("error")),
             code,
+            origins=origins,
             **reports.kept,
         )
         return await self._with_partial(outcome, run, reports)

@@ -25,6 +25,7 @@ from reyn_jupyter.runtime.questions.question_line import QuestionLine
 from reyn_jupyter.runtime.record.events import ConsentAsked, PermissionDecided
 from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import ToolContext
+from reyn_jupyter.support.text import clip_middle
 
 IN_BACKGROUND = "nobody is there to ask: the run is in the background"
 
@@ -95,7 +96,20 @@ class PermissionGate:
             denied = policy.decide(name, call.purity, effects, "person")
             if denied.decision == "deny":
                 return denied
-        return policy.decide(call.judged_name, call.purity, effects, actor, run.approve, face)
+        verdict = policy.decide(call.judged_name, call.purity, effects, actor, run.approve, face)
+        return self._after_untrusted(verdict, actor, run)
+
+    @staticmethod
+    def _after_untrusted(verdict: PermissionVerdict, actor: Actor, run: Run) -> PermissionVerdict:
+        """Return the verdict on a call where the model has read a stranger's text, which may have asked for it."""
+        stricter = run.settings.permissions.after_untrusted
+        if stricter is None or verdict.decision != "allow" or verdict.by == "purity" or actor == "person":
+            return verdict
+        origins = run.outermost.origins
+        if not origins:
+            return verdict
+        why = f"the model has read text of others ({clip_middle(', '.join(origins), 200)})"
+        return PermissionVerdict(stricter, "policy", f"{why}; permissions.after_untrusted: {stricter}")
 
     def judge_unrecorded(self, call: JudgedCall, effects: Sequence[Effect], run: Run) -> PermissionVerdict:
         """Return the verdict on what no record answers; in a replay, what changes something is asked about."""
@@ -209,7 +223,9 @@ class PermissionGate:
         preview = call.tool.preview(call.arguments, context) if call.tool.preview and reason is None else None
         before = verdict.approved_face
         changes = () if before is None else face.changes_since(before)
-        detail = question_detail(effects, preview, call.arguments, redactor, reason, changes)
+        detail = question_detail(
+            effects, preview, call.arguments, redactor, reason, changes, tuple(run.outermost.origins)
+        )
         asked: Sequence[Effect | None] = self._policy(run.settings).asked_about(
             call.judged_name, call.purity, effects, _judged_actor(run), run.approve, face
         )

@@ -25,6 +25,7 @@ from reyn_jupyter.support.text import count
 WIDTH = 160  # characters of a line, after which it goes on in the next one
 MOST_SHOWN = 1 << 20  # characters of the targets, and of the change
 DEEPEST = 40  # levels of an argument
+_MOST_ORIGINS = 5
 UNDER_WAY = "The call is under way already, and asks for more:"
 CHANGED = "You said always to another version of this action."
 MASKED = "A secret in it is masked."
@@ -69,6 +70,7 @@ def question_detail(
     redactor: Redactor,
     reason: str | None = None,
     changes: Sequence[FaceChange] = (),
+    origins: Sequence[str] = (),
 ) -> QuestionDetail:
     """Return what a call would do: its targets, then the preview of its tool, or else its arguments.
 
@@ -79,6 +81,7 @@ def question_detail(
         redactor: masks secrets, in the whole text before it is split.
         reason: what a handler says of a question in the middle of its call, "" where it says nothing; None before one.
         changes: what is different from the action that the person said "always" to.
+        origins: where strangers' texts came from that the model has read, and that may have asked for the call.
     """
     withheld: list[str] = []
     targets = "\n".join(_one_line(str(each)) for each in effects)
@@ -98,6 +101,7 @@ def question_detail(
         withheld.append(MASKED)
     lines = [DetailLine("note", UNDER_WAY)] if reason is not None else []
     lines += _face_lines(changes, redactor, withheld)
+    lines += _origin_lines(origins, redactor)
     lines += _split("effect", shown_targets.split("\n"))
     lines += _content_lines(_bounded(masked, "content", withheld, beyond=len(rest)))
     notes = tuple(dict.fromkeys(withheld))
@@ -117,6 +121,15 @@ def _face_lines(
         for kind, text in sides:
             if len(text) > 1:
                 yield from _split(kind, _bounded(redactor.text(text), "description", withheld).split("\n"))
+
+
+def _origin_lines(origins: Sequence[str], redactor: Redactor) -> Iterator[DetailLine]:
+    if origins:
+        yield DetailLine("note", "The model has read text of others before, which may have asked for this:")
+        for origin in origins[-_MOST_ORIGINS:]:
+            yield from _split("text", [redactor.text(origin)])
+        if len(origins) > _MOST_ORIGINS:
+            yield DetailLine("note", f"and {len(origins) - _MOST_ORIGINS:,} earlier ones.")
 
 
 def _one_line(text: str) -> str:

@@ -244,7 +244,8 @@ class ActionFinished:
     error, where it gave one. `seconds` leaves out the `waited` ones, for which the person was asked. `partial`: it did
     not come to its end, and its content is what it had reported until then. `frame` restores the table whose records
     `output` begins with, dtypes and index included; a stored one has it in its manifest. `note` is one sentence for
-    whoever reads a table: that it was cut, say.
+    whoever reads a table: that it was cut, say. `origins` are where strangers' texts in it come from: addresses of
+    pages, names of servers.
     """
 
     call: str
@@ -266,6 +267,7 @@ class ActionFinished:
     sources: tuple[dict[str, str | int], ...] = ()
     frame: dict[str, Any] | None = None
     note: str = ""
+    origins: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,6 +13,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.blocks import (
@@ -215,15 +216,23 @@ def facts_line(trace: Trace, look: Look) -> str:
 
 
 def _sources(trace: Trace, look: Look) -> list[str]:
-    """Return what the calls read, each once, with its rows where they are known."""
+    """Return what the calls read, each once, with its rows where they are known, and the sites."""
     rows: dict[str, int | None] = {}
     for call in trace.calls:
         for source in call.finished.sources if call.finished and call.finished.ok else ():
             name = look.line(formatting.tail(str(source.get("name"))), 60)
             known = source.get("rows")
             rows[name] = known if isinstance(known, int) else rows.get(name)
+    for call in trace.calls:
+        for origin in call.finished.origins if call.finished and call.finished.ok else ():
+            rows.setdefault(look.line(_site(origin), 60))
     shown = [name if known is None else f"{name}, {count(known, 'row')}" for name, known in rows.items()]
     return [*shown[:_SOURCES], *([f"{len(shown) - _SOURCES:,} more"] if len(shown) > _SOURCES else [])]
+
+
+def _site(origin: str) -> str:
+    """Return the host of a page that a result came from; of anything else what it is called."""
+    return urlsplit(origin).netloc if origin.startswith(("http://", "https://")) else origin
 
 
 def _call_counts(trace: Trace) -> list[str]:

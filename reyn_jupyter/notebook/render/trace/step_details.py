@@ -204,6 +204,9 @@ def _result_blocks(
             for each in finished.sources[:12]
         )
         blocks.append(Facts((("read", read),)))
+    if finished.origins:
+        where = ", ".join(look.line(each, 120) for each in finished.origins[:12])
+        blocks.append(Facts((("text of others, from", where),)))
     return blocks
 
 

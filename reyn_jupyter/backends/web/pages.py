@@ -1,0 +1,215 @@
+"""A page of the web: from its address to what a result holds of it.
+
+Invariants: every host that a redirect leads to is consented to before it is asked anything, its robots.txt included;
+a page that did not change since this session read it is not sent again. What a page holds is text to be read, no more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from cachetools import LRUCache
+
+from reyn_jupyter.backends.documents import DocumentError, DocumentReader, document_type
+from reyn_jupyter.backends.documents.document_types import HTML
+from reyn_jupyter.backends.documents.text_encoding import charset_of, decode_text
+from reyn_jupyter.backends.web.robots import Robots
+from reyn_jupyter.backends.web.web_client import WebAddress, WebAnswer, WebClient, WebError, read_address
+from reyn_jupyter.support.text import count, shorten
+
+MOST_REDIRECTS = 10
+_MOST_CACHED = 64 << 20  # bytes of all bodies
+_HEADING = re.compile(r"(#{1,6})\s+\S")
+_FENCE = re.compile(r"\s*(```|~~~)")
+_TEXTS = re.compile(r"text/.+|application/(.+\+)?(json|xml|yaml|x-yaml|javascript|ecmascript|toml|x-sh|sql)")
+_MEDIA = re.compile(r"(image|audio)/.+")
+
+Admit = Callable[[WebAddress, WebAddress | None], Awaitable[None]]  # (next, the one that sent there)
+
+
+@dataclass(frozen=True)
+class Page:
+    """What was at an address.
+
+    Attributes:
+        address: where it was in the end.
+        mime: its type.
+        text: as Markdown, or as it was sent where it is no page; None for an image or a sound.
+        data: the bytes of an image or a sound.
+        is_json: whether the text is JSON.
+        notes: what is not in it, in sentences.
+    """
+
+    address: WebAddress
+    mime: str
+    text: str | None = None
+    data: bytes = b""
+    title: str = ""
+    is_json: bool = False
+    notes: tuple[str, ...] = ()
+
+    @property
+    def whole_text(self) -> str:
+        """The text with its title and where it is from, as it is stored."""
+        if self.text is None or self.is_json or self.mime not in ("text/markdown", HTML):
+            return self.text or ""
+        begins = self.text.lstrip().removeprefix("#").strip()
+        head = [] if not self.title or begins.startswith(self.title) else [f"# {self.title}", ""]
+        notes = [f"Note: {note}" for note in self.notes]
+        return "\n".join([*head, f"Source: {self.address.url}", *notes, "", self.text.strip(), ""])
+
+
+class PageReader:
+    """Reads pages for one session.
+
+    Args:
+        client: sends the requests.
+        documents: turns pages and documents into Markdown.
+    """
+
+    def __init__(self, client: WebClient, documents: DocumentReader) -> None:
+        self._client = client
+        self._documents = documents
+        self._robots = Robots(client)
+        self._kept: LRUCache[str, WebAnswer] = LRUCache(
+            _MOST_CACHED, getsizeof=lambda each: len(each.body) + 1
+        )
+
+    async def read(self, url: str, admit: Admit, *, obey_robots: bool = True) -> Page:
+        """Return the page at an address.
+
+        Args:
+            url: its address.
+            admit: awaited before an address is asked; raises where it may not be.
+            obey_robots: whether robots.txt is asked.
+
+        Raises:
+            WebError: there is none that can be read.
+        """
+        address, before = read_address(url), None
+        for _ in range(MOST_REDIRECTS + 1):
+            await admit(address, before)
+            if obey_robots and (why := await self._robots.refusal(address)) is not None:
+                raise WebError(
+                    why, "Ask the person to open it, or find the same elsewhere.", "robots_refused"
+                )
+            answer = await self._ask(address)
+            onward = self._onward(answer)
+            if onward is None:
+                return await self._page(answer)
+            address, before = onward, address
+        raise WebError(
+            f"{address.host} redirects more than {MOST_REDIRECTS} times.",
+            "Look for another address.",
+            "web_wrong",
+        )
+
+    async def _ask(self, address: WebAddress) -> WebAnswer:
+        kept = self._kept.get(address.url)
+        headers = {}
+        if kept is not None:
+            for name, condition in (("etag", "If-None-Match"), ("last-modified", "If-Modified-Since")):
+                if name in kept.headers:
+                    headers[condition] = kept.headers[name]
+        answer = await self._client.get(address, headers=headers)
+        if answer.status == 304 and kept is not None:
+            return kept
+        if _may_be_kept(answer):
+            self._kept[address.url] = answer
+        return answer
+
+    @staticmethod
+    def _onward(answer: WebAnswer) -> WebAddress | None:
+        """Return where an answer sends on to. Raises WebError for an answer that is an error."""
+        host, status = answer.address.host, answer.status
+        if status in (301, 302, 303, 307, 308) and answer.headers.get("location"):
+            return read_address(answer.headers["location"], answer.address)
+        if status != 200:
+            words = (
+                HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "an unknown answer"
+            )
+            hint = "Look at the address again." if 400 <= status < 500 else "Try again later."
+            raise WebError(f"{host} answered {status} ({words}).", hint, f"http_{status}")
+        return None
+
+    async def _page(self, answer: WebAnswer) -> Page:
+        said = answer.content_type.partition(";")[0].strip().lower()
+        notes = () if answer.is_whole else (f"Only the first {len(answer.body) >> 20} MiB were read.",)
+        name = answer.address.target.decode("ascii").partition("?")[0]
+        kind = document_type(answer.body, said, name)
+        if kind is not None:
+            return await self._document(answer, kind, notes)
+        if _MEDIA.fullmatch(said):
+            self._refuse_cut(answer)
+            return Page(answer.address, said, None, answer.body, name.rpartition("/")[2])
+        if _TEXTS.fullmatch(said) or (not said and b"\0" not in answer.body[:4096]):
+            text = decode_text(answer.body, charset_of(answer.content_type))
+            is_json = said.endswith("json")
+            return Page(answer.address, said or "text/plain", text, is_json=is_json, notes=notes)
+        raise WebError(
+            f"{answer.address.url} is {said or 'of no known type'}, {len(answer.body):,} bytes.",
+            "Pages, texts, PDF and office documents, images and sounds can be read.",
+            "type_unread",
+        )
+
+    async def _document(self, answer: WebAnswer, kind: str, notes: Sequence[str]) -> Page:
+        if kind != HTML:
+            self._refuse_cut(answer)
+        try:
+            document = await self._documents.read(
+                answer.body, kind, url=answer.address.url, charset=charset_of(answer.content_type)
+            )
+        except DocumentError as error:
+            raise WebError(str(error), error.hint or "Go on without it.", error.code) from None
+        notes = (*notes, *document.notes)
+        return Page(answer.address, "text/markdown", document.text, b"", document.title, notes=tuple(notes))
+
+    @staticmethod
+    def _refuse_cut(answer: WebAnswer) -> None:
+        if not answer.is_whole:
+            raise WebError(
+                f"{answer.address.url} is larger than {len(answer.body) >> 20} MiB.", "Go on without it.",
+                "document_too_large",
+            )  # fmt: skip
+
+
+def _may_be_kept(answer: WebAnswer) -> bool:
+    """Return whether an answer is worth keeping: whole, not too large, and one that can be asked about later."""
+    if answer.status != 200 or not answer.is_whole or len(answer.body) > _MOST_CACHED // 4:
+        return False
+    may_be = "no-store" not in answer.headers.get("cache-control", "").lower()
+    return may_be and bool({"etag", "last-modified"} & answer.headers.keys())
+
+
+def outline(text: str) -> list[tuple[int, str]]:
+    """Return the headings of Markdown, each with the number of its line from 1 on.
+
+    >>> outline("# A\\n\\n```\\n# no heading\\n```\\n## B")
+    [(1, '# A'), (6, '## B')]
+    """
+    found, is_code = [], False
+    for number, line in enumerate(text.split("\n"), 1):
+        if _FENCE.match(line):
+            is_code = not is_code
+        elif not is_code and _HEADING.match(line):
+            found.append((number, line.strip()))
+    return found
+
+
+def summary(page: Page, text: str) -> str | None:
+    """Return the summary of a long page: what it is, where from, and its headings; None where it has none."""
+    headings = outline(text)
+    if len(headings) < 2:
+        return None
+    lines = text.count("\n") + 1
+    title = shorten(page.title or headings[0][1].lstrip("# "), 80)
+    parts = [
+        f"text | {count(lines, 'line')} | {title}",
+        shorten(page.address.url, 100),
+        "── outline (line: heading) ──",
+        *(f"{number}: {shorten(heading, 60)}" for number, heading in headings),
+    ]
+    return "\n".join(parts)
