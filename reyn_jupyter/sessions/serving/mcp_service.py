@@ -71,6 +71,7 @@ if TYPE_CHECKING:
 TASK = "MCP server of this session"
 _NOTICE = 2.0  # seconds that word of a change may take to one client
 _MOST_SUBSCRIBED = 100  # resources of which one session's client may be told
+_LONGEST_URI = 2_000  # characters of such a resource's address
 _BUSY = f"Not run: {MOST_CALLS} calls run at once here, and {MOST_WAITING} more wait."
 INSTRUCTIONS = """This is the live session of a person's notebook: its variables, stored results, files and actions.
 Every action is reached through these tools: list_actions with one category, then invoke_action with a name from it.
@@ -212,6 +213,8 @@ class McpService:
         wanted = self._subscribed.setdefault(_session_id(context), set())
         if len(wanted) >= _MOST_SUBSCRIBED and params.uri not in wanted:
             raise MCPError(INVALID_PARAMS, f"A client is told of {_MOST_SUBSCRIBED} resources at most.")
+        if len(params.uri) > _LONGEST_URI:
+            raise MCPError(INVALID_PARAMS, f"An address has at most {_LONGEST_URI:,} characters.")
         wanted.add(params.uri)
         return EmptyResult()
 

@@ -21,7 +21,7 @@ from typing import Any
 import httpx2
 import pandas as pd
 import pytest
-from mcp import Client, MCPError, StdioServerParameters
+from mcp import Client, MCPDeprecationWarning, MCPError, StdioServerParameters
 from mcp_types import Implementation
 
 import reyn_jupyter as reyn
@@ -132,6 +132,23 @@ def test_pictures_arrive_and_parts_for_the_person_alone_do_not(make: Make) -> No
     kinds = [part.type for part in by_client(session, call("report__sales")).content]
     assert kinds[:3] == ["text", "image", "audio"]
     assert [part.type for part in by_client(session, call("report__private")).content] == ["text"]
+
+
+def test_what_a_client_asks_to_be_told_of_is_bounded(make: Make) -> None:
+    session = make()
+
+    async def work(client: Client) -> None:
+        with pytest.raises(MCPError, match="2,000 characters"):
+            await client.subscribe_resource("reyn://variables/" + "x" * 3_000)
+        for number in range(100):
+            await client.subscribe_resource(f"reyn://variables/x{number}")
+        with pytest.raises(MCPError, match="100 resources at most"):
+            await client.subscribe_resource("reyn://variables/one_more")
+        await client.unsubscribe_resource("reyn://variables/x0")
+        await client.subscribe_resource("reyn://variables/one_more")
+
+    with pytest.warns(MCPDeprecationWarning):
+        by_client(session, work, mode="legacy")
 
 
 def test_no_resource_gives_a_part_for_the_person_alone(make: Make) -> None:
