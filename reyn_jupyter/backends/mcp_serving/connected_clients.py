@@ -155,14 +155,18 @@ class ConnectedClients:
                 del self._clients[oldest]
                 self._processes.pop(oldest, None)
             known = ConnectedClient(label, now, now)
-        if process is not None:
-            self._processes[key] = process
-        pid = known.process if process is None else process.pid
-        self._clients[key] = replace(known, name=label, last=now, process=pid, left=False)
+        self._clients[key] = replace(known, name=label, last=now, left=False)
+        self.note_process(key, process)
 
     def knows(self, key: str) -> bool:
         """Return whether a client is among those that are remembered, and has not left."""
         return key in self._clients and not self._clients[key].left
+
+    def note_process(self, key: str, process: ProcessIdentity | None) -> None:
+        """Take note which process a client is, where the system says it; it may have left meanwhile."""
+        if process is not None and key in self._clients:
+            self._processes[key] = process
+            self._clients[key] = replace(self._clients[key], process=process.pid)
 
     def knows_process(self, key: str) -> bool:
         """Return whether it is known which process a client is."""

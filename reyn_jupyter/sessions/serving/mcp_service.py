@@ -196,12 +196,16 @@ class McpService:
             info = None if ctx.session.client_params is None else ctx.session.client_params.client_info
             label = self.clients.label(getattr(info, "name", None), getattr(info, "version", None))
             session = _session_id(ctx)
-            process = None
-            if not session or not self.clients.knows_process(session):
+            if session:
+                key = session
+                self.clients.heard(key, label)
+                if not self.clients.knows_process(key):
+                    self.clients.note_process(key, await request.connection.process())
+            else:
                 process = await request.connection.process()
-            key = session or (label if process is None else f"{process.pid} {process.began} {label}")
+                key = label if process is None else f"{process.pid} {process.began} {label}"
+                self.clients.heard(key, label, process)
             request.client = (key, label)
-            self.clients.heard(key, label, process)
             request.belongs_to(key)
             if session:
                 known = {each: self._sessions[each] for each in self._sessions if self.clients.knows(each)}

@@ -137,8 +137,9 @@ def test_sessions_of_clients_that_broke_off_make_room(make: Make, monkeypatch: p
         assert posted(session, headers=own, content=ready).status_code == 202
         return own
 
-    for _ in range(endpoint.MOST_SESSIONS):
+    for number in range(endpoint.MOST_SESSIONS):
         own = begin()
+        until(lambda number=number: len(served.connections) > number)  # type: ignore[misc]
         with httpx2.stream("GET", served.address, headers=own) as news:
             assert news.status_code == 200
     until(lambda: all(each.left for each in served.connections))
