@@ -20,7 +20,7 @@ PACKAGES := labextension/node_modules/.yarn-state.yml
 # Real MCP servers for the tests, in places of their own, since they need another major version of the protocol's SDK.
 MCP_SERVERS := $(VENV)/mcp-servers
 MCP_PYTHON  := 'mcp-server-time<2027' 'mcp-server-git<2027' 'mcp-server-fetch<2027' 'mcp<2'
-MCP_NODE    := $(addprefix @modelcontextprotocol/server-,everything@2026 filesystem@2026 memory@2026) @modelcontextprotocol/conformance@0.1
+MCP_NODE    := $(addprefix @modelcontextprotocol/,server-everything@2026 server-filesystem@2026 server-memory@2026 conformance@0.1 inspector@2)
 HAVE_MCP    := $(VENV)/.setup-mcp-servers-$(shell echo "$(MCP_PYTHON) $(MCP_NODE)" | cksum | cut -d' ' -f1)
 # Python as WebAssembly, for the tests of that sandbox.
 PYODIDE      := pyodide@314

@@ -1,8 +1,9 @@
 """`python -P -m reyn_jupyter.mcp_bridge`: joins an MCP client's pipes to a notebook's session that is served.
 
 Invariants: the address and the token come from the person's state folder, and stand in no argument, variable or output
-(but of `--token`, which is for that). Messages pass as they are, the client's own name too. Where no session can be
-reached, it says which, why, and what to do, and ends with 1.
+(but of `--token`, which is for that). Each request first looks whether that very session is still served: another
+program that takes its port gets neither token nor message. Messages pass as they are, the client's own name too. Where
+no session can be reached, it says which, why, and what to do, and ends with 1.
 
 Example:
     python -P -m reyn_jupyter.mcp_bridge --workspace ~/project
@@ -47,7 +48,7 @@ def main(words: Sequence[str] | None = None) -> int:
         return 0
     import anyio
 
-    anyio.run(_join, address)
+    anyio.run(_join, file, address)
     return 0
 
 
@@ -65,7 +66,7 @@ def _leave(address: ServedAddress) -> NoReturn:
     os._exit(1)
 
 
-async def _join(address: ServedAddress) -> None:
+async def _join(file: AddressFile, address: ServedAddress) -> None:
     """Pass messages both ways until the client is done; end this process where the session is lost."""
     import anyio
     import httpx2
@@ -75,7 +76,8 @@ async def _join(address: ServedAddress) -> None:
     headers = {"Authorization": f"Bearer {address.token.reveal()}", "accept-encoding": "identity"}
     limits = httpx2.Limits(max_connections=None)
     timeout = httpx2.Timeout(CONNECT_SECONDS, read=None)
-    passed = _Passed(address)
+    passed = _Passed(file, address)
+    hooks = {"request": [passed.refuse_where_gone]}
     async with stdio_server() as (from_client, to_client):
 
         async def outward(to_session: Any, group: TaskGroup) -> None:
@@ -95,7 +97,9 @@ async def _join(address: ServedAddress) -> None:
         try:
             async with (
                 # No proxy of the environment stands between two programs of one machine.
-                httpx2.AsyncClient(headers=headers, timeout=timeout, limits=limits, trust_env=False) as http,
+                httpx2.AsyncClient(
+                    headers=headers, timeout=timeout, limits=limits, trust_env=False, event_hooks=hooks
+                ) as http,
                 streamable_http_client(
                     address.url, http_client=http, max_sse_event_size=LARGEST_MESSAGE
                 ) as streams,
@@ -113,7 +117,8 @@ async def _join(address: ServedAddress) -> None:
 class _Passed:
     """Knows what the HTTP side needs of the messages that pass: the protocol's version and, from 2026 on, routing."""
 
-    def __init__(self, address: ServedAddress) -> None:
+    def __init__(self, file: AddressFile, address: ServedAddress) -> None:
+        self._file = file
         self._address = address
         self._version: str | None = None
         self._opening: Any = None  # the id of the request that opens a session
@@ -158,16 +163,20 @@ class _Passed:
             return SessionMessage(JSONRPCError(jsonrpc="2.0", id=message.id, error=error))
         return item
 
-    def _is_there(self) -> bool:
-        import socket
-        from urllib.parse import urlsplit
+    async def refuse_where_gone(self, request: Any) -> None:
+        """Raise what an address raises at which nobody is, where the session is not served any more."""
+        import httpx2
 
-        parts = urlsplit(self._address.url)
+        if not self._is_there():
+            raise httpx2.ConnectError(_gone(self._address))
+
+    def _is_there(self) -> bool:
+        """Return whether this very session is served: its kernel is there, and the person's file names it."""
         try:
-            with socket.create_connection((parts.hostname or "", parts.port or 0), timeout=1.0):
-                return True
-        except OSError:
+            found = self._file.find(self._address.session)
+        except (NotServedError, OSError):
             return False
+        return (found.url, found.pid) == (self._address.url, self._address.pid)
 
 
 if __name__ == "__main__":

@@ -17,7 +17,14 @@ from typing import Any
 from reyn_jupyter.backends.command_files import CommandChange, WatchedFolders, git_folders
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, EffectKind, Operation, Purity, Tool
 from reyn_jupyter.catalog.discovery.visibility import is_exec_available
-from reyn_jupyter.guard.sandbox import Confinement, SandboxError, SandboxLimits, SandboxResult, find_sandbox
+from reyn_jupyter.guard.sandbox import (
+    Confinement,
+    SandboxError,
+    SandboxLimits,
+    SandboxResult,
+    find_sandbox,
+    resolve_backend,
+)
 from reyn_jupyter.guard.sandbox.hidden_files import hidden_files
 from reyn_jupyter.guard.workspace import WorkspaceError, protects
 from reyn_jupyter.runtime.action_error import ActionError
@@ -97,7 +104,7 @@ def categories(services: Services) -> tuple[Category, ...]:
 
 def _in_force(services: Services) -> str:
     settings = services.settings().sandbox
-    return find_sandbox("program", settings.backend, settings.minimum).name
+    return resolve_backend("program", settings.backend, settings.minimum).name
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from reyn_jupyter.runtime.services import Services, ToolContext
 from reyn_jupyter.support.text import meant_clause, shorten
 
 CATEGORY = "mcp"
+CALL_TOOL = "mcp__call_tool"  # whose rules hold for every tool
 CALL_SECONDS = 600.0
 _REMARKS = 400  # bytes of an answer that are kept for what is said beside the items
 _TEXT = {"type": "string"}

@@ -28,7 +28,7 @@ from reyn_jupyter.runtime.access.live_notebook import CellOutput, NotebookCell, 
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
 from reyn_jupyter.support.sanitize import visible
-from reyn_jupyter.support.text import count, nearest_names, shorten
+from reyn_jupyter.support.text import age, count, nearest_names, shorten
 
 PAGE = 20
 MOST_PAGE = 100
@@ -229,14 +229,7 @@ def _masked(text: str, context: ToolContext) -> str:
 
 
 def _origin(cells: NotebookCells) -> str:
-    return _ORIGINS[cells.origin].format(age=_age(time.time() - cells.at))
-
-
-def _age(seconds: float) -> str:
-    for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
-        if seconds >= size:
-            return count(int(seconds // size), unit)
-    return count(max(0, int(seconds)), "second")
+    return _ORIGINS[cells.origin].format(age=age(time.time() - cells.at))
 
 
 def _acts_when_drawn(source: str) -> str | None:

@@ -106,6 +106,9 @@ def _cell_ran(result: Any = None) -> None:
     hub = sys.modules.get("reyn_jupyter.notebook.serving.hub")
     if hub is not None:
         hub.kernel_hub().look()
+    current = sys.modules.get("reyn_jupyter.sessions.current")
+    if current is not None and current.session_exists() and (served := current.session().served) is not None:
+        served.look()
 
 
 def _comms(shell: Any) -> Any:

@@ -8,7 +8,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
-import uuid_utils.compat as uuid_utils
+import uuid_utils
 
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.config import Settings

@@ -21,7 +21,8 @@ from reyn_jupyter.backends.mcp.server_programs import ServerPrograms
 from reyn_jupyter.backends.mcp_servers.server_store import McpServerStore
 from reyn_jupyter.backends.mcp_servers.sign_in_store import ServerSignIn
 from reyn_jupyter.backends.mcp_serving.served_session import ServedSession
-from reyn_jupyter.catalog.action import Category
+from reyn_jupyter.catalog.action import Category, Effect, Purity
+from reyn_jupyter.categories.mcp import CALL_TOOL
 from reyn_jupyter.config import Effective, Settings, load
 from reyn_jupyter.guard.approvals import Approvals
 from reyn_jupyter.guard.permissions import Policy, PolicyInForce
@@ -60,6 +61,7 @@ from reyn_jupyter.sessions.access.session_embedder import SessionEmbedder
 from reyn_jupyter.sessions.access.session_history import SessionHistory
 from reyn_jupyter.sessions.access.session_models import SessionModels
 from reyn_jupyter.sessions.access.session_notebook import SessionNotebook
+from reyn_jupyter.support.hosts import Host
 from reyn_jupyter.support.installed_places import keep_off
 from reyn_jupyter.support.owned_program import OwnedPrograms
 from reyn_jupyter.support.plain_files import PlainFolder
@@ -189,6 +191,11 @@ class Parts:
         """The permission rules now."""
         return self.rules.under(self.settings)
 
+    def denies_host(self, host: Host) -> bool:
+        """Return whether a rule denies that an MCP server is spoken with by way of a host."""
+        effects = (Effect.network(str(host)),)
+        return self.policy.decide(CALL_TOOL, Purity.UNKNOWN, effects, "person").decision == "deny"
+
 
 def assemble(
     root: str | Path,
@@ -231,7 +238,12 @@ def assemble(
     tasks, lifecycle, programs = SessionTasks(), CategoryLifecycle(), OwnedPrograms()
     started = ServerPrograms(programs, folder, lambda: settings().sandbox)
     links = ConnectionLinks(
-        started, tasks.spawn, redactor.text, lambda: parts.catalog.push("mcp"), mcp_store.sign_in
+        started,
+        tasks.spawn,
+        redactor.text,
+        lambda: parts.catalog.push("mcp"),
+        mcp_store.sign_in,
+        lambda host: parts.denies_host(host),
     )
     services = Services(
         root=folder,

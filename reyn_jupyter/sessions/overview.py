@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import UTC, datetime
 from typing import Any, Literal
 
@@ -21,7 +22,7 @@ from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.server_overview import describe_server, trusted_servers
 from reyn_jupyter.support.sanitize import printable
-from reyn_jupyter.support.text import count, enumerate_words, shorten
+from reyn_jupyter.support.text import age, count, enumerate_words, shorten
 
 TIERS = ("light", "standard", "strong")
 
@@ -329,8 +330,17 @@ def _served_facts(parts: Parts) -> list[tuple[str, str]]:
     if served is None or not served.running:
         return []
     there = [each for each in served.connections if not each.left]
-    names = enumerate_words([each.name for each in there[:3]] + [f"{len(there) - 3} more"] * (len(there) > 3))
-    said = f"connected: {names}" if there else "no client yet"
+    here = [each.name for each in there if each.is_connected]
+    now = time.time()
+    silent = [
+        f"{each.name}, last heard of {age(now - each.last)} ago" for each in there if not each.is_connected
+    ]
+    said = "; ".join(
+        f"{what}: {enumerate_words(names[:3] + [f'{len(names) - 3} more'] * (len(names) > 3))}"
+        for what, names in (("connected", here), ("silent", silent))
+        if names
+    )
+    said = said or "no client now" if served.connections else "no client yet"
     return [("MCP server", f"on at {served.address}; {said}; %reyn serve shows it")]
 
 

@@ -77,6 +77,7 @@ def sign_in(
                 paste=pasted,
                 client=client,
                 headers=headers,
+                denies=parts.denies_host,
                 seconds=login.WAIT_SECONDS if seconds is None else seconds,
             )
         except login.SignInError as error:
@@ -103,7 +104,7 @@ def sign_out(parts: Parts, name: str) -> Card:
         from reyn_jupyter.guard.state_folder import StateError
 
         try:
-            there, why = await login.sign_out(kept)
+            there, why = await login.sign_out(kept, parts.denies_host)
         except StateError as error:
             raise ActionError(f"The sign-in to {name} could not be forgotten: {error}.") from None
         if not there:

@@ -20,6 +20,18 @@ def count(number: int, one: str, many: str = "") -> str:
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
+def age(seconds: float) -> str:
+    """Return how long something lasts or is past, in its largest unit.
+
+    >>> age(7.9), age(130)
+    ('7 seconds', '2 minutes')
+    """
+    for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute")):
+        if seconds >= size:
+            return count(int(seconds // size), unit)
+    return count(max(0, int(seconds)), "second")
+
+
 def nearest_names(given: object, names: Iterable[str], most: int = 3, *, cutoff: float = ALIKE) -> list[str]:
     """Return the names that were probably meant, best first, whatever their case.
 

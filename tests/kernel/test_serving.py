@@ -8,15 +8,17 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from mcp import Client, StdioServerParameters
-from mcp_types import Implementation
+import pytest
+from mcp import Client, MCPDeprecationWarning, StdioServerParameters
+from mcp.shared.subscriptions import ResourcesListChanged, ResourceUpdated
+from mcp_types import Implementation, ResourceListChangedNotification, ResourceUpdatedNotification
 
 from tests.kernel.kernel_support import Kernel
 from tests.support.mcp_client import call, text
 from tests.support.processes import environment
 
 
-def by_pipes(entry: dict[str, Any], work: Callable[[Client], Awaitable[Any]]) -> Any:
+def by_pipes(entry: dict[str, Any], work: Callable[[Client], Awaitable[Any]], **options: Any) -> Any:
     """Do what a client does that was given the entry of the card."""
     (server,) = entry["mcpServers"].values()
     parameters = StdioServerParameters(
@@ -24,7 +26,8 @@ def by_pipes(entry: dict[str, Any], work: Callable[[Client], Awaitable[Any]]) ->
     )
 
     async def run() -> Any:
-        async with Client(parameters, client_info=Implementation(name="editor", version="3")) as client:
+        info = Implementation(name="editor", version="3")
+        async with Client(parameters, client_info=info, **options) as client:
             return await work(client)
 
     return asyncio.run(run())
@@ -51,3 +54,34 @@ def test_a_client_works_on_live_data_also_while_a_cell_runs(kernel: Kernel, work
     token = kernel.value("session.served.file.find().token.reveal()")
     assert token not in card.text and token not in kernel.run("%reyn serve").text
     assert "not served" in kernel.run("%reyn serve stop").text
+
+
+ORDERS = "reyn://variables/orders"
+
+
+def test_a_client_is_told_of_what_a_cell_changes_before_it_asks_again(kernel: Kernel) -> None:
+    kernel.run("orders = [1]\n%reyn serve mcp")
+    entry = json.loads(kernel.value("__import__('json').dumps(session.served.stdio_entry)"))
+
+    async def by_stream(client: Client) -> set[Any]:
+        async with client.listen(resources_list_changed=True, resource_subscriptions=[ORDERS]) as changes:
+            await asyncio.to_thread(kernel.run, "orders = [1, 2]\nmore = 1")
+            return {type(await anext(changes)) for _ in range(2)}
+
+    assert by_pipes(entry, by_stream) == {ResourcesListChanged, ResourceUpdated}
+
+    async def heard(message: Any) -> None:
+        if isinstance(message, ResourceListChangedNotification | ResourceUpdatedNotification):
+            news.put_nowait(type(message))
+
+    async def by_session(client: Client) -> set[Any]:
+        await client.list_resources()
+        with pytest.warns(MCPDeprecationWarning):
+            await client.subscribe_resource(ORDERS)
+        await asyncio.to_thread(kernel.run, "orders = [1, 2, 3]\nstill_more = 1")
+        return {await news.get() for _ in range(2)}
+
+    news: asyncio.Queue[Any] = asyncio.Queue()
+    told = by_pipes(entry, by_session, mode="legacy", message_handler=heard)
+    assert told == {ResourceListChangedNotification, ResourceUpdatedNotification}
+    kernel.run("%reyn serve stop")

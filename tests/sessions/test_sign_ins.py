@@ -10,12 +10,15 @@ import socket
 import stat
 import threading
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import pytest
 
 import reyn_jupyter as reyn
+from reyn_jupyter.backends.mcp_servers.sign_in_store import KeptSignIn
 from reyn_jupyter.config import user_path
 from reyn_jupyter.runtime.access.mcp_access import McpServer, McpServerList
 from reyn_jupyter.runtime.action_error import ActionError
@@ -35,16 +38,16 @@ def shared() -> Iterator[SignInServer]:
 @pytest.fixture
 def locked(shared: SignInServer) -> Iterator[SignInServer]:
     yield shared
-    shared.control("both", life=3600, iss=None, metadata={}, resource_metadata={}, challenge="")
+    shared.control("both", life=3600, iss=None, metadata={}, resource_metadata={}, challenge="", documents={})
 
 
 @pytest.fixture
 def make(workspace: Path) -> Iterator[Make]:
     made: list[reyn.Session] = []
 
-    def session(*servers: McpServer) -> reyn.Session:
+    def session(*servers: McpServer, **options: Any) -> reyn.Session:
         source = McpServerList(servers) if servers else None
-        made.append(reyn.Session(workspace, store="memory", namespace={}, mcp_servers=source))
+        made.append(reyn.Session(workspace, store="memory", namespace={}, mcp_servers=source, **options))
         return made[-1]
 
     yield session
@@ -284,19 +287,53 @@ def test_a_sign_in_that_was_taken_back_needs_another(make: Make, locked: SignInS
 def test_an_authorization_server_in_trouble_does_not_end_the_sign_in(
     make: Make, locked: SignInServer, person: Person
 ):
-    from reyn_jupyter.backends.mcp_servers.sign_in_store import KeptSignIn
-
     session = signed_in(make(locked.entry()), person)
     assert session.parts.sign_in is not None
     place = session.parts.sign_in(locked.entry())
     kept = place.read()
     assert isinstance(kept, KeptSignIn)
-    gone = {**kept.__dict__, "token_endpoint": "http://127.0.0.1:9/token"}
-    place.write(KeptSignIn(**gone))
+    place.write(replace(kept, token_endpoint="http://127.0.0.1:9/token"))
     locked.control("access")
     assert "could not be renewed" in str(called(session).error)
     place.write(kept)
     assert called(session).error is None
+
+
+def test_a_host_that_a_rule_denies_renews_no_token_and_signs_nobody_in(
+    make: Make, locked: SignInServer, person: Person
+):
+    session = signed_in(make(locked.entry()), person)
+    strict = make(locked.entry(), config={"permissions": {"deny": ["*(network:localhost)"]}})
+    assert listed(strict).error is None and session.parts.sign_in is not None
+    place = session.parts.sign_in(locked.entry())
+    kept = place.read()
+    assert kept is not None
+    place.write(replace(kept, token_endpoint=kept.token_endpoint.replace("127.0.0.1", "localhost")))
+    before = locked.control("access")["refreshed"]
+    refused = str(called(strict).error)
+    assert "localhost" in refused and "a rule of yours denies it" in refused
+    assert locked.control()["refreshed"] == before
+    assert called(session).error is None and locked.control()["refreshed"] == before + 1
+    stricter = make(locked.entry(), config={"permissions": {"deny": ["*(network:127.0.0.1)"]}})
+    with pytest.raises(ActionError, match="a rule of yours denies it"):
+        sign_in(stricter)
+
+
+def test_an_address_of_a_document_is_the_client_where_the_server_takes_that(
+    make: Make, locked: SignInServer, person: Person
+):
+    document = "https://client.example/reyn.json"
+    locked.control(metadata={"client_id_metadata_document_supported": True})
+    registered = locked.control(documents={document: {"redirect_uris": ["http://127.0.0.1/callback"]}})[
+        "clients"
+    ]
+    session = make(locked.entry())
+    sign_in(session, client={"client_id": document}, seconds=20)
+    assert called_after_listing(session).error is None
+    assert f"client_id={quote(document, safe='')}" in person.pages[0]
+    assert locked.control()["clients"] == registered  # none was registered
+    locked.control("access")
+    assert called(session).error is None  # and renewed as this client
 
 
 def test_more_rights_are_asked_for_by_the_person_alone(make: Make, locked: SignInServer, person: Person):

@@ -1,7 +1,8 @@
-"""The SDK's own client, over HTTP, at a session that is served."""
+"""The SDK's own client, over HTTP, at a session that is served; and requests by hand."""
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -15,6 +16,26 @@ import reyn_jupyter as reyn
 from reyn_jupyter.backends.mcp_serving.address_file import AddressFile
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.sessions.assembly import ENGINE
+
+OPENING = {
+    "jsonrpc": "2.0",
+    "id": 1,
+    "method": "initialize",
+    "params": {
+        "protocolVersion": "2025-06-18",
+        "capabilities": {},
+        "clientInfo": {"name": "raw", "version": "1"},
+    },
+}
+
+
+def posted(session: reyn.Session, **more: Any) -> httpx2.Response:
+    """Send an opening request by hand."""
+    assert session.served is not None
+    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+    content = more.pop("content", json.dumps(OPENING).encode())
+    address = more.pop("url", session.served.address)
+    return httpx2.post(address, content=content, headers={**headers, **more.pop("headers", {})}, timeout=60)
 
 
 def token_of(session: reyn.Session) -> str:

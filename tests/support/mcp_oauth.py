@@ -21,23 +21,34 @@ from tests.support.mcp_http import free_port
 from tests.support.waiting import until
 
 SERVER = """
-import json, os, secrets, sys, time
+import json, os, re, secrets, sys, time
 import uvicorn
 from mcp.server.auth.provider import (AccessToken, AuthorizationCode, OAuthAuthorizationServerProvider, RefreshToken,
     TokenError, construct_redirect_uri)
 from mcp.server.auth.settings import AuthSettings, ClientRegistrationOptions, RevocationOptions
 from mcp.server.mcpserver import Context, MCPServer
-from mcp.shared.auth import OAuthToken
+from mcp.shared.auth import InvalidRedirectUriError, OAuthClientInformationFull, OAuthToken
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, RedirectResponse
 
 here = f"http://127.0.0.1:{sys.argv[1]}"
-control = {"life": 3600, "iss": None, "metadata": {}, "resource_metadata": {}, "challenge": ""}
+control = {"life": 3600, "iss": None, "metadata": {}, "resource_metadata": {}, "challenge": "", "documents": {}}
 seen = {"paths": [], "refreshed": 0, "revoked": [], "tokens": [], "scopes": [], "resources": []}
+
+class Documented(OAuthClientInformationFull):
+    def validate_redirect_uri(self, redirect_uri):  # the port of a loopback address is free (RFC 8252, 7.3)
+        plain = [str(each) for each in self.redirect_uris]
+        if redirect_uri is None or re.sub(r":[0-9]+/", "/", str(redirect_uri)) not in plain:
+            raise InvalidRedirectUriError("it is not in the document")
+        return redirect_uri
 
 class Provider(OAuthAuthorizationServerProvider):
     clients, codes, access, refresh = {}, {}, {}, {}
     async def get_client(self, client_id):
+        document = control["documents"].get(client_id)  # as it would be fetched from that address
+        if document is not None:
+            return Documented(client_id=client_id, token_endpoint_auth_method="none",
+                grant_types=["authorization_code", "refresh_token"], scope="use admin", **document)
         return self.clients.get(client_id)
     async def register_client(self, client):
         self.clients[client.client_id] = client

@@ -28,6 +28,7 @@ from reyn_jupyter.runtime.access.mcp_access import McpPhase, McpServer, McpServe
 from reyn_jupyter.runtime.action_error import ActionError, text_of
 from reyn_jupyter.runtime.live_catalog.backoff import Backoff
 from reyn_jupyter.runtime.services import Spawn, ToolContext
+from reyn_jupyter.support.hosts import Host
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import shorten
 
@@ -62,6 +63,7 @@ class ConnectionLinks:
         mask: covers what may not be shown.
         changed: told whenever the tools on offer moved.
         sign_in: gives the place of a remote server's sign-in.
+        denies: returns whether a rule denies a host.
     """
 
     programs: ServerPrograms
@@ -69,6 +71,7 @@ class ConnectionLinks:
     mask: Callable[[str], str]
     changed: Callable[[], None]
     sign_in: Callable[[McpServer], ServerSignIn | None] = lambda server: None
+    denies: Callable[[Host], bool] = lambda host: False
 
 
 @dataclass(eq=False)
@@ -289,7 +292,7 @@ class ServerConnection:
 
         links = self._links
         if self.server.transport == "http":
-            transport = http_transport(self.server, self._sign_in)
+            transport = http_transport(self.server, self._sign_in, self._links.denies)
         else:
             transport = program_transport(links.programs, self.server, self.log, life.end)
         client = Client(

@@ -137,8 +137,10 @@ class McpConnections:
         return prompt_answer(await self._connection(server).get_prompt(name, arguments, context))
 
     def _connection(self, name: str) -> ServerConnection:
-        self._held()
         found = self._connections.get(name)
+        if found is None or found.server is not self.servers().get(name):
+            self._held()
+            found = self._connections.get(name)
         if found is None:
             there = sorted(self._connections)
             raise ActionError(

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from reyn_jupyter.backends.mcp.server_log import ServerLog
 from reyn_jupyter.backends.mcp.server_programs import ServerProgram, ServerPrograms
 from reyn_jupyter.runtime.access.mcp_access import McpServer
+from reyn_jupyter.support.hosts import Host
 from reyn_jupyter.support.secret import Secret
 
 if TYPE_CHECKING:
@@ -190,7 +191,7 @@ async def _read_errors(program: ServerProgram, log: ServerLog) -> None:
 
 @asynccontextmanager
 async def http_transport(
-    server: McpServer, sign_in: ServerSignIn | None = None
+    server: McpServer, sign_in: ServerSignIn | None, denies: Callable[[Host], bool]
 ) -> AsyncIterator[TransportStreams]:
     """Yield the streams of messages of a server that speaks streamable HTTP.
 
@@ -198,6 +199,7 @@ async def http_transport(
 
     Args:
         sign_in: whose token requests carry, unless the entry names a key of its own.
+        denies: returns whether a rule denies a host, for the renewal of that token.
     """
     import httpx2
     from mcp.client.streamable_http import streamable_http_client
@@ -209,7 +211,7 @@ async def http_transport(
     if sign_in is not None and not any(name.lower() == "authorization" for name in headers):
         from reyn_jupyter.backends.mcp_sign_in.bearer import BearerAuth
 
-        auth = BearerAuth(sign_in)
+        auth = BearerAuth(sign_in, denies)
     # How long an answer may take is the call's own limit.
     timeout = httpx2.Timeout(CONNECT_SECONDS, read=None)
     limits = httpx2.Limits(max_connections=None)  # a stream each; a pool of a few would hold calls back

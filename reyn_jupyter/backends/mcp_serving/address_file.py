@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reyn_jupyter.guard.state_folder import StateFolder
+from reyn_jupyter.support.process_identity import ProcessIdentity, process_began
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.secret import Secret
 from reyn_jupyter.support.text import count, enumerate_words
@@ -20,7 +21,6 @@ from reyn_jupyter.support.text import count, enumerate_words
 FILE = "mcp-served.json"
 TOKEN_NAME = "REYN_MCP_TOKEN"  # noqa: S105 - what people call it
 START_LINE = "%reyn serve mcp"
-_APART = 2.0  # seconds by which two readings of a process's beginning may differ
 
 
 class NotServedError(Exception):
@@ -51,25 +51,13 @@ class ServedAddress:
     @property
     def is_live(self) -> bool:
         """Return whether its kernel is still there."""
-        began = process_began(self.pid)
-        return began is not None and abs(began - self.began) < _APART
+        return ProcessIdentity(self.pid, self.began).is_alive
 
     @property
     def label(self) -> str:
         """Return the session in words, for a line in a terminal."""
         where = f", {printable(self.notebook[:200])}" if self.notebook else ""
         return f"{self.session} (process {self.pid}{where}, since {time.strftime('%H:%M', time.localtime(self.at))})"
-
-
-def process_began(pid: int) -> float | None:
-    """Return when a process began, in seconds since the epoch; None where there is none of this number."""
-    import psutil  # ipykernel brings it along
-
-    try:
-        process = psutil.Process(pid)
-        return None if process.status() == psutil.STATUS_ZOMBIE else float(process.create_time())
-    except psutil.Error:
-        return None
 
 
 class AddressFile:

@@ -2,8 +2,8 @@
 
 Invariants: it listens at 127.0.0.1 alone. Who it is, is asked before a byte of a body is read: another Host or Origin
 than its own is refused, so that no page reaches it by a name that leads here, and so is whoever lacks the token, which
-is compared in constant time. It answers no preflight and sets no header of CORS. Bodies, sessions, and requests at once
-are bounded.
+is compared in constant time. It answers no preflight and sets no header of CORS. Bodies, sessions, connections and
+requests at once are bounded, and no log gets the token.
 """
 
 from __future__ import annotations
@@ -14,24 +14,26 @@ import importlib
 import logging
 import secrets
 import socket
-from collections.abc import Callable
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.backends.mcp_serving.address_file import TOKEN_NAME
+from reyn_jupyter.backends.mcp_serving.client_connection import MOST_STRANGERS, bounded_protocol
+from reyn_jupyter.backends.mcp_serving.connected_clients import IDLE_SECONDS, ClientRequest, ConnectedClients
 from reyn_jupyter.support.secret import Secret
 
 if TYPE_CHECKING:
     from mcp.server import Server
     from starlette.requests import Request
-    from starlette.types import Receive, Scope, Send
+    from starlette.types import Message, Receive, Scope, Send
 
 PATH = "/mcp"
-SILENCE = 5.0  # seconds in which a new connection says something
 MOST_BODY = 4 << 20  # bytes of one request
 MOST_SESSIONS = 32
 MOST_REQUESTS = 128  # at once, streams that wait for news included; more get 503
-IDLE_SECONDS = 30 * 60.0  # after which a client's session without a request is forgotten
+_FORGET = 10.0  # seconds for which a client has to be gone before its session makes room for another
+_SESSION = "mcp-session-id"
 _MODULES = ("mcp.server.lowlevel.server", "mcp.server.subscriptions", "uvicorn.protocols.http.h11_impl")
 _LOGGERS = ("mcp", "uvicorn", "sse_starlette")
 
@@ -41,10 +43,10 @@ class Endpoint:
 
     Args:
         server: what answers.
-        leave: told the id of a session that its client ended.
+        clients: told who is heard of, and who leaves.
     """
 
-    def __init__(self, server: Server[Any], leave: Callable[[str], None]) -> None:
+    def __init__(self, server: Server[Any], clients: ConnectedClients) -> None:
         from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
         from mcp.server.transport_security import TransportSecurityMiddleware, TransportSecuritySettings
 
@@ -52,7 +54,8 @@ class Endpoint:
             # Without a handler, Python writes its warnings onto the page below a cell.
             logging.getLogger(name).addHandler(logging.NullHandler())
         self.token = Secret(TOKEN_NAME, secrets.token_urlsafe(32))
-        self._leave = leave
+        self._clients = clients
+        self._requests = 0
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         try:
             self._socket.bind(("127.0.0.1", 0))
@@ -93,14 +96,14 @@ class Endpoint:
         config = uvicorn.Config(
             self._answer,
             interface="asgi3",
-            http=_impatient_protocol(),
+            http=bounded_protocol(),
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             proxy_headers=False,
             server_header=False,
-            limit_concurrency=MOST_REQUESTS,
+            limit_concurrency=MOST_REQUESTS + MOST_STRANGERS,
             timeout_keep_alive=30,
         )
         http = uvicorn.Server(config)
@@ -143,8 +146,56 @@ class Endpoint:
         if refused is not None:
             await refused(scope, receive, send)
             return
+        connection = scope["state"]["connection"]
+        connection.admit()
+        if self._requests >= MOST_REQUESTS:
+            await PlainTextResponse("Too many requests at once.\n", 503)(scope, receive, send)
+            return
+        session = request.headers.get(_SESSION, "")
         if request.method == "DELETE":
-            self._leave(request.headers.get("mcp-session-id", ""))
+            self._clients.leave(session)
+        elif request.method == "POST" and not session and _begins_session(request):
+            await self._make_room()
+        known = ClientRequest(self._clients, connection)
+        scope["state"]["request"] = known
+        if session and request.method != "DELETE":
+            known.belongs_to(session)
+
+        async def watch(message: Message) -> None:
+            if (
+                request.method == "GET"
+                and message["type"] == "http.response.start"
+                and message["status"] == 200
+            ):
+                known.becomes_stream()
+            await send(message)
+
+        self._requests += 1
+        try:
+            await self._manager.handle_request(scope, receive, watch)
+        finally:
+            self._requests -= 1
+            known.end()
+
+    async def _make_room(self) -> None:
+        """End the sessions of clients that are gone, so that they take no place from one that comes."""
+        now = time.time()
+        for key, client in self._clients.by_key().items():
+            if client.left and now - client.last > _FORGET:
+                await self._end_session(key)
+
+    async def _end_session(self, session: str) -> None:
+        """End a session as its client would; nothing where there is none of this id."""
+
+        async def receive() -> Message:
+            return {"type": "http.request", "body": b"", "more_body": False}
+
+        async def send(message: Message) -> None:
+            return None
+
+        host = f"127.0.0.1:{self.port}".encode()
+        headers = [(b"host", host), (_SESSION.encode(), session.encode("latin-1", "replace"))]
+        scope = {"type": "http", "method": "DELETE", "path": PATH, "query_string": b"", "headers": headers}
         await self._manager.handle_request(scope, receive, send)
 
     def _admits(self, request: Request) -> bool:
@@ -153,17 +204,11 @@ class Endpoint:
         return right and scheme.lower() == "bearer"
 
 
-def _impatient_protocol() -> Any:
-    """Return a protocol that closes a connection which says nothing: who has no token is to hold no place."""
-    from uvicorn.protocols.http.h11_impl import H11Protocol
+def _begins_session(request: Request) -> bool:
+    """Return whether a request without a session is of a protocol that keeps one."""
+    from mcp_types.version import MODERN_PROTOCOL_VERSIONS
 
-    class ImpatientProtocol(H11Protocol):
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            # As between two requests: the first byte takes the timer away.
-            self.timeout_keep_alive_task = self.loop.call_later(SILENCE, self.timeout_keep_alive_handler)
-
-    return ImpatientProtocol
+    return request.headers.get("mcp-protocol-version") not in MODERN_PROTOCOL_VERSIONS
 
 
 async def import_server() -> None:

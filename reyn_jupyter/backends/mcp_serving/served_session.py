@@ -27,6 +27,7 @@ class ServedSession:
         session: names it among the served sessions of the workspace.
         address: its endpoint, for clients that speak streamable HTTP. They need the token, too.
         wait: seconds that a client's call waits for the person's answer to a question.
+        look: to be called when the notebook's variables may have changed, after a cell: clients are told what is new.
 
     Example:
         >>> served = session.serve_mcp()                  # doctest: +SKIP

@@ -2,7 +2,8 @@
 
 Invariants: nothing here begins a sign-in, asks a person or opens an address: a server that wants one gets it by the
 person alone. A token goes to the origin that it was given for and to no other. Calls go on side by side; only a renewal
-is done by one at a time, in this kernel and in others, and what another has renewed meanwhile is taken. A refusal
+is done by one at a time, in this kernel and in others, and what another has renewed meanwhile is taken; a host that a
+rule denies is not asked for one. A refusal
 reaches the very call that it was for, as an error of the protocol.
 """
 
@@ -20,7 +21,7 @@ import httpx2
 
 from reyn_jupyter.backends.mcp_servers.secret_store import SecretTooShortError
 from reyn_jupyter.backends.mcp_servers.sign_in_store import KeptSignIn, ServerSignIn, SignInBusyError
-from reyn_jupyter.backends.mcp_sign_in.guarded_http import GuardError, guarded_client
+from reyn_jupyter.backends.mcp_sign_in.guarded_http import Denies, GuardError, guarded_client
 from reyn_jupyter.guard.state_folder import StateError
 from reyn_jupyter.support.hosts import Host, read_host
 
@@ -48,10 +49,12 @@ class BearerAuth(httpx2.Auth):
 
     Args:
         sign_in: where the server's sign-in is kept.
+        denies: see `guarded_client`.
     """
 
-    def __init__(self, sign_in: ServerSignIn) -> None:
+    def __init__(self, sign_in: ServerSignIn, denies: Denies) -> None:
         self._sign_in = sign_in
+        self._denies = denies
         self._origin = _origin(httpx2.URL(sign_in.url))
         self._known: KeptSignIn | None = None
         self._known_at: Any = ()
@@ -122,7 +125,7 @@ class BearerAuth(httpx2.Auth):
                     kept = await asyncio.to_thread(self._sign_in.read)
                     if kept is None or not _wants_renewal(kept, sent):
                         return kept
-                    fresh = await renew(kept)
+                    fresh = await renew(kept, self._denies)
                     await asyncio.to_thread(self._sign_in.write, fresh)
                     return fresh
                 finally:
@@ -151,7 +154,7 @@ def _wants_renewal(kept: KeptSignIn | None, sent: str) -> bool:
     return kept is not None and bool(kept.refresh_token) and (kept.access_token in ("", sent) or kept.is_over)
 
 
-async def renew(kept: KeptSignIn) -> KeptSignIn:
+async def renew(kept: KeptSignIn, denies: Denies) -> KeptSignIn:
     """Return a sign-in with new tokens, or without any where the authorization server says that it is over.
 
     Raises:
@@ -159,7 +162,7 @@ async def renew(kept: KeptSignIn) -> KeptSignIn:
     """
     data = {"grant_type": "refresh_token", "refresh_token": kept.refresh_token}
     data |= {"resource": kept.resource} if kept.resource else {}
-    response = await client_request(kept, kept.token_endpoint, data)
+    response = await client_request(kept, kept.token_endpoint, data, denies)
     host = read_host(kept.token_endpoint)
     if response.status_code in (400, 401) and _error(response) in _OVER:
         return replace(kept, access_token="", refresh_token="", expires_at=None)
@@ -168,7 +171,7 @@ async def renew(kept: KeptSignIn) -> KeptSignIn:
     return with_tokens(kept, read_token(response.content, host))
 
 
-async def client_request(kept: KeptSignIn, url: str, data: dict[str, str]) -> httpx2.Response:
+async def client_request(kept: KeptSignIn, url: str, data: dict[str, str], denies: Denies) -> httpx2.Response:
     """Send a form to an endpoint of a sign-in's authorization server, as its client.
 
     Raises:
@@ -187,7 +190,7 @@ async def client_request(kept: KeptSignIn, url: str, data: dict[str, str]) -> ht
         return asked == host  # the person signed in there
 
     try:
-        async with guarded_client(kept.url, approve) as http:
+        async with guarded_client(kept.url, approve, denies) as http:
             return await http.post(url, data=data, headers={**headers, "accept": "application/json"})
     except httpx2.HTTPError as error:
         raise NotRenewedError(f"{host} cannot be reached ({type(error).__name__})") from None

@@ -2,8 +2,8 @@
 
 Invariants: a request goes by https, or stays on this machine where the server itself is on it; it reaches no address
 that is less public than the server's own, which is looked up once and then connected to; a host beside the server's own
-is asked about before it is asked anything; no redirect leaves an origin; an answer takes a bounded time and has a
-bounded size. So a server cannot make the kernel knock at doors inside its network.
+is asked about before it is asked anything, and one that a rule denies never is; no redirect leaves an origin; an answer
+takes a bounded time and has a bounded size. So a server cannot make the kernel knock at doors inside its network.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ LARGEST = 1 << 20  # bytes of an answer
 _TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: an address of version 4 at its end
 
 Approve = Callable[[Host], Awaitable[bool]]
+Denies = Callable[[Host], bool]
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
@@ -37,16 +38,17 @@ class GuardError(Exception):
 
 @asynccontextmanager
 async def guarded_client(
-    server_url: str, approve: Approve, auth: httpx2.Auth | None = None
+    server_url: str, approve: Approve, denies: Denies, auth: httpx2.Auth | None = None
 ) -> AsyncIterator[httpx2.AsyncClient]:
     """Yield a client whose requests are held to what this module says.
 
     Args:
         server_url: the address of the MCP server, which the person gave.
         approve: returns whether a host that is not the server's may be asked; it is put once a host.
+        denies: returns whether a rule of the person's denies a host, the server's too, as it is now.
         auth: an authentication whose own requests are held to it as well.
     """
-    transport = GuardedTransport(server_url, approve)
+    transport = GuardedTransport(server_url, approve, denies)
     async with httpx2.AsyncClient(transport=transport, auth=auth, timeout=SECONDS) as client:
         yield client
 
@@ -54,9 +56,10 @@ async def guarded_client(
 class GuardedTransport(httpx2.AsyncBaseTransport):
     """See `guarded_client`."""
 
-    def __init__(self, server_url: str, approve: Approve) -> None:
+    def __init__(self, server_url: str, approve: Approve, denies: Denies) -> None:
         self._server = read_host(server_url)
         self._approve = approve
+        self._denies = denies
         self._approved = {self._server}
         self._level: int | None = None
         self._inner = (
@@ -66,6 +69,8 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
     async def handle_async_request(self, request: Request) -> Response:
         """Send a request, and read its answer whole. Raises GuardError, and what httpx2 raises."""
         host = check_address(str(request.url), self._server)
+        if self._denies(host):
+            raise GuardError(f"{host} may not be asked: a rule of yours denies it")
         if host not in self._approved:
             if not await self._approve(host):
                 raise GuardError(f"{host} may not be asked: you said no")

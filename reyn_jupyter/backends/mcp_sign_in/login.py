@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthFlowError, OAuthRegistrationError, OAuthTokenError
-from mcp.client.auth.utils import extract_scope_from_www_auth, is_valid_client_metadata_url, union_scopes
+from mcp.client.auth.utils import extract_scope_from_www_auth, union_scopes
 from mcp.shared.auth import (
     AuthorizationCodeResult,
     OAuthClientInformationFull,
@@ -29,7 +29,7 @@ from mcp_types import LATEST_PROTOCOL_VERSION
 from reyn_jupyter.backends.mcp_servers.secret_store import SecretTooShortError
 from reyn_jupyter.backends.mcp_servers.sign_in_store import KeptSignIn, ServerSignIn
 from reyn_jupyter.backends.mcp_sign_in.bearer import NotRenewedError, client_request, with_tokens
-from reyn_jupyter.backends.mcp_sign_in.guarded_http import GuardError, check_address, guarded_client
+from reyn_jupyter.backends.mcp_sign_in.guarded_http import Denies, GuardError, check_address, guarded_client
 from reyn_jupyter.backends.mcp_sign_in.redirect import RedirectError, RedirectListener, read_redirect
 from reyn_jupyter.guard.state_folder import StateError
 from reyn_jupyter.support.hosts import Host, read_host
@@ -75,6 +75,7 @@ async def sign_in(
     paste: bool = False,
     client: Mapping[str, str] | None = None,
     headers: Mapping[str, str] | None = None,
+    denies: Denies,
     seconds: float = WAIT_SECONDS,
 ) -> tuple[KeptSignIn, str]:
     """Sign in to a server; return the sign-in, and where it is kept.
@@ -84,6 +85,7 @@ async def sign_in(
         paste: the person pastes the address that the browser came to, in place of a port that hears it.
         client: `client_id`, and `client_secret` where it has one, of a client that the person registered.
         headers: what requests to the server carry besides.
+        denies: see `guarded_client`.
         seconds: how long the person may take.
 
     Raises:
@@ -94,7 +96,7 @@ async def sign_in(
         before = await asyncio.to_thread(kept.read)
         async with await _listener(before) as listener:
             flow = _Flow(kept.url, before, person, listener, paste, client, seconds)
-            return await _signed_in(kept, flow, server, dict(headers or {}))
+            return await _signed_in(kept, flow, server, dict(headers or {}), denies)
     except (GuardError, RedirectError, SecretTooShortError, StateError, NotRenewedError) as error:
         raise SignInError(str(error).rstrip(".")) from None
     except TimeoutError:
@@ -120,7 +122,7 @@ async def _listener(before: KeptSignIn | None) -> RedirectListener:
 
 
 async def _signed_in(
-    kept: ServerSignIn, flow: _Flow, server: Host, headers: dict[str, str]
+    kept: ServerSignIn, flow: _Flow, server: Host, headers: dict[str, str], denies: Denies
 ) -> tuple[KeptSignIn, str]:
     provider = flow.provider
     headers |= {
@@ -131,7 +133,7 @@ async def _signed_in(
     async def approve(host: Host) -> bool:
         return await flow.person.approve(str(host))
 
-    async with guarded_client(kept.url, approve, provider) as http:
+    async with guarded_client(kept.url, approve, denies, provider) as http:
         answer = await http.post(kept.url, json=_PING, headers=headers)
     context = provider.context
     if flow.tokens is None:
@@ -205,7 +207,6 @@ class _Flow:
         self._seconds = seconds
         self._state = ""
         self._url = url
-        client_id = (client or {}).get("client_id", "")
         self.provider = _Provider(
             url,
             OAuthClientMetadata(
@@ -215,7 +216,6 @@ class _Flow:
             self,
             self._show,
             self._wait,
-            client_metadata_url=client_id if is_valid_client_metadata_url(client_id) else None,
         )
         if before is not None and before.wanted_scope:
             self.provider.wanted_scope = union_scopes(before.scope, before.wanted_scope) or ""
@@ -230,8 +230,6 @@ class _Flow:
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         if self._client is not None:
-            if self.provider.context.client_metadata_url is not None:
-                return None
             method = "client_secret_post" if self._client.get("client_secret") else "none"
             return OAuthClientInformationFull(**self._client, token_endpoint_auth_method=method)  # type: ignore[arg-type]
         before = self._before
@@ -278,7 +276,7 @@ class _Flow:
         raise AssertionError  # the loop returns or raises
 
 
-async def sign_out(kept: ServerSignIn) -> tuple[bool, str]:
+async def sign_out(kept: ServerSignIn, denies: Denies) -> tuple[bool, str]:
     """Forget a sign-in, and have its tokens taken back where the server offers that (RFC 7009).
 
     Returns:
@@ -295,7 +293,7 @@ async def sign_out(kept: ServerSignIn) -> tuple[bool, str]:
     if not before.revocation_endpoint:
         return there, "its authorization server offers no way to take tokens back"
     try:
-        response = await client_request(before, before.revocation_endpoint, {"token": token})
+        response = await client_request(before, before.revocation_endpoint, {"token": token}, denies)
     except (NotRenewedError, GuardError) as error:
         return there, str(error)
     if response.status_code != 200:

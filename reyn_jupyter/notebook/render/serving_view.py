@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import time
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.notebook.render import formatting
@@ -25,7 +26,7 @@ from reyn_jupyter.notebook.render.blocks import (
     number_cell,
 )
 from reyn_jupyter.notebook.render.value_text import Look
-from reyn_jupyter.support.text import count
+from reyn_jupyter.support.text import age, count
 
 if TYPE_CHECKING:
     from reyn_jupyter.backends.mcp_serving.connected_clients import ConnectedClient
@@ -45,7 +46,6 @@ def served_session(served: ServedSession, look: Look) -> View:
         return View(
             "serve", "This session as an MCP server", (badge,), (), (ended, Commands(("%reyn serve mcp",)))
         )
-    there = [each for each in served.connections if not each.left]
     facts = Facts(
         (
             ("address", look.text(served.address, 200)),
@@ -76,7 +76,7 @@ def served_session(served: ServedSession, look: Look) -> View:
         ),
         Commands(("%reyn serve", "%reyn approvals", "%reyn serve stop")),
     ]
-    connected = f"{count(len(there), 'client')} connected"
+    connected = f"{count(sum(each.is_connected for each in served.connections), 'client')} connected"
     return View(
         "serve",
         "This session as an MCP server",
@@ -94,27 +94,32 @@ def _configuration(heading: str, entry: object, look: Look) -> Section:
 def _grid(clients: tuple[ConnectedClient, ...], look: Look) -> Grid:
     columns = (
         Column("client, as it says", header=True),
+        Column("process", right=True),
         Column("state"),
         Column("calls", right=True),
         Column("errors", right=True),
         Column("last heard of"),
     )
-    rows = tuple(_row(each, look) for each in clients[:_CLIENTS])
+    now = time.time()
+    rows = tuple(_row(each, look, now) for each in clients[:_CLIENTS])
     rest = len(clients) - len(rows)
     return Grid("", columns, rows, f"… {count(rest, 'more client')}; .connections holds all" if rest else "")
 
 
-def _row(client: ConnectedClient, look: Look) -> tuple[Cell, ...]:
+def _row(client: ConnectedClient, look: Look, now: float) -> tuple[Cell, ...]:
     if client.left:
         state = Cell("left", "muted", "badge")
     elif client.under_way:
         state = Cell(count(client.under_way, "call") + " under way", "info", "badge")
-    else:
+    elif client.is_connected:
         state = Cell("connected", "good", "badge")
+    else:  # between two requests nobody knows whether it is still there
+        state = Cell("silent", "muted", "badge")
     return (
         Cell(look.line(client.name, 140)),
+        Cell("") if client.process is None else number_cell(str(client.process), client.process),
         state,
         number_cell(f"{client.calls:,}", client.calls),
         number_cell(f"{client.errors:,}", client.errors, "bad" if client.errors else "plain"),
-        number_cell(formatting.moment(client.last), client.last),
+        number_cell(f"{formatting.moment(client.last)}, {age(now - client.last)} ago", client.last),
     )

@@ -22,7 +22,7 @@ def planned(tool: Tool, args: Arguments, context: ToolContext) -> Iterator[ToolC
     """
     plan = None if tool.plan is None else tool.plan(args, context)
     try:
-        yield replace(context, plan=plan)
+        yield context if plan is context.plan else replace(context, plan=plan)
     finally:
         close = getattr(plan, "close", None)
         if close is not None:

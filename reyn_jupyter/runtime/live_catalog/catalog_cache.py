@@ -74,6 +74,9 @@ class _Standing:
     unstarted: str | None = None
 
 
+_ON_OFFER = _Standing()  # this very one, of each category that is: most are, and they are asked at every call
+
+
 class CatalogCache:
     """Keeps a `CatalogSnapshot` up to date.
 
@@ -137,7 +140,7 @@ class CatalogCache:
         sources = self._sources.values()
         standings = self._standings_now(self._sources)
         if await self._read_all(
-            [self._sources[name] for name, each in standings.items() if each == _Standing()]
+            [self._sources[name] for name, each in standings.items() if each is _ON_OFFER]
         ):
             standings = self._standings_now(self._sources)  # it waited
         # From here on nothing waits, so that refreshes side by side leave a snapshot that is whole.
@@ -175,9 +178,10 @@ class CatalogCache:
         if (unstarted := self._lifecycle.fault(category)) is not None:
             return _Standing(unstarted=unstarted)
         if category.hidden is on_offer:
-            return _Standing()
+            return _ON_OFFER
         try:
-            return _Standing(hidden_reason(category))
+            reason = hidden_reason(category)
+            return _ON_OFFER if reason is None else _Standing(reason)
         except CatalogError as error:
             return _Standing(fault=str(error))
 

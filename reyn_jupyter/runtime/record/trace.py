@@ -271,7 +271,6 @@ class Trace:
     events: tuple[Event, ...]
     started: RunStarted
     ended: RunEnded | None
-    steps: tuple[Step, ...]
     blobs: Any = field(default=None, compare=False, repr=False)  # the store that holds its results
     find_inner: Callable[[Trace], InnerRuns] = field(default=out_of_reach, compare=False, repr=False)
 
@@ -292,7 +291,7 @@ class Trace:
         if not listed or not isinstance(listed[0], RunStarted):
             raise ValueError("not a run: its first event is no RunStarted")
         ended = next((event for event in reversed(listed) if isinstance(event, RunEnded)), None)
-        return cls(listed, listed[0], ended, _steps(listed), blobs, find_inner)
+        return cls(listed, listed[0], ended, blobs, find_inner)
 
     def __repr__(self) -> str:
         said = self.answer if self.error is None else self.error
@@ -334,6 +333,10 @@ class Trace:
         if self.error is None:
             return self.answer
         return {"error": self.error, "hint": (self.ended.hint if self.ended else None) or ""}
+
+    @cached_property
+    def steps(self) -> tuple[Step, ...]:
+        return _steps(self.events)
 
     @cached_property
     def calls(self) -> tuple[Call, ...]:

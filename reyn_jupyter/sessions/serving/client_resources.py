@@ -10,15 +10,17 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Hashable, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from cachetools import LRUCache
 
+from reyn_jupyter.backends.object_summary import shape
 from reyn_jupyter.outputs.blob import Blob, fetch_blob
 from reyn_jupyter.outputs.blobs.ids import canonical_id, is_blob_id
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.outputs.parts.media_type import media_facts
+from reyn_jupyter.runtime.namespace.variables import visible_now
 from reyn_jupyter.runtime.run import Outcome
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.serving.client_answers import MOST_BYTES, RESULTS
@@ -62,6 +64,17 @@ class ClientResources:
         they may be a part for the person alone."""
         for uri in uris:
             self._linked[uri.removeprefix(RESULTS)] = None
+
+    @property
+    def marks(self) -> dict[str, Hashable]:
+        """Return the address of every resource that is listed, with what moves when it is another: of a variable its
+        identity, type and shape, as the catalog of variables moves; a result never does."""
+        now = dict(visible_now(self._parts.services))
+        marks: dict[str, Hashable] = {}
+        for uri in self.uris:
+            value = now.get(uri.removeprefix(VARIABLES))
+            marks[uri] = _mark(value) if uri.startswith(VARIABLES) else None
+        return marks
 
     @property
     def uris(self) -> tuple[str, ...]:
@@ -187,3 +200,10 @@ class ClientResources:
     def _raise_failure(outcome: Outcome) -> None:
         if not outcome.ok:
             raise UnreadableResourceError(outcome.text)
+
+
+def _mark(value: object) -> Hashable:
+    try:
+        return id(type(value)), id(value), shape(value)
+    except Exception:  # noqa: BLE001 - the notebook changes it just now: the next look sees it whole
+        return id(type(value)), id(value)

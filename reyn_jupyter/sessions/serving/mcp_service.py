@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from mcp.server.subscriptions import (
     InMemorySubscriptionBus,
     ListenHandler,
     ResourcesListChanged,
+    ResourceUpdated,
     ToolsListChanged,
 )
 from mcp.shared.exceptions import MCPError
@@ -25,20 +26,24 @@ from mcp_types import (
     INVALID_PARAMS,
     CallToolRequestParams,
     CallToolResult,
+    EmptyResult,
     ListResourcesResult,
     ListResourceTemplatesResult,
     ListToolsResult,
     PaginatedRequestParams,
     ReadResourceRequestParams,
     ReadResourceResult,
+    SubscribeRequestParams,
     Tool,
     ToolAnnotations,
+    UnsubscribeRequestParams,
 )
 
 from reyn_jupyter.backends.mcp_serving.address_file import AddressFile
 from reyn_jupyter.backends.mcp_serving.connected_clients import (
     MOST_CALLS,
     MOST_WAITING,
+    ClientRequest,
     ConnectedClients,
     TooManyCallsError,
 )
@@ -46,7 +51,8 @@ from reyn_jupyter.backends.mcp_serving.endpoint import Endpoint
 from reyn_jupyter.backends.mcp_serving.served_session import ServedSession
 from reyn_jupyter.guard.state_folder import StateError, StateFolder
 from reyn_jupyter.router.surface import universal_tools
-from reyn_jupyter.runtime.engine import running_loop
+from reyn_jupyter.runtime.live_catalog import catalog_cache
+from reyn_jupyter.runtime.live_catalog.catalog_cache import CatalogCache
 from reyn_jupyter.runtime.run import Outcome
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.sessions.serving.client_answers import failure, tool_answer
@@ -64,6 +70,8 @@ if TYPE_CHECKING:
 
 TASK = "MCP server of this session"
 _NOTICE = 2.0  # seconds that word of a change may take to one client
+_MOST_SUBSCRIBED = 100  # resources of which one session's client may be told
+_LONGEST_URI = 2_000  # characters of such a resource's address
 _BUSY = f"Not run: {MOST_CALLS} calls run at once here, and {MOST_WAITING} more wait."
 INSTRUCTIONS = """This is the live session of a person's notebook: its variables, stored results, files and actions.
 Every action is reached through these tools: list_actions with one category, then invoke_action with a name from it.
@@ -97,7 +105,9 @@ class McpService:
         self._resources = ClientResources(parts, self._calls.results)
         self._bus = InMemorySubscriptionBus()
         self._sessions: dict[str, ServerSession] = {}  # of clients that keep one, by its id
-        self._offered: tuple[Any, ...] = ()
+        self._subscribed: dict[str, set[str]] = {}  # the resources of which such a client is to be told
+        self._offered: tuple[Any, dict[str, Hashable]] | None = None
+        self._moved = asyncio.Event()
         self._notices: set[asyncio.Task[None]] = set()
         self.server = _Server(
             "reyn-jupyter",
@@ -109,40 +119,62 @@ class McpService:
             on_list_resources=self._list_resources,
             on_list_resource_templates=self._list_templates,
             on_read_resource=self._read_resource,
+            on_subscribe_resource=self._subscribe,
+            on_unsubscribe_resource=self._unsubscribe,
             on_subscriptions_listen=ListenHandler(self._bus, max_subscriptions=32, max_buffered_events=64),
         )
         self.server.middleware.append(self._take_note)
 
-    def leave(self, session: str) -> None:
-        """Take note that a client ended its session."""
-        self._sessions.pop(session, None)
-        self.clients.leave(session)
-
     def look(self) -> None:
         """Tell clients if what is listed is something else than when this was last asked."""
-        tools, resources = self._offer()
-        before, self._offered = self._offered, (tools, resources)
-        if not before:
+        now, before = self._offer(), self._offered
+        self._offered = now
+        if before is None:
             return
-        if before[0] != tools:
+        if before[0] != now[0]:
             self._notify(ToolsListChanged(), lambda session: session.send_tool_list_changed())
-        if before[1] != resources:
+        if before[1].keys() != now[1].keys():
             self._notify(ResourcesListChanged(), lambda session: session.send_resource_list_changed())
+        for uri, mark in now[1].items():
+            if uri in before[1] and before[1][uri] != mark:
+                self._notify_of(uri)
 
-    async def look_again(self) -> None:
-        """Read the catalog, which a cell may have changed, and tell clients what is new."""
-        await self._parts.catalog.refresh()
-        self.look()
+    def look_soon(self) -> None:
+        """Let the catalog be read, which a cell may have changed, and clients be told what is new. From any thread."""
+        ENGINE.loop.call_soon_threadsafe(self._moved.set)
 
-    def _offer(self) -> tuple[Any, tuple[str, ...]]:
+    async def watch(self) -> None:
+        """Tell clients what cells and pushes change, until this is cancelled."""
+
+        def on_push(catalog: CatalogCache) -> None:
+            if catalog is self._parts.catalog:
+                self.look_soon()
+
+        catalog_cache.WATCHERS.append(on_push)
+        try:
+            while True:
+                await self._moved.wait()
+                self._moved.clear()
+                with suppress(
+                    Exception
+                ):  # nobody can serve the notebook's part just now; the next cell says it
+                    await self._parts.catalog.refresh()
+                    self.look()
+        finally:
+            catalog_cache.WATCHERS.remove(on_push)
+
+    def _offer(self) -> tuple[Any, dict[str, Hashable]]:
+        """Return what is listed: the tools, and each resource with what moves when it is another."""
         snapshot = self._parts.catalog.latest
         categories = () if snapshot is None else tuple(snapshot.category_names)
-        return (categories, self._parts.search.offered), self._resources.uris
+        return (categories, self._parts.search.offered), self._resources.marks
 
-    def _notify(self, event: Any, send: Callable[[ServerSession], Any]) -> None:
+    def _notify(
+        self, event: Any, send: Callable[[ServerSession], Any], only: Callable[[str], bool] = lambda key: True
+    ) -> None:
         async def tell() -> None:
             await self._bus.publish(event)
-            for session in list(self._sessions.values()):
+            for session in [each for key, each in self._sessions.items() if only(key)]:
                 with suppress(Exception):  # it is gone, or reads nothing
                     async with asyncio.timeout(_NOTICE):
                         await send(session)
@@ -151,22 +183,48 @@ class McpService:
         self._notices.add(task)
         task.add_done_callback(self._notices.discard)
 
-    def _client(self, context: Context) -> tuple[str, str]:
-        """Return by what a client is known, and what it says of itself."""
-        given = context.session.client_params
-        info = None if given is None else given.client_info
-        label = self.clients.label(getattr(info, "name", None), getattr(info, "version", None))
-        headers = getattr(context.request, "headers", {})
-        return headers.get("mcp-session-id") or label, label
+    def _notify_of(self, uri: str) -> None:
+        self._notify(
+            ResourceUpdated(uri=uri),
+            lambda session: session.send_resource_updated(uri),
+            lambda key: uri in self._subscribed.get(key, ()),
+        )
 
     async def _take_note(self, ctx: Context, call_next: CallNext) -> HandlerResult:
         if ctx.method != "initialize":  # it has no name before
-            key, label = self._client(ctx)
-            self.clients.heard(key, label)
-            if key != label:
+            request = _request(ctx)
+            info = None if ctx.session.client_params is None else ctx.session.client_params.client_info
+            label = self.clients.label(getattr(info, "name", None), getattr(info, "version", None))
+            session = _session_id(ctx)
+            if session:
+                key = session
+                self.clients.heard(key, label)
+                if not self.clients.knows_process(key):
+                    self.clients.note_process(key, await request.connection.process())
+            else:
+                process = await request.connection.process()
+                key = label if process is None else f"{process.pid} {process.began} {label}"
+                self.clients.heard(key, label, process)
+            request.client = (key, label)
+            request.belongs_to(key)
+            if session:
                 known = {each: self._sessions[each] for each in self._sessions if self.clients.knows(each)}
-                self._sessions = {**known, key: ctx.session}
+                self._sessions = {**known, session: ctx.session}
+                self._subscribed = {each: self._subscribed.get(each, set()) for each in self._sessions}
         return await call_next(ctx)
+
+    async def _subscribe(self, context: Context, params: SubscribeRequestParams) -> EmptyResult:
+        wanted = self._subscribed.setdefault(_session_id(context), set())
+        if len(wanted) >= _MOST_SUBSCRIBED and params.uri not in wanted:
+            raise MCPError(INVALID_PARAMS, f"A client is told of {_MOST_SUBSCRIBED} resources at most.")
+        if len(params.uri) > _LONGEST_URI:
+            raise MCPError(INVALID_PARAMS, f"An address has at most {_LONGEST_URI:,} characters.")
+        wanted.add(params.uri)
+        return EmptyResult()
+
+    async def _unsubscribe(self, context: Context, params: UnsubscribeRequestParams) -> EmptyResult:
+        self._subscribed.get(_session_id(context), set()).discard(params.uri)
+        return EmptyResult()
 
     async def _list_tools(self, context: Context, params: PaginatedRequestParams | None) -> ListToolsResult:
         parts = self._parts
@@ -192,7 +250,7 @@ class McpService:
     async def _called(
         self, context: Context, tool: str, arguments: dict[str, Any], what: str = ""
     ) -> Outcome:
-        key, label = self._client(context)
+        key, label = _request(context).client
         return await self._calls.call(key, label, tool, arguments, context.session.report_progress, what)
 
     async def _list_resources(
@@ -225,6 +283,19 @@ class McpService:
             raise MCPError(INVALID_PARAMS, _BUSY) from None
 
 
+def _request(context: Context) -> ClientRequest:
+    assert context.request is not None  # all come by HTTP
+    request: ClientRequest = context.request.scope["state"]["request"]
+    return request
+
+
+def _session_id(context: Context) -> str:
+    """Return the id of a client's session; nothing where its protocol knows none."""
+    assert context.request is not None
+    found: str = context.request.headers.get("mcp-session-id", "")
+    return found
+
+
 def _tool(function: dict[str, Any]) -> Tool:
     acts = function["name"] == "invoke_action"
     hints = ToolAnnotations(read_only_hint=not acts, destructive_hint=acts, open_world_hint=acts)
@@ -244,7 +315,7 @@ async def begin(parts: Parts, wait: float) -> ServedSession:
     """
     await parts.catalog.refresh()
     service = McpService(parts, wait)
-    endpoint = Endpoint(service.server, service.leave)
+    endpoint = Endpoint(service.server, service.clients)
     file = AddressFile(StateFolder(parts.root))
     session, token = secrets.token_hex(4), endpoint.token
     # Known as a secret before anybody has it: no record, answer or display shows it.
@@ -258,12 +329,16 @@ async def begin(parts: Parts, wait: float) -> ServedSession:
         raise
 
     async def serve() -> None:
+        # In a task of its own, with this one's context: what is asked of the notebook goes where the calls' parts go.
+        watching = asyncio.create_task(service.watch())
         try:
             await endpoint.serve()
         finally:
-            endpoint.close()
+            watching.cancel()
+            # First out of the file, so that no bridge finds an address that another program may take.
             with suppress(StateError):
                 file.remove(session)
+            endpoint.close()
 
     task = parts.tasks.spawn(serve(), TASK)
 
@@ -280,7 +355,7 @@ async def begin(parts: Parts, wait: float) -> ServedSession:
 
     def look() -> None:
         if not task.done():
-            ENGINE.start(service.look_again(), home=running_loop())
+            service.look_soon()
 
     return ServedSession(
         session,

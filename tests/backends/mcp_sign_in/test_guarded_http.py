@@ -27,7 +27,7 @@ async def ask(server: str, url: str) -> None:
     async def approve(host: Host) -> bool:
         return True
 
-    async with guarded_client(server, approve) as http:
+    async with guarded_client(server, approve, lambda host: False) as http:
         await http.get(url)
 
 
@@ -127,7 +127,7 @@ def test_the_certificate_of_a_server_is_held_to_its_name_and_not_to_the_address_
         async def approve(host: Host) -> bool:
             return True
 
-        async with guarded_client(url, approve) as http:
+        async with guarded_client(url, approve, lambda host: False) as http:
             return (await http.get(url)).text
 
     with https_server("localhost", tmp_path) as (port, trusted):

@@ -9,18 +9,19 @@ import asyncio
 import json
 import os
 import signal
-import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import httpx2
 import pandas as pd
 import pytest
-from mcp import Client, MCPError, StdioServerParameters
+from mcp import Client, MCPDeprecationWarning, MCPError, StdioServerParameters
 from mcp_types import Implementation
 
 import reyn_jupyter as reyn
@@ -31,46 +32,13 @@ from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.notebook.mime import mimebundle
 from reyn_jupyter.runtime.questions.consent import DESK
 from reyn_jupyter.sessions.assembly import ENGINE
-from tests.support.mcp_client import by_client, call, text, token_of
+from reyn_jupyter.support.secret import Secret
+from tests.support.mcp_client import OPENING, by_client, call, posted, text, token_of
 from tests.support.processes import environment, is_gone, started
 from tests.support.report_category import report_category
 from tests.support.waiting import awaited, clock_of, until
 
 Make = Callable[..., reyn.Session]
-
-
-@pytest.fixture
-def make(workspace: Path) -> Iterator[Make]:
-    made: list[reyn.Session] = []
-
-    def session(namespace: dict[str, Any] | None = None, **options: Any) -> reyn.Session:
-        made.append(reyn.Session(workspace, namespace=namespace or {}, **options))
-        return made[-1]
-
-    yield session
-    for each in made:
-        each.close()
-
-
-OPENING = {
-    "jsonrpc": "2.0",
-    "id": 1,
-    "method": "initialize",
-    "params": {
-        "protocolVersion": "2025-06-18",
-        "capabilities": {},
-        "clientInfo": {"name": "raw", "version": "1"},
-    },
-}
-
-
-def posted(session: reyn.Session, **more: Any) -> httpx2.Response:
-    """Send an opening request by hand."""
-    assert session.served is not None
-    headers = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-    content = more.pop("content", json.dumps(OPENING).encode())
-    address = more.pop("url", session.served.address)
-    return httpx2.post(address, content=content, headers={**headers, **more.pop("headers", {})}, timeout=60)
 
 
 @pytest.mark.parametrize("mode", ["legacy", "auto"])
@@ -166,6 +134,23 @@ def test_pictures_arrive_and_parts_for_the_person_alone_do_not(make: Make) -> No
     assert [part.type for part in by_client(session, call("report__private")).content] == ["text"]
 
 
+def test_what_a_client_asks_to_be_told_of_is_bounded(make: Make) -> None:
+    session = make()
+
+    async def work(client: Client) -> None:
+        with pytest.raises(MCPError, match="2,000 characters"):
+            await client.subscribe_resource("reyn://variables/" + "x" * 3_000)
+        for number in range(100):
+            await client.subscribe_resource(f"reyn://variables/x{number}")
+        with pytest.raises(MCPError, match="100 resources at most"):
+            await client.subscribe_resource("reyn://variables/one_more")
+        await client.unsubscribe_resource("reyn://variables/x0")
+        await client.subscribe_resource("reyn://variables/one_more")
+
+    with pytest.warns(MCPDeprecationWarning):
+        by_client(session, work, mode="legacy")
+
+
 def test_no_resource_gives_a_part_for_the_person_alone(make: Make) -> None:
     session = make(categories=(report_category(),), store="memory")
 
@@ -240,17 +225,6 @@ def test_the_door_opens_for_the_token_from_this_machine_alone(
     assert answer.status_code == status
     assert not [name for name in answer.headers if name.lower().startswith("access-control")]
     assert token not in answer.text
-
-
-def test_a_connection_that_says_nothing_keeps_no_place(make: Make) -> None:
-    session = make()
-    served = session.serve_mcp()
-    port = int(served.address.rpartition(":")[2].partition("/")[0])
-    with clock_of(ENGINE.loop) as advance, socket.create_connection(("127.0.0.1", port)) as silent:
-        silent.settimeout(60)
-        posted(session)  # the connection before it is known by then
-        advance(6.0)
-        assert silent.recv(1) == b""
 
 
 def test_huge_and_deep_bodies_are_refused_and_the_next_request_is_answered(make: Make) -> None:
@@ -396,6 +370,55 @@ def test_the_bridge_ends_and_says_so_when_the_session_ends_under_it(make: Make) 
     finally:
         bridge.kill()
         bridge.communicate()
+
+
+def test_what_stands_at_the_address_of_a_session_that_ended_gets_nothing_from_the_bridge(
+    workspace: Path,
+) -> None:
+    seen: list[bytes] = []
+
+    class Other(BaseHTTPRequestHandler):
+        """Whoever took the port."""
+
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            seen.append(body)
+            result = {
+                "protocolVersion": "2025-06-18",
+                "capabilities": {},
+                "serverInfo": {"name": "x", "version": "1"},
+            }
+            answer = json.dumps({"jsonrpc": "2.0", "id": json.loads(body)["id"], "result": result}).encode()
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(answer)))
+            self.end_headers()
+            self.wfile.write(answer)
+
+        def log_message(self, *args: object) -> None:
+            return None
+
+    file = AddressFile(StateFolder(workspace))
+    with ThreadingHTTPServer(("127.0.0.1", 0), Other) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        token = Secret("TOKEN", "t" * 30)
+        file.add("5e551014", f"http://127.0.0.1:{server.server_port}/mcp", token, "")
+        words = [sys.executable, "-P", "-m", "reyn_jupyter.mcp_bridge", "--workspace", str(workspace)]
+        pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+        bridge = subprocess.Popen(words, env=environment(), text=True, **pipes)
+        assert bridge.stdin is not None and bridge.stdout is not None
+        try:
+            bridge.stdin.write(json.dumps(OPENING) + "\n")
+            bridge.stdin.flush()
+            assert "serverInfo" in bridge.stdout.readline()
+            file.remove("5e551014")
+            bridge.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 2, "method": "ping"}) + "\n")
+            bridge.stdin.flush()
+            assert bridge.wait(60) == 1 and len(seen) == 1
+        finally:
+            bridge.kill()
+            bridge.communicate()
+            server.shutdown()
 
 
 def test_the_bridge_says_so_where_nothing_is_served(
