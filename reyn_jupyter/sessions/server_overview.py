@@ -17,6 +17,9 @@ from reyn_jupyter.support.text import count, shorten
 
 LONGEST = 160  # characters of a cell
 NONE_YET = "None yet: %reyn mcp add NAME -- COMMAND, %reyn mcp import, or ask for one."
+NOT_YET = (
+    "A server that is not ready starts with the next listing, and is searched once it is: %reyn list mcp"
+)
 
 
 def file_store(parts: Parts) -> McpServerStore:
@@ -41,6 +44,7 @@ def server_table(parts: Parts) -> Table:
     waiting = () if parts.mcp_store is None else parts.mcp_store.held_back()
     notes = [
         "" if rows else NONE_YET,
+        NOT_YET if any(row["state"] in ("idle", "starting") for row in rows) else "",
         f"{count(len(waiting), 'server')} of .mcp.json held back: %reyn trust names what would run, and trusts it"
         if waiting
         else "",

@@ -97,8 +97,10 @@ def _chosen(variables: list[KnownAction], prompt: Prompt) -> KnownAction | None:
 
 def _file(context: PlanningContext, path: str) -> str:
     alias = table_lookup.alias_of_path(path)
-    first = table_lookup.records(context, head(alias, HEAD), {alias: path}).rows
     total = table_lookup.records(context, row_count(alias), {alias: path}).rows[0]["rows"]
+    first = table_lookup.records(
+        context, head(alias, HEAD), {alias: path}
+    ).rows  # last: they become the run's table
     columns = columns_of_rows(first)
     kinds = table([{"column": column.name, "holds": column.kind} for column in columns])
     rows = count(int(str(total)), "row")
