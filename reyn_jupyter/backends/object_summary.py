@@ -152,24 +152,27 @@ def _frame(frame: Any, rows: int, head: bool) -> dict[str, Any]:
     if not wide and all(known):
         # Not index=True: that joins the labels anew, which pyarrow refuses for one with half a character.
         summary["memory_bytes"] = int(frame.memory_usage(index=False).sum() + frame.index.memory_usage())
-    index = _index(frame.index)
-    if index:
-        summary["index"] = index
+    levels = _levels(frame.index)
+    if levels:
+        summary["index"] = levels
     if head:
         positions = [at for at in range(len(labels)) if known[at]][:_COLUMNS_SHOWN]
-        summary["head"] = _records(
-            frame.iloc[:rows, positions], [labels[at] for at in positions], bool(index)
-        )
+        summary["head"] = _records(frame.iloc[:rows, positions], [labels[at] for at in positions], levels)
     return summary
 
 
-def _records(part: Any, labels: Sequence[str], with_index: bool) -> list[dict[str, Any]]:
-    columns: dict[str, list[Any]] = {}
-    if with_index:
-        columns["(index)"] = [_cell(item) for item in part.index.tolist()]
-    for at, label in enumerate(labels):
-        cells = part.iloc[:, at].tolist()
-        columns[label] = [HIDDEN] * len(cells) if secret_name(label) else [_cell(cell) for cell in cells]
+def _records(part: Any, labels: Sequence[str], levels: Sequence[dict[str, str]]) -> list[dict[str, Any]]:
+    keys = part.index.tolist() if levels else []
+    cells = [keys] if len(levels) == 1 else [[key[at] for key in keys] for at in range(len(levels))]
+    names = _unique([*labels, *(level["name"] for level in levels)])[len(labels) :]
+    named = [
+        *zip(names, cells, strict=True),
+        *((label, part.iloc[:, at].tolist()) for at, label in enumerate(labels)),
+    ]
+    columns = {
+        name: [HIDDEN] * len(held) if secret_name(name) else [_cell(cell) for cell in held]
+        for name, held in named
+    }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
@@ -179,11 +182,17 @@ def _cell(value: object) -> Any:
     return None if is_scalar(type(value)) and summary in _NO_NUMBERS else summary
 
 
-def _index(index: Any) -> dict[str, Any] | None:
-    """The names and type of an index that is more than a row number."""
+def _levels(index: Any) -> list[dict[str, str]]:
+    """Return names and types of the levels of an index that is more than a row number."""
     if is_loaded_type(index, "pandas", "RangeIndex") and index.name is None:
-        return None
-    return {"names": _labels(index.names), "dtype": dtype_text(index.dtype)}
+        return []
+    several = is_loaded_type(index, "pandas", "MultiIndex")
+    dtypes = [level.dtype for level in index.levels] if several else [index.dtype]
+    names = [
+        _label(name) if name is not None else f"level_{at}" if several else "(index)"
+        for at, name in enumerate(index.names)
+    ]
+    return [{"name": name, "dtype": dtype_text(dtype)} for name, dtype in zip(names, dtypes, strict=True)]
 
 
 def _series(series: Any, rows: int, head: bool) -> dict[str, Any]:
@@ -197,11 +206,12 @@ def _series(series: Any, rows: int, head: bool) -> dict[str, Any]:
     }
     if known:
         summary["memory_bytes"] = int(series.memory_usage(index=True, deep=False))
-    index = _index(series.index)
-    if index:
-        summary["index"] = index
+    label = summary["name"] or "value"
+    levels = _levels(series.index)
+    if levels:
+        summary["index"] = levels
     if head and known:
-        summary["head"] = _records(series.iloc[:rows].to_frame(), [summary["name"] or "value"], bool(index))
+        summary["head"] = _records(series.iloc[:rows].to_frame(), [label], levels)
     return summary
 
 

@@ -2,8 +2,9 @@
 
 Invariant: with plain typing mistakes the order is that of `difflib` (n=3, cutoff 0.4). Before it come names
 made of the very words that were given, since models know the concept and miss the form: ``read_file``,
-``file.read``, ``file__read_file`` and ``FileRead`` all mean the words *file* and *read*. Source of n and
-cutoff: Universal Action Catalog (FP-0034), error response.
+``file.read``, ``file__read_file`` and ``FileRead`` all mean the words *file* and *read*. Beside a name that is
+surely meant, names that only share letters are left out. Source of n and cutoff: Universal Action Catalog (FP-0034),
+error response.
 """
 
 from __future__ import annotations
@@ -23,6 +24,8 @@ SUGGESTIONS = 3
 CUTOFF = 0.4
 LONGEST_QUERY = 100  # characters that are compared; difflib's cost grows with the product of the lengths
 
+_SURE = 0.8  # the score of a name that one or two letters are wrong in: what is far behind it was not meant
+_BEHIND = 0.3
 _SAME_WORDS = 2.0
 _SAME_ENTRY = 1.0
 _ALL_WORDS_GIVEN = 0.3
@@ -63,7 +66,10 @@ def rank(text: str, names: Iterable[str], limit: int = SUGGESTIONS) -> list[str]
         if score >= CUTOFF:
             found.append((-score, name))
             (heapq.heappush if len(top) < limit else heapq.heappushpop)(top, score)
-    return [name for _, name in heapq.nsmallest(limit, found)]
+    nearest = heapq.nsmallest(limit, found)
+    if nearest and -nearest[0][0] >= _SURE:
+        nearest = [each for each in nearest if each[0] <= nearest[0][0] + _BEHIND]
+    return [name for _, name in nearest]
 
 
 def _bonus(wanted: frozenset[str], name: str) -> float:

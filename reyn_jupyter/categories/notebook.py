@@ -182,7 +182,7 @@ async def _read(args: Arguments, context: ToolContext) -> ContentParts:
         parts += [_part(at, output, context) for at, output in enumerate(cell.outputs, 1)]
         if cell.more_outputs:
             parts.append(ContentPart.of_text(f"{count(cell.more_outputs, 'further output')} left out."))
-    context.used(Source("notebook", f"cell {cell.id or index}"))
+    context.used(Source("notebook", f"cell {index}"))
     return ContentParts(parts)
 
 

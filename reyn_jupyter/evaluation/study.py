@@ -8,7 +8,7 @@ runs and shows the same, and never blocks the loop that awaits it while trials g
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -376,7 +376,8 @@ class Study(ReadableStudy):
 
     async def running(self, variants: Sequence[Variant], options: RunOptions) -> RunSummary:
         """Run what is wished for on the engine; progress is published to whoever listens there."""
-        return await self.parts.run(variants, options, publisher())
+        summary = await self.parts.run(variants, options, publisher())
+        return replace(summary, file=str(self.parts.store.path or ""))
 
 
 def _path(path: str | Path | None) -> Path | None:

@@ -24,17 +24,18 @@ from reyn_jupyter.models.base import TEXT_ALONE, Medium, ModelError, Request, Re
 from reyn_jupyter.models.litellm_answer import IncomingAnswer, NotStreamed
 from reyn_jupyter.models.prices import Price, price_of
 from reyn_jupyter.models.providers import (
-    PROVIDERS,
+    ALIKE_NAMES,
     base_override,
+    meant_provider,
     provider_host,
     provider_name,
     required_key,
     set_key,
 )
-from reyn_jupyter.support.text import did_you_mean, nearest_names
+from reyn_jupyter.support.text import did_you_mean, nearest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 
 # A parameter of these names would change what is asked, where it goes or who hears of it.
@@ -135,7 +136,7 @@ class LiteLLMModel:
         Raises:
             ModelError: as `complete` would for want of a key.
         """
-        self._demand_key()
+        self._demand_provider_and_key()
         await self._litellm()
         return price_of(self._model) if self._leaves else None
 
@@ -147,7 +148,7 @@ class LiteLLMModel:
         Raises:
             ModelError: as `complete` would.
         """
-        self._demand_key()
+        self._demand_provider_and_key()
         base = self._api_base or base_override(self._model, self._environ)
         problem = unknown_provider(self._registered(litellm_loader.load()), self._model, base)
         if problem is not None:
@@ -162,7 +163,7 @@ class LiteLLMModel:
         meter = wire.watch()
         before = meter.requests if meter is not None else 0
         _refuse_reserved(request.parameters)
-        self._demand_key()
+        self._demand_provider_and_key()
         litellm = await self._litellm()
         manner = self._manner
         while True:
@@ -190,8 +191,10 @@ class LiteLLMModel:
             litellm_offline.register(litellm)
         return litellm
 
-    def _demand_key(self) -> None:
-        """Without a key there is nothing to wait seconds of import for."""
+    def _demand_provider_and_key(self) -> None:
+        """Refuse what no call could do before seconds of import: a mistyped provider, a key that is not set."""
+        if litellm_loader.loaded_module() is None and meant_provider(self._model) is not None:
+            raise _no_provider(self._model, _way_on(self._model))
         variable = required_key(self._model)
         if variable is None or set_key(self._model, self._environ) is not None:
             return
@@ -335,7 +338,6 @@ async def _close(stream: Any) -> None:
 
 
 _LONGEST = 200
-_ALIKE = 0.75  # names of providers are short, and those of models begin alike
 
 
 def unknown_provider(litellm: Any, model: str, api_base: str | None) -> ModelError | None:
@@ -347,24 +349,30 @@ def unknown_provider(litellm: Any, model: str, api_base: str | None) -> ModelErr
         api_base: an address of one's own.
     """
     providers = [str(getattr(each, "value", each)) for each in litellm.provider_list]
-    prefix, slash, rest = model.partition("/")
+    prefix, slash, _ = model.partition("/")
     if slash and prefix in providers:
         return None
     try:
         litellm.get_llm_provider(model, api_base=api_base)
     except litellm.BadRequestError:
-        said = f"LiteLLM knows no provider of {model!r}, so no call could be made."
-        return ModelError(
-            "configuration", said, _way_on(litellm, providers, model, prefix if slash else "", rest)
-        )
+        return _no_provider(model, _way_on(model, providers, litellm.model_cost))
     return None
 
 
-def _way_on(litellm: Any, providers: list[str], model: str, prefix: str, rest: str) -> str:
-    near = [
-        f"{each}/{rest[:_LONGEST]}"
-        for names in (PROVIDERS, providers)
-        for each in nearest_names(prefix, names, 1, cutoff=_ALIKE)
-    ] or nearest_names(model, litellm.model_cost, 1, cutoff=_ALIKE)
-    meant = f"{did_you_mean(near[:1])} " if near else ""
-    return f"{meant}A model is named with its provider, as openai/gpt-4o-mini or ollama_chat/llama3.2."
+def _no_provider(model: str, hint: str) -> ModelError:
+    said = f"LiteLLM knows no provider of {model!r}, so no call could be made."
+    return ModelError("configuration", said, hint)
+
+
+def _way_on(model: str, providers: Sequence[str] = (), models: Iterable[str] = ()) -> str:
+    """Return what was probably meant, and how a model is named.
+
+    Args:
+        providers: all that LiteLLM has, to look at where none of the well-known ones is near.
+        models: the names of its models.
+    """
+    prefix, slash, rest = model.partition("/")
+    meant = meant_provider(model) or nearest(prefix if slash else "", providers, cutoff=ALIKE_NAMES)
+    near = f"{meant}/{rest[:_LONGEST]}" if meant else nearest(model, models, cutoff=ALIKE_NAMES)
+    asked = f"{did_you_mean([near])} " if near else ""
+    return f"{asked}A model is named with its provider, as openai/gpt-4o-mini or ollama_chat/llama3.2."

@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 from urllib.parse import urlsplit
 
+from reyn_jupyter.support.text import nearest
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -79,12 +81,28 @@ _BARE = {
 }
 
 
+# Providers of LiteLLM without a row above whose names are as near to one of those as a typing mistake.
+_SIMILAR = frozenset({"anthropic_text", "azure_ai", "nvidia_riva"})
+ALIKE_NAMES = 0.75  # names of providers are short, and those of models begin alike
+
+
 def provider_name(model: str) -> str | None:
     """The provider of a LiteLLM model string, None when it cannot be told ("openai/gpt-4o" → "openai")."""
     prefix, slash, _ = model.partition("/")
     if slash:
         return prefix
     return next((provider for start, provider in _BARE.items() if model.startswith(start)), None)
+
+
+def meant_provider(model: str) -> str | None:
+    """Return the provider whose name is mistyped in a LiteLLM model string, None where none of those here is.
+
+    Example: ``meant_provider("opnai/gpt-4o-mini")`` → ``"openai"``.
+    """
+    prefix, slash, _ = model.partition("/")
+    if not slash or prefix in PROVIDERS or prefix in _SIMILAR:
+        return None
+    return nearest(prefix, PROVIDERS, cutoff=ALIKE_NAMES)
 
 
 def required_key(model: str) -> str | None:

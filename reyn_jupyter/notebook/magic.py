@@ -22,7 +22,6 @@ from reyn_jupyter.runtime.record.runlog import RunLogError
 from reyn_jupyter.runtime.record.script import ScriptError
 from reyn_jupyter.sessions.result_objects import ActionCard, ActionTable, Card, Inspection, Result
 from reyn_jupyter.sessions.undo import NothingToUndoError, UndoDeclinedError
-from reyn_jupyter.support.text import nearest
 
 # Errors whose own words are for the person; any other one is named by its type.
 PLAIN = (
@@ -113,7 +112,7 @@ def _verb(line: str, cell: str | None) -> tuple[Verb, str]:
         return _find_verb("help"), ""
     if word.startswith("-"):
         raise ReynError("A verb comes before its options.", 'For example: %reyn ask -m offline "…"')
-    if cell is not None and verbs.find(word) is None and nearest(word, verbs.names()) is None:
+    if cell is not None and verbs.find(word) is None and verbs.meant(word) is None:
         raise ReynError(
             f"There is no verb {word!r}.",
             "Beside %%reyn stand options; the question goes into the cell below.",

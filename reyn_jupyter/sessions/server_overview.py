@@ -29,6 +29,9 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://\S*")
 _ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=.*", re.DOTALL)
 _OF_A_SHELL = frozenset({"&&", "||", "|", ";", "&", ">", ">>", "<", "2>&1"})
 NONE_YET = "None yet: %reyn mcp add NAME -- COMMAND, %reyn mcp import, or ask for one."
+NOT_YET = (
+    "A server that is not ready starts with the next listing, and is searched once it is: %reyn list mcp"
+)
 
 
 def file_store(parts: Parts) -> McpServerStore:
@@ -49,7 +52,8 @@ def server_table(parts: Parts) -> Table:
     used = {each.entry.name: each for each in reversed(stored)}
     names = (*used, *(name for name in states if name not in used))
     rows = [_row(parts, name, states.get(name), used.get(name)) for name in sorted(names)]
-    notes = (*(() if rows else (NONE_YET,)), *server_remarks(parts))
+    is_late = any(row["state"] in ("idle", "starting") for row in rows)
+    notes = (*(() if rows else (NONE_YET,)), *((NOT_YET,) if is_late else ()), *server_remarks(parts))
     return Table("mcp", tuple(rows), "MCP servers", parts.redactor.text(" · ".join(notes)))
 
 

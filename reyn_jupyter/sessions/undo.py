@@ -91,7 +91,7 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
             )
         )
     recorded = [await _recorded(parts, change) for change in changes]
-    what = f"undo {trace.run}" + (f" step {step}" if step else "")
+    what = _what(trace) + (f" step {step}" if step else "")
     with ExitStack() as held:
         try:
             restores = held.enter_context(planned(recorded, parts.workspace, _judge(parts.policy)))
@@ -103,14 +103,15 @@ async def undo(parts: Parts, target: str | int | None) -> Card:
         if not parts.runs.is_own(trace.run):
             await _ask(parts, trace, restores)
         said = await _restore(parts, restores, calls, what, unread)
-    facts = [("run", trace.run), ("prompt", trace.prompt)]
+    facts = [("prompt", trace.prompt), ("run", trace.run[-12:])]
     facts += [(restore.path, "removed" if restore.content is None else "restored") for restore in restores]
     sections = tuple((restore.path, tuple(restore.diff.splitlines())) for restore in restores)
     if said:
         sections += (("In the notebook", said),)
     if unread:
         sections += (("Not undone", tuple(unread)),)
-    title = f"{count(len(restores), 'file')} restored" if restores else "Undone in the notebook"
+    how = "removed" if all(restore.content is None for restore in restores) else "restored"
+    title = f"{count(len(restores), 'file')} {how}" if restores else "Undone in the notebook"
     return Card("undo", title, tuple(facts), sections)
 
 
@@ -174,7 +175,7 @@ def _to_undo(parts: Parts) -> Iterator[Trace]:
             trace = parts.runs.load(run)
             if (what := _undid(trace)) is not None:
                 undone.add(what)
-            elif f"undo {trace.run}" not in undone and (_changed(trace) or _in_notebook(parts, trace)):
+            elif _what(trace) not in undone and (_changed(trace) or _in_notebook(parts, trace)):
                 yield trace
 
 
@@ -269,6 +270,11 @@ def _calls(trace: Trace, step: int | None = None) -> list[_Calls]:
 
 def _in_notebook(parts: Parts, trace: Trace) -> bool:
     return any(parts.services.reversals.has(*each) for each in _calls(trace))
+
+
+def _what(trace: Trace) -> str:
+    """Return the prompt of the run that undoes another one: by the part of its id that tables show and verbs take."""
+    return f"undo {trace.run[-12:]}"
 
 
 def _undid(trace: Trace) -> str | None:

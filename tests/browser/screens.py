@@ -38,11 +38,15 @@ class Scene:
     Attributes:
         cells: those that run before it is taken, all of them.
         prepare: presses what is to be open in it.
+        asks: the last cell is not run before, since it waits for the person.
+        alone: the last cell is taken once more by itself, as README shows it.
     """
 
     name: str
     cells: tuple[str, ...]
     prepare: Callable[[LabPage], None] = lambda page: None
+    asks: bool = False
+    alone: bool = False
 
 
 def _press(*labels: str) -> Callable[[LabPage], None]:
@@ -52,6 +56,12 @@ def _press(*labels: str) -> Callable[[LabPage], None]:
             page.page.wait_for_timeout(600)
 
     return press
+
+
+def _leave_open(page: LabPage) -> None:
+    """Run the last cell until it asks for consent."""
+    page.start(page.cells - 1)
+    page.notebook.get_by_role("button", name="Allow once").wait_for()
 
 
 def _to_the_end(page: LabPage) -> None:
@@ -83,7 +93,17 @@ SCENES = (
     ),
     Scene("answer_long", (FRAME, "%%reyn\nfirst 200 rows of orders"), _press("Table")),
     Scene("view", (FRAME, "%reyn view orders"), _to_the_end),
-    Scene("chart", (FRAME, "%%reyn\nplot amount per month in orders")),
+    Scene(
+        "chart",
+        (
+            FRAME,
+            "%reyn invoke chart__draw data=orders mark=bar x=region y=amount",
+            "%%reyn\nplot amount per month in orders",
+        ),
+        alone=True,
+    ),
+    Scene("consent", (FRAME, '%%reyn\nwrite "restock tea" to ideas.txt'), _leave_open, asks=True),
+    Scene("undo", (FRAME, '%%reyn --approve all\nwrite "restock tea" to ideas.txt', "%reyn undo")),
     Scene("declined", (FRAME, "%%reyn\nwho will win the election?")),
     Scene("status", (FRAME, "%reyn")),
     Scene("list", (FRAME, "%reyn list")),
@@ -120,7 +140,7 @@ def _take(scene: Scene, server: JupyterServer, browser: Browser) -> None:
     for width in WIDTHS:
         with browser.new_context(viewport={"width": width, "height": 1000}) as context:
             page = LabPage(context.new_page(), server, "lab")
-            page.open(*scene.cells).run()
+            page.open(*scene.cells).run(*range(len(scene.cells) - scene.asks))
             page.page.wait_for_timeout(1500)
             scene.prepare(page)
             for theme in THEMES:
@@ -129,6 +149,9 @@ def _take(scene: Scene, server: JupyterServer, browser: Browser) -> None:
                 path = FOLDER / f"{scene.name}_{width}_{theme.removeprefix('JupyterLab ').lower()}.png"
                 page.page.screenshot(path=path)
                 print(path)
+                if scene.alone:
+                    cell = page.notebook.locator(".jp-Cell").nth(len(scene.cells) - 1)
+                    cell.screenshot(path=path.with_stem(f"{path.stem}_cell"))
 
 
 if __name__ == "__main__":

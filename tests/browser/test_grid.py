@@ -325,6 +325,25 @@ def test_a_frame_in_memory_is_sorted_and_filtered_by_its_heads(browser: Browser,
         expect(status(shown)).to_contain_text("1,200 rows × 2 columns")
 
 
+def test_the_menu_of_a_column_shows_and_keeps_both_ends_of_a_range(
+    browser: Browser, session: Session
+) -> None:
+    frame = pd.DataFrame({"number": range(1001)})
+    with grid(browser, session, VIEWED.hold(reyn.view(frame, name="numbers"))) as shown:
+        bars(shown, "number").nth(1).click()
+        expect(status(shown)).to_contain_text("100 match number ≥ 100, number < 200")
+        head(shown, "number").get_by_role("button").click()
+        menu = shown.page.get_by_role("dialog")
+        ends = menu.get_by_role("textbox")
+        assert [each.input_value() for each in ends.all()] == ["100", "200"]
+        ends.last.fill("110")
+        shown.page.keyboard.press("Enter")
+        expect(status(shown)).to_contain_text("10 match number ≥ 100, number < 110")
+        head(shown, "number").get_by_role("button").click()
+        menu.get_by_role("button", name="Clear").click()
+        expect(status(shown)).not_to_contain_text("match")
+
+
 def test_the_bars_of_a_stored_table_filter_it_too(browser: Browser, session: Session, orders: str) -> None:
     with grid(browser, session, orders) as shown:
         bars(shown, "region").first.click()

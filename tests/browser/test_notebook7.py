@@ -17,3 +17,8 @@ def test_displays_are_drawn_and_live_and_the_panel_opens(notebook7: LabPage) -> 
     notebook7.command("reyn:explore")
     panel = notebook7.page.get_by_role("region", name="Reyn", exact=True)
     expect(panel.get_by_text("file__read", exact=True)).to_be_visible()
+    ask = panel.get_by_role("button", name="Ask", exact=True)
+    edge = panel.evaluate("each => each.parentElement.getBoundingClientRect().right")
+    assert ask.evaluate("each => each.getBoundingClientRect().right") <= edge, (
+        "the panel is as wide as its room"
+    )

@@ -60,6 +60,13 @@ def test_without_shared_words_the_order_is_that_of_difflib(word: str) -> None:
     assert set(theirs) <= set(ours) or len(ours) == 3
 
 
+@pytest.mark.parametrize("mistyped", ["table__qeury", "tabel__query", "table__quer"])
+def test_beside_what_is_surely_meant_no_name_that_only_shares_letters(mistyped: str) -> None:
+    assert rank(mistyped, ["table__query", "variable__d", "variable__weather", "file__read"]) == [
+        "table__query"
+    ]
+
+
 def test_nothing_near_suggests_nothing() -> None:
     assert suggest(PUBLISHED, "ыыыыыыыы") == []
 

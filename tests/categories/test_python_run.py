@@ -179,7 +179,7 @@ def test_undo_restores_files_and_names_of_one_run(notebook: Any, tmp_path: Path)
         invoke("file__write", path="a.txt", content="x"), invoke("python__run", code="n = 1"), "ok"
     )
     book.session.ask("go", model=model)
-    assert "1 file restored" in str(book.session.undo())
+    assert "1 file removed" in str(book.session.undo())
     assert not (tmp_path / "a.txt").exists() and "n" not in book.names
 
 

@@ -273,6 +273,14 @@ async def test_arrays_series_and_records_show_their_schema(notebook: Notebook) -
     assert (await caller.call("records"))["first_element"] == {"id": "int", "tags": "list, 1 element"}
 
 
+async def test_named_levels_of_an_index_are_told_like_columns(notebook: Notebook) -> None:
+    levels = pd.MultiIndex.from_tuples([("north", 1), ("south", 2)], names=["region", None])
+    notebook.names["frame"] = pd.DataFrame({"price": [1.5, 2.5]}, index=levels)
+    told = await notebook.caller(categories).call("frame")
+    assert [level["name"] for level in told["index"]] == ["region", "level_1"]
+    assert told["head"][0] == {"region": "north", "level_1": 1, "price": 1.5}
+
+
 async def test_the_revision_moves_with_names_types_objects_and_shapes(
     notebook: Notebook, orders: pd.DataFrame
 ) -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import socket
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
 from reyn_jupyter.models.base import ModelError
+from reyn_jupyter.models.litellm_loader import load
 from reyn_jupyter.models.litellm_model import LiteLLMModel
+from reyn_jupyter.models.providers import meant_provider
 
 
 @pytest.fixture(autouse=True)
@@ -51,3 +55,23 @@ def test_what_no_call_could_do_is_said_with_the_way_on(model: str, kind: str, sa
     with pytest.raises(ModelError) as caught:
         LiteLLMModel(model, environ={}).check()
     assert caught.value.kind == kind and said in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_a_mistyped_provider_is_said_before_litellm_is_imported() -> None:
+    code = """
+import asyncio, sys
+from reyn_jupyter.models.base import ModelError, Request
+from reyn_jupyter.models.litellm_model import LiteLLMModel
+try:
+    asyncio.run(LiteLLMModel("opnai/gpt-4o-mini", environ={}).complete(Request("opnai/gpt-4o-mini", ())))
+except ModelError as error:
+    print(error.message, error.hint, "litellm" in sys.modules)
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "knows no provider of 'opnai/gpt-4o-mini'" in ran.stdout
+    assert "Did you mean openai/gpt-4o-mini?" in ran.stdout and ran.stdout.strip().endswith("False")
+
+
+def test_no_provider_of_litellm_is_taken_for_a_mistyped_one() -> None:
+    names = [str(getattr(each, "value", each)) for each in load().provider_list]
+    assert [name for name in names if meant_provider(f"{name}/model")] == []

@@ -17,6 +17,7 @@ Run = Callable[[str], str]
     ("code", "said"),
     [
         ("%reyn descibe x", "There is no verb 'descibe'. Did you mean %reyn describe?"),
+        ("%reyn qeury", "There is no verb 'qeury'. %reyn help lists the verbs;"),
         ("%reyn qqq", "There is no verb 'qqq'. %reyn help lists the verbs; %reyn ask \"…\" asks a question."),
         ("%reyn help qqq", "There is no verb 'qqq'."),
         ("%reyn -m offline hello", "A verb comes before its options. For example: %reyn ask -m offline \"…\""),

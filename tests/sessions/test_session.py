@@ -18,6 +18,7 @@ import pytest
 import reyn_jupyter as reyn
 from reyn_jupyter.config import ConfigError
 from reyn_jupyter.models.scripted import ScriptedModel, call
+from reyn_jupyter.notebook.mime import mimebundle
 from tests.support.waiting import awaited
 
 
@@ -88,12 +89,15 @@ def test_undo_restores_writes_edits_and_deletions_of_a_run_byte_for_byte(workspa
         "done",
     ]
     session = reyn.Session(workspace, model=ScriptedModel(*steps))
-    session.ask("change things", approve="all")
+    trace = session.ask("change things", approve="all")
     assert b"2nd" in (workspace / "notes.txt").read_bytes()
     card = session.undo()
     assert (workspace / "notes.txt").read_bytes() == before
     assert not (workspace / "new.txt").exists() and (workspace / "data" / "orders.csv").exists()
     assert "3 files restored" in card.title
+    drawn = mimebundle(card)["text/html"]
+    assert drawn.count('class="r-diff"') == 3 and trace.run not in drawn, "like a question's, and no bare id"
+    assert session.runs.rows[0]["prompt"] == f"undo {trace.run[-12:]}"
 
 
 def test_undo_is_refused_with_the_difference_when_a_file_changed_since(

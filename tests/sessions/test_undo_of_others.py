@@ -66,7 +66,7 @@ def test_another_notebooks_run_is_undone_by_name_once_the_person_says_yes(
     run = write(other, "other.txt")
     asked = answers(mine, "once")
     card = mine.undo(run[-12:] if by == "id" else "sub/other.ipynb")
-    assert "1 file restored" in card.title and not (workspace / "other.txt").exists()
+    assert "1 file removed" in card.title and not (workspace / "other.txt").exists()
     [question] = asked
     said = question.text
     assert "sub/other.ipynb" in said and "other.txt" in said and run[-12:] in said and "20" in said

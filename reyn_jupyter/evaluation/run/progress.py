@@ -110,6 +110,7 @@ class RunSummary:
         warnings: what a reader of the figures should know.
         estimates: variant → the primary check's rate or mean.
         sources: variant → where its trials come from.
+        file: the study's file, "" for one in memory.
     """
 
     run: str
@@ -132,6 +133,7 @@ class RunSummary:
     estimates: Mapping[str, Rate | Mean] = field(default_factory=dict)
     sources: Mapping[str, Source] = field(default_factory=dict)
     unfinished: TrialUsage = field(default_factory=TrialUsage)
+    file: str = ""
 
     @property
     def sentence(self) -> str:

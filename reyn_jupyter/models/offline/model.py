@@ -160,6 +160,7 @@ ROUTINES: tuple[Routine, ...] = (
     edits.attempt,
     charts.attempt,
     function_calls.attempt_named,
+    describe.attempt_file,
     table_lookup.attempt,
     search.attempt,
     files.attempt_list,

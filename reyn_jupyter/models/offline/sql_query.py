@@ -183,6 +183,11 @@ def head(alias: str, rows: int) -> str:
     return f"SELECT * FROM {alias} LIMIT {rows}"
 
 
+def row_count(alias: str) -> str:
+    """How many rows a table has, as `rows`."""
+    return f'SELECT COUNT(*) AS "rows" FROM {alias}'
+
+
 def values(tables: Sequence[tuple[TableSchema, Sequence[str]]]) -> str:
     """Which of some lower-case words are values of text columns of tables: the place of the table, column and value."""
     pieces = [

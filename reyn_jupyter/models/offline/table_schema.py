@@ -17,6 +17,7 @@ from reyn_jupyter.models.offline.lexicon import alike, parts, same_concept, stem
 ColumnKind = Literal["number", "text", "date", "flag", "other"]
 
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[T ].{0,30})?\Z")
+_UNNAMED = re.compile(r"level_\d+|\(index\)")
 _FLAGS = {"yes", "no", "true", "false", "y", "n"}
 
 
@@ -198,15 +199,16 @@ def _with_levels(
     index: object, rows: Sequence[Mapping[str, Any]], columns: list[ColumnSchema]
 ) -> tuple[ColumnSchema, ...]:
     """The columns of a frame behind the levels of its index, which SQL has as its first columns when they are named."""
-    names = index.get("names") if isinstance(index, Mapping) else None
-    if not isinstance(names, list) or all(name == "None" for name in names):
+    given = index if isinstance(index, list) else []
+    named = [
+        (str(level["name"]), str(level.get("dtype", ""))) for level in given if isinstance(level, Mapping)
+    ]
+    if all(_UNNAMED.fullmatch(name) for name, _ in named):
         return tuple(columns)
-    dtype = str(index.get("dtype", "")) if isinstance(index, Mapping) and len(names) == 1 else ""
     levels = []
-    for at, name in enumerate(names):
-        cells = [row.get("(index)") for row in rows]
-        seen = tuple(cell[at] if isinstance(cell, list) and at < len(cell) else cell for cell in cells)
+    for name, dtype in named:
+        seen = tuple(row.get(name) for row in rows)
         known = kind_of_type(dtype)
         kind = kind_of_values(seen) if known in ("other", "text") else known
-        levels.append(ColumnSchema(f"level_{at}" if name == "None" else str(name), kind, seen, level=True))
+        levels.append(ColumnSchema(name, kind, seen, level=True))
     return (*levels, *columns)

@@ -75,7 +75,7 @@ def _diff(change: Mapping[str, Any], given: Mapping[str, Any], previous: Previou
         return Diff(path, how, (), "Its content is not at hand here; %reyn undo restores it.")
     if max(len(before), len(after)) > COMPARED:
         return Diff(path, how, (), f"Too long to compare here ({len(before):,} → {len(after):,} bytes).")
-    return _drawn(path, how, _unified(before, after).split("\n"), look)
+    return diff_block(path, how, _unified(before, after).split("\n"), look)
 
 
 def _after(before: bytes | None, given: Mapping[str, Any]) -> bytes | None:
@@ -93,7 +93,12 @@ def _unified(before: bytes, after: bytes) -> str:
     return unified(before, after, "file", most_lines=LINES)
 
 
-def _drawn(path: str, how: str, lines: list[str], look: Look) -> Diff:
+def diff_block(path: str, how: str, lines: list[str], look: Look) -> Diff:
+    """Return the lines of a unified diff of one file, its head included, as a block.
+
+    Args:
+        how: what became of the file, in a word.
+    """
     if not lines[0].startswith("--- "):
         return Diff(path, how, (), "Nothing to compare line by line: it is binary, or the same as before.")
     body = lines[2:]

@@ -26,6 +26,7 @@ from reyn_jupyter.notebook.render.blocks import (
     missing_cell,
     number_cell,
 )
+from reyn_jupyter.notebook.render.file_changes_view import LINES, diff_block
 from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.support.text import count
 
@@ -157,12 +158,16 @@ def _figure(name: str, value: int | float, look: Look) -> str:
 
 
 def card(given: Card, look: Look) -> View:
-    """Return a small card of facts, sections of plain lines, and lines to try."""
+    """Return a small card of facts, sections of plain lines or of a diff, and lines to try."""
     blocks: list[Block] = []
     if given.facts:
         pairs = tuple((look.line(label, 60), look.text(value, 400)) for label, value in given.facts[:60])
         blocks.append(Facts(pairs))
     for heading, lines in given.sections[:20]:
+        if lines and lines[0].startswith("--- "):
+            how = dict(given.facts).get(heading, "")
+            blocks.append(diff_block(look.line(heading, 200), how, list(lines[:LINES]), look))
+            continue
         shown = "\n".join(look.line(line, 240) for line in lines[:120])
         left = len(lines) - 120
         more = f"… {left:,} more lines; .sections holds all of them" if left > 0 else ""

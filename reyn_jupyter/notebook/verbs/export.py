@@ -11,6 +11,7 @@ from reyn_jupyter.guard.workspace import WorkspaceError
 from reyn_jupyter.notebook import completers, export
 from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Option, Options, Positional, Rest
+from reyn_jupyter.notebook.render.displayables import displayable
 from reyn_jupyter.notebook.verb import Context, Suggestion, Verb
 from reyn_jupyter.outputs.content import BlobNotFoundError
 from reyn_jupyter.runtime.record.run_store import RunNotFoundError
@@ -23,7 +24,7 @@ _MOST = 40
 
 class ExportOptions(Options):
     file: Annotated[str, Positional("FILE.html")]
-    what: Annotated[tuple[str, ...], Rest("RUN|BLOB|list|runs|blobs")] = ()
+    what: Annotated[tuple[str, ...], Rest("RUN|BLOB|VARIABLE|list|runs|blobs")] = ()
     force: Annotated[bool, Option(), Field(description="replace a file that is there")] = False
     title: Annotated[str | None, Option(takes="TEXT"), Field(description="the heading of the page")] = None
 
@@ -57,7 +58,7 @@ def _target(session: Session, file: str, force: bool) -> Path:
 
 
 def _named(session: Session, word: str) -> object:
-    """Return what a word means: a table by its name, a run by its id or `last`, a blob by its id."""
+    """Return what a word means: a table by its name, a run by its id or `last`, a blob by its id, else a variable."""
     if word == "list":
         return session.list_actions(limit=1000)
     if word in ("runs", "blobs"):
@@ -68,8 +69,12 @@ def _named(session: Session, word: str) -> object:
         try:
             return session.blob(word)
         except BlobNotFoundError:
+            held = session.parts.services.namespace().get(word)
+            if displayable(type(held)) is not None:
+                return held
             raise ReynError(
-                f"{word} names neither a run nor a blob: {no_run}", "%reyn runs and %reyn blobs list them."
+                f"{word} names neither a run, a blob nor a variable with a view: {no_run}",
+                "%reyn runs and %reyn blobs list them; _ is what the last cell showed.",
             ) from no_run
 
 
@@ -84,7 +89,12 @@ VERB = Verb(
     "runs, blobs and tables as one page that needs no kernel",
     run,
     ExportOptions,
-    ("%reyn export run.html", "%reyn export page.html last list runs", "%reyn export run.html --force"),
+    (
+        "%reyn export run.html",
+        "%reyn export report.html _",
+        "%reyn export page.html last list runs",
+        "%reyn export run.html --force",
+    ),
     completes=_completions,
     group="change",
 )

@@ -9,7 +9,7 @@ from reyn_jupyter.notebook.errors import ReynError
 from reyn_jupyter.notebook.options import Options, Positional, choices, fields_by_word, usage
 from reyn_jupyter.notebook.verb import Context, Verb, VerbGroup
 from reyn_jupyter.sessions.result_objects import Card
-from reyn_jupyter.support.text import did_you_mean, nearest_names
+from reyn_jupyter.support.text import did_you_mean
 
 
 class HelpOptions(Options):
@@ -68,8 +68,12 @@ def help_card(name: str) -> Card:
 
 
 def unknown_verb(name: str) -> ReynError:
-    meant = did_you_mean([f"%reyn {verb}" for verb in nearest_names(name, verbs.names(), 1)])
-    hint = meant or '%reyn help lists the verbs; %reyn ask "…" asks a question.'
+    near = verbs.meant(name)
+    hint = (
+        did_you_mean([f"%reyn {near}"])
+        if near
+        else '%reyn help lists the verbs; %reyn ask "…" asks a question.'
+    )
     return ReynError(f"There is no verb {name!r}.", hint)
 
 

@@ -235,7 +235,9 @@ def test_a_server_may_ask_the_person_so_many_times_in_a_call_and_no_more(workspa
 
     attacker = Attacker(workspace, answer="once", servers=[program()])
     try:
-        answers = json.loads(attacker.call("mcp__call_tool", tool="lab__pester", tool_args={}).splitlines()[0])
+        answers = json.loads(
+            attacker.call("mcp__call_tool", tool="lab__pester", tool_args={}).splitlines()[0]
+        )
         assert answers == {"accept": MOST_QUESTIONS, "cancel": 100 - MOST_QUESTIONS}
         assert len(attacker.questions) <= 1 + MOST_QUESTIONS  # the call itself, too
     finally:

@@ -23,6 +23,9 @@ def ask(world: str, prompt: str) -> str:
         ("library", "print lines 2-3 of rules.txt", "Food is not allowed upstairs."),
         ("clinic", "how many rows does visits.csv have?", "**220**"),
         ("library", "describe loans", "90 rows and 5 columns"),
+        ("clinic", "what is in visits.csv?", "`visits.csv` has 220 rows and these columns:"),
+        ("clinic", "what does visits.csv contain?", "First rows:"),
+        ("clinic", "print visits.csv", "```\nvisit"),
         ("birds", "what is threshold?", "0.8"),
         ("energy", "call kwh_to_co2 with kwh=1000", "**233**"),
         ("library", "late_fee(12)", "**3**"),
@@ -155,10 +158,19 @@ def test_a_long_result_is_opened_before_it_is_told() -> None:
     assert talk.text.count("\n| ") == 24 + 2
 
 
+def test_the_levels_of_an_index_are_described_as_columns_with_their_names() -> None:
+    levels = pd.MultiIndex.from_product([["north", "south"], [2025, 2026]], names=["region", "year"])
+    described = Desk(
+        World("levels", {}, {"sales": pd.DataFrame({"amount": [1, 2, 3, 4]}, index=levels)})
+    ).ask("describe sales")
+    assert "4 rows and 1 column, indexed by `region` and `year`." in described.text
+    assert "| north | 2025 | 1 |" in described.text and "index: {" not in described.text
+
+
 def test_a_wide_frame_is_described_although_its_description_was_stored() -> None:
     frame = pd.DataFrame({f"measure_{number}": [number] for number in range(30)})
     talk = Desk(World("wide", {}, {"wide": frame})).ask("describe wide")
-    assert "1 rows and 30 columns" in talk.text
+    assert "1 row and 30 columns" in talk.text
     assert "measure\\_29" in talk.text
 
 

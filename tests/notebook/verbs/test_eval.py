@@ -71,6 +71,17 @@ def test_several_models_are_compared_with_each_other(run: Run, workspace: Path, 
         ]
 
 
+def test_a_report_is_shown_again_and_exported_without_trying_anything(run: Run, workspace: Path) -> None:
+    assert "No study was run here yet." in run("%reyn report")
+    run("%reyn eval mandates -n 1 --repeats 1 -m simulator")
+    run("again = %reyn report mandates-simulator")
+    assert "mandates · 2 trials" in run("%reyn report")
+    assert "There is no study 'mandates'. Did you mean mandates-simulator?" in run("%reyn report mandates")
+    run("%reyn export report.html again")
+    assert "Simulated trials" in (workspace / "report.html").read_text()
+    assert "names neither a run, a blob nor a variable" in run("%reyn export other.html workspace")
+
+
 def test_several_models_are_tried_with_every_variant_that_is_named(run: Run, workspace: Path) -> None:
     run("%reyn eval mandates -n 1 --repeats 1 -m simulator,offline --variants generic-1x,explicit-3x")
     with Study.open(workspace / ".reyn" / "studies" / "mandates-simulator-offline.sqlite") as study:

@@ -59,6 +59,7 @@ def test_a_command_after_two_hyphens_is_kept_word_by_word(run: Run):
     }
     row = rows()["time"]
     assert (row["state"], row["from"], row["calls"]) == ("idle", "you", 0)
+    assert "%reyn list mcp" in table().note, "how it starts"
     assert row["runs"] == "uvx mcp-server-time --local-timezone 'Europe/Berlin x'"
 
 

@@ -46,7 +46,11 @@ function jump(label: string, most: number, to: (value: number) => void): HTMLEle
 }
 
 /** What is shown, in a line. @param first the first row in sight, @param stop the one behind the last */
-export function describeRows(layout: Layout, { sort, filter }: Query, [first, stop]: [number, number]): string {
+export function describeRows(
+  layout: Layout,
+  { sort, filter }: Query,
+  [first, stop]: [number, number],
+): string {
   const { all, total, width } = layout;
   const name = (position: number): string =>
     visible(layout.columns.find((each) => each.position === position)?.name ?? `column ${position + 1}`);

@@ -22,26 +22,22 @@ export function toggleSort(sort: readonly SortKey[], column: number, more: boole
   return place < 0 ? [...sort, ...next] : sort.toSpliced(place, 1, ...next);
 }
 
-/** The filters with another one, or none, for a column. */
-export const replaceFilter = (
+/** The filters with others, or none, for a column. */
+export const replaceFilters = (
   all: readonly FilterKey[],
   column: number,
-  filter: FilterKey | null,
-): FilterKey[] => [...all.filter((each) => each.column !== column), ...(filter ? [filter] : [])];
+  filters: readonly FilterKey[],
+): FilterKey[] => [...all.filter((each) => each.column !== column), ...filters];
 
 /** A filter in words. */
 export const describeFilter = (name: string, { op, value }: FilterKey): string =>
   `${name} ${OPS.find(([each]) => each === op)?.[1]} ${visible(value)}`.trim();
 
-/**
- * @param apply sets this column's filter, or takes it away
- * @returns the elements, and what puts in the figures when they are there
- */
-export function columnMenu(
+/** One comparison of a column, to be changed. */
+function condition(
   column: FrameColumn,
   now: FilterKey | undefined,
-  apply: (filter: FilterKey | null) => void,
-): { parts: HTMLElement[]; show(figures: FrameFigures): void } {
+): { parts: HTMLElement[]; read(): FilterKey[] } {
   const op = h(
     "select",
     { "aria-label": "Comparison" },
@@ -53,27 +49,41 @@ export function columnMenu(
   value.value = now?.value ?? "";
   op.addEventListener("change", hideValue);
   hideValue();
+  const read = (): FilterKey[] =>
+    !value.hidden && op.value === "contains" && !value.value
+      ? []
+      : [
+          {
+            column: column.position,
+            op: op.value as FilterKey["op"],
+            value: value.hidden ? "" : value.value,
+          },
+        ];
+  return { parts: [op, value], read };
+}
+
+/**
+ * @param now the filters of this column: a range has two
+ * @param apply sets this column's filters, or takes them away
+ * @returns the elements, and what puts in the figures when they are there
+ */
+export function columnMenu(
+  column: FrameColumn,
+  now: readonly FilterKey[],
+  apply: (filters: FilterKey[]) => void,
+): { parts: HTMLElement[]; show(figures: FrameFigures): void } {
+  const conditions = (now.length ? now : [undefined]).map((each) => condition(column, each));
   const form = h(
     "form.r-bar",
     {
       onsubmit(event: Event) {
         event.preventDefault();
-        const empty = !value.hidden && op.value === "contains" && !value.value;
-        apply(
-          empty
-            ? null
-            : {
-                column: column.position,
-                op: op.value as FilterKey["op"],
-                value: value.hidden ? "" : value.value,
-              },
-        );
+        apply(conditions.flatMap((each) => each.read()));
       },
     },
-    op,
-    value,
+    conditions.map((each, place) => [place > 0 && h("span", {}, "and"), each.parts]),
     h("button.r-button", {}, "Filter"),
-    now && h("button.r-button", { type: "button", onclick: () => apply(null) }, "Clear"),
+    now.length > 0 && h("button.r-button", { type: "button", onclick: () => apply([]) }, "Clear"),
   );
   const box = h("div.r-figures", { "aria-live": "polite" }, h("span.r-quiet", {}, "Counting …"));
   return {

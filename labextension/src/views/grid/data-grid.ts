@@ -10,7 +10,7 @@ import { fill, formatCount, h, visible } from "../dom/h";
 import { virtualRows } from "../dom/virtual-rows";
 import { type RequestProgress, requestProgress, ignore } from "../request-progress";
 import { barParts, describeRows } from "./bar";
-import { columnMenu, replaceFilter, toggleSort } from "./column-menu";
+import { columnMenu, replaceFilters, toggleSort } from "./column-menu";
 import { Cursor } from "./cursor";
 import { firstRows, HEAD, HEIGHT, Layout } from "./layout";
 import { Popover } from "./popover";
@@ -226,8 +226,7 @@ class DataGridView {
   }
 
   private choose(column: number, chosen: FilterKey[]): void {
-    const others = this.latestQuery.filter.filter((each) => each.column !== column);
-    this.changeQuery({ filter: [...others, ...chosen] });
+    this.changeQuery({ filter: replaceFilters(this.latestQuery.filter, column, chosen) });
   }
 
   private drawBar(): void {
@@ -356,10 +355,10 @@ class DataGridView {
 
   private showMenu(column: FrameColumn, place: number): void {
     const { blob, filter } = this.windows.query;
-    const now = filter.find((each) => each.column === column.position);
+    const now = filter.filter((each) => each.column === column.position);
     const { parts, show } = columnMenu(column, now, (chosen) => {
       this.popover.close();
-      this.changeQuery({ filter: replaceFilter(filter, column.position, chosen) });
+      this.choose(column.position, chosen);
     });
     const head = this.head.children[place] as HTMLElement;
     this.popover.open(`Column ${visible(column.name)}`, head, parts, parts[0]!.querySelector("input"));

@@ -11,8 +11,10 @@ from reyn_jupyter.models.offline.context import Declined, PlanningContext
 from reyn_jupyter.models.offline.lexicon import FILLER, stem
 from reyn_jupyter.models.offline.prompt_tokens import Prompt
 from reyn_jupyter.models.offline.skills import table_lookup
-from reyn_jupyter.models.offline.table_schema import columns_of_description
+from reyn_jupyter.models.offline.sql_query import head, row_count
+from reyn_jupyter.models.offline.table_schema import columns_of_description, columns_of_rows
 from reyn_jupyter.models.offline.transcript import KnownAction, ToolOutput
+from reyn_jupyter.support.text import count, enumerate_words
 
 _ABOUT = (
     r"describe|summari[sz]e|shape|schema|columns?|fields?|dtypes?|types?|structure|head|preview|size|length|value"
@@ -22,15 +24,31 @@ _EXPLICIT = re.compile(rf"\b(?:{_ABOUT})\b")
 _PLAIN = re.compile(
     r"\A(?:(?:please|can you|could you)\s+)*(?:show|print|display|view|what(?:'s| is| are)|inspect|see)\b"
 )
+_HOLDS = re.compile(r"\b(?:contains?|holds?|contents?)\b")
 _NOUN = re.compile(r"\b(?:variable|dataframe|data frame|frame|table|array|series|list|dict)\b")
 
 _WORDS_TEXT = """
 describe description summarize summarise summary shape schema column columns field fields dtype dtypes type types
 structure head preview size length value values big large long dimension dimensions first look looks print display view
-inspect variable variables array series list dict object names overview info content contents
+inspect variable variables array series list dict object names overview info content contents inside contain contains
+hold holds
 """
 _WORDS = frozenset(_WORDS_TEXT.split())
+_OF_A_TEXT = {"print", "line", "lines"}  # a file is wanted as it stands
 HEAD = 3  # rows that a description shows
+
+
+def attempt_file(context: PlanningContext, prompt: Prompt) -> str | None:
+    """`what is in weather.csv?`: a data file of which nothing else is asked; None when the prompt is no such."""
+    known = {*FILLER, *_WORDS} - _OF_A_TEXT
+    paths = table_lookup.data_paths(prompt)
+    others = {token.kind for token in prompt.tokens} - {"word", "path", "symbol"}
+    if others or len(paths) != 1 or len(prompt.paths) != 1 or not all(word in known for word in prompt.words):
+        return None
+    low = prompt.lower
+    return (
+        _file(context, paths[0]) if any(asked.search(low) for asked in (_EXPLICIT, _PLAIN, _HOLDS)) else None
+    )
 
 
 def attempt(context: PlanningContext, prompt: Prompt) -> str | None:
@@ -78,12 +96,15 @@ def _chosen(variables: list[KnownAction], prompt: Prompt) -> KnownAction | None:
 
 
 def _file(context: PlanningContext, path: str) -> str:
-    found = table_lookup.of_path(context, path)
-    rows = [
-        {"column": c.name, "holds": c.kind, "first value": c.seen[0] if c.seen else None}
-        for c in found.columns
-    ]
-    return f"{code(path)} has these columns:\n\n{table(rows)}"
+    alias = table_lookup.alias_of_path(path)
+    total = table_lookup.records(context, row_count(alias), {alias: path}).rows[0]["rows"]
+    first = table_lookup.records(
+        context, head(alias, HEAD), {alias: path}
+    ).rows  # last: they become the run's table
+    columns = columns_of_rows(first)
+    kinds = table([{"column": column.name, "holds": column.kind} for column in columns])
+    rows = count(int(str(total)), "row")
+    return f"{code(path)} has {rows} and these columns:\n\n{kinds}\n\nFirst rows:\n\n{table(first)}"
 
 
 def describe_variable(name: str, result: ToolOutput) -> str:
@@ -93,31 +114,35 @@ def describe_variable(name: str, result: ToolOutput) -> str:
         return f"{code(name)}:\n\n{block(result.text)}"
     lines = []
     shape = described.get("shape")
+    columns = columns_of_description(described)
+    levels = [column.name for column in columns if column.level]
     if isinstance(shape, list) and len(shape) == 2:
-        lines.append(
-            f"{code(name)} is a {value(described.get('type'))} with {shape[0]} rows and {shape[1]} columns."
-        )
+        by = f", indexed by {enumerate_words([code(level) for level in levels])}" if levels else ""
+        sizes = f"{count(int(shape[0]), 'row')} and {count(int(shape[1]), 'column')}"
+        lines.append(f"{code(name)} is a {value(described.get('type'))} with {sizes}{by}.")
     else:
         lines.append(f"{code(name)} is of type {code(value(described.get('type')))}.")
     hidden = (*_SHOWN, "shape") if isinstance(shape, list) and len(shape) == 2 else _SHOWN
     lines += [
         f"- {key}: {cell(item)}" for key, item in described.items() if key not in hidden and _plain(item)
     ]
-    columns = [column for column in columns_of_description(described) if not column.level]
-    if columns:
+    if isinstance(described.get("memory_bytes"), int):
+        lines.append(f"- memory: {count(described['memory_bytes'], 'byte')}")
+    cells = [column for column in columns if not column.level]
+    if cells:
         types = _types(described)
-        lines.append("\n" + table([{"column": c.name, "type": types.get(c.name) or c.kind} for c in columns]))
+        lines.append("\n" + table([{"column": c.name, "type": types.get(c.name) or c.kind} for c in cells]))
     head = described.get("head")
     if isinstance(head, list) and head and all(isinstance(row, Mapping) for row in head):
         lines.append("\nFirst rows:\n\n" + table(head[:10]))
-    elif head is not None and not columns:
+    elif head is not None and not cells:
         lines.append(f"- head: {cell(head)}")
     rest = [key for key in described if key not in _SHOWN and not _plain(described[key])]
     lines += [f"- {key}: {cell(described[key])}" for key in rest]
     return "\n".join(lines)
 
 
-_SHOWN = ("type", "head", "columns", "schema", "dtypes", "name")
+_SHOWN = ("type", "head", "columns", "schema", "dtypes", "name", "index", "memory_bytes")
 
 
 def _plain(item: Any) -> bool:

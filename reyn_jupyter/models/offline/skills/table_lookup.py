@@ -148,13 +148,18 @@ def few_rows(action: KnownAction, rows: int = SAMPLE) -> dict[str, int]:
 
 def of_path(context: PlanningContext, path: str) -> TableSchema:
     """A file as a table; its columns are learned from its first rows."""
-    alias = _alias(_base(path))
+    alias = alias_of_path(path)
     return TableSchema(
         path,
         path,
         alias,
         columns_of_rows(records(context, sql_query.head(alias, SAMPLE), {alias: path}).rows),
     )
+
+
+def alias_of_path(path: str) -> str:
+    """The name that a file has in SQL."""
+    return _alias(_base(path))
 
 
 def _base(path: str) -> str:

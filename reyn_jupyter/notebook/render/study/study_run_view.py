@@ -119,9 +119,9 @@ def summary_view(summary: RunSummary, look: Look) -> View:
         said = "study.run(…, retry=True) tries them again."
         blocks.append(Notice(f"{count(lacking, 'trial')} missing.", "warn", said))
     if summary.done:
-        blocks.append(
-            Commands(("study.report()", f'study.trials.failed("{summary.check}")', "study.recommend()"))
-        )
+        ways = ("study.report()", f'study.trials.failed("{summary.check}")', "study.recommend()")
+        opening = (f"study = reyn_jupyter.Study.open({summary.file!r})",) if summary.file else ()
+        blocks.append(Commands((*(f"import reyn_jupyter; {each}" for each in opening), *ways)))
     badges = (Badge(*_ENDED[summary.ended]), *_source_badges(summary.sources))
     return View("study", "Study", badges, tuple(facts), tuple(blocks), ".estimates")
 

@@ -216,10 +216,18 @@ def facts_line(trace: Trace, look: Look) -> str:
 
 
 def _sources(trace: Trace, look: Look) -> list[str]:
-    """Return what the calls read, each once, with its rows where they are known, and the sites."""
+    """Return what the calls read, each once, with its rows where they are known, and sites; stored results by number.
+
+    What this run itself made is none: the line says what an answer rests on.
+    """
     rows: dict[str, int | None] = {}
+    own = {call.finished.blob for call in trace.calls if call.finished}
+    stored = set()
     for call in trace.calls:
         for source in call.finished.sources if call.finished and call.finished.ok else ():
+            if source.get("kind") == "blob":
+                stored |= {source.get("name")} - own
+                continue
             name = look.line(formatting.tail(str(source.get("name"))), 60)
             known = source.get("rows")
             rows[name] = known if isinstance(known, int) else rows.get(name)
@@ -227,6 +235,7 @@ def _sources(trace: Trace, look: Look) -> list[str]:
         for origin in call.finished.origins if call.finished and call.finished.ok else ():
             rows.setdefault(look.line(_site(origin), 60))
     shown = [name if known is None else f"{name}, {count(known, 'row')}" for name, known in rows.items()]
+    shown += [count(len(stored), "stored result")] if stored else []
     return [*shown[:_SOURCES], *([f"{len(shown) - _SOURCES:,} more"] if len(shown) > _SOURCES else [])]
 
 

@@ -367,7 +367,9 @@ async def frame_column(context: OperationContext, arguments: AskColumn) -> Frame
         bins=[number / highest for number in found.bins],
         low=plain_cell(found.low, look).text if found.bins else "",
         high=plain_cell(found.high, look).text if found.bins else "",
-        edges=[repr(edge) if isinstance(edge, float) else str(edge) for edge in found.edges],
+        edges=[
+            repr(edge).removesuffix(".0") if isinstance(edge, float) else str(edge) for edge in found.edges
+        ],
     )
 
 

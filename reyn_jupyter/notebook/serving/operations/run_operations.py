@@ -161,6 +161,7 @@ class RunStop(WireMessage):
 CHART_BY_HAND = "%reyn invoke chart__draw data=… mark=bar x=… y=… draws what you name."
 STOP = "The Stop button ends it; what it did is kept."
 _KEPT = 6
+_BEGINS = 0.05  # seconds between two looks whether a record has begun
 
 
 async def open_run(context: OperationContext, arguments: OpenRun) -> OpenedRun:
@@ -325,6 +326,24 @@ def _background(context: OperationContext, run: str) -> Any:
     return context.session.background.get(run)
 
 
+def _read(context: OperationContext, run: str) -> Trace | None:
+    """Return a recorded run; None while a background run, shown as soon as it has an id, has no record yet."""
+    found = _background(context, run)
+    begins = found is not None and not found.done
+    try:
+        return context.session.parts.runs.load(run)
+    except RunNotFoundError as error:
+        if begins:
+            return None
+        said = context.look.text(error.args[0], 400)
+        raise OperationError(said, "%reyn runs lists the runs of this workspace.") from None
+    except (RunLogError, OSError, ValueError) as error:
+        if begins:
+            return None
+        hint = "Its file under .reyn/runs is damaged; the other runs are untouched, %reyn runs lists them."
+        raise OperationError(context.look.text(str(error), 400), hint) from None
+
+
 def _under_way(context: OperationContext, trace: Trace) -> bool:
     """Return whether the record still grows: it has no end, and this session is writing it."""
     return trace.ended is None and context.session.parts.runs.under_way(trace.run)
@@ -334,14 +353,8 @@ async def _load(context: OperationContext, run: str) -> Trace:
     kept: dict[str, Trace] = context.caches.setdefault("runs", {})
     if run in kept:
         return kept[run]
-    try:
-        trace = await asyncio.to_thread(context.session.parts.runs.load, run)
-    except RunNotFoundError as error:
-        said = context.look.text(error.args[0], 400)
-        raise OperationError(said, "%reyn runs lists the runs of this workspace.") from None
-    except (RunLogError, OSError, ValueError) as error:
-        hint = "Its file under .reyn/runs is damaged; the other runs are untouched, %reyn runs lists them."
-        raise OperationError(context.look.text(str(error), 400), hint) from None
+    while (trace := await asyncio.to_thread(_read, context, run)) is None:  # noqa: ASYNC110 (a record on the disk tells nobody)
+        await asyncio.sleep(_BEGINS)
     if trace.ended is not None:
         for key in (run, trace.run):
             kept[key] = trace

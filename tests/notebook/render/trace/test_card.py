@@ -74,6 +74,16 @@ def test_what_failed_and_was_denied_is_counted_beside_what_did_not() -> None:
     assert "1 call · 1 denied · 1 failed" in facts_of(trace(call(1, "f__x", invoked("f__x")), denied, failed))
 
 
+def test_the_line_under_an_answer_tells_stored_results_by_their_number_and_none_that_the_run_made() -> None:
+    earlier, own = "01a1f95c-1c9b-754c-9afc-b4b9c3b12d96", "01a1f95c-1c9b-754c-9afc-b4b9c3b12d97"
+    source = {"kind": "variable", "name": "orders", "rows": 500}
+    made = call(1, "table__query", invoked("table__query"), blob=own, sources=(source,))
+    read = call(2, "f__x", invoked("f__x"), sources=({"kind": "blob", "name": own},))
+    assert facts_of(trace(made, read)).startswith("orders, 500 rows · 2 calls")
+    other = call(3, "f__x", invoked("f__x"), sources=({"kind": "blob", "name": earlier},))
+    assert facts_of(trace(made, read, other)).startswith("orders, 500 rows · 1 stored result · 3 calls")
+
+
 def test_an_answer_without_data_is_amber_and_says_so_in_words() -> None:
     shown = view(trace(answer="The mean is 30.00."), now=NOW)
     assert shown.badges[0].text == "! answered without any data" and shown.badges[0].tone == "warn"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable
 from pathlib import Path
 from queue import SimpleQueue
@@ -13,6 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from reyn_jupyter import Session
+from reyn_jupyter.catalog.action import Category, Entry, Purity, Resources, Tool
 from reyn_jupyter.models import scripted
 from reyn_jupyter.models.base import ModelError
 from reyn_jupyter.models.scripted import ScriptedModel, Step
@@ -313,6 +315,26 @@ async def test_a_background_run_is_followed_and_stopped(workspace: Path) -> None
     ended = ask("trace.open", run=run)
     assert not ended["running"] and not ended["stoppable"]
     assert ask("run.stop", run=run) == {"stopping": False}
+
+
+async def test_a_background_run_is_opened_before_its_record_begins(workspace: Path) -> None:
+    go_on = threading.Event()
+
+    async def entries() -> list[Entry]:
+        await asyncio.to_thread(go_on.wait, 120)
+        return []
+
+    async def nothing(args: dict[str, Any], context: Any) -> str:
+        return ""
+
+    rule = Resources(Tool("look", nothing, Purity.READ), lambda entry, args: {}, "look", entries)
+    slow = Category("thing", "Look.", resources=rule)
+    session = Session(workspace, model=ScriptedModel("Done."), store="memory", categories=[slow])
+    run = session.start("go").run_id
+    opening = asyncio.create_task(asyncio.to_thread(asking(session), "trace.open", run=run))
+    assert (await asyncio.to_thread(asking(session), "runs.list"))["rows"] == []
+    go_on.set()
+    assert (await opening)["run"] == run
 
 
 def test_a_run_of_a_cell_is_not_stopped_from_a_view(workspace: Path) -> None:
