@@ -92,14 +92,19 @@ class Corpus:
 
     def __init__(self, root: Path, name: str) -> None:
         self.name = name
+        self._seen: tuple[int, int] | None = None  # the file that is open
         self.folder = PlainFolder(root, ".reyn", "state", "corpora", name)
-        self.check()
         self.file = CorpusFile(self.folder.path / NAME)
         self.vectors = VectorStore(self.folder.path, VECTORS)
         self._cache = _Cache()
+        self.check()
 
     def check(self) -> None:
-        """Raise CorpusError where the folder, or a file of it, is reached through a link or is no plain one."""
+        """Look whether it may be used now, and let go of files that another process replaced.
+
+        Raises:
+            CorpusError: the folder, or a file of it, is reached through a link or is no plain one.
+        """
         try:
             self.folder.check()
         except OSError:
@@ -113,6 +118,13 @@ class Corpus:
                 f"{odd[0]} of the corpus {self.name} is no regular file, so it is not used.",
                 "Remove it, then index again.",
             )
+        status = None
+        with suppress(OSError):
+            status = self.file.path.lstat()
+        now = None if status is None else (status.st_dev, status.st_ino)
+        if self._seen not in (None, now):
+            self.close()
+        self._seen = now
 
     @property
     def exists(self) -> bool:

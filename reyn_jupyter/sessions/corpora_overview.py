@@ -144,14 +144,17 @@ async def index(
 ) -> Card:
     """Index a corpus, by default what it was made of before. Raises CorpusActionError."""
     given: dict[str, Any] = {"source": name, "paths": list(paths or ())}
-    if paths is None and frames is None:
-        try:
-            with closing(CorpusStore(parts.workspace.root).get(name)) as corpus:
+    try:
+        with closing(CorpusStore(parts.workspace.root).of(name)) as corpus:
+            if paths is None and frames is None:
                 given["paths"] = list(corpus.file.facts().paths)
-        except CorpusError as error:
-            raise CorpusActionError(
-                str(error), f"{error.hint} Say of what: %reyn corpora index {name} docs"
-            ) from None
+            known = corpus.exists
+    except CorpusError as error:
+        raise CorpusActionError(str(error), error.hint) from None
+    if paths is None and frames is None and not known:
+        raise CorpusActionError(
+            f"There is no corpus {name!r}.", f"Say of what: %reyn corpora index {name} docs"
+        )
     if frames is not None:
         given["frames"] = {each: {"$var": each} for each in frames}
     if about is not None:
@@ -190,7 +193,8 @@ async def drop(session: AsyncSession, name: str) -> Card:
 def _value(result: Result) -> dict[str, Any]:
     if result.error is not None:
         payload = result.payload if isinstance(result.payload, dict) else {}
-        raise CorpusActionError(result.error, str(payload.get("hint") or ""))
+        wrong = [f"{each['path']}: {each['message']}" for each in payload.get("invalid", ())]
+        raise CorpusActionError("; ".join(wrong) or result.error, str(payload.get("hint") or ""))
     value: dict[str, Any] = result.value
     return value
 
