@@ -75,7 +75,7 @@ _RECALL = {
             "type": "array",
             "items": _NAME,
             "minItems": 1,
-            "maxItems": 20,
+            "maxItems": 50,
             "uniqueItems": True,
             "description": "The corpora to search.",
         },

@@ -17,7 +17,7 @@ from reyn_jupyter.support.plain_files import parse_json
 Reader = Callable[[str], Document]
 
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
-_ATX = re.compile(r"^ {0,3}(#{1,6})[ \t]+(.*?)[ \t]*#*[ \t]*$")
+_HASHES = re.compile(r" {0,3}(#{1,6})[ \t]")
 _UNDERLINE = re.compile(r"^ {0,3}(=+|-+)[ \t]*$")
 _FRONT = re.compile(r"\A---[ \t]*\n(.{0,8000}?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 _BLOCK = re.compile(
@@ -77,15 +77,25 @@ def markdown_sections(text: str, skipped: int = 0, above: tuple[str, ...] = ()) 
 
 def _heading(lines: list[str], at: int) -> tuple[int, str, int] | None:
     """Return the level and the title of a heading that ends at a line, and how many lines before it belong to it."""
-    atx = _ATX.match(lines[at])
-    if atx:
-        return len(atx[1]), atx[2], 0
+    atx = _atx(lines[at])
+    if atx is not None:
+        return *atx, 0
     underline = _UNDERLINE.match(lines[at])
     title = lines[at - 1].strip() if underline and at else ""
     alone = at < 2 or not lines[at - 2].strip()
     if underline and title and alone and not title.startswith(("#", "|", "-", ">", "=")):
         return (1 if underline[1][0] == "=" else 2), title, 1
     return None
+
+
+def _atx(line: str) -> tuple[int, str] | None:
+    """Return the level and the title of a heading that begins with hashes; in linear time, whatever the line."""
+    found = _HASHES.match(line)
+    if found is None:
+        return None
+    title = line[found.end() :].strip()
+    bare = title.rstrip("#")
+    return len(found[1]), bare.rstrip() if bare[-1:] in (" ", "\t", "") else title
 
 
 def _section(
@@ -229,8 +239,7 @@ def _source(cell: Any) -> str:
 def _path_after(source: str, path: list[tuple[int, str]]) -> list[tuple[int, str]]:
     """Return the headings in force after a cell of Markdown."""
     for line in source.split("\n"):
-        found = _ATX.match(line)
-        if found:
-            level = len(found[1])
-            path = [each for each in path if each[0] < level] + [(level, found[2])]
+        found = _atx(line)
+        if found is not None:
+            path = [each for each in path if each[0] < found[0]] + [found]
     return path

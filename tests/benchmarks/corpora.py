@@ -1,8 +1,8 @@
 """Corpora: indexing beside the bare model, an unchanged folder, recall beside numpy, order beside words or meaning.
 
 Indexing is the whole way, from files to vectors on the disk; its peer embeds the very same passages, already in memory,
-with sentence-transformers on one thread. Both take turns, and the figure is the ratio of the medians. Recall is the
-whole call on a corpus on the disk; its limit is one product of the vectors with the query's, and the best ten of it.
+with sentence-transformers on one thread. Both take turns; the figure is the ratio of the medians of CPU time. Recall is
+the whole call on a corpus on the disk; its limit is one product of the vectors with the query's and its best ten.
 Order is measured on labelled sets of functions, each of them a passage: no labelled set of documents lies here.
 """
 
@@ -69,13 +69,13 @@ async def _indexing() -> None:
             assert loading is not None
             loading.result()
             shelf = Shelf(root, SessionEmbedder(lambda heavy=heavy: heavy, {}))  # type: ignore[misc]
-            began = time.perf_counter()
+            began = time.process_time()
             outcome = await shelf.index("notes", ".")
-            ours.append(outcome.embedded / (time.perf_counter() - began))
+            ours.append(outcome.embedded / (time.process_time() - began))
             texts = [each.passage.embedded for each in shelf.corpus("notes").file.passages()]
-            began = time.perf_counter()
+            began = time.process_time()
             model.embed(texts)
-            bare.append(len(texts) / (time.perf_counter() - began))
+            bare.append(len(texts) / (time.process_time() - began))
     here, there = statistics.median(ours), statistics.median(bare)
     print(
         f"indexing          {here:8.1f} passages/s   bare model {there:8.1f}/s   {here / there:6.1%} of it (aim 95 %)"

@@ -14,8 +14,10 @@ from reyn_jupyter.catalog.effects import Effect
 from reyn_jupyter.categories.rag import categories
 from reyn_jupyter.runtime.services import Source
 from tests.categories.file_support import SECRET, Actions, build_services
+from tests.security.security_support import Attacker, invoke
 from tests.support.document_samples import write
 
+SECRET_KEY = "sk-" + "Ab3" * 16
 FILES = {
     "docs/pricing.md": "# Pricing\n\n## Discounts\n\nPupils get thirty percent off.\n\n"
     "## Refunds\n\nPaid back in 14 days.\n",
@@ -198,3 +200,25 @@ def test_a_rule_holds_for_both_ways_to_a_corpus_and_for_each_file(tmp_path: Path
     assert {hit["path"] for hit in value["hits"]} == {"docs/pricing.md"} and "rule" in str(value["notes"])
     partly.index_corpus("all", ["."])
     assert "private/plan.md" not in {row["path"] for row in partly.corpus_passages("all").rows}
+
+
+@pytest.mark.parametrize("answer", ["deny", "once"])
+def test_a_model_indexes_with_consent_alone_and_reads_no_more_than_is_allowed(
+    tmp_path: Path, answer: Any
+) -> None:
+    write(tmp_path, {**FILES, "docs/key.md": f"The rebate key is {SECRET_KEY}."})
+    model = Attacker(
+        tmp_path,
+        permissions={"deny": ["file__read(private/**)"]},
+        answer=answer,
+        settings={"action_retrieval": {"embedding_class": None}},
+    )
+    index = invoke("rag_operation__index", source="all", paths=["."])
+    recall = invoke("rag_operation__recall", query="rebate plan discounts", sources=["all"], top_k=50)
+    seen = model.calls(index, recall)
+    (question,) = model.questions
+    assert "rag_operation__index" in question.action and "corpora/all" in str(question)
+    corpora = tmp_path / ".reyn/state/corpora"
+    assert corpora.exists() == (answer == "once")
+    assert ("Discounts" in seen) == (answer == "once") and "plan.md" not in seen and SECRET_KEY not in seen
+    assert "file left out" in seen or answer == "deny"

@@ -68,3 +68,11 @@ def test_cells_stand_under_the_headings_before_them() -> None:
 def test_what_is_no_notebook_is_refused(text: str) -> None:
     with pytest.raises(UnreadableError, match="no notebook"):
         read_notebook(text)
+
+
+@pytest.mark.parametrize(
+    "line", ["# a" + " " * 5_000_000 + "b", "# " + "# " * 2_000_000, "public " * 700_000, "-" * 5_000_000]
+)
+def test_a_line_of_megabytes_costs_no_more_than_its_length(line: str) -> None:
+    text = f"x\n{line}\n"
+    assert read_markdown(text).sections and code_reader("java")(text).sections
