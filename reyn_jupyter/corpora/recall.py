@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from reyn_jupyter.backends.file_search import Glob, GrepPatternError
 from reyn_jupyter.corpora.corpus import FRAME, Corpus, LoadedCorpus
 from reyn_jupyter.corpora.corpus_file import CorpusError, StoredPassage
+from reyn_jupyter.search.embedders.local import one_thread
 from reyn_jupyter.search.metadata import Between, FilterError
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import count, enumerate_words, shorten
@@ -166,7 +167,8 @@ def _search(
             "The model gives vectors of another length than those that are kept.",
             "If the model behind the name changed: drop the corpus, and index it again.",
         )
-    return loaded.index.search(query, limit, where=where, vector=vector)
+    with one_thread():
+        return loaded.index.search(query, limit, where=where, vector=vector)
 
 
 def _is_readable(hit: Hit, may_read: Callable[[str], bool]) -> bool:

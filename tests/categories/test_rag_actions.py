@@ -192,9 +192,13 @@ def test_a_rule_holds_for_both_ways_to_a_corpus_and_for_each_file(tmp_path: Path
     write(tmp_path, FILES)
     free = reyn.Session(tmp_path, config=rules())
     free.index_corpus("all", ["."])
-    denied = reyn.Session(tmp_path, config=rules(deny=["rag_operation__recall(corpora/all)"]))
-    for name, args in (("rag_corpus__all", {}), ("rag_operation__recall", {"sources": ["all"]})):
-        assert "denies" in str(denied.invoke_action(name, {"query": "discounts", **args}).error), name
+    for rule in ("rag_operation__recall(corpora/all)", "*(corpora/all)", "rag_operation__recall"):
+        denied = reyn.Session(tmp_path, config=rules(deny=[rule]))
+        for name, args in (("rag_corpus__all", {}), ("rag_operation__recall", {"sources": ["all"]})):
+            assert "denies" in str(denied.invoke_action(name, {"query": "discounts", **args}).error), (
+                rule,
+                name,
+            )
     partly = reyn.Session(tmp_path, config=rules(deny=["file__read(private/**)"]))
     value = recalled(partly, "rag_corpus__all", query="secret plan about discounts")
     assert {hit["path"] for hit in value["hits"]} == {"docs/pricing.md"} and "rule" in str(value["notes"])
