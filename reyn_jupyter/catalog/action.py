@@ -231,8 +231,9 @@ class Resources:
         transform: (entry, arguments) → the target's arguments; pure.
         canonical_default: what invoking a resource does, in a few words without action names ("read the body").
         entries: the live resources now; asked only when the category's revision moved.
-        judged_as: the operation of the category that calls an entry by its name, where there is one. Rules and
-            approvals for it hold for calls of the entries too, so that neither way leads around them.
+        judged_as: the operation that does the same for an entry by its name, where there is one: of this category by
+            its entry, of another one by its qualified name. Rules and approvals for it hold for calls of the entries
+            too, so that neither way leads around them.
         arrival: for an entry that is not listed: what tells whether it will be; None where it is known that it is not.
             Cheap, and changes nothing.
     """

@@ -8,19 +8,14 @@ here blocks the loop: a local model embeds in a thread, a provider is awaited.
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import asynccontextmanager, suppress
-from pathlib import Path
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from reyn_jupyter.search.database import IndexStoreError
+from reyn_jupyter.search.build_lock import build_lock, lock_holder
 from reyn_jupyter.search.embedding_texts import VIEWS, join_vectors, texts_of
-from reyn_jupyter.search.index_state import BuildHolder, BuildProgress, BusyError
+from reyn_jupyter.search.index_state import BuildHolder, BuildProgress
 from reyn_jupyter.search.vector_store import VectorStore
-from reyn_jupyter.support.locks import open_lock_file, release, try_lock, wait_for_lock
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,8 +29,6 @@ if TYPE_CHECKING:
 LOCK = "actions.lock"
 ACTIONS = "actions"  # the index of a workspace's actions in its store
 FIRST_BATCH = 4  # records: as soon as one action has a vector, search is on
-_LOOK = 0.02  # seconds within which another one that looks who builds has looked
-_POLL = 0.2  # seconds between two looks at a lock that another process holds
 
 
 def store_key(embedder: Embedder) -> str:
@@ -66,7 +59,8 @@ async def build(
         ModelError: the provider failed for good; what was made before is kept.
     """
     began = time.monotonic()
-    async with _locked(store, wait, lambda holder: tell(BuildProgress(0, len(records), 0.0, holder))):
+    lock = None if store.path is None else store.path.with_name(LOCK)
+    async with build_lock(lock, wait, lambda holder: tell(BuildProgress(0, len(records), 0.0, holder))):
         key = store_key(embedder)
         if records:  # before it looks: what is there must not go meanwhile
             await asyncio.to_thread(store.claim, index, key, list(records))
@@ -107,54 +101,4 @@ async def _vectors(embedder: Embedder, batch: list[Record]) -> dict[str, Floats]
 
 def holder(store: VectorStore) -> BuildHolder | None:
     """Return who builds the index of this store now; None where nobody does."""
-    if store.path is None or not (lock := store.path.with_name(LOCK)).is_file():
-        return None
-    try:
-        descriptor = open_lock_file(lock, flags=os.O_RDONLY)
-    except OSError:
-        return None
-    try:
-        # Another one that only looks holds the lock for an instant.
-        return None if wait_for_lock(descriptor, _LOOK, required=False) else _named(lock)
-    finally:
-        release(descriptor)
-
-
-@asynccontextmanager
-async def _locked(store: VectorStore, wait: bool, told: Callable[[BuildHolder], None]) -> AsyncIterator[None]:
-    """Hold the lock of a store's index; one in memory has none, and needs none."""
-    if store.path is None:
-        yield
-        return
-    lock = store.path.with_name(LOCK)
-    try:
-        lock.parent.mkdir(parents=True, exist_ok=True)
-        descriptor = open_lock_file(lock)
-    except OSError as error:
-        raise IndexStoreError(
-            f"{lock}: {error.strerror or error}.", "Make the folder .reyn/state of the workspace writable."
-        ) from error
-    try:
-        tries = 0
-        # On a file system without locks two builds do the same work, and neither harms the other.
-        while not try_lock(descriptor, required=False):
-            if tries == 1:  # the first time it may have been somebody who only looked: see `holder`
-                if not wait:
-                    raise BusyError(_named(lock))
-                told(_named(lock))
-            tries += 1
-            await asyncio.sleep(_POLL)
-        with suppress(OSError):  # a full disk: who holds the lock is then not told, and it holds all the same
-            os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, json.dumps({"pid": os.getpid(), "since": time.time()}).encode(), 0)
-        yield
-    finally:
-        release(descriptor)
-
-
-def _named(lock: Path) -> BuildHolder:
-    try:
-        said = json.loads(lock.read_text("utf-8"))
-        return BuildHolder(int(said["pid"]), float(said["since"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return BuildHolder()
+    return None if store.path is None else lock_holder(store.path.with_name(LOCK))

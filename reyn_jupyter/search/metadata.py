@@ -83,12 +83,14 @@ class MetadataTable:
 
     def __init__(self, facts: Sequence[Mapping[str, Any]]) -> None:
         self._size = len(facts)
-        self._columns: dict[str, list[tuple[int, tuple[Any, ...]]]] = {}
+        # By key and by value, which records have it: a condition is asked once a value, however many have that.
+        self._columns: dict[str, dict[tuple[str, Any], list[int]]] = {}
         for position, metadata in enumerate(facts):
             for key, value in metadata.items():
                 several = isinstance(value, list | tuple | set | frozenset)
-                values = tuple(value) if several else () if value is None else (value,)
-                self._columns.setdefault(key, []).append((position, values))
+                column = self._columns.setdefault(key, {})
+                for each in value if several else () if value is None else (value,):
+                    column.setdefault((_kind(each), each), []).append(position)
 
     def mask(self, where: Mapping[str, Any]) -> NDArray[np.bool_]:
         """Return which records fit every condition.
@@ -111,7 +113,9 @@ class MetadataTable:
                 raise FilterError(self._unknown(key))
             found = np.zeros(self._size, np.bool_)
             fits = _condition(key, condition)
-            found[[position for position, values in column if any(map(fits, values))]] = True
+            for (_, value), positions in column.items():
+                if fits(value):
+                    found[positions] = True
             mask &= found
         return mask
 

@@ -53,6 +53,7 @@ class VectorStore:
 
     Args:
         folder: where the file lies, made with the first vector; None keeps all of it in memory.
+        name: of the file.
 
     Example:
         >>> store = VectorStore(None)
@@ -62,8 +63,8 @@ class VectorStore:
         {'0000000000000000000000000000000000000000000000000000000000000000'}
     """
 
-    def __init__(self, folder: Path | None) -> None:
-        self.path = folder / NAME if folder is not None else None
+    def __init__(self, folder: Path | None, name: str = NAME) -> None:
+        self.path = folder / name if folder is not None else None
         self.note = ""  # what happened to a file that could not be read
         self._lock = threading.RLock()
         self._connection: sqlite3.Connection | None = None
@@ -214,7 +215,7 @@ class VectorStore:
         if self.path is None:
             return 0
         size = 0
-        for file in (self.path, self.path.with_name(f"{NAME}-wal")):
+        for file in (self.path, self.path.with_name(f"{self.path.name}-wal")):
             with suppress(FileNotFoundError):  # the last of several processes takes the log away
                 size += file.stat().st_size
         return size
@@ -296,14 +297,14 @@ class VectorStore:
         self.close()
         if self.path is None or not self.path.exists():
             return
-        aside = self.path.with_name(f"{NAME}.damaged-{time.time_ns()}")
+        aside = self.path.with_name(f"{self.path.name}.damaged-{time.time_ns()}")
         try:
             self.path.replace(aside)
         except OSError as error:
             raise IndexStoreError(f"{self.path} is damaged ({why}) and cannot be moved: {error}.") from error
         for end in ("-wal", "-shm"):
             with suppress(OSError):
-                self.path.with_name(f"{NAME}{end}").unlink()
+                self.path.with_name(f"{self.path.name}{end}").unlink()
         self.note = f"The index could not be read ({why}). It lies in {aside.name} now and is built afresh."
 
 

@@ -20,7 +20,7 @@ from reyn_jupyter.runtime.record.compare import RunDiff, compare
 from reyn_jupyter.runtime.record.script import Script, script_of
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import new_run_id
-from reyn_jupyter.sessions import embeddings, overview
+from reyn_jupyter.sessions import corpora_overview, embeddings, overview
 from reyn_jupyter.sessions import undo as restoring
 from reyn_jupyter.sessions.assembly import ENGINE, assemble
 from reyn_jupyter.sessions.async_session import AsyncSession, Categories, OnEvent
@@ -170,6 +170,70 @@ class Session:
     def clear_embeddings(self) -> Card:
         """Drop every vector, of every class. Raises IndexStoreError."""
         return _run(embeddings.clear(self.parts))
+
+    # Documents
+
+    @property
+    def corpora(self) -> Table:
+        """The indexed corpora: documents, passages, vectors, size, when each was brought up to date, what changed."""
+        return corpora_overview.corpora(self.parts)
+
+    def corpus_passages(self, name: str) -> Table:
+        """Return the passages of a corpus, by document and place. Raises CorpusActionError."""
+        return corpora_overview.passages(self.parts, name)
+
+    def recall(
+        self,
+        query: str,
+        sources: Sequence[str] | None = None,
+        top_k: int = 5,
+        filters: Mapping[str, Any] | None = None,
+    ) -> Table:
+        """Return the passages that fit a query best, each with its document, place, headings and score.
+
+        Args:
+            query: words or a question.
+            sources: names of corpora; all when None.
+            top_k: passages at most, 1 to 50.
+            filters: conditions on what is known of passages, such as ``{"type": "pdf", "page": {"max": 9}}``.
+
+        Returns:
+            A `Table`; iterating gives the whole hits, with their texts.
+
+        Raises:
+            CorpusActionError: there is no such corpus, or the filter makes no sense; says what there is.
+        """
+        return _run(corpora_overview.recall(self.aio, self.parts, query, sources, top_k, filters))
+
+    def index_corpus(
+        self,
+        name: str,
+        paths: Sequence[str] | None = None,
+        *,
+        frames: Sequence[str] | None = None,
+        about: str | None = None,
+        on_event: OnEvent = None,
+    ) -> Card:
+        """Index documents under a name, or bring a corpus up to date; only what is new or changed is read.
+
+        Args:
+            name: of the corpus: lower-case letters and digits, with - or _ between them.
+            paths: files, folders and patterns of the workspace; None for those of before.
+            frames: names of variables that hold data frames; None leaves those that the corpus has.
+            about: what it holds, for whoever looks for it.
+            on_event: gets the events of the run, `ActionProgressed` among them.
+
+        Raises:
+            CorpusActionError: it cannot be indexed; says why. Interrupted: what was indexed is kept.
+        """
+        work = corpora_overview.index(self.aio, self.parts, name, paths, frames, about)
+        return ENGINE.run(work, on_event)
+
+    def drop_corpus(self, name: str) -> Card:
+        """Remove a corpus, not its documents. Raises CorpusActionError."""
+        return _run(corpora_overview.drop(self.aio, name))
+
+    # Calling actions
 
     def explore(self, query: str = "") -> CatalogExplorer:
         """Return the catalog to look through: search, sort, open an action, fill in its form, run it.

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import reyn_jupyter as reyn
+from tests.support.document_samples import pdf
 
 
 @pytest.fixture
@@ -44,3 +45,17 @@ def test_charts_are_hidden_and_refused_without_their_packages(
         assert not refused.ok and isinstance(refused.payload, dict)
         reason = refused.payload["reason"]
         assert package in reason and "pip install 'reyn-jupyter[charts]'" in reason
+
+
+def test_documents_that_need_a_missing_package_are_left_out_with_what_installs_it(
+    without: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.pdf").write_bytes(pdf("text"))
+    (tmp_path / "b.md").write_text("text")
+    with closing(reyn.Session(tmp_path, config={"action_retrieval": {"embedding_class": None}})) as session:
+        without("pypdf")
+        monkeypatch.setattr("reyn_jupyter.corpora.packed_documents.find_spec", importlib.util.find_spec)
+        card = session.index_corpus("all", ["."])
+    assert card.data["documents"] == 1
+    (left_out,) = card.data["left_out"]
+    assert left_out["path"] == "a.pdf" and "pip install 'reyn-jupyter[documents]'" in left_out["why"]

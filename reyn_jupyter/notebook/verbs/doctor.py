@@ -38,6 +38,7 @@ PACKAGES = (
 EXTRAS = (
     ("duckdb", "sql", "table queries"),
     ("jupyterlab", "lab", "JupyterLab in this environment"),
+    ("pypdf", "documents", "corpora of PDF, office and HTML files"),
 )
 
 

@@ -73,6 +73,13 @@ class ModelAccess(Protocol):
 class EmbedderAccess(Protocol):
     """Who embeds for the session's search."""
 
+    @property
+    def key(self) -> str | None:
+        """Return what the vectors belong to: vectors of one key may be compared, and kept. None where nobody embeds."""
+
+    def expect(self, texts: int, /) -> None:
+        """Prepare for this many short texts, as by loading what pays only for a lot."""
+
     async def embed(self, texts: Sequence[str], /) -> NDArray[np.float32]:
         """Return one vector of length 1 for each text, shape (len(texts), dimension).
 
@@ -180,6 +187,13 @@ class NoAccess:
 
     async def complete(self, prompt: str, *, system: str = "", model: str | None = None) -> NoReturn:
         self._refuse("a model")
+
+    @property
+    def key(self) -> str | None:
+        return None
+
+    def expect(self, texts: int, /) -> None:
+        """Prepare nothing: nobody embeds."""
 
     async def embed(self, texts: Sequence[str], /) -> NoReturn:
         self._refuse("an embedder")

@@ -574,11 +574,12 @@ class Invoker:
 
 
 def _judged_name(action: Action, snapshot: CatalogSnapshot) -> str:
-    """Return the action whose rules hold for a call: of an entry that an operation calls by name, that operation."""
+    """Return the action whose rules hold for a call: of an entry that an operation serves by name, that operation."""
     resources = snapshot.slices[action.name.category].category.resources
     if action.canonical_default is None or resources is None or resources.judged_as is None:
         return action.name.text
-    return f"{action.name.category}{SEPARATOR}{resources.judged_as}"
+    judged = resources.judged_as
+    return judged if SEPARATOR in judged else f"{action.name.category}{SEPARATOR}{judged}"
 
 
 def _task() -> asyncio.Task[Any] | None:

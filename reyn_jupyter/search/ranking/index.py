@@ -158,6 +158,11 @@ class Index:
         return self._dense.count if self._dense is not None else 0
 
     @property
+    def dimension(self) -> int | None:
+        """Return how many numbers a vector has; None where there is none."""
+        return None if self._dense is None else int(self._dense.vectors.shape[1])
+
+    @property
     def lexical_only(self) -> bool:
         """Return whether words alone rank."""
         return self.embedder is None or not self.vectors_held
@@ -197,6 +202,7 @@ class Index:
         *,
         categories: Collection[str] | None = None,
         where: Mapping[str, Any] | None = None,
+        vector: Floats | None = None,
     ) -> list[tuple[str, float]]:
         """Return the records that fit best: ids and scores in [0, 1], best first.
 
@@ -206,12 +212,13 @@ class Index:
             categories: names to stay within; None for all.
             where: conditions on metadata, all of which must hold: key → a value, a list of which one must be equal, or
                 a `Between`.
+            vector: the request's vector, shape (d,), where the caller has it; otherwise the index's embedder makes it.
 
         Raises:
             TypeError: the request is no text.
             FilterError: no record has a key of `where`, or its condition makes no sense.
         """
-        scored = self._scores(query, categories, where)
+        scored = self._scores(query, categories, where, vector)
         if scored is None or limit <= 0:
             return []
         return self._hits(query, scored, limit, best(scored.scores, limit + _BEYOND, self._order))
@@ -259,7 +266,11 @@ class Index:
         )
 
     def _scores(
-        self, query: str, categories: Collection[str] | None, where: Mapping[str, Any] | None
+        self,
+        query: str,
+        categories: Collection[str] | None,
+        where: Mapping[str, Any] | None,
+        vector: Floats | None = None,
     ) -> _Scored | None:
         """Return the scores of all records; None where nothing was asked or nothing may be found."""
         if not isinstance(query, str):
@@ -272,8 +283,8 @@ class Index:
         if not parsed.words or not self.size or (allowed is not None and not allowed.any()):
             return None
         lexical = self._lexical.scores(parsed)
-        dense = None if self.lexical_only else self._dense
-        asked = None if dense is None else self.query_vector(query)
+        dense = None if self.lexical_only and vector is None else self._dense
+        asked = vector if dense is None or vector is not None else self.query_vector(query)
         centred = None if dense is None or asked is None else dense.similarities(asked)
         scores = fuse_scores(lexical, parsed.mass, centred, whole=dense is None or dense.whole)
         if allowed is not None:

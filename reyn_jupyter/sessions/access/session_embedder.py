@@ -38,6 +38,18 @@ class SessionEmbedder:
         self._find = find
         self._environ = environ
 
+    @property
+    def key(self) -> str | None:
+        """See `EmbedderAccess.key`."""
+        embedder = self._find()
+        return embedder.key if embedder is not None and embedder.is_available else None
+
+    def expect(self, texts: int, /) -> None:
+        """See `EmbedderAccess.expect`."""
+        embedder = self._find()
+        if embedder is not None:
+            embedder.expect(texts)
+
     async def embed(self, texts: Sequence[str], /) -> NDArray[np.float32]:
         """See `EmbedderAccess.embed`."""
         embedder = self._find()

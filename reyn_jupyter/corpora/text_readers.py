@@ -1,0 +1,245 @@
+"""Readers of what is text already: Markdown by its headings, code by its blocks, notebooks by their cells.
+
+Invariant: a reader is a pure function of a file's text; each section begins at the line, or cell, that it names.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from reyn_jupyter.corpora.document import Document, Section, UnreadableError, headings
+from reyn_jupyter.search.metadata import is_fact
+from reyn_jupyter.support.plain_files import parse_json
+
+Reader = Callable[[str], Document]
+
+_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
+_HASHES = re.compile(r" {0,3}(#{1,6})[ \t]")
+_UNDERLINE = re.compile(r"^ {0,3}(=+|-+)[ \t]*$")
+_FRONT = re.compile(r"\A---[ \t]*\n(.{0,8000}?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
+_BLOCK = re.compile(
+    r"^(?:(?:export|default|public|private|protected|static|abstract|async|pub(?:\([a-z]+\))?|final|open|override)\s+)*"
+    r"(?:def|class|func|function|fn|struct|interface|impl|trait|enum|type|module|package|namespace|sub|proc|const|"
+    r"create)\b",
+    re.IGNORECASE,
+)
+_WITHOUT_BLOCKS = frozenset({"yaml", "toml", "css"})
+_MOST_FACTS = 20  # of one document
+
+MARKDOWN = frozenset({".md", ".markdown", ".mdx", ".qmd", ".rmd", ".mkd"})
+CODE = {
+    ".py": "python", ".pyi": "python", ".js": "javascript", ".mjs": "javascript", ".jsx": "javascript",
+    ".ts": "typescript", ".tsx": "typescript", ".java": "java", ".kt": "kotlin", ".scala": "scala", ".go": "go",
+    ".rs": "rust", ".c": "c", ".h": "c", ".cc": "c++", ".cpp": "c++", ".hpp": "c++", ".cs": "c#", ".rb": "ruby",
+    ".php": "php", ".swift": "swift", ".r": "r", ".jl": "julia", ".lua": "lua", ".pl": "perl", ".sql": "sql",
+    ".sh": "shell", ".bash": "shell", ".zsh": "shell", ".ps1": "powershell", ".css": "css", ".scss": "css",
+    ".vue": "vue", ".hs": "haskell", ".ml": "ocaml", ".ex": "elixir", ".erl": "erlang", ".clj": "clojure",
+    ".yaml": "yaml", ".yml": "yaml", ".toml": "toml", ".tf": "terraform", ".proto": "protobuf",
+}  # fmt: skip
+
+
+def read_markdown(text: str) -> Document:
+    """Return Markdown by its headings; its front matter becomes facts."""
+    facts, skipped = _front_matter(text)
+    return Document("markdown", tuple(markdown_sections(text, skipped)), facts)
+
+
+def markdown_sections(text: str, skipped: int = 0, above: tuple[str, ...] = ()) -> Iterator[Section]:
+    """Yield the sections of Markdown, each from its heading on.
+
+    Args:
+        skipped: lines at the beginning that are left out.
+        above: the headings that all of it stands under.
+
+    >>> [(each.heading, each.first) for each in markdown_sections("# A\\nx\\n## B\\ny")]
+    [(('A',), 1), (('A', 'B'), 3)]
+    """
+    lines = text.split("\n")
+    path: list[tuple[int, str]] = []
+    begun, fence = skipped, ""
+    for at in range(skipped, len(lines)):
+        fenced = _FENCE.match(lines[at])
+        if fenced and (not fence or fenced[1].startswith(fence)):
+            fence = "" if fence else fenced[1]
+            continue
+        found = None if fence else _heading(lines, at)
+        if found is None:
+            continue
+        level, title, lines_above = found
+        yield from _section(lines, begun, at - lines_above, path, above)
+        begun = at - lines_above
+        path = [each for each in path if each[0] < level] + [(level, title)]
+    yield from _section(lines, begun, len(lines), path, above)
+
+
+def _heading(lines: list[str], at: int) -> tuple[int, str, int] | None:
+    """Return the level and the title of a heading that ends at a line, and how many lines before it belong to it."""
+    atx = _atx(lines[at])
+    if atx is not None:
+        return *atx, 0
+    underline = _UNDERLINE.match(lines[at])
+    title = lines[at - 1].strip() if underline and at else ""
+    alone = at < 2 or not lines[at - 2].strip()
+    if underline and title and alone and not title.startswith(("#", "|", "-", ">", "=")):
+        return (1 if underline[1][0] == "=" else 2), title, 1
+    return None
+
+
+def _atx(line: str) -> tuple[int, str] | None:
+    """Return the level and the title of a heading that begins with hashes; in linear time, whatever the line."""
+    found = _HASHES.match(line)
+    if found is None:
+        return None
+    title = line[found.end() :].strip()
+    bare = title.rstrip("#")
+    return len(found[1]), bare.rstrip() if bare[-1:] in (" ", "\t", "") else title
+
+
+def _section(
+    lines: list[str], begun: int, end: int, path: list[tuple[int, str]], above: tuple[str, ...]
+) -> Iterator[Section]:
+    text = "\n".join(lines[begun:end])
+    if text.strip():
+        yield Section(text, headings((*above, *(title for _, title in path))), "line", begun + 1)
+
+
+def _front_matter(text: str) -> tuple[dict[str, Any], int]:
+    """Return what the front matter says that can be a fact, and how many lines it takes."""
+    found = _FRONT.match(text)
+    if found is None:
+        return {}, 0
+    import yaml
+
+    try:
+        said = yaml.safe_load(found[1])
+    except (yaml.YAMLError, ValueError, RecursionError):
+        return {}, 0
+    facts: dict[str, Any] = {}
+    for key, value in said.items() if isinstance(said, dict) else ():
+        plain = value.isoformat() if hasattr(value, "isoformat") else value
+        if isinstance(key, str) and is_fact(plain) and len(facts) < _MOST_FACTS:
+            facts[key[:60]] = plain
+    return facts, found[0].count("\n")
+
+
+def read_text(text: str) -> Document:
+    """Return plain text as one section."""
+    return Document("text", (Section(text),))
+
+
+def code_reader(language: str) -> Reader:
+    """Return what reads code of a language: by functions and classes in Python, by what begins a block elsewhere."""
+
+    def read(text: str) -> Document:
+        sections = _python(text) if language == "python" else None
+        if language in _WITHOUT_BLOCKS:
+            sections = [Section(text)]
+        return Document("code", tuple(sections or _blocks(text)), {"language": language})
+
+    return read
+
+
+def _python(text: str) -> list[Section] | None:
+    """Return the blocks of a Python module; None where it is none."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+    lines = text.split("\n")
+    starts: list[tuple[int, tuple[str, ...]]] = []
+    _starts(tree.body, (), starts)
+    found: list[Section] = []
+    if not starts or starts[0][0] > 1:
+        starts.insert(0, (1, ()))
+    for (first, heading), after in zip(
+        starts, [*(each[0] for each in starts[1:]), len(lines) + 1], strict=True
+    ):
+        piece = "\n".join(lines[first - 1 : after - 1])
+        if piece.strip():
+            found.append(Section(piece, headings(heading), "line", first))
+    return found
+
+
+def _starts(body: list[ast.stmt], above: tuple[str, ...], starts: list[tuple[int, tuple[str, ...]]]) -> None:
+    """Note where each block begins: a function, a class, its methods, and what stands between them."""
+    between = False
+    for node in body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+            starts.append((first, (*above, node.name)))
+            if isinstance(node, ast.ClassDef) and len(above) < 4:
+                _starts(node.body, (*above, node.name), starts)
+            between = True
+        elif between:
+            if node.lineno > starts[-1][0]:
+                starts.append((node.lineno, above))
+            between = False
+
+
+def _blocks(text: str) -> Iterator[Section]:
+    """Yield code from one line that begins a block to the next."""
+    lines = text.split("\n")
+    begun = 0
+    heading: tuple[str, ...] = ()
+    for at, line in enumerate(lines):
+        if not line or line[0].isspace() or not _BLOCK.match(line):
+            continue
+        # Comments and decorators right above belong to what they are about.
+        start = at
+        while start > begun and lines[start - 1].startswith(("//", "#", "/*", " *", "--", "@")):
+            start -= 1
+        piece = "\n".join(lines[begun:start])
+        if piece.strip():
+            yield Section(piece, heading, "line", begun + 1)
+            begun = start
+        heading = headings((line.strip().rstrip("{:(").strip()[:80],))
+    piece = "\n".join(lines[begun:])
+    if piece.strip():
+        yield Section(piece, heading, "line", begun + 1)
+
+
+def read_notebook(text: str) -> Document:
+    """Return the cells of a notebook, each under the headings before it; outputs are left out.
+
+    Raises:
+        UnreadableError: it is no notebook.
+    """
+    try:
+        notebook = parse_json(text)
+        cells = notebook["cells"]
+        if not isinstance(cells, list):
+            raise TypeError
+    except (ValueError, KeyError, TypeError):
+        raise UnreadableError("is no notebook of format 4") from None
+    sections: list[Section] = []
+    path: list[tuple[int, str]] = []
+    for number, cell in enumerate(cells, 1):
+        source = _source(cell)
+        if not source.strip():
+            continue
+        if cell.get("cell_type") == "markdown":
+            path = _path_after(source, path)
+        heading = headings(tuple(title for _, title in path))
+        sections.append(Section(source, heading, "cell", number, {"cell": str(cell.get("cell_type"))[:20]}))
+    return Document("notebook", tuple(sections))
+
+
+def _source(cell: Any) -> str:
+    if not isinstance(cell, dict):
+        return ""
+    source = cell.get("source", "")
+    if isinstance(source, list):
+        return "".join(each for each in source if isinstance(each, str))
+    return source if isinstance(source, str) else ""
+
+
+def _path_after(source: str, path: list[tuple[int, str]]) -> list[tuple[int, str]]:
+    """Return the headings in force after a cell of Markdown."""
+    for line in source.split("\n"):
+        found = _atx(line)
+        if found is not None:
+            path = [each for each in path if each[0] < found[0]] + [found]
+    return path
