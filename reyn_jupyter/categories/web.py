@@ -7,17 +7,21 @@ stranger's text.
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Sequence
 from importlib.util import find_spec
+from pathlib import PurePosixPath
 
-from reyn_jupyter.backends.documents import DocumentReader
+from reyn_jupyter.backends.web.page_text import PageTextReader, handed_over
 from reyn_jupyter.backends.web.pages import Page, PageReader, summary
 from reyn_jupyter.backends.web.search_engines import SearchEngine, search_engine
 from reyn_jupyter.backends.web.web_client import WebAddress, WebClient, WebError, read_address
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, EffectKind, Operation, Purity, Tool
 from reyn_jupyter.catalog.call_limits import CallLimits
 from reyn_jupyter.config.settings import Web
+from reyn_jupyter.corpora.document import UnreadableError, as_markdown
+from reyn_jupyter.corpora.packed_documents import KINDS, read_packed
 from reyn_jupyter.outputs.content import Inline, OutputPolicy, Stored, Structured, Text
 from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
 from reyn_jupyter.runtime.action_error import ActionError
@@ -25,6 +29,12 @@ from reyn_jupyter.runtime.services import Services, ToolContext
 
 CALL_SECONDS = 180.0
 MOST_RESULTS = 20
+_OPEN_XML = "application/vnd.openxmlformats-officedocument."
+_OFFICE = {
+    f"{_OPEN_XML}wordprocessingml.document": "word",
+    f"{_OPEN_XML}presentationml.presentation": "slides",
+    f"{_OPEN_XML}spreadsheetml.sheet": "sheet",
+}
 _EXTRA = "pip install 'reyn-jupyter[web]'"
 _NEEDED = ("httpcore", "lxml", "protego", "trafilatura", "webencodings")
 _SEARCH = {
@@ -113,19 +123,34 @@ class _Web:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._documents = DocumentReader(services.children)
+        self._texts = PageTextReader(services.children)
         self._settings: Web | None = None
         self._client = WebClient()
-        self._pages = PageReader(self._client, self._documents)
+        self._pages = PageReader(self._client, self._texts, self._read_document)
 
     async def _current(self) -> Web:
         settings = self._services.settings().web
         if settings != self._settings:
             await self._client.close()
             self._client = WebClient(settings.private_hosts, settings.proxy)
-            self._pages = PageReader(self._client, self._documents)
+            self._pages = PageReader(self._client, self._texts, self._read_document)
             self._settings = settings
         return settings
+
+    async def _read_document(
+        self, data: bytes, mime: str, name: str
+    ) -> tuple[str, str, tuple[str, ...]] | None:
+        kind = _document_kind(data, mime, name)
+        return None if kind is None else await asyncio.to_thread(self._document, data, kind)
+
+    def _document(self, data: bytes, kind: str) -> tuple[str, str, tuple[str, ...]]:
+        try:
+            with handed_over(data) as file:
+                document = read_packed(kind, file, self._services.children)
+        except UnreadableError as error:
+            raise WebError(f"The document {error}.", "Go on without it.", "document_unreadable") from None
+        title, note = str(document.facts.get("title", "")), document.note
+        return as_markdown(document), title, (f"{note[:1].upper()}{note[1:]}.",) if note else ()
 
     async def close(self) -> None:
         """End the connections."""
@@ -202,6 +227,16 @@ def _json(text: str) -> object:
         return Structured(json.loads(text), source=text)
     except (ValueError, RecursionError):
         return Text(text)
+
+
+def _document_kind(data: bytes, mime: str, name: str) -> str | None:
+    """Return which kind of document something is, by its first bytes and then by its type or name; None for none."""
+    if data[:1024].lstrip().startswith(b"%PDF-"):
+        return "pdf"
+    if not data.startswith((b"PK\x03\x04", b"\xd0\xcf\x11\xe0")):
+        return None
+    kind = _OFFICE.get(mime) or KINDS.get(PurePosixPath(name).suffix.lower())
+    return kind if kind != "html" else None
 
 
 def _slice(text: str, start: int, most: int | None) -> str:

@@ -67,3 +67,35 @@ def headings(path: tuple[str, ...]) -> tuple[str, ...]:
     """
     found = (" ".join(heading.split())[:LONGEST_HEADING] for heading in path)
     return tuple(heading for heading in found if heading)[:DEEPEST]
+
+
+def as_markdown(document: Document) -> str:
+    """Return a document as Markdown: a heading where the path of headings changes, and one for each page and slide.
+
+    >>> pages = (Section("one", unit="page"), Section("two", unit="page", first=2))
+    >>> as_markdown(Document("pdf", pages)).splitlines()
+    ['## Page 1', '', 'one', '', '## Page 2', '', 'two']
+    """
+    parts: list[str] = []
+    above: tuple[str, ...] = ()
+    for section in document.sections:
+        if section.unit in ("page", "slide"):
+            named = ": ".join((f"{section.unit.title()} {section.first}", *section.heading[:1]))
+            parts.append(f"## {named}")
+        else:
+            same = next(
+                (
+                    at
+                    for at, (one, other) in enumerate(zip(above, section.heading, strict=False))
+                    if one != other
+                ),
+                min(len(above), len(section.heading)),
+            )
+            parts += [
+                f"{'#' * min(depth, 6)} {name}"
+                for depth, name in enumerate(section.heading, 1)
+                if depth > same
+            ]
+            above = section.heading
+        parts.append(section.text.strip("\n"))
+    return "\n\n".join(parts)

@@ -68,12 +68,20 @@ def test_texts_json_and_packed_answers_are_read_as_they_are(tmp_path: Path, site
     assert fetch(on, f"{site.url}/gzip") == fetch(on, f"{site.url}/deflate") == "unpacked"
 
 
-def test_a_pdf_and_an_image_are_read(tmp_path: Path, site: Site) -> None:
-    site.routes["/report"] = 200, {"Content-Type": "application/pdf"}, samples.pdf([["Sales fell"]], "Sales")
+def test_documents_and_images_are_read(tmp_path: Path, site: Site) -> None:
+    site.routes["/report"] = (
+        200,
+        {"Content-Type": "application/pdf"},
+        samples.pdf("Sales fell", title="Sales"),
+    )
     png = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\1\0\0\0\1\x08\0\0\0\0"
     site.routes["/dot.png"] = 200, {"Content-Type": "image/png"}, png
+    word = samples.word(("Heading 1", "Plan"), ("Normal", "We go on Monday."))
+    site.routes["/plan.docx"] = 200, {"Content-Type": "application/octet-stream"}, word
     on = session(tmp_path, site)
-    assert "Sales fell" in fetch(on, f"{site.url}/report")
+    report = fetch(on, f"{site.url}/report")
+    assert report.startswith("# Sales") and "## Page 1" in report and "Sales fell" in report
+    assert "# Plan\n\nWe go on Monday." in fetch(on, f"{site.url}/plan.docx")
     (part,) = fetch(on, f"{site.url}/dot.png")
     assert (part.mime, part.data, part.uri) == ("image/png", png, f"{site.url}/dot.png")
 
@@ -129,10 +137,12 @@ def test_nothing_is_asked_of_a_host_that_a_redirect_names_before_consent(tmp_pat
         ("/inside", "address_private", "169.254.169.254"),
         ("/file", "address_wrong", "no address of the web"),
         ("/zip", "type_unread", "application/zip"),
+        ("/broken.pdf", "document_unreadable", "The document is damaged"),
         ("/private/page", "robots_refused", "robots.txt"),
     ],
 )
 def test_what_cannot_be_read_says_why(tmp_path: Path, site: Site, path: str, code: str, words: str) -> None:
+    site.routes["/broken.pdf"] = 200, {"Content-Type": "application/pdf"}, b"%PDF-1.7 and then nothing"
     error = refusal(session(tmp_path, site), site.url + path)
     assert error.code == code
     assert words in str(error)

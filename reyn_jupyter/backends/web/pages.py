@@ -13,10 +13,9 @@ from http import HTTPStatus
 
 from cachetools import LRUCache
 
-from reyn_jupyter.backends.documents import DocumentError, DocumentReader, document_type
-from reyn_jupyter.backends.documents.document_types import HTML
-from reyn_jupyter.backends.documents.text_encoding import charset_of, decode_text
+from reyn_jupyter.backends.web.page_text import PageTextError, PageTextReader
 from reyn_jupyter.backends.web.robots import Robots
+from reyn_jupyter.backends.web.text_encoding import charset_of, decode_text
 from reyn_jupyter.backends.web.web_client import WebAddress, WebAnswer, WebClient, WebError, read_address
 from reyn_jupyter.support.text import count, shorten
 
@@ -27,6 +26,10 @@ _FENCE = re.compile(r"\s*(```|~~~)")
 _TEXTS = re.compile(r"text/.+|application/(.+\+)?(json|xml|yaml|x-yaml|javascript|ecmascript|toml|x-sh|sql)")
 _MEDIA = re.compile(r"(image|audio)/.+")
 
+_PAGES = frozenset({"text/html", "application/xhtml+xml"})
+_MARKDOWN = "text/markdown"
+# Reads a document by its bytes, type and path, as (Markdown, title, notes); None for what is no document.
+ReadDocument = Callable[[bytes, str, str], Awaitable[tuple[str, str, tuple[str, ...]] | None]]
 Admit = Callable[[WebAddress, WebAddress | None], Awaitable[None]]  # (next, the one that sent there)
 
 
@@ -54,7 +57,7 @@ class Page:
     @property
     def whole_text(self) -> str:
         """The text with its title and where it is from, as it is stored."""
-        if self.text is None or self.is_json or self.mime not in ("text/markdown", HTML):
+        if self.text is None or self.is_json or self.mime != _MARKDOWN:
             return self.text or ""
         begins = self.text.lstrip().removeprefix("#").strip()
         head = [] if not self.title or begins.startswith(self.title) else [f"# {self.title}", ""]
@@ -67,12 +70,14 @@ class PageReader:
 
     Args:
         client: sends the requests.
-        documents: turns pages and documents into Markdown.
+        texts: turns pages into Markdown.
+        read_document: does that with PDF and office files; raises WebError.
     """
 
-    def __init__(self, client: WebClient, documents: DocumentReader) -> None:
+    def __init__(self, client: WebClient, texts: PageTextReader, read_document: ReadDocument) -> None:
         self._client = client
-        self._documents = documents
+        self._texts = texts
+        self._read_document = read_document
         self._robots = Robots(client)
         self._kept: LRUCache[str, WebAnswer] = LRUCache(
             _MOST_CACHED, getsizeof=lambda each: len(each.body) + 1
@@ -139,9 +144,12 @@ class PageReader:
         said = answer.content_type.partition(";")[0].strip().lower()
         notes = () if answer.is_whole else (f"Only the first {len(answer.body) >> 20} MiB were read.",)
         name = answer.address.target.decode("ascii").partition("?")[0]
-        kind = document_type(answer.body, said, name)
-        if kind is not None:
-            return await self._document(answer, kind, notes)
+        if said in _PAGES or (not said and answer.body[:512].lstrip().lower().startswith(b"<!doctype html")):
+            return await self._html(answer, notes)
+        if (document := await self._read_document(answer.body, said, name)) is not None:
+            self._refuse_cut(answer)
+            text, title, more = document
+            return Page(answer.address, _MARKDOWN, text, b"", title, notes=(*notes, *more))
         if _MEDIA.fullmatch(said):
             self._refuse_cut(answer)
             return Page(answer.address, said, None, answer.body, name.rpartition("/")[2])
@@ -155,17 +163,15 @@ class PageReader:
             "type_unread",
         )
 
-    async def _document(self, answer: WebAnswer, kind: str, notes: Sequence[str]) -> Page:
-        if kind != HTML:
-            self._refuse_cut(answer)
+    async def _html(self, answer: WebAnswer, notes: Sequence[str]) -> Page:
         try:
-            document = await self._documents.read(
-                answer.body, kind, url=answer.address.url, charset=charset_of(answer.content_type)
+            found = await self._texts.read(
+                answer.body, url=answer.address.url, charset=charset_of(answer.content_type)
             )
-        except DocumentError as error:
-            raise WebError(str(error), error.hint or "Go on without it.", error.code) from None
-        notes = (*notes, *document.notes)
-        return Page(answer.address, "text/markdown", document.text, b"", document.title, notes=tuple(notes))
+        except PageTextError as error:
+            raise WebError(str(error), "Go on without it.", error.code) from None
+        notes = (*notes, *filter(None, (found.note,)))
+        return Page(answer.address, _MARKDOWN, found.text, b"", found.title, notes=notes)
 
     @staticmethod
     def _refuse_cut(answer: WebAnswer) -> None:
