@@ -19,6 +19,20 @@ PROJECT = Path(__file__).parents[1] / "support" / "observatory"
 BLOCK = re.compile(r"^<!-- code: (\S+)(.*?) -->\n\n```(\w+)\n.*?^```$", re.MULTILINE | re.DOTALL)
 
 
+def parse_code(source: str) -> ast.Module:
+    """Return the tree of Python code.
+
+    CPython before 3.11.9 counts the levels of all threads in one place (its issue 106905), so that a parse beside
+    another one, which reading a signature is too, may raise SystemError. It is made again.
+    """
+    for _ in range(10):
+        try:
+            return ast.parse(source)
+        except SystemError:
+            continue
+    return ast.parse(source)
+
+
 def with_code(page: str) -> str:
     """Return the page with the code as it is now in its blocks. Raises KeyError for a name that is not there."""
 
@@ -34,7 +48,7 @@ def code_of(source: str, names: list[str]) -> str:
     """Return the definitions of these names, methods below the line of their class; the whole source for none."""
     if not names:
         return source.strip()
-    lines, there = source.splitlines(), dict(definitions(ast.parse(source)))
+    lines, there = source.splitlines(), dict(definitions(parse_code(source)))
     code, last = "", ""
     for name in names:
         begin, end = there[name]

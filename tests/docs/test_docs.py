@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import re
 import subprocess
 import sys
@@ -17,7 +16,7 @@ from reyn_jupyter.demo import REPOSITORY
 from reyn_jupyter.notebook import verbs
 from reyn_jupyter.notebook.options import parse, parse_leading
 from tests.docs.config_table import PAGE, with_table
-from tests.docs.example_code import BLOCK, PROJECT, definitions, with_code
+from tests.docs.example_code import BLOCK, PROJECT, definitions, parse_code, with_code
 from tests.docs.example_code import PAGE as CODE_PAGE
 from tests.support.installation import write_metadata
 
@@ -193,7 +192,7 @@ def test_the_larger_example_shows_all_of_its_category() -> None:
     blocks = BLOCK.findall(CODE_PAGE.read_text(encoding="utf-8"))
     shown = [name for place, names, _ in blocks if place == file for name in names.split()]
     source = (PROJECT / file).read_text(encoding="utf-8")
-    assert sorted(shown) == sorted(set(dict(definitions(ast.parse(source)))) - {"Observatory"})
+    assert sorted(shown) == sorted(set(dict(definitions(parse_code(source)))) - {"Observatory"})
 
 
 def test_the_terminal_of_the_readme_is_one_of_the_demo() -> None:

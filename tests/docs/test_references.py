@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from reyn_jupyter.demo import REPOSITORY
+from tests.docs.example_code import parse_code
 
 PACKAGE = REPOSITORY / "reyn_jupyter"
 SOURCES = sorted(PACKAGE.rglob("*.py"))
@@ -55,7 +56,7 @@ def relative(path: Path) -> str:
 
 @cache
 def tree_of(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"))
+    return parse_code(path.read_text(encoding="utf-8"))
 
 
 @cache
