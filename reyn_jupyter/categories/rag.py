@@ -39,7 +39,7 @@ _NAME = {
     "type": "string",
     "pattern": NAME_PATTERN,
     "maxLength": NAME_LENGTH,
-    "description": "Name of a corpus, lower case with - or _, e.g. meeting-notes.",
+    "description": "Name of a corpus, lower case with - or _, e.g. tax-law.",
 }
 _QUERY = {
     "type": "string",
@@ -172,14 +172,14 @@ def _operations(store: CorpusStore, searching: Tool) -> tuple[Operation, ...]:
     return (
         Operation(
             "recall",
-            "Find the passages of one or several corpora that fit a query best, by words and meaning: path, place, "
+            "Find the passages of one or several corpora that fit a query best: path, place, "
             "headings, score and text of each.",
             _RECALL,
             searching,
         ),
         Operation(
             "index",
-            "Index documents under a name, or bring what is indexed up to date: Markdown, text, code, notebooks, HTML, "
+            "Index documents under a name, or refresh the index of them: Markdown, text, code, notebooks, HTML, "
             "PDF and office files of folders, and data frames. Only what is new or changed is read.",
             _INDEX,
             Tool("index_rag_operation", _index(store), Purity.WRITE, _index_effects, plan=_plan),

@@ -73,7 +73,7 @@ class CorpusStore:
             raise CorpusError(
                 f"{name[:80]!r} is no name of a corpus.",
                 f"A name has 1 to {NAME_LENGTH} characters: lower-case letters and digits, with single - or _ between "
-                "them, e.g. meeting-notes.",
+                "them, e.g. tax-law.",
             )
         with self._lock:
             corpus = self._corpora.get(name)

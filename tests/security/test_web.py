@@ -121,6 +121,16 @@ def test_a_pages_text_is_marked_for_the_model_and_in_the_record(tmp_path: Path, 
     assert finished.origins == (f"{site.url}/short",)
 
 
+def test_a_persons_own_call_gets_the_page_bare_and_the_record_says_where_it_is_from(
+    tmp_path: Path, site: Site
+) -> None:
+    session = reyn.Session(tmp_path, store="memory", namespace={}, config={"web": site.settings})
+    result = session.invoke_action("web__fetch", {"url": f"{site.url}/data.json"})
+    assert result.payload == '{"rows": [1, 2, 3]}'
+    (finished,) = [event for event in result.trace.events if isinstance(event, ActionFinished)]
+    assert finished.origins == (f"{site.url}/data.json",)
+
+
 def test_a_look_into_a_stored_page_is_marked_too(tmp_path: Path, site: Site) -> None:
     model = Attacker(tmp_path, answer="once", settings={"web": site.settings})
     read = model.call("web__fetch", url=f"{site.url}/tea")

@@ -87,7 +87,7 @@ class OutcomeBuilder:
             origins_of(name, tool, reports.origins, reports.sources, run.snapshot, self._services.blobs)
         )
         text, stored = redactor.text(delivered.text), delivered.blob is not None
-        for line in (f"[{note}]" if note else "", origin_line(origins)):
+        for line in (f"[{note}]" if note else "", _told_origins(origins, run)):
             text = self._with_line(text, line, policy, stored=stored)
         return Outcome(
             text,
@@ -126,8 +126,8 @@ class OutcomeBuilder:
         origins = self._services.redactor.value(
             origins_of(name, None, reports.origins, (), run.snapshot, None)
         )
-        if origins:
-            payload["note"] = origin_line(origins)
+        if line := _told_origins(origins, run):
+            payload["note"] = line
             text = written(payload)
         outcome = Outcome(
             text,
@@ -214,6 +214,11 @@ def denial(name: str, effects: Sequence[Effect], verdict: PermissionVerdict) -> 
         f"Denied: {name} may not {what} ({verdict.reason}).",
         "Do not retry it. Go on without it, or tell the person what you would have done.",
     )
+
+
+def _told_origins(origins: Sequence[str], run: Run) -> str:
+    """Return the line that tells a model where strangers' texts are from; a person's own call gets its result bare."""
+    return "" if run.actor == "person" else origin_line(origins)
 
 
 def _note(value: object) -> str:
