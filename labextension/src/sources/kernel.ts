@@ -25,6 +25,7 @@ const GONE_STATUSES: Partial<Record<Kernel.Status, string>> = {
   restarting: "The kernel is restarting.",
   autorestarting: "The kernel has died and is restarting.",
 };
+const WELCOME_PATIENCE = 4000; // ms; a kernel that is idle after each of two such times has lost the opening of a comm
 const LOADING_CODE = /reyn|%run\b/;
 const NO_KERNEL = "No kernel is running.";
 const NOT_LOADED = "The extension is not loaded in this kernel.";
@@ -128,6 +129,19 @@ export class KernelSource extends LiveSource {
       () => undefined,
     );
     void this.hello();
+    this.expectWelcome(comm, false);
+  }
+
+  /** Open another comm where a kernel that is idle does not answer: the opening of this one was lost. */
+  private expectWelcome(comm: Kernel.IComm, wasIdle: boolean): void {
+    setTimeout(() => {
+      if (this.comm !== comm || this.welcome) return;
+      const isIdle = this.kernel?.status === "idle";
+      if (!isIdle || !wasIdle) return this.expectWelcome(comm, isIdle);
+      close(comm);
+      this.disconnect("gone", "The kernel did not answer.");
+      this.connect();
+    }, WELCOME_PATIENCE);
   }
 
   private async hello(): Promise<void> {
