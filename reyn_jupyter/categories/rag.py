@@ -128,7 +128,7 @@ _DROP = {
 def categories(services: Services) -> tuple[Category, ...]:
     """`rag_corpus` and `rag_operation` over ``<root>/.reyn/state/corpora``."""
     store = CorpusStore(services.workspace.root)
-    searching = Tool("recall", _recall(store), Purity.READ, _recall_effects)
+    searching = Tool("recall", _recall(store), Purity.READ, _recall_effects, untrusted_output=True)
     return (
         Category(
             "rag_corpus",
@@ -275,6 +275,8 @@ def _recall_effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
 def _recall(store: CorpusStore) -> Callable[[Arguments, ToolContext], Any]:
     async def search(args: Arguments, context: ToolContext) -> dict[str, Any] | Stored:
         query, sources = args["query"], list(args["sources"])
+        for name in sources:
+            context.came_from(f"documents of the corpus {name}")
         try:
             corpora = await asyncio.to_thread(lambda: [store.get(name) for name in sources])
             vector, why = await _query_vector(query, corpora, context)
