@@ -125,19 +125,20 @@ class Engine:
         queue: SimpleQueue[Any] = SimpleQueue()
         desk = self._open_desk(queue)
         job = self._start(loop, coroutine, desk.deliver, queue.put if on_event else None)
-        job.future.add_done_callback(lambda _: queue.put(DONE))
         try:
+            job.future.add_done_callback(lambda _: queue.put(DONE))
             return pump(queue, job, on_event)
         except Interrupted as interrupted:
             if interrupted.why:
                 self._leave(loop)
             raise
         except KeyboardInterrupt:
-            # A second one may strike while the first is being taken up: the run ends all the same, before this does.
+            # One may strike before the first wait, and a second while the first is being taken up: the run ends all the
+            # same, before this does.
             job.cancel()
             concurrent.futures.wait([job.future], timeout=PATIENCE)
-            if job.future.done() and job.future.exception() is None:
-                raise Interrupted(job.future.result()) from None
+            if job.future.done():
+                raise Interrupted(None if job.future.exception() else job.future.result()) from None
             raise
         finally:
             self._close_desk(desk)

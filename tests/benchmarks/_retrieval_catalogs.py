@@ -68,7 +68,7 @@ def default_set() -> LabelledSet:
     records = tuple(
         Record(each.name.text, each.name.text, each.description, each.input_schema)
         for each in actions
-        if not each.name.text.startswith("variable__")  # those are the benchmark's own
+        if not each.name.text.startswith(("variable__", "function__"))  # those are the benchmark's own
     )
     return replace(load("everyday", records), name="default")
 
