@@ -22,7 +22,7 @@ from reyn_jupyter.catalog.call_limits import CallLimits
 from reyn_jupyter.config.settings import Web
 from reyn_jupyter.corpora.document import UnreadableError, as_markdown
 from reyn_jupyter.corpora.packed_documents import KINDS, read_packed
-from reyn_jupyter.outputs.content import Inline, OutputPolicy, Stored, Structured, Text
+from reyn_jupyter.outputs.content import Inline, Stored, Structured, Text
 from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, ToolContext
@@ -172,7 +172,7 @@ class _Web:
             page = await self._pages.read(args["url"], admit, obey_robots=settings.robots)
         except WebError as error:
             raise _failure(error) from error
-        return _result(page, args)
+        return _result(page, args, context.services.settings().outputs.inline_bytes)
 
     def asks_engine(self, args: Arguments, context: ToolContext) -> Sequence[Effect]:
         engine = self._engine()
@@ -208,7 +208,7 @@ class _Web:
         return [{"title": hit.title, "url": hit.url, "snippet": hit.snippet} for hit in hits]
 
 
-def _result(page: Page, args: Arguments) -> object:
+def _result(page: Page, args: Arguments, inline_bytes: int) -> object:
     if page.text is None:
         return ContentParts((ContentPart(page.mime, data=page.data, uri=page.address.url, name=page.title),))
     text, start, most = page.whole_text, args.get("start_index", 0), args.get("max_length")
@@ -216,7 +216,7 @@ def _result(page: Page, args: Arguments) -> object:
         return Text(_slice(text, start, most))
     if page.is_json:
         return _json(text)
-    if len(text.encode("utf-8", "replace")) <= OutputPolicy().inline_bytes:
+    if len(text.encode("utf-8", "replace")) <= inline_bytes:
         return Inline(text)
     short = summary(page, text)
     return Text(text) if short is None else Stored(short, Text(text))

@@ -29,6 +29,7 @@ from reyn_jupyter.support.sqlite import (
     ForeignFileError,
     NewerFileError,
     connect,
+    has_layout,
     prepare,
     transaction,
 )
@@ -342,7 +343,7 @@ class CorpusFile:
         try:
             db.execute("PRAGMA trusted_schema = OFF")
             prepare(db, FORMAT, PATIENCE)
-            if _schema(db) != _expected():
+            if not has_layout(db, FORMAT):
                 raise ForeignFileError
         except ForeignFileError:
             db.close()
@@ -372,23 +373,6 @@ class CorpusFile:
             with suppress(OSError):
                 self.path.with_name(f"{self.path.name}{end}").unlink()
         self.note = f"The file could not be read ({why}); it lies in {aside.name} now."
-
-
-def _schema(db: sqlite3.Connection) -> set[tuple[Any, ...]]:
-    return set(db.execute("SELECT type, name, tbl_name, sql FROM sqlite_master LIMIT 50").fetchall())
-
-
-_made: set[tuple[Any, ...]] = set()
-
-
-def _expected() -> set[tuple[Any, ...]]:
-    """Return what the schema of a file of this module says, once a process."""
-    if not _made:
-        db = connect(":memory:", PATIENCE)
-        prepare(db, FORMAT, PATIENCE)
-        _made.update(_schema(db))
-        db.close()
-    return _made
 
 
 def _dumped(facts: Mapping[str, Any]) -> str:

@@ -146,7 +146,13 @@ def _python(text: str) -> list[Section] | None:
     """Return the blocks of a Python module; None where it is none."""
     try:
         tree = ast.parse(text)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    except (
+        SyntaxError,
+        ValueError,
+        RecursionError,
+        MemoryError,
+        SystemError,
+    ):  # the last one: CPython's issue 106905
         return None
     lines = text.split("\n")
     starts: list[tuple[int, tuple[str, ...]]] = []

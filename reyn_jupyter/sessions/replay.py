@@ -124,6 +124,7 @@ class ReplayedCalls:
             sources=event.sources,
             frame=event.frame,
             note=event.note,
+            origins=event.origins,
         )
 
 

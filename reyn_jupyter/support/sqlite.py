@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 
-_LAYOUT = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master"
+_LAYOUT = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_master LIMIT 1000"
 _BETWEEN = 0.02  # seconds between two tries
 
 
@@ -109,7 +109,9 @@ def _version(db: sqlite3.Connection, file_format: FileFormat) -> int:
     program, version = (
         int(db.execute(f"PRAGMA {name}").fetchone()[0]) for name in ("application_id", "user_version")
     )
-    if program != file_format.program and (program or db.execute("SELECT 1 FROM sqlite_master").fetchone()):
+    if program != file_format.program and (
+        program or db.execute("SELECT 1 FROM sqlite_master LIMIT 1000").fetchone()
+    ):
         raise ForeignFileError
     if version > file_format.version:
         raise NewerFileError(version)

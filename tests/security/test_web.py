@@ -201,3 +201,14 @@ def test_a_cloned_folder_cannot_loosen_what_follows_untrusted_text(tmp_path: Pat
         reyn.Session(tmp_path, store="memory", namespace={}).parts.settings.permissions.after_untrusted
         == "deny"
     )
+
+
+def test_a_failure_and_a_replay_are_marked_as_what_they_hold(tmp_path: Path, site: Site) -> None:
+    model = Attacker(tmp_path, answer="once", settings={"web": site.settings})
+    trace, read = model.trace(invoke("web__fetch", url=f"{site.url}/gone"))
+    assert f"[from {site.url}/gone: text of others" in read
+    trace, _ = model.trace(invoke("web__fetch", url=f"{site.url}/short"))
+    again = model.session.replay(trace.run)
+    assert [event.origins for event in again.events if isinstance(event, ActionFinished)] == [
+        (f"{site.url}/short",)
+    ]

@@ -341,7 +341,7 @@ class Invoker:
     ) -> Outcome:
         began = time.perf_counter()
         call = ActionCall(resolved.call, action.name.text, args, resolved.wrapper, step=resolved.step)
-        reports = Reports()
+        reports, tool = Reports(), run.snapshot.tools[action.target_tool_name]
         progress = CallProgress(call.id, run.log, self._services.redactor)
         task = _task()
         try:
@@ -357,7 +357,7 @@ class Invoker:
                 if _ends(error, task):
                     raise
                 outcome = self._kept(
-                    call.id, run, await self._outcomes.failure(call.name, error, run, reports)
+                    call.id, run, await self._outcomes.failure(call.name, error, run, reports, tool)
                 )
         except BaseException as error:
             outcome = await self._interrupted(call, run, reports, error)

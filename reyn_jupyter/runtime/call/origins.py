@@ -49,7 +49,8 @@ def origins_of(
         for source in sources
         if source.kind == "blob" and (action := _untrusted_action(source.name, snapshot, store))
     ]
-    plain = (shorten(printable(" ".join(each.split())), _LONGEST) for each in found[:_MOST])
+    # No origin can end the line that names it.
+    plain = (shorten(printable(" ".join(each.split())).replace("]", ")"), _LONGEST) for each in found[:_MOST])
     return tuple(dict.fromkeys(filter(None, plain)))
 
 

@@ -104,8 +104,10 @@ class OutcomeBuilder:
             **reports.kept,
         )
 
-    async def failure(self, name: str, error: BaseException, run: Run, reports: Reports) -> Outcome:
-        """Return the outcome of an exception that a handler raised; its whole text is stored when it is long."""
+    async def failure(
+        self, name: str, error: BaseException, run: Run, reports: Reports, tool: Tool | None = None
+    ) -> Outcome:
+        """Return the outcome of an exception that a tool raised; its whole text is stored when it is long."""
         self._services.redactor.refresh()
         plainly = isinstance(error, ActionError | LimitReachedError)
         code = error.code if isinstance(error, ActionError) else None
@@ -124,7 +126,7 @@ class OutcomeBuilder:
         text = self._services.redactor.text(delivered.text)
         payload = pydantic_core.from_json(text)
         origins = self._services.redactor.value(
-            origins_of(name, None, reports.origins, (), run.snapshot, None)
+            origins_of(name, tool, reports.origins, reports.sources, run.snapshot, self._services.blobs)
         )
         if line := _told_origins(origins, run):
             payload["note"] = line
@@ -191,7 +193,10 @@ class OutcomeBuilder:
         done = "; ".join(f"{change.path} was already changed" for change in reports.changes)
         who = "the person" if run.caller is None else f"the end of {run.caller.action}, which called it,"
         error = f"interrupted by {who} while {name} ran" + (f"; {done}" if done else "")
-        return self._refusal(name, run, error, "It may not have finished.", **reports.kept)
+        origins = self._services.redactor.value(
+            origins_of(name, None, reports.origins, (), run.snapshot, None)
+        )
+        return self._refusal(name, run, error, "It may not have finished.", origins=origins, **reports.kept)
 
     def _refusal(
         self, name: str, run: Run, error: str, hint: str, code: str | None = None, **kept: Any
