@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import PurePosixPath
 
 from reyn_jupyter.backends.web.page_text import PageTextReader, handed_over
-from reyn_jupyter.backends.web.pages import Page, PageReader, summary
+from reyn_jupyter.backends.web.pages import Page, PageReader
 from reyn_jupyter.backends.web.search_engines import SearchEngine, search_engine
 from reyn_jupyter.backends.web.web_client import WebAddress, WebClient, WebError, read_address
 from reyn_jupyter.catalog.action import Arguments, Category, Effect, EffectKind, Operation, Purity, Tool
@@ -22,10 +22,12 @@ from reyn_jupyter.catalog.call_limits import CallLimits
 from reyn_jupyter.config.settings import Web
 from reyn_jupyter.corpora.document import UnreadableError, as_markdown
 from reyn_jupyter.corpora.packed_documents import KINDS, read_packed
+from reyn_jupyter.corpora.text_readers import markdown_headings
 from reyn_jupyter.outputs.content import Inline, Stored, Structured, Text
 from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, ToolContext
+from reyn_jupyter.support.text import count, shorten
 
 CALL_SECONDS = 180.0
 MOST_RESULTS = 20
@@ -172,7 +174,8 @@ class _Web:
             page = await self._pages.read(args["url"], admit, obey_robots=settings.robots)
         except WebError as error:
             raise _failure(error) from error
-        return _result(page, args, context.services.settings().outputs.inline_bytes)
+        bound = context.services.settings().outputs.inline_bytes
+        return await asyncio.to_thread(_result, page, args, bound)  # a page may have megabytes of headings
 
     def asks_engine(self, args: Arguments, context: ToolContext) -> Sequence[Effect]:
         engine = self._engine()
@@ -218,8 +221,23 @@ def _result(page: Page, args: Arguments, inline_bytes: int) -> object:
         return _json(text)
     if len(text.encode("utf-8", "replace")) <= inline_bytes:
         return Inline(text)
-    short = summary(page, text)
+    short = _summary(page, text)
     return Text(text) if short is None else Stored(short, Text(text))
+
+
+def _summary(page: Page, text: str) -> str | None:
+    """Return the summary of a long page: what it is, where from, and its headings; None where it has none."""
+    found = markdown_headings(text)
+    if len(found) < 2:
+        return None
+    title = shorten(page.title or found[0][2], 80)
+    parts = [
+        f"text | {count(text.count(chr(10)) + 1, 'line')} | {title}",
+        shorten(page.address.url, 100),
+        "── outline (line: heading) ──",
+        *(f"{line + 1}: {'#' * level} {shorten(heading, 60)}" for line, level, heading in found),
+    ]
+    return "\n".join(parts)
 
 
 def _json(text: str) -> object:

@@ -24,7 +24,7 @@ class UnreadableError(Exception):
 
 
 @dataclass(frozen=True)
-class Section:
+class DocumentSection:
     """A piece of a document.
 
     Attributes:
@@ -54,7 +54,7 @@ class Document:
     """
 
     kind: str
-    sections: tuple[Section, ...]
+    sections: tuple[DocumentSection, ...]
     facts: Mapping[str, Any] = field(default_factory=dict)
     note: str = ""
 
@@ -72,7 +72,7 @@ def headings(path: tuple[str, ...]) -> tuple[str, ...]:
 def as_markdown(document: Document) -> str:
     """Return a document as Markdown: a heading where the path of headings changes, and one for each page and slide.
 
-    >>> pages = (Section("one", unit="page"), Section("two", unit="page", first=2))
+    >>> pages = (DocumentSection("one", unit="page"), DocumentSection("two", unit="page", first=2))
     >>> as_markdown(Document("pdf", pages)).splitlines()
     ['## Page 1', '', 'one', '', '## Page 2', '', 'two']
     """

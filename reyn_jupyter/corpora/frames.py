@@ -11,7 +11,7 @@ from typing import Any
 
 from reyn_jupyter.backends.object_summary import HIDDEN
 from reyn_jupyter.backends.sql_frames import NotATableError, as_table
-from reyn_jupyter.corpora.document import Document, Section
+from reyn_jupyter.corpora.document import Document, DocumentSection
 from reyn_jupyter.search.metadata import is_fact
 from reyn_jupyter.support.secret_names import secret_name
 from reyn_jupyter.support.secrets import Redactor
@@ -49,7 +49,9 @@ def frame_document(name: str, value: Any, text_column: str | None, redactor: Red
     chosen = _text_column(name, columns, text_column)
     others = [column for column in columns if column != chosen][:MOST_FACTS]
     sections = tuple(
-        Section(redactor.text(text), (), "row", number, _row_facts(columns, others, number - 1, redactor))
+        DocumentSection(
+            redactor.text(text), (), "row", number, _row_facts(columns, others, number - 1, redactor)
+        )
         for number, text in enumerate(columns[chosen], 1)
         if isinstance(text, str) and text.strip() and text != HIDDEN
     )

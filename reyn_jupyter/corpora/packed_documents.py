@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from importlib.util import find_spec
 from typing import Any, BinaryIO, cast
 
-from reyn_jupyter.corpora.document import UNITS, Document, Section, UnreadableError, headings
+from reyn_jupyter.corpora.document import UNITS, Document, DocumentSection, UnreadableError, headings
 from reyn_jupyter.search.metadata import is_fact
 from reyn_jupyter.support.child_process import (
     ChildDeadlineError,
@@ -70,12 +70,12 @@ def read_packed(kind: str, file: BinaryIO, children: ChildProcesses, seconds: fl
         raise UnreadableError("was answered by no document") from None
 
 
-def _section(said: Mapping[str, Any]) -> Section:
+def _section(said: Mapping[str, Any]) -> DocumentSection:
     unit = said["unit"]
     if unit not in UNITS:
         raise ValueError(unit)
     path = headings(tuple(map(str, said["heading"])))
-    return Section(str(said["text"]), path, cast("Any", unit), max(1, int(said["first"])))
+    return DocumentSection(str(said["text"]), path, cast("Any", unit), max(1, int(said["first"])))
 
 
 def _facts(said: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from reyn_jupyter.corpora.document import COUNTED, Document, Section, Unit
+from reyn_jupyter.corpora.document import COUNTED, Document, DocumentSection, Unit
 from reyn_jupyter.support.encoding import clean
 
 LONGEST = 1_000  # characters: what a small embedding model reads of a text, about 250 tokens
@@ -70,10 +70,10 @@ def passages_of(document: Document) -> tuple[list[Passage], bool]:
     return found, False
 
 
-def cut(section: Section) -> Iterator[Passage]:
+def cut(section: DocumentSection) -> Iterator[Passage]:
     """Yield the passages of a section.
 
-    >>> [each.first for each in cut(Section("a" * 900 + "\\n" + "b" * 900, first=7))]
+    >>> [each.first for each in cut(DocumentSection("a" * 900 + "\\n" + "b" * 900, first=7))]
     [7, 8]
     """
     text, counted = section.text, section.unit in COUNTED

@@ -15,7 +15,7 @@ from typing import BinaryIO
 
 from reyn_jupyter.backends.masked_files import redacted_blocks
 from reyn_jupyter.corpora import packed_documents
-from reyn_jupyter.corpora.document import Document, Section, Stamp, UnreadableError, headings
+from reyn_jupyter.corpora.document import Document, DocumentSection, Stamp, UnreadableError, headings
 from reyn_jupyter.corpora.text_readers import (
     CODE,
     MARKDOWN,
@@ -107,7 +107,7 @@ class FileReader:
             facts=self.redactor.value(dict(document.facts)),
         )
 
-    def _covered_section(self, section: Section) -> Section:
+    def _covered_section(self, section: DocumentSection) -> DocumentSection:
         heading = headings(tuple(self.redactor.text(each) for each in section.heading))
         return replace(section, text=self.redactor.text(section.text), heading=heading)
 

@@ -31,7 +31,7 @@ _MAGIC = frozenset("*?[{")
 
 
 @dataclass(frozen=True)
-class Hit:
+class RecallHit:
     """A passage that was found.
 
     Attributes:
@@ -100,7 +100,7 @@ class Recalled:
         notes: what a reader has to know, a sentence each.
     """
 
-    hits: tuple[Hit, ...]
+    hits: tuple[RecallHit, ...]
     ranking: str
     notes: tuple[str, ...] = ()
 
@@ -126,7 +126,7 @@ def recall(
     Raises:
         CorpusError: a corpus cannot be used. FilterError: a filter that no passage could be asked.
     """
-    found: list[Hit] = []
+    found: list[RecallHit] = []
     notes: list[str] = []
     denied = meant = 0
     unknown: list[FilterError] = []
@@ -142,7 +142,7 @@ def recall(
             continue
         meant += loaded.vectors if vector is not None else 0
         hits = [
-            Hit(corpus.name, stored, score, stored.document.path in changed)
+            RecallHit(corpus.name, stored, score, stored.document.path in changed)
             for row, score in ranked
             if (stored := loaded.passages[int(row)])
         ]
@@ -171,7 +171,7 @@ def _search(
         return loaded.index.search(query, limit, where=where, vector=vector)
 
 
-def _is_readable(hit: Hit, may_read: Callable[[str], bool]) -> bool:
+def _is_readable(hit: RecallHit, may_read: Callable[[str], bool]) -> bool:
     path = hit.stored.document.path
     return path.startswith(FRAME) or may_read(path)
 

@@ -8,17 +8,18 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Callable, Iterator
-from typing import Any
+from functools import cache
+from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.corpora.document import Document, Section, UnreadableError, headings
+from reyn_jupyter.corpora.document import Document, DocumentSection, UnreadableError, headings
 from reyn_jupyter.search.metadata import is_fact
 from reyn_jupyter.support.plain_files import parse_json
 
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
 Reader = Callable[[str], Document]
 
-_FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
-_HASHES = re.compile(r" {0,3}(#{1,6})[ \t]")
-_UNDERLINE = re.compile(r"^ {0,3}(=+|-+)[ \t]*$")
 _FRONT = re.compile(r"\A---[ \t]*\n(.{0,8000}?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
 _BLOCK = re.compile(
     r"^(?:(?:export|default|public|private|protected|static|abstract|async|pub(?:\([a-z]+\))?|final|open|override)\s+)*"
@@ -47,7 +48,7 @@ def read_markdown(text: str) -> Document:
     return Document("markdown", tuple(markdown_sections(text, skipped)), facts)
 
 
-def markdown_sections(text: str, skipped: int = 0, above: tuple[str, ...] = ()) -> Iterator[Section]:
+def markdown_sections(text: str, skipped: int = 0, above: tuple[str, ...] = ()) -> Iterator[DocumentSection]:
     """Yield the sections of Markdown, each from its heading on.
 
     Args:
@@ -59,51 +60,44 @@ def markdown_sections(text: str, skipped: int = 0, above: tuple[str, ...] = ()) 
     """
     lines = text.split("\n")
     path: list[tuple[int, str]] = []
-    begun, fence = skipped, ""
-    for at in range(skipped, len(lines)):
-        fenced = _FENCE.match(lines[at])
-        if fenced and (not fence or fenced[1].startswith(fence)):
-            fence = "" if fence else fenced[1]
-            continue
-        found = None if fence else _heading(lines, at)
-        if found is None:
-            continue
-        level, title, lines_above = found
-        yield from _section(lines, begun, at - lines_above, path, above)
-        begun = at - lines_above
+    begun = skipped
+    for line, level, title in markdown_headings("\n".join(lines[skipped:])):
+        at = skipped + line
+        yield from _section(lines, begun, at, path, above)
+        begun = at
         path = [each for each in path if each[0] < level] + [(level, title)]
     yield from _section(lines, begun, len(lines), path, above)
 
 
-def _heading(lines: list[str], at: int) -> tuple[int, str, int] | None:
-    """Return the level and the title of a heading that ends at a line, and how many lines before it belong to it."""
-    atx = _atx(lines[at])
-    if atx is not None:
-        return *atx, 0
-    underline = _UNDERLINE.match(lines[at])
-    title = lines[at - 1].strip() if underline and at else ""
-    alone = at < 2 or not lines[at - 2].strip()
-    if underline and title and alone and not title.startswith(("#", "|", "-", ">", "=")):
-        return (1 if underline[1][0] == "=" else 2), title, 1
-    return None
+def markdown_headings(text: str) -> list[tuple[int, int, str]]:
+    """Return the headings of Markdown, each with the number of its line from 0 on, its level and its title.
+
+    >>> markdown_headings("# A\\n\\n```\\n# no heading\\n```\\nB\\n-")
+    [(0, 1, 'A'), (5, 2, 'B')]
+    """
+    tokens = _blocks_parser().parse(text)
+    return [
+        (token.map[0], int(token.tag[1]), tokens[at + 1].content)
+        for at, token in enumerate(tokens)
+        if token.type == "heading_open" and token.level == 0 and token.map is not None
+    ]
 
 
-def _atx(line: str) -> tuple[int, str] | None:
-    """Return the level and the title of a heading that begins with hashes; in linear time, whatever the line."""
-    found = _HASHES.match(line)
-    if found is None:
-        return None
-    title = line[found.end() :].strip()
-    bare = title.rstrip("#")
-    return len(found[1]), bare.rstrip() if bare[-1:] in (" ", "\t", "") else title
+@cache
+def _blocks_parser() -> MarkdownIt:
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark")
+    parser.core.ruler.disable(["inline", "text_join"])  # blocks are all that is asked for
+    return parser
 
 
 def _section(
     lines: list[str], begun: int, end: int, path: list[tuple[int, str]], above: tuple[str, ...]
-) -> Iterator[Section]:
+) -> Iterator[DocumentSection]:
     text = "\n".join(lines[begun:end])
     if text.strip():
-        yield Section(text, headings((*above, *(title for _, title in path))), "line", begun + 1)
+        yield DocumentSection(text, headings((*above, *(title for _, title in path))), "line", begun + 1)
 
 
 def _front_matter(text: str) -> tuple[dict[str, Any], int]:
@@ -127,7 +121,7 @@ def _front_matter(text: str) -> tuple[dict[str, Any], int]:
 
 def read_text(text: str) -> Document:
     """Return plain text as one section."""
-    return Document("text", (Section(text),))
+    return Document("text", (DocumentSection(text),))
 
 
 def code_reader(language: str) -> Reader:
@@ -136,13 +130,13 @@ def code_reader(language: str) -> Reader:
     def read(text: str) -> Document:
         sections = _python(text) if language == "python" else None
         if language in _WITHOUT_BLOCKS:
-            sections = [Section(text)]
+            sections = [DocumentSection(text)]
         return Document("code", tuple(sections or _blocks(text)), {"language": language})
 
     return read
 
 
-def _python(text: str) -> list[Section] | None:
+def _python(text: str) -> list[DocumentSection] | None:
     """Return the blocks of a Python module; None where it is none."""
     try:
         tree = ast.parse(text)
@@ -157,7 +151,7 @@ def _python(text: str) -> list[Section] | None:
     lines = text.split("\n")
     starts: list[tuple[int, tuple[str, ...]]] = []
     _starts(tree.body, (), starts)
-    found: list[Section] = []
+    found: list[DocumentSection] = []
     if not starts or starts[0][0] > 1:
         starts.insert(0, (1, ()))
     for (first, heading), after in zip(
@@ -165,7 +159,7 @@ def _python(text: str) -> list[Section] | None:
     ):
         piece = "\n".join(lines[first - 1 : after - 1])
         if piece.strip():
-            found.append(Section(piece, headings(heading), "line", first))
+            found.append(DocumentSection(piece, headings(heading), "line", first))
     return found
 
 
@@ -185,7 +179,7 @@ def _starts(body: list[ast.stmt], above: tuple[str, ...], starts: list[tuple[int
             between = False
 
 
-def _blocks(text: str) -> Iterator[Section]:
+def _blocks(text: str) -> Iterator[DocumentSection]:
     """Yield code from one line that begins a block to the next."""
     lines = text.split("\n")
     begun = 0
@@ -199,12 +193,12 @@ def _blocks(text: str) -> Iterator[Section]:
             start -= 1
         piece = "\n".join(lines[begun:start])
         if piece.strip():
-            yield Section(piece, heading, "line", begun + 1)
+            yield DocumentSection(piece, heading, "line", begun + 1)
             begun = start
         heading = headings((line.strip().rstrip("{:(").strip()[:80],))
     piece = "\n".join(lines[begun:])
     if piece.strip():
-        yield Section(piece, heading, "line", begun + 1)
+        yield DocumentSection(piece, heading, "line", begun + 1)
 
 
 def read_notebook(text: str) -> Document:
@@ -220,7 +214,7 @@ def read_notebook(text: str) -> Document:
             raise TypeError
     except (ValueError, KeyError, TypeError):
         raise UnreadableError("is no notebook of format 4") from None
-    sections: list[Section] = []
+    sections: list[DocumentSection] = []
     path: list[tuple[int, str]] = []
     for number, cell in enumerate(cells, 1):
         source = _source(cell)
@@ -229,7 +223,9 @@ def read_notebook(text: str) -> Document:
         if cell.get("cell_type") == "markdown":
             path = _path_after(source, path)
         heading = headings(tuple(title for _, title in path))
-        sections.append(Section(source, heading, "cell", number, {"cell": str(cell.get("cell_type"))[:20]}))
+        sections.append(
+            DocumentSection(source, heading, "cell", number, {"cell": str(cell.get("cell_type"))[:20]})
+        )
     return Document("notebook", tuple(sections))
 
 
@@ -244,8 +240,6 @@ def _source(cell: Any) -> str:
 
 def _path_after(source: str, path: list[tuple[int, str]]) -> list[tuple[int, str]]:
     """Return the headings in force after a cell of Markdown."""
-    for line in source.split("\n"):
-        found = _atx(line)
-        if found is not None:
-            path = [each for each in path if each[0] < found[0]] + [found]
+    for _, level, title in markdown_headings(source):
+        path = [each for each in path if each[0] < level] + [(level, title)]
     return path

@@ -19,7 +19,7 @@ from pathlib import Path
 import numpy as np
 
 from reyn_jupyter.corpora.corpus import vectors_key
-from reyn_jupyter.corpora.document import Document, Section
+from reyn_jupyter.corpora.document import Document, DocumentSection
 from reyn_jupyter.corpora.passages import Passage
 from reyn_jupyter.corpora.recall import recall
 from reyn_jupyter.search.embedders.embedder import MINI
@@ -162,7 +162,7 @@ async def _order(name: str) -> None:
     """Print NDCG@10 of words, of meaning and of both on a labelled set, over all of its requests."""
     labelled = load(name)
     rows = [f"{record.name}\n{record.description}" for record in labelled.records]
-    sections = tuple(Section(text, (), "row", number) for number, text in enumerate(rows, 1))
+    sections = tuple(DocumentSection(text, (), "row", number) for number, text in enumerate(rows, 1))
     model = Remembering()
     embedder = LocalEmbedder(model.key, model.dimension, lambda: model, None)
     with tempfile.TemporaryDirectory() as folder:

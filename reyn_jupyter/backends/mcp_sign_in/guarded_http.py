@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import asyncio
 import ipaddress
-import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import httpx2
 
+from reyn_jupyter.support.addresses import Address, Reach, look_up, reach
 from reyn_jupyter.support.hosts import Host, HostError, read_host
 
 if TYPE_CHECKING:
@@ -25,11 +25,9 @@ if TYPE_CHECKING:
 SECONDS = 15.0  # for one request, from the name's look-up to the last byte
 LARGEST = 1 << 20  # bytes of an answer
 
-_TRANSLATED = ipaddress.IPv6Network("64:ff9b::/96")  # RFC 6052: an address of version 4 at its end
 
 Approve = Callable[[Host], Awaitable[bool]]
 Denies = Callable[[Host], bool]
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class GuardError(Exception):
@@ -61,7 +59,7 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
         self._approve = approve
         self._denies = denies
         self._approved = {self._server}
-        self._level: int | None = None
+        self._reach: Reach | None = None
         self._inner = (
             httpx2.AsyncHTTPTransport()
         )  # it takes the certificates that the environment names (SSL_CERT_FILE)
@@ -85,10 +83,10 @@ class GuardedTransport(httpx2.AsyncBaseTransport):
 
     async def _pinned(self, request: Request, host: Host) -> Request:
         """Return the request to the very address that was looked up, so that it cannot become another meanwhile."""
-        if self._level is None:
-            self._level = min(map(_level, await _addresses(self._server)))
+        if self._reach is None:
+            self._reach = min(map(reach, await _addresses(self._server)))
         addresses = await _addresses(host)
-        if any(_level(each) < self._level for each in addresses):
+        if any(reach(each) < self._reach for each in addresses):
             raise GuardError(
                 f"{host} is an address inside a network, and {self._server} is not: it could be anybody's"
             )
@@ -144,30 +142,11 @@ def is_here(host: Host) -> bool:
         return False
 
 
-async def _addresses(host: Host) -> list[Address]:
-    loop = asyncio.get_running_loop()
+async def _addresses(host: Host) -> tuple[Address, ...]:
     try:
-        found = await loop.getaddrinfo(host.name, host.port or 443, type=socket.SOCK_STREAM)
+        return await look_up(host.name, host.port or 443)
     except OSError as error:
         raise GuardError(f"{host} cannot be found: {error.strerror or error}") from None
-    addresses = [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]
-    # Both families of "localhost" are one machine, and a server may listen in one of them.
-    return sorted(dict.fromkeys(addresses), key=lambda address: address.version)
-
-
-def _level(address: Address) -> int:
-    """Return how public an address is: 3 the world, 2 a network, 1 this machine, 0 what none is."""
-    plain: Address = address
-    if isinstance(address, ipaddress.IPv6Address):
-        within = address.ipv4_mapped or address.sixtofour
-        if address in _TRANSLATED:
-            within = ipaddress.IPv4Address(int(address) & 0xFFFFFFFF)
-        plain = within or address
-    if plain.is_loopback:
-        return 1
-    if plain.is_link_local or plain.is_multicast or plain.is_unspecified or plain.is_reserved:
-        return 0
-    return 3 if plain.is_global else 2
 
 
 async def _read(answer: Response, request: Request, host: Host) -> Response:

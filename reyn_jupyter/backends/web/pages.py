@@ -17,12 +17,9 @@ from reyn_jupyter.backends.web.page_text import PageTextError, PageTextReader
 from reyn_jupyter.backends.web.robots import Robots
 from reyn_jupyter.backends.web.text_encoding import charset_of, decode_text
 from reyn_jupyter.backends.web.web_client import WebAddress, WebAnswer, WebClient, WebError, read_address
-from reyn_jupyter.support.text import count, shorten
 
 MOST_REDIRECTS = 10
 _MOST_CACHED = 64 << 20  # bytes of all bodies
-_HEADING = re.compile(r"(#{1,6})\s+\S")
-_FENCE = re.compile(r"\s*(```|~~~)")
 _TEXTS = re.compile(r"text/.+|application/(.+\+)?(json|xml|yaml|x-yaml|javascript|ecmascript|toml|x-sh|sql)")
 _MEDIA = re.compile(r"(image|audio)/.+")
 
@@ -188,34 +185,3 @@ def _may_be_kept(answer: WebAnswer) -> bool:
         return False
     may_be = "no-store" not in answer.headers.get("cache-control", "").lower()
     return may_be and bool({"etag", "last-modified"} & answer.headers.keys())
-
-
-def outline(text: str) -> list[tuple[int, str]]:
-    """Return the headings of Markdown, each with the number of its line from 1 on.
-
-    >>> outline("# A\\n\\n```\\n# no heading\\n```\\n## B")
-    [(1, '# A'), (6, '## B')]
-    """
-    found, is_code = [], False
-    for number, line in enumerate(text.split("\n"), 1):
-        if _FENCE.match(line):
-            is_code = not is_code
-        elif not is_code and _HEADING.match(line):
-            found.append((number, line.strip()))
-    return found
-
-
-def summary(page: Page, text: str) -> str | None:
-    """Return the summary of a long page: what it is, where from, and its headings; None where it has none."""
-    headings = outline(text)
-    if len(headings) < 2:
-        return None
-    lines = text.count("\n") + 1
-    title = shorten(page.title or headings[0][1].lstrip("# "), 80)
-    parts = [
-        f"text | {count(lines, 'line')} | {title}",
-        shorten(page.address.url, 100),
-        "── outline (line: heading) ──",
-        *(f"{number}: {shorten(heading, 60)}" for number, heading in headings),
-    ]
-    return "\n".join(parts)

@@ -12,7 +12,6 @@ Sources: RFC 9110 (CONNECT, hop-by-hop fields), RFC 9112 (absolute form); h11 re
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import re
 import socket
 from collections import deque
@@ -22,6 +21,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.guard.sandbox.confinement import HostTraffic, SandboxError
+from reyn_jupyter.support.addresses import Address, Reach, look_up, reach
 from reyn_jupyter.support.hosts import Host, HostError, read_host
 
 if TYPE_CHECKING:
@@ -40,8 +40,6 @@ _OF_ONE_HOP = frozenset(
     {b"connection", b"expect", b"host", b"keep-alive", b"proxy-authenticate", b"proxy-authorization",
      b"proxy-connection", b"te", b"trailer", b"upgrade"}
 )  # fmt: skip
-_TRANSLATED = tuple(map(ipaddress.IPv6Network, ("64:ff9b::/96", "64:ff9b:1::/48")))
-Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 class _RefusedError(Exception):
@@ -203,7 +201,11 @@ class EgressProxy:
             raise _RefusedError(str(error), 400) from None
         if host not in self._hosts:
             raise _RefusedError(f"{shown!a} is not among the hosts that this command may reach.")
-        stream = await _connected(host, await _addresses(host.name, port), port)
+        try:
+            addresses = await look_up(host.name, port)
+        except OSError:
+            raise _RefusedError(f"{host.name} has no address.", 502) from None
+        stream = await _connected(host, addresses, port)
         if stream is None:
             raise _RefusedError(f"{shown} cannot be reached.", 502)
         counts = self._counts.setdefault(str(host), _Counts())
@@ -348,14 +350,6 @@ async def _both(*ways: Coroutine[None, None, None]) -> None:
             task.cancel()
 
 
-async def _addresses(name: str, port: int) -> list[Address]:
-    try:
-        found = await asyncio.get_running_loop().getaddrinfo(name, port, type=socket.SOCK_STREAM)
-    except OSError:
-        raise _RefusedError(f"{name} has no address.", 502) from None
-    return [ipaddress.ip_address(str(each[4][0]).partition("%")[0]) for each in found]
-
-
 async def _connected(
     host: Host, addresses: Sequence[Address], port: int
 ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter] | None:
@@ -381,26 +375,7 @@ def _admits(host: Host, address: Address) -> bool:
         return True
     if host.name == "localhost" or host.name.endswith(".localhost"):
         return address.is_loopback
-    return is_public(address)
-
-
-def is_public(address: Address) -> bool:
-    """Return whether an address is one of the internet, also one of version 4 that stands in one of version 6.
-
-    >>> is_public(ipaddress.ip_address("::ffff:127.0.0.1")), is_public(ipaddress.ip_address("9.9.9.9"))
-    (False, True)
-    """
-    if isinstance(address, ipaddress.IPv6Address):
-        inner = [address.ipv4_mapped, address.sixtofour, *(address.teredo or ())]
-        if any(address in network for network in _TRANSLATED):
-            inner.append(ipaddress.IPv4Address(int(address) & 0xFFFFFFFF))
-        if any(each is not None and not is_public(each) for each in inner):
-            return False
-        if address.ipv4_mapped is not None:
-            return True
-        if address.is_site_local:
-            return False
-    return address.is_global and not address.is_multicast
+    return reach(address) is Reach.WORLD
 
 
 async def received_listener(way: socket.socket) -> socket.socket:
