@@ -327,3 +327,22 @@ def test_a_second_interrupt_that_strikes_while_the_first_is_taken_up_still_waits
     with pytest.raises(Interrupted) as caught:
         engine.run(work())
     assert cleaned.is_set() and caught.value.result == "half"
+
+
+def test_an_interrupt_before_the_first_wait_is_an_interrupt_like_any_other(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    begun = threading.Event()
+
+    def struck(*_: object) -> None:
+        assert begun.wait(PATIENCE)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("reyn_jupyter.runtime.engine.pump", struck)
+
+    async def work() -> None:
+        begun.set()
+        await asyncio.sleep(600)
+
+    with pytest.raises(Interrupted):
+        Engine().run(work())
