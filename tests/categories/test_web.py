@@ -223,6 +223,18 @@ def test_an_engine_gets_its_key_with_consent_and_the_key_is_shown_nowhere(
     assert value not in model.questions[-1].text
 
 
+def test_duckduckgo_is_asked_by_its_library_at_the_host_that_was_consented_to(
+    tmp_path: Path, site: Site
+) -> None:
+    """The site is the proxy, and lets nothing through: what the library makes of pages is its own affair."""
+    config = {"web": {**site.settings, "search": "ddgs", "proxy": site.other_url}}
+    model = Attacker(tmp_path, answer="once", settings=config)
+    read = model.call("web__search", query="tea")
+    assert "DuckDuckGo gave no answer" in read
+    assert "network html.duckduckgo.com" in model.questions[0].text
+    assert {request.path for request in site.requests} == {"html.duckduckgo.com:443"}
+
+
 def test_a_search_without_an_engine_says_how_to_set_one(tmp_path: Path, site: Site) -> None:
     result = session(tmp_path, site).invoke_action("web__search", {"query": "tea"})
     with pytest.raises(ActionFailedError, match=r"No search engine is configured") as caught:

@@ -139,6 +139,10 @@ def web_site(**routes: Reply | Callable[[Request], Reply]) -> Iterator[Site]:
 
         do_POST = do_GET  # noqa: N815 - http.server's name
 
+        def do_CONNECT(self) -> None:
+            site.requests.append(Request("CONNECT", self.path, {}))
+            self._send(502, {}, b"")
+
         def _send(self, status: int, headers: Mapping[str, str], content: bytes) -> None:
             self.send_response(status)
             for name, value in headers.items():

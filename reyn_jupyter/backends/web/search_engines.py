@@ -139,7 +139,7 @@ _ENGINES: Mapping[EngineName, tuple[str, str | None, Any]] = {
     "searxng": ("", None, _searxng),
     "tavily": ("https://api.tavily.com", "TAVILY_API_KEY", _tavily),
     "brave": ("https://api.search.brave.com", "BRAVE_API_KEY", _brave),
-    "ddgs": ("https://duckduckgo.com", None, _ddgs),
+    "ddgs": ("https://html.duckduckgo.com", None, _ddgs),
 }
 
 

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 
 from reyn_jupyter.support.addresses import Address, Reach, look_up, reach
 from reyn_jupyter.support.hosts import Host, HostError, read_host
+from reyn_jupyter.support.versions import version_of
 
 if TYPE_CHECKING:
     import ssl
@@ -186,7 +187,7 @@ class WebClient:
         )
         sent = {
             "Host": address.authority,
-            "User-Agent": f"{AGENT}/0.1 (+https://github.com/reyn-jupyter/reyn-jupyter)",
+            "User-Agent": f"{AGENT}/{version_of(AGENT) or 'source'} (+https://github.com/reyn-jupyter/reyn-jupyter)",
             "Accept": _ACCEPT,
             "Accept-Encoding": "gzip, deflate",
             **(headers or {}),
