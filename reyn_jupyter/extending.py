@@ -26,7 +26,7 @@ from reyn_jupyter.guard.diff import whole_diff
 from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, ToolContext
-from reyn_jupyter.support.owned_program import OwnedProgram, OwnedPrograms
+from reyn_jupyter.support.programs.owned_program import OwnedProgram, OwnedPrograms
 from reyn_jupyter.support.secret import Secret
 
 __all__ = [

@@ -23,8 +23,8 @@ from reyn_jupyter.guard.held_place import HeldPlace, PlaceMovedError, WorkspaceE
 from reyn_jupyter.outputs.content import BlobStoreError
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import FileChange, ToolContext
-from reyn_jupyter.support.locks import release, wait_for_lock
-from reyn_jupyter.support.plain_files import CLOSE_ON_EXEC
+from reyn_jupyter.support.files.locks import release, wait_for_lock
+from reyn_jupyter.support.files.plain_files import CLOSE_ON_EXEC
 
 LARGEST = 64 << 20  # bytes of a file whose content is kept before a change
 NOT_KEPT = ""  # in a report: the file was there, and what it held is in no blob

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
-from reyn_jupyter.support.plain_files import PlainFolder
+from reyn_jupyter.support.files.plain_files import PlainFolder
 from reyn_jupyter.support.text import shorten
 
 if TYPE_CHECKING:

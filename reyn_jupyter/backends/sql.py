@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from reyn_jupyter.backends.sql_frames import as_table, exact_integers, hide_secrets
 from reyn_jupyter.backends.sql_scans import WHOLE, Layout, Scan, read_scans, sample
 from reyn_jupyter.backends.sql_wire import MOST_BYTES, AnswerError, Place, read_answer, write_frame
-from reyn_jupyter.support.child_process import (
+from reyn_jupyter.support.programs.child_process import (
     ChildDeadlineError,
     ChildEndedError,
     ChildLimits,

@@ -23,7 +23,7 @@ from reyn_jupyter.backends.sql_frames import ordinary_cells
 from reyn_jupyter.backends.sql_names import fixed_columns, table_names
 from reyn_jupyter.backends.sql_scans import plan_scans, prepare_planning, quoted, view_of
 from reyn_jupyter.backends.sql_wire import AnswerError, read_frame, write_answer
-from reyn_jupyter.support.child_process import Message, serve
+from reyn_jupyter.support.programs.child_process import Message, serve
 from reyn_jupyter.support.secret_names import secret_name
 from reyn_jupyter.support.text import shorten
 

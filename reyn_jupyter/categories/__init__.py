@@ -22,8 +22,8 @@ from urllib.parse import unquote, urlsplit
 
 from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.runtime.services import Services
+from reyn_jupyter.support.files.plain_files import PlainFolder
 from reyn_jupyter.support.installed_places import installed_distributions, other_path
-from reyn_jupyter.support.plain_files import PlainFolder
 
 GROUP = "reyn_jupyter.categories"
 PACKAGE = "package "  # before the name of what came from another package

@@ -29,7 +29,7 @@ from reyn_jupyter.guard.sandbox.hidden_files import hidden_files
 from reyn_jupyter.guard.workspace import WorkspaceError, protects
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, ToolContext
-from reyn_jupyter.support.hosts import HostError, read_host
+from reyn_jupyter.support.network.hosts import HostError, read_host
 from reyn_jupyter.support.text import count
 
 SCRATCH = "reyn-scratch"  # in the workspace

@@ -21,7 +21,7 @@ from reyn_jupyter.support.effect_targets import (
     rule_without_kind,
     target_rule,
 )
-from reyn_jupyter.support.globs import glob_matches, is_literal
+from reyn_jupyter.support.files.globs import glob_matches, is_literal
 from reyn_jupyter.support.text import nearest
 
 LONGEST = 500  # characters

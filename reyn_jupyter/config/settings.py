@@ -23,7 +23,7 @@ from pydantic import (
 )
 
 from reyn_jupyter.config.patterns import ActionPattern
-from reyn_jupyter.support.hosts import read_host
+from reyn_jupyter.support.network.hosts import read_host
 
 Tier = Literal["light", "standard", "strong"]
 LOCAL_MINI = "sentence-transformers/all-MiniLM-L6-v2"

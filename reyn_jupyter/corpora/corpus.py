@@ -28,7 +28,7 @@ from reyn_jupyter.search.build_lock import lock_holder
 from reyn_jupyter.search.database import IndexStoreError
 from reyn_jupyter.search.index_state import BuildHolder
 from reyn_jupyter.search.vector_store import VectorStore
-from reyn_jupyter.support.plain_files import PlainFolder
+from reyn_jupyter.support.files.plain_files import PlainFolder
 
 if TYPE_CHECKING:
     import numpy as np

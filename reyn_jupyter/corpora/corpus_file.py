@@ -22,9 +22,8 @@ from typing import Any, cast
 from reyn_jupyter.corpora.document import UNITS, Stamp, headings
 from reyn_jupyter.corpora.passages import LONGEST, Passage
 from reyn_jupyter.search.metadata import is_fact
-from reyn_jupyter.support.plain_files import is_moment, parse_json
-from reyn_jupyter.support.sanitize import printable
-from reyn_jupyter.support.sqlite import (
+from reyn_jupyter.support.files.plain_files import is_moment, parse_json
+from reyn_jupyter.support.files.sqlite import (
     FileFormat,
     ForeignFileError,
     NewerFileError,
@@ -33,6 +32,7 @@ from reyn_jupyter.support.sqlite import (
     prepare,
     transaction,
 )
+from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import shorten
 
 NAME = "corpus.sqlite"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from reyn_jupyter.corpora.corpus import Corpus
 from reyn_jupyter.corpora.corpus_file import NAME, CorpusError
-from reyn_jupyter.support.plain_files import PlainFolder
+from reyn_jupyter.support.files.plain_files import PlainFolder
 from reyn_jupyter.support.text import did_you_mean, nearest_names
 
 NAME_PATTERN = "^[a-z0-9]+(?:[_-][a-z0-9]+)*$"

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from reyn_jupyter.corpora.text_readers import markdown_sections
-from reyn_jupyter.support.child_process import Message, serve
+from reyn_jupyter.support.programs.child_process import Message, serve
 
 MOST_TEXT = 20_000_000  # characters of one document
 MOST_UNPACKED = 256 << 20  # bytes of all parts of an office file

@@ -12,7 +12,7 @@ from typing import Any, BinaryIO, cast
 
 from reyn_jupyter.corpora.document import UNITS, Document, DocumentSection, UnreadableError, headings
 from reyn_jupyter.search.metadata import is_fact
-from reyn_jupyter.support.child_process import (
+from reyn_jupyter.support.programs.child_process import (
     ChildDeadlineError,
     ChildEndedError,
     ChildLimits,

@@ -26,7 +26,7 @@ from reyn_jupyter.corpora.text_readers import (
     read_text,
 )
 from reyn_jupyter.guard.workspace import Workspace, WorkspaceError
-from reyn_jupyter.support.child_process import ChildProcesses
+from reyn_jupyter.support.programs.child_process import ChildProcesses
 from reyn_jupyter.support.secrets import Redactor
 
 LARGEST_TEXT = 20_000_000  # bytes of a file that is text

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from reyn_jupyter.corpora.document import Document, DocumentSection, UnreadableError, headings
 from reyn_jupyter.search.metadata import is_fact
-from reyn_jupyter.support.plain_files import parse_json
+from reyn_jupyter.support.files.plain_files import parse_json
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt

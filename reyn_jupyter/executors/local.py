@@ -6,7 +6,7 @@ import asyncio
 from typing import Any, Self
 
 from reyn_jupyter.executors.executor import Task, TaskWorker
-from reyn_jupyter.support.scratch import Scratch
+from reyn_jupyter.support.files.scratch import Scratch
 
 
 class LocalExecutor:

@@ -38,7 +38,7 @@ from reyn_jupyter.executors.executor import (
     WorkerLostError,
     unpickle,
 )
-from reyn_jupyter.support.scratch import Scratch, sweep
+from reyn_jupyter.support.files.scratch import Scratch, sweep
 
 MOST = max(16, 4 * (os.cpu_count() or 1))  # processes
 _AHEAD = 2  # tasks that a process has: one that runs, one that waits

@@ -15,7 +15,7 @@ import threading
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, BinaryIO
 
-from reyn_jupyter.support.plain_files import CLOSE_ON_EXEC, FOLDER, NO_FOLLOW, NO_WAIT
+from reyn_jupyter.support.files.plain_files import CLOSE_ON_EXEC, FOLDER, NO_FOLLOW, NO_WAIT
 from reyn_jupyter.support.text import shorten
 
 if TYPE_CHECKING:

@@ -17,8 +17,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from reyn_jupyter.support.locks import open_lock_file, release, wait_for_lock
-from reyn_jupyter.support.plain_files import CLOSE_ON_EXEC, NO_FOLLOW, NO_WAIT, parse_json
+from reyn_jupyter.support.files.locks import open_lock_file, release, wait_for_lock
+from reyn_jupyter.support.files.plain_files import CLOSE_ON_EXEC, NO_FOLLOW, NO_WAIT, parse_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -35,8 +35,8 @@ from reyn_jupyter.runtime.access.session_access import (
 )
 from reyn_jupyter.runtime.access.session_tasks import SessionTasks
 from reyn_jupyter.runtime.action_error import PermissionDeniedError
-from reyn_jupyter.support.child_process import ChildProcesses
-from reyn_jupyter.support.owned_program import OwnedPrograms
+from reyn_jupyter.support.programs.child_process import ChildProcesses
+from reyn_jupyter.support.programs.owned_program import OwnedPrograms
 from reyn_jupyter.support.secrets import Redactor
 
 T = TypeVar("T")

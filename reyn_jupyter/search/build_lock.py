@@ -15,7 +15,7 @@ from pathlib import Path
 
 from reyn_jupyter.search.database import IndexStoreError
 from reyn_jupyter.search.index_state import BuildHolder, BusyError
-from reyn_jupyter.support.locks import open_lock_file, release, try_lock, wait_for_lock
+from reyn_jupyter.support.files.locks import open_lock_file, release, try_lock, wait_for_lock
 
 _LOOK = 0.02  # seconds within which another one that looks who builds has looked
 _POLL = 0.2  # seconds between two looks at a lock that another process holds

@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import suppress
 from pathlib import Path
 
-from reyn_jupyter.support.sqlite import (
+from reyn_jupyter.support.files.sqlite import (
     FileFormat,
     ForeignFileError,
     NewerFileError,

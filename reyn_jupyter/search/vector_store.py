@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reyn_jupyter.search.database import NAME, IndexStoreError, open_file, read_only, way_out
-from reyn_jupyter.support.sqlite import transaction
+from reyn_jupyter.support.files.sqlite import transaction
 
 if TYPE_CHECKING:
     import numpy as np

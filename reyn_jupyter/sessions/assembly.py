@@ -61,10 +61,10 @@ from reyn_jupyter.sessions.access.session_embedder import SessionEmbedder
 from reyn_jupyter.sessions.access.session_history import SessionHistory
 from reyn_jupyter.sessions.access.session_models import SessionModels
 from reyn_jupyter.sessions.access.session_notebook import SessionNotebook
-from reyn_jupyter.support.hosts import Host
+from reyn_jupyter.support.files.plain_files import PlainFolder
 from reyn_jupyter.support.installed_places import keep_off
-from reyn_jupyter.support.owned_program import OwnedPrograms
-from reyn_jupyter.support.plain_files import PlainFolder
+from reyn_jupyter.support.network.hosts import Host
+from reyn_jupyter.support.programs.owned_program import OwnedPrograms
 from reyn_jupyter.support.secrets import Redactor
 
 ENGINE = Engine()  # one thread and loop a process

@@ -15,7 +15,7 @@ from reyn_jupyter.backends.mcp.sdk import load_sdk
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.sessions.result_objects import Card
-from reyn_jupyter.support.hosts import read_host
+from reyn_jupyter.support.network.hosts import read_host
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.secret import Secret
 

@@ -18,8 +18,8 @@ from enum import StrEnum
 from functools import lru_cache, partial
 from types import MappingProxyType
 
-from reyn_jupyter.support.globs import glob_matches, is_literal, may_match_below
-from reyn_jupyter.support.hosts import HostError, normalize_name, read_host
+from reyn_jupyter.support.files.globs import glob_matches, is_literal, may_match_below
+from reyn_jupyter.support.network.hosts import HostError, normalize_name, read_host
 
 
 class EffectKind(StrEnum):

@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from reyn_jupyter.backends.sql import SqlError, SqlQuery, sql_child
-from reyn_jupyter.support.child_process import ChildProcesses
+from reyn_jupyter.support.programs.child_process import ChildProcesses
 
 
 @pytest.fixture(scope="module")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from reyn_jupyter.backends.sql import SqlAnswer, SqlError, SqlQuery, sql_child
 from reyn_jupyter.backends.sql_scans import Scan
-from reyn_jupyter.support.child_process import ChildProcess, ChildProcesses
+from reyn_jupyter.support.programs.child_process import ChildProcess, ChildProcesses
 
 ROWS = 700
 

@@ -22,7 +22,7 @@ from reyn_jupyter.catalog.names import ActionName
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.runtime.call.call_plan import planned
 from reyn_jupyter.runtime.services import ToolContext
-from reyn_jupyter.support.child_process import ChildProcesses
+from reyn_jupyter.support.programs.child_process import ChildProcesses
 from tests.benchmarks import sql
 from tests.benchmarks.frames import table
 

@@ -17,7 +17,7 @@ import duckdb
 
 from reyn_jupyter.backends.sql import MEMORY, SqlQuery, sql_child
 from reyn_jupyter.backends.sql_scans import FEWEST_CELLS, WHOLE
-from reyn_jupyter.support.child_process import ChildProcesses
+from reyn_jupyter.support.programs.child_process import ChildProcesses
 from tests.benchmarks.frames import table
 
 if TYPE_CHECKING:

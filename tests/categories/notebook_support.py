@@ -18,7 +18,7 @@ from reyn_jupyter.runtime.call.call_plan import planned
 from reyn_jupyter.runtime.call.reference_resolver import open_references
 from reyn_jupyter.runtime.namespace.functions import FunctionRegister
 from reyn_jupyter.runtime.services import Actor, Services, Source, ToolContext, VariablesPolicy
-from reyn_jupyter.support.child_process import ChildProcesses
+from reyn_jupyter.support.programs.child_process import ChildProcesses
 from reyn_jupyter.support.secrets import Redactor
 
 T = TypeVar("T")

@@ -21,7 +21,7 @@ from reyn_jupyter.backends.charts.renderer import SVG_BYTES, chart_child, is_pla
 from reyn_jupyter.categories.chart import categories
 from reyn_jupyter.outputs.delivery import deliver
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.support.child_process import ChildProcesses
+from reyn_jupyter.support.programs.child_process import ChildProcesses
 from tests.categories.notebook_support import SECRET, InvalidArgumentsError, Notebook
 
 ORDERS = pd.DataFrame(

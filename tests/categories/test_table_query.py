@@ -22,7 +22,7 @@ from reyn_jupyter.backends.sql_frames import as_table
 from reyn_jupyter.categories.table import categories
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.support.child_process import ChildProcesses
+from reyn_jupyter.support.programs.child_process import ChildProcesses
 from tests.categories.notebook_support import Hostile, InvalidArgumentsError, Notebook
 
 ORDERS = "region,value\nnorth,1\nsouth,2\nnorth,3\n"

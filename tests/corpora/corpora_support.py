@@ -19,7 +19,7 @@ from reyn_jupyter.runtime.access.session_access import NoAccess
 from reyn_jupyter.search.embedders.local import LocalEmbedder
 from reyn_jupyter.search.embedders.packaged import KEY, PackagedMiniLM, weights_folder
 from reyn_jupyter.sessions.access.session_embedder import SessionEmbedder
-from reyn_jupyter.support.child_process import ChildProcesses
+from reyn_jupyter.support.programs.child_process import ChildProcesses
 from reyn_jupyter.support.secrets import Redactor
 
 SECRET = "correct-horse-battery"

@@ -13,7 +13,7 @@ from reyn_jupyter.corpora.frames import FrameError, frame_document
 from reyn_jupyter.corpora.reading import FileReader
 from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.search.index_state import BusyError
-from reyn_jupyter.support.child_process import ChildProcesses
+from reyn_jupyter.support.programs.child_process import ChildProcesses
 from reyn_jupyter.support.secrets import Redactor
 from tests.corpora.corpora_support import SECRET, Counting, Shelf, counting
 from tests.support.document_samples import notebook, pdf, write

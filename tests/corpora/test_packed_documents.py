@@ -11,7 +11,7 @@ import pytest
 
 from reyn_jupyter.corpora.document import Document, UnreadableError
 from reyn_jupyter.corpora.packed_documents import KINDS, document_child, read_packed
-from reyn_jupyter.support.child_process import ChildProcesses
+from reyn_jupyter.support.programs.child_process import ChildProcesses
 from tests.support.document_samples import encrypted_pdf, pdf, sheets, slides, word, zip_bomb
 
 

@@ -18,7 +18,7 @@ from reyn_jupyter.catalog.action import Effect, Purity
 from reyn_jupyter.catalog.effects import TargetError
 from reyn_jupyter.config import Settings
 from reyn_jupyter.guard.permissions import Policy
-from reyn_jupyter.support.hosts import HostError, read_host
+from reyn_jupyter.support.network.hosts import HostError, read_host
 from tests.security.security_support import Attacker, invoke
 from tests.support.till import Till
 

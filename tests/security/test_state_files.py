@@ -19,7 +19,7 @@ import reyn_jupyter as reyn
 from reyn_jupyter.models.scripted import ScriptedModel
 from reyn_jupyter.search.database import FORMAT
 from reyn_jupyter.search.vector_store import VectorStore
-from reyn_jupyter.support.plain_files import DEEPEST, PlainFolder, parse_json
+from reyn_jupyter.support.files.plain_files import DEEPEST, PlainFolder, parse_json
 from tests.end_to_end.e2e_support import invoke
 
 DEEP = "[" * 200_000
@@ -242,7 +242,7 @@ os.supports_dir_fd = set()
 import reyn_jupyter.sessions.session, reyn_jupyter.categories.file, reyn_jupyter.evaluation.study
 from reyn_jupyter.search.database import FORMAT
 from reyn_jupyter.search.vector_store import VectorStore
-from reyn_jupyter.support.plain_files import PlainFolder
+from reyn_jupyter.support.files.plain_files import PlainFolder
 from pathlib import Path
 root = Path(sys.argv[1])
 folder = PlainFolder(root, "a", "b")

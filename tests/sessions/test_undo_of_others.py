@@ -12,7 +12,7 @@ import reyn_jupyter as reyn
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.sessions import undo
 from reyn_jupyter.sessions.undo import NothingToUndoError, UndoDeclinedError
-from reyn_jupyter.support.plain_files import PlainFolder
+from reyn_jupyter.support.files.plain_files import PlainFolder
 
 
 def write(session: reyn.Session, name: str) -> str:

@@ -6,7 +6,7 @@ import os
 import time
 from pathlib import Path
 
-from reyn_jupyter.support.child_process import Message, serve
+from reyn_jupyter.support.programs.child_process import Message, serve
 
 
 def answer(request: Message) -> Message:

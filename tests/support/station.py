@@ -15,7 +15,7 @@ from typing import Any
 
 from reyn_jupyter.catalog.action import Category, Entry, Operation, Purity, Resources, Tool
 from reyn_jupyter.runtime.services import Services, ToolContext
-from reyn_jupyter.support.owned_program import OwnedProgram
+from reyn_jupyter.support.programs.owned_program import OwnedProgram
 
 SERVER = """
 import http.server, sys

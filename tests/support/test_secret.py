@@ -14,7 +14,7 @@ import pydantic_core
 import pytest
 
 from reyn_jupyter.outputs.convert import to_json
-from reyn_jupyter.support.owned_program import OwnedPrograms
+from reyn_jupyter.support.programs.owned_program import OwnedPrograms
 from reyn_jupyter.support.secret import Secret
 from reyn_jupyter.support.secrets import Redactor
 

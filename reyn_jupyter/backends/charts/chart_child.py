@@ -12,7 +12,7 @@ import time
 from importlib import import_module
 from typing import Any
 
-from reyn_jupyter.support.child_process import Message, serve
+from reyn_jupyter.support.programs.child_process import Message, serve
 
 _FIRST: dict[str, Any] = {
     "layers": [["bar", {}, {"x": {"field": "x", "type": "nominal"}}]],

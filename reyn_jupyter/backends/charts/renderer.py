@@ -14,7 +14,7 @@ from typing import Any
 
 from reyn_jupyter.backends.charts.chart_drawing import ChartDrawing
 from reyn_jupyter.backends.charts.chart_request import ChartError
-from reyn_jupyter.support.child_process import (
+from reyn_jupyter.support.programs.child_process import (
     ChildDeadlineError,
     ChildEndedError,
     ChildLimits,

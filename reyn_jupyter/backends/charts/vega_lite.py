@@ -13,7 +13,7 @@ import vl_convert
 
 from reyn_jupyter.backends.charts.chart_drawing import CLASSES
 from reyn_jupyter.backends.charts.chart_theme import CONFIG
-from reyn_jupyter.support.child_process import Message
+from reyn_jupyter.support.programs.child_process import Message
 
 _LONGEST_MESSAGE = 600
 _SCALE = 1.5  # pixels of a picture for one of the chart

@@ -28,7 +28,7 @@ from reyn_jupyter.runtime.access.mcp_access import McpPhase, McpServer, McpServe
 from reyn_jupyter.runtime.action_error import ActionError, text_of
 from reyn_jupyter.runtime.live_catalog.backoff import Backoff
 from reyn_jupyter.runtime.services import Spawn, ToolContext
-from reyn_jupyter.support.hosts import Host
+from reyn_jupyter.support.network.hosts import Host
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import shorten
 

@@ -20,7 +20,7 @@ from reyn_jupyter.guard.sandbox.hidden_files import hidden_files
 from reyn_jupyter.guard.state_folder import state_base
 from reyn_jupyter.guard.workspace import STATE_FOLDER, Workspace, protects
 from reyn_jupyter.runtime.access.mcp_access import McpSandbox, McpServer
-from reyn_jupyter.support.owned_program import OwnedPrograms
+from reyn_jupyter.support.programs.owned_program import OwnedPrograms
 from reyn_jupyter.support.secret import Secret
 
 LIMITS = SandboxLimits(

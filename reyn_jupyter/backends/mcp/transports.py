@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from reyn_jupyter.backends.mcp.server_log import ServerLog
 from reyn_jupyter.backends.mcp.server_programs import ServerProgram, ServerPrograms
 from reyn_jupyter.runtime.access.mcp_access import McpServer
-from reyn_jupyter.support.hosts import Host
+from reyn_jupyter.support.network.hosts import Host
 from reyn_jupyter.support.secret import Secret
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from reyn_jupyter.backends.mcp_servers.server_entry import (
     usable_name,
 )
 from reyn_jupyter.backends.mcp_servers.server_file import SERVERS, ServerFileError, name_shown, read_json
-from reyn_jupyter.support.plain_files import read_regular
+from reyn_jupyter.support.files.plain_files import read_regular
 from reyn_jupyter.support.secrets import SHORTEST
 
 LARGEST = 8 << 20  # bytes; Claude Code keeps its history beside the servers

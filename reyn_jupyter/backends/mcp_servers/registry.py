@@ -22,8 +22,8 @@ from typing import Any
 from urllib.parse import quote, urlencode
 
 from reyn_jupyter.backends.mcp_servers.server_entry import EntryError
-from reyn_jupyter.support.hosts import HostError, read_host
-from reyn_jupyter.support.plain_files import PlainFolder, is_moment, parse_json
+from reyn_jupyter.support.files.plain_files import PlainFolder, is_moment, parse_json
+from reyn_jupyter.support.network.hosts import HostError, read_host
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import shorten
 

@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from reyn_jupyter.runtime.access.mcp_access import SERVER_NAME, McpSandbox, McpTransport
-from reyn_jupyter.support.hosts import HostError, read_host
+from reyn_jupyter.support.network.hosts import HostError, read_host
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.secret_names import secret_variable
 from reyn_jupyter.support.text import shorten

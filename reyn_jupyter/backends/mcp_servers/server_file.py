@@ -16,7 +16,7 @@ from typing import Any
 from reyn_jupyter.backends.mcp_servers.server_entry import EntryError, ServerEntry, check_name, read_entry
 from reyn_jupyter.config import ConfigError
 from reyn_jupyter.config.yaml_document import LARGEST, read_bytes
-from reyn_jupyter.support.plain_files import PlainFolder, parse_json
+from reyn_jupyter.support.files.plain_files import PlainFolder, parse_json
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import shorten
 

@@ -46,7 +46,7 @@ from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.runtime.access.mcp_access import McpServer
 from reyn_jupyter.runtime.access.mcp_admin import DroppedServer, McpScope
 from reyn_jupyter.runtime.action_error import ActionError
-from reyn_jupyter.support.locks import open_lock_file, release, wait_for_lock
+from reyn_jupyter.support.files.locks import open_lock_file, release, wait_for_lock
 from reyn_jupyter.support.secret import Secret
 from reyn_jupyter.support.secret_names import secret_variable
 from reyn_jupyter.support.text import enumerate_words

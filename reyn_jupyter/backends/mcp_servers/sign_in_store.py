@@ -18,8 +18,8 @@ from typing import Any
 
 from reyn_jupyter.backends.mcp_servers.secret_store import LONGEST, SecretTooShortError, ServerSecrets
 from reyn_jupyter.guard.state_folder import StateError, StateFolder
-from reyn_jupyter.support.locks import open_lock_file, release, wait_for_lock
-from reyn_jupyter.support.plain_files import parse_json
+from reyn_jupyter.support.files.locks import open_lock_file, release, wait_for_lock
+from reyn_jupyter.support.files.plain_files import parse_json
 from reyn_jupyter.support.secrets import SHORTEST
 
 FILE = "mcp-sign-ins.json"

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from reyn_jupyter.guard.state_folder import StateFolder
-from reyn_jupyter.support.process_identity import ProcessIdentity, process_began
+from reyn_jupyter.support.programs.process_identity import ProcessIdentity, process_began
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.secret import Secret
 from reyn_jupyter.support.text import count, enumerate_words

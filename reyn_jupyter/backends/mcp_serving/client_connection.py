@@ -11,7 +11,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from reyn_jupyter.support.process_identity import ProcessIdentity, process_began
+from reyn_jupyter.support.programs.process_identity import ProcessIdentity, process_began
 
 SILENCE = 5.0  # seconds in which a new connection says something, and in which what it begins is whole
 MOST_STRANGERS = 64  # connections at once that have not shown the token

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from reyn_jupyter.backends.mcp_serving.client_connection import ClientConnection
 from reyn_jupyter.support.encoding import clean
-from reyn_jupyter.support.process_identity import ProcessIdentity
+from reyn_jupyter.support.programs.process_identity import ProcessIdentity
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import shorten
 

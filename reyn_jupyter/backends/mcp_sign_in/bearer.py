@@ -23,7 +23,7 @@ from reyn_jupyter.backends.mcp_servers.secret_store import SecretTooShortError
 from reyn_jupyter.backends.mcp_servers.sign_in_store import KeptSignIn, ServerSignIn, SignInBusyError
 from reyn_jupyter.backends.mcp_sign_in.guarded_http import Denies, GuardError, guarded_client
 from reyn_jupyter.guard.state_folder import StateError
-from reyn_jupyter.support.hosts import Host, read_host
+from reyn_jupyter.support.network.hosts import Host, read_host
 
 if TYPE_CHECKING:
     from mcp.shared.auth import OAuthToken

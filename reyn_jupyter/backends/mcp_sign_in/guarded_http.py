@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any
 
 import httpx2
 
-from reyn_jupyter.support.addresses import Address, Reach, look_up, reach
-from reyn_jupyter.support.hosts import Host, HostError, read_host
+from reyn_jupyter.support.network.addresses import Address, Reach, look_up, reach
+from reyn_jupyter.support.network.hosts import Host, HostError, read_host
 
 if TYPE_CHECKING:
     from httpx2 import Request, Response

@@ -32,7 +32,7 @@ from reyn_jupyter.backends.mcp_sign_in.bearer import NotRenewedError, client_req
 from reyn_jupyter.backends.mcp_sign_in.guarded_http import Denies, GuardError, check_address, guarded_client
 from reyn_jupyter.backends.mcp_sign_in.redirect import RedirectError, RedirectListener, read_redirect
 from reyn_jupyter.guard.state_folder import StateError
-from reyn_jupyter.support.hosts import Host, read_host
+from reyn_jupyter.support.network.hosts import Host, read_host
 from reyn_jupyter.support.sanitize import visible
 from reyn_jupyter.support.text import shorten
 

@@ -11,8 +11,8 @@ import re
 from typing import Any
 
 from reyn_jupyter.backends.web.text_encoding import decode_text
-from reyn_jupyter.support.child_process import Message, serve
 from reyn_jupyter.support.encoding import clip
+from reyn_jupyter.support.programs.child_process import Message, serve
 
 _PIECE = 1 << 20
 _MOST_TEXT = 60 << 20  # bytes of Markdown

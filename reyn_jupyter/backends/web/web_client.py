@@ -1,8 +1,8 @@
 """Requests to the web that a page or a model names.
 
-Invariants: a request goes to the host that was judged, spelled as `support.hosts` spells it, and to an address that was
-looked up once and is public, unless the settings name its host; no redirect is followed here; an answer takes a bounded
-time, and a bounded size however it is compressed. No cookie, no user's name and no referrer leaves.
+Invariants: a request goes to the host that was judged, spelled as `support.network.hosts` spells it, and to an address
+that was looked up once and is public, unless the settings name its host; no redirect is followed here; an answer takes
+a bounded time, and a bounded size however it is compressed. No cookie, no user's name and no referrer leaves.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from reyn_jupyter.support.addresses import Address, Reach, look_up, reach
-from reyn_jupyter.support.hosts import Host, HostError, read_host
+from reyn_jupyter.support.network.addresses import Address, Reach, look_up, reach
+from reyn_jupyter.support.network.hosts import Host, HostError, read_host
 from reyn_jupyter.support.versions import version_of
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from reyn_jupyter.guard.workspace import Workspace
 from reyn_jupyter.runtime.access.session_access import NoAccess, SecretAccess
 from reyn_jupyter.runtime.access.session_tasks import SessionTasks
 from reyn_jupyter.runtime.services import Services, Spawn
-from reyn_jupyter.support.child_process import ChildProcesses
-from reyn_jupyter.support.owned_program import OwnedPrograms
+from reyn_jupyter.support.programs.child_process import ChildProcesses
+from reyn_jupyter.support.programs.owned_program import OwnedPrograms
 from reyn_jupyter.support.secrets import Redactor
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from reyn_jupyter.evaluation.store.study_file import StoreError
-from reyn_jupyter.support.locks import open_lock_file, release, try_lock
+from reyn_jupyter.support.files.locks import open_lock_file, release, try_lock
 from reyn_jupyter.support.user_errors import UserError
 
 _LOOKS, _BETWEEN = 10, 0.005  # how often, and with how many seconds between, a holder's number is looked for

@@ -31,7 +31,7 @@ from reyn_jupyter.evaluation.store.rows import (
 )
 from reyn_jupyter.evaluation.store.study_file import StoreError, failure, open_database
 from reyn_jupyter.runtime.record.events import Event
-from reyn_jupyter.support.sqlite import transaction
+from reyn_jupyter.support.files.sqlite import transaction
 
 _PAGE = 500  # rows that a reader takes at a time, so that a writer is never kept waiting long
 _ADD = "INSERT INTO trials VALUES (NULL, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"

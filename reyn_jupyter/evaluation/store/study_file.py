@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from reyn_jupyter.support.sqlite import (
+from reyn_jupyter.support.files.sqlite import (
     FileFormat,
     ForeignFileError,
     NewerFileError,

@@ -42,9 +42,9 @@ from reyn_jupyter.runtime.run import Run, new_run_id
 from reyn_jupyter.runtime.services import Services, ToolContext
 from reyn_jupyter.search.action_index import ActionEmbeddingIndex
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
-from reyn_jupyter.support.child_process import ChildProcesses
-from reyn_jupyter.support.owned_program import OwnedPrograms
-from reyn_jupyter.support.scratch import Scratch, remove
+from reyn_jupyter.support.files.scratch import Scratch, remove
+from reyn_jupyter.support.programs.child_process import ChildProcesses
+from reyn_jupyter.support.programs.owned_program import OwnedPrograms
 from reyn_jupyter.support.secrets import Redactor
 
 T = TypeVar("T")

@@ -34,7 +34,7 @@ from reyn_jupyter.search.active_class import EmbeddingClassError
 from reyn_jupyter.sessions.assembly import ENGINE
 from reyn_jupyter.sessions.run_lifecycle import turn
 from reyn_jupyter.sessions.turn_options import TurnOptions
-from reyn_jupyter.support.scratch import Scratch
+from reyn_jupyter.support.files.scratch import Scratch
 
 TIMEOUT = 300.0  # seconds of one trial
 

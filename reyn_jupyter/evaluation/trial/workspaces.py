@@ -1,7 +1,7 @@
 """Throwaway workspaces: one read-only copy of a template that trials read, and a private one for each that writes.
 
 Invariants: no trial ever writes where another reads; a private copy is made from the template itself, never from what
-lies on disk; everything lies under one temporary folder (`support/scratch.py`).
+lies on disk; everything lies under one temporary folder (`support/files/scratch.py`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 
 from reyn_jupyter.evaluation.trial.trial import FileFact
 from reyn_jupyter.models.base import canonical
-from reyn_jupyter.support.plain_files import CLOSE_ON_EXEC, NO_FOLLOW, NO_WAIT
+from reyn_jupyter.support.files.plain_files import CLOSE_ON_EXEC, NO_FOLLOW, NO_WAIT
 from reyn_jupyter.support.user_errors import UserError
 
 LARGEST_SHARED = 200_000  # bytes of a template's file that no read action needs to spool

@@ -21,8 +21,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from reyn_jupyter.guard.sandbox.confinement import HostTraffic, SandboxError
-from reyn_jupyter.support.addresses import Address, Reach, look_up, reach
-from reyn_jupyter.support.hosts import Host, HostError, read_host
+from reyn_jupyter.support.network.addresses import Address, Reach, look_up, reach
+from reyn_jupyter.support.network.hosts import Host, HostError, read_host
 
 if TYPE_CHECKING:
     import h11

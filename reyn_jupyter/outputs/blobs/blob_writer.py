@@ -20,7 +20,7 @@ from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.outputs.json_index import JsonIndex, Member
 from reyn_jupyter.outputs.line_index import LineCounter, LineIndex
 from reyn_jupyter.support.encoding import compact, utf8
-from reyn_jupyter.support.plain_files import parse_json
+from reyn_jupyter.support.files.plain_files import parse_json
 
 INDEX_FROM = 1 << 20  # bytes; smaller blobs are indexed in passing whenever they are read
 _BLOCK_ITEMS = 1000

@@ -47,7 +47,7 @@ from reyn_jupyter.outputs.content import (
 from reyn_jupyter.outputs.frames.parquet import PARQUET_FROM, write_parquet
 from reyn_jupyter.outputs.json_index import JsonIndex, NotJsonError, index_json
 from reyn_jupyter.outputs.line_index import LineIndex
-from reyn_jupyter.support.plain_files import CLOSE_ON_EXEC, NO_FOLLOW, PlainFolder
+from reyn_jupyter.support.files.plain_files import CLOSE_ON_EXEC, NO_FOLLOW, PlainFolder
 
 STALE_SECONDS = 3600.0  # a temporary file of this age has no writer any more
 MANIFEST, INDEX, PARQUET = ".meta.json", ".idx", ".parquet"

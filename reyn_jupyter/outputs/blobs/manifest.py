@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from reyn_jupyter.outputs.blobs.ids import canonical_id
 from reyn_jupyter.outputs.frames.frame_info import is_frame_info
-from reyn_jupyter.support.plain_files import is_moment, parse_json
+from reyn_jupyter.support.files.plain_files import is_moment, parse_json
 
 BlobKind = Literal["text", "json_array", "json_object", "json_value", "bytes", "parts"]
 SUFFIXES: dict[str, str] = {"text": ".txt", "bytes": ".bin"}

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from reyn_jupyter.runtime.record.events import ActionFinished, Event
-from reyn_jupyter.support.plain_files import PlainFolder, is_moment, parse_json
+from reyn_jupyter.support.files.plain_files import PlainFolder, is_moment, parse_json
 
 NAME = "uses.json"
 LARGEST = 16 << 20  # bytes

@@ -17,7 +17,7 @@ from reyn_jupyter.runtime.record.events import Event, InnerEvent, RunStarted
 from reyn_jupyter.runtime.record.inner_runs import InnerRunFinder
 from reyn_jupyter.runtime.record.runlog import FileSink, RunLog, RunLogError
 from reyn_jupyter.runtime.record.trace import Trace
-from reyn_jupyter.support.plain_files import PlainFolder
+from reyn_jupyter.support.files.plain_files import PlainFolder
 from reyn_jupyter.support.sanitize import printable
 
 SUFFIX = ".jsonl"

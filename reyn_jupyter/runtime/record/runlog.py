@@ -20,7 +20,7 @@ import pydantic_core
 from pydantic import TypeAdapter, ValidationError
 
 from reyn_jupyter.runtime.record.events import EVENT_TYPES, ActionFinished, ActionProgressed, Event
-from reyn_jupyter.support.plain_files import PlainFolder, is_moment, parse_json, read_regular
+from reyn_jupyter.support.files.plain_files import PlainFolder, is_moment, parse_json, read_regular
 
 LARGEST = 256 << 20  # bytes of a run file that is read
 

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 
 from reyn_jupyter.backends.charts.quick_chart import quick_chart, quick_drawing
-from reyn_jupyter.support.child_process import ChildProcesses
+from reyn_jupyter.support.programs.child_process import ChildProcesses
 
 REGIONS = pd.DataFrame({"region": ["South", "North", "East"], "total amount": [310, 550, 240]})
 DAYS = pd.to_datetime(["2026-02-01", "2026-01-01", "2026-04-01"])

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption,
 from cryptography.x509.oid import NameOID
 
 from reyn_jupyter.backends.mcp_sign_in.guarded_http import GuardError, guarded_client
-from reyn_jupyter.support.hosts import Host
+from reyn_jupyter.support.network.hosts import Host
 
 
 async def ask(server: str, url: str) -> None:

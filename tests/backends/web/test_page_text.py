@@ -10,7 +10,7 @@ import pytest
 
 from reyn_jupyter.backends.web.page_text import PageTextError, PageTextReader
 from reyn_jupyter.backends.web.text_encoding import decode_text
-from reyn_jupyter.support.child_process import ChildProcesses
+from reyn_jupyter.support.programs.child_process import ChildProcesses
 
 PAGE = """<html><head><title>Prices of tea</title><style>p {color: red}</style></head>
 <body><nav><a href="/">Home</a><a href="/about">About</a></nav>

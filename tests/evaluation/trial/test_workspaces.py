@@ -23,7 +23,7 @@ from reyn_jupyter.evaluation.trial.trial_runner import TrialRunner
 from reyn_jupyter.evaluation.trial.workspaces import Template, TemplateError
 from reyn_jupyter.models.base import Request
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.support.scratch import Scratch, sweep
+from reyn_jupyter.support.files.scratch import Scratch, sweep
 from tests.evaluation.trial_support import ENGINE, WRITE, Scripts, bench, run, scenario, writing
 
 PLAIN = Variant("plain", model="scripted")
@@ -253,7 +253,7 @@ def test_the_next_start_sweeps_what_a_killed_process_left(tmp_path: Path) -> Non
         import sys, time
         from pathlib import Path
         from reyn_jupyter.evaluation.trial.workspaces import Template
-        from reyn_jupyter.support.scratch import Scratch
+        from reyn_jupyter.support.files.scratch import Scratch
         scratch = Scratch(Path({str(tmp_path)!r}))
         Template({{"a/b.md": "x"}}).lay_out(scratch.folder() / "workspace", read_only=True)
         print(scratch.path, flush=True)

@@ -47,7 +47,7 @@ from reyn_jupyter.notebook.render.blocks import (
     View,
     number_cell,
 )
-from reyn_jupyter.support.hosts import read_host
+from reyn_jupyter.support.network.hosts import read_host
 from reyn_jupyter.support.sanitize import visible
 
 if TYPE_CHECKING:

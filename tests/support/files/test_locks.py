@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
-from reyn_jupyter.support.locks import open_lock_file, release, try_lock, wait_for_lock
+from reyn_jupyter.support.files.locks import open_lock_file, release, try_lock, wait_for_lock
 from tests.support.waiting import until
 
 HOLD = """
 import pathlib, sys, time
-from reyn_jupyter.support.locks import open_lock_file, try_lock
+from reyn_jupyter.support.files.locks import open_lock_file, try_lock
 
 path = pathlib.Path(sys.argv[1])
 assert try_lock(open_lock_file(path))

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reyn_jupyter.support.hosts import HostError, read_host
+from reyn_jupyter.support.network.hosts import HostError, read_host
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reyn_jupyter.support.child_process import (
+from reyn_jupyter.support.programs.child_process import (
     ChildDeadlineError,
     ChildEndedError,
     ChildLimits,

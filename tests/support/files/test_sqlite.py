@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from reyn_jupyter.support.sqlite import connect, use_write_ahead_log
+from reyn_jupyter.support.files.sqlite import connect, use_write_ahead_log
 from tests.support.waiting import until
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reyn_jupyter.support.addresses import Reach, reach
+from reyn_jupyter.support.network.addresses import Reach, reach
 
 
 @pytest.mark.parametrize(

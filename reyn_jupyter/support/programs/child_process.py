@@ -255,7 +255,7 @@ def _spawn(arguments: Sequence[str]) -> _Running:
 
 def _import_path() -> str:
     """Return where a child looks for imports: where this package does, and never first in a folder of the person's."""
-    own = str(Path(__file__).resolve().parents[2])
+    own = str(Path(__file__).resolve().parents[3])
     return _BETWEEN.join(dict.fromkeys((*filter(None, installed_path()), own)))
 
 

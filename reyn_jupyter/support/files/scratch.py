@@ -11,7 +11,7 @@ import weakref
 from contextlib import suppress
 from pathlib import Path
 
-from reyn_jupyter.support.locks import open_lock_file, release, try_lock, wait_for_lock
+from reyn_jupyter.support.files.locks import open_lock_file, release, try_lock, wait_for_lock
 
 _LOCK = ".lock"
 _MEMORY = Path("/dev/shm")  # noqa: S108 - a folder of this user's own is made in it

@@ -1,0 +1,1 @@
+"""Hosts and addresses: their one spelling, and how public they are."""
