@@ -7,18 +7,32 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from itertools import count
 from pathlib import Path, PurePosixPath
+from types import ModuleType
 
 import pytest
 from hypothesis import settings
+from hypothesis.internal import lambda_sources
 
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 settings.register_profile("whatever the machine does besides", deadline=None)  # no test asserts speed
 settings.load_profile("whatever the machine does besides")
+
+
+class LoadedModules:
+    """Stands for `sys` where Hypothesis describes a lambda: it reads `sys.modules` while other threads import."""
+
+    @property
+    def modules(self) -> dict[str, ModuleType]:
+        return sys.modules.copy()
+
+
+lambda_sources.sys = LoadedModules()
 
 if (
     signal.getsignal(signal.SIGINT) is signal.SIG_IGN
