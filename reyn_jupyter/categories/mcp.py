@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from reyn_jupyter.backends.mcp.sdk import missing_sdk
+from reyn_jupyter.backends.mcp.sdk import MCP_SDK
 from reyn_jupyter.catalog.action import (
     Arguments,
     Arrival,
@@ -81,7 +81,7 @@ def categories(services: Services) -> tuple[Category, ...]:
                 arrival=dispatch.arrival,
             ),
             limits=CallLimits(seconds=CALL_SECONDS),
-            hidden=missing_sdk,
+            hidden=MCP_SDK.missing,
         ),
     )
 

@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeVar
 
-from reyn_jupyter.backends.mcp.sdk import load_sdk
+from reyn_jupyter.backends.mcp.sdk import MCP_SDK
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.sessions.result_objects import Card
@@ -63,7 +63,7 @@ def sign_in(
     pasted = paste or any(parts.environ.get(each) for each in _FAR)
 
     async def work() -> Card:
-        await load_sdk()
+        await MCP_SDK.load()
         from reyn_jupyter.backends.mcp_sign_in import login
 
         person = _Prompt(name, read_host(server.url).name, pasted)
@@ -99,7 +99,7 @@ def sign_out(parts: Parts, name: str) -> Card:
     _, kept = _remote(parts, name)
 
     async def work() -> Card:
-        await load_sdk()
+        await MCP_SDK.load()
         from reyn_jupyter.backends.mcp_sign_in import login
         from reyn_jupyter.guard.state_folder import StateError
 

@@ -19,7 +19,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from reyn_jupyter.backends.mcp.elicitation import answer_elicitation
-from reyn_jupyter.backends.mcp.sdk import load_sdk, missing_sdk
+from reyn_jupyter.backends.mcp.sdk import MCP_SDK
 from reyn_jupyter.backends.mcp.server_log import ServerLog
 from reyn_jupyter.backends.mcp.server_programs import NotInstalledError, ServerPrograms
 from reyn_jupyter.backends.mcp.tool_listing import MOST_TOOLS, ToolListing, listing_of
@@ -161,7 +161,7 @@ class ServerConnection:
         return bool(self.listing.tools) or self._standing()[0] == "ready"
 
     def _standing(self) -> tuple[McpPhase, str | None]:
-        if (blocked := self.server.blocked or missing_sdk()) is not None:
+        if (blocked := self.server.blocked or MCP_SDK.missing()) is not None:
             return "blocked", blocked
         if self._unsigned_at is not None and self._sign_in is not None:
             if self._unsigned_at == self._sign_in.stamp():
@@ -223,7 +223,7 @@ class ServerConnection:
         try:
             async with AsyncExitStack() as stack:
                 async with asyncio.timeout(START_SECONDS):
-                    await load_sdk()
+                    await MCP_SDK.load()
                     client = await stack.enter_async_context(self._client(life))
                     # It is checked here without the loop, by patterns that end: see `_fits`.
                     client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]

@@ -9,7 +9,6 @@ takes a bounded time and has a bounded size. So a server cannot make the kernel 
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
@@ -127,19 +126,9 @@ def check_address(url: str, server: Host) -> Host:
         raise GuardError("it names an address that is none of the web")
     if "@" in rest.partition("/")[0] or not url.isascii() or any(each.isspace() for each in url):
         raise GuardError(f"an address at {host} holds a user's name or characters that none may have")
-    if scheme.lower() == "http" and not (is_here(host) and is_here(server)):
+    if scheme.lower() == "http" and not (host.is_here and server.is_here):
         raise GuardError(f"{host} is asked over http, and not https")
     return host
-
-
-def is_here(host: Host) -> bool:
-    """Return whether a host is this machine."""
-    if host.name == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.name).is_loopback
-    except ValueError:
-        return False
 
 
 async def _addresses(host: Host) -> tuple[Address, ...]:

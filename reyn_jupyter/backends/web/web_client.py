@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import zlib
-from collections.abc import AsyncIterator, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Collection, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
@@ -141,6 +142,23 @@ class WebAnswer:
         return self.headers.get("content-type", "")
 
 
+@dataclass(frozen=True)
+class WebStream:
+    """An answer that arrives.
+
+    Attributes:
+        address: what was asked.
+        headers: names in lower case.
+        pieces: the body, unpacked, piece by piece: at most so many bytes as were asked for, and one more where there
+            are more.
+    """
+
+    address: WebAddress
+    status: int
+    headers: Mapping[str, str]
+    pieces: AsyncIterator[bytes]
+
+
 class WebClient:
     """Sends requests. One a session; `close` ends its connections.
 
@@ -178,6 +196,30 @@ class WebClient:
         Raises:
             WebError: the address is not public, there was no answer, or one that cannot be read.
         """
+        try:
+            async with (
+                asyncio.timeout(seconds),
+                self.stream(method, address, headers=headers, content=content, most=most) as answer,
+            ):
+                body = b"".join([piece async for piece in answer.pieces])
+                whole = len(body) <= most
+                return WebAnswer(address, answer.status, answer.headers, body[:most], whole)
+        except TimeoutError:
+            raise WebError(
+                f"{address.host} did not answer within {seconds:g} seconds.", "Try again later.", "web_slow"
+            ) from None
+
+    @asynccontextmanager
+    async def stream(
+        self,
+        method: str,
+        address: WebAddress,
+        *,
+        headers: Mapping[str, str] | None = None,
+        content: bytes | None = None,
+        most: int = LARGEST,
+    ) -> AsyncIterator[WebStream]:
+        """Yield what a server answers while it arrives, for as long as it takes; otherwise as `send`."""
         import httpcore
 
         if self.proxy is not None:
@@ -194,33 +236,15 @@ class WebClient:
         }
         if content is not None:
             sent["Content-Length"] = str(len(content))
-        try:
-            async with (
-                asyncio.timeout(seconds),
-                self._connections().stream(
-                    method, url, headers=list(sent.items()), content=content
-                ) as answer,
-            ):
+        with _explaining(address):
+            async with self._connections().stream(
+                method, url, headers=list(sent.items()), content=content
+            ) as answer:
                 received = {
                     name.decode("latin-1").lower(): value.decode("latin-1") for name, value in answer.headers
                 }
-                body, whole = await _body(answer.aiter_stream(), received, most)
-                return WebAnswer(address, answer.status, received, body, whole)
-        except TimeoutError:
-            raise WebError(
-                f"{address.host} did not answer within {seconds:g} seconds.", "Try again later.", "web_slow"
-            ) from None
-        except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProxyError, OSError) as error:
-            why = str(error) or type(error).__name__
-            raise WebError(
-                f"{address.host} cannot be reached: {why[:200]}.", "Look at the address, or try again later.",
-                "web_unreachable",
-            ) from None  # fmt: skip
-        except (httpcore.ProtocolError, httpcore.UnsupportedProtocol, zlib.error, UnicodeError) as error:
-            raise WebError(
-                f"{address.host} sent an answer that cannot be read: {str(error)[:200]}.", "Go on without it.",
-                "web_wrong",
-            ) from None  # fmt: skip
+                pieces = _unpacked(address, answer.aiter_stream(), received, most)
+                yield WebStream(address, answer.status, received, pieces)
 
     async def close(self) -> None:
         """End all connections; a later request opens new ones."""
@@ -312,18 +336,43 @@ def _certificates() -> ssl.SSLContext:
     return httpx.create_ssl_context()  # it takes those that the environment names (SSL_CERT_FILE)
 
 
-async def _body(pieces: AsyncIterator[bytes], headers: Mapping[str, str], most: int) -> tuple[bytes, bool]:
-    """Return a body of at most so many bytes, unpacked, and whether it is all of it."""
-    encoding = headers.get("content-encoding", "").strip().lower()
-    if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
-        raise zlib.error(f"it is packed in a way that was not asked for ({encoding[:40]})")
-    unpack = _Unpacking(encoding) if encoding not in ("", "identity") else None
-    body = bytearray()
-    async for piece in pieces:
-        body += piece if unpack is None else unpack.more(piece, most + 1 - len(body))
-        if len(body) > most:
-            return bytes(body[:most]), False
-    return bytes(body), True
+@contextmanager
+def _explaining(address: WebAddress) -> Iterator[None]:
+    """Raise WebError in place of what the network raises."""
+    import httpcore
+
+    try:
+        yield
+    except (httpcore.TimeoutException, httpcore.NetworkError, httpcore.ProxyError, OSError) as error:
+        why = str(error) or type(error).__name__
+        raise WebError(
+            f"{address.host} cannot be reached: {why[:200]}.", "Look at the address, or try again later.",
+            "web_unreachable",
+        ) from None  # fmt: skip
+    except (httpcore.ProtocolError, httpcore.UnsupportedProtocol, zlib.error, UnicodeError) as error:
+        raise WebError(
+            f"{address.host} sent an answer that cannot be read: {str(error)[:200]}.", "Go on without it.",
+            "web_wrong",
+        ) from None  # fmt: skip
+
+
+async def _unpacked(
+    address: WebAddress, pieces: AsyncIterator[bytes], headers: Mapping[str, str], most: int
+) -> AsyncIterator[bytes]:
+    """Yield a body, unpacked: at most so many bytes, and one more where there are more. Raises WebError."""
+    left = most + 1
+    with _explaining(address):
+        encoding = headers.get("content-encoding", "").strip().lower()
+        if encoding not in ("", "identity", "gzip", "x-gzip", "deflate"):
+            raise zlib.error(f"it is packed in a way that was not asked for ({encoding[:40]})")
+        unpack = _Unpacking(encoding) if encoding not in ("", "identity") else None
+        async for piece in pieces:
+            plain = piece[:left] if unpack is None else unpack.more(piece, left)
+            left -= len(plain)
+            if plain:
+                yield plain
+            if left <= 0:
+                return
 
 
 class _Unpacking:

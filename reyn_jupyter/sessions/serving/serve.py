@@ -8,7 +8,7 @@ from __future__ import annotations
 import importlib
 import math
 
-from reyn_jupyter.backends.mcp.sdk import missing_sdk
+from reyn_jupyter.backends.mcp.sdk import MCP_SDK
 from reyn_jupyter.backends.mcp_serving.endpoint import import_server
 from reyn_jupyter.backends.mcp_serving.served_session import ServedSession
 from reyn_jupyter.guard.state_folder import StateError
@@ -30,7 +30,7 @@ async def serve_session(parts: Parts, wait: float = WAIT) -> ServedSession:
         return parts.served
     if not (math.isfinite(wait) and 1 <= wait <= LONGEST_WAIT):
         raise ServeError(f"A question stays open for 1 to {LONGEST_WAIT:g} seconds, not {wait:g}.")
-    if (missing := missing_sdk()) is not None:
+    if (missing := MCP_SDK.missing()) is not None:
         raise ServeError(missing)
     await import_server()
     try:

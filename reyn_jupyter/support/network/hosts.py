@@ -46,6 +46,20 @@ class Host:
             return self.name
         return f"[{self.name}]:{self.port}" if ":" in self.name else f"{self.name}:{self.port}"
 
+    @property
+    def is_here(self) -> bool:
+        """Whether it is this machine, by its spelling."""
+        address = self.address
+        return self.name == "localhost" if address is None else address.is_loopback
+
+    @property
+    def address(self) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+        """The address that it is; None for a name."""
+        try:
+            return ipaddress.ip_address(self.name)
+        except ValueError:
+            return None
+
 
 @lru_cache(1024)
 def read_host(text: str) -> Host:

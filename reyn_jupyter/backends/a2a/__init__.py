@@ -1,0 +1,1 @@
+"""Agents elsewhere, asked by the A2A protocol: their cards, what is sent to them, and what they answer."""
