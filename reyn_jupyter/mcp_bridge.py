@@ -17,7 +17,7 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from reyn_jupyter.backends.mcp_serving.address_file import AddressFile, NotServedError, ServedAddress
+from reyn_jupyter.backends.serving.address_file import AddressFile, NotServedError, ServedAddress
 from reyn_jupyter.guard.state_folder import StateFolder
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def main(words: Sequence[str] | None = None) -> int:
     options = parser.parse_args(words)
     file = AddressFile(StateFolder(options.workspace))
     try:
-        address = file.find(options.session)
+        address = file.find(options.session, None if options.token else "mcp")
     except NotServedError as error:
         sys.stderr.write(f"reyn: {error}\n")
         return 1

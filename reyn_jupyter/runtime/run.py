@@ -116,7 +116,7 @@ class Run:
     run around it.
     `ask` answers this run's questions about consent, in place of the input of a cell; a call by hand that has one is
     not consent by itself. `settings` are those that the run began with: they hold for all of it. `client` is what the
-    MCP client that makes the call says of itself; it is no person, and answers no question.
+    MCP or A2A client that asks says of itself; it is no person, and answers no question.
     `origins` are where strangers' texts came from that the conversation holds, in their order; of an inner run, those
     of the outermost one count.
     """

@@ -20,7 +20,7 @@ from reyn_jupyter.backends.mcp.connection import ConnectionLinks
 from reyn_jupyter.backends.mcp.server_programs import ServerPrograms
 from reyn_jupyter.backends.mcp_servers.server_store import McpServerStore
 from reyn_jupyter.backends.mcp_servers.sign_in_store import ServerSignIn
-from reyn_jupyter.backends.mcp_serving.served_session import ServedSession
+from reyn_jupyter.backends.serving.served_session import ServedSession
 from reyn_jupyter.catalog.action import Category, Effect, Purity
 from reyn_jupyter.categories.mcp import CALL_TOOL
 from reyn_jupyter.config import Effective, Settings, load
@@ -108,7 +108,7 @@ class Parts:
     ask_person: Callable[[Question], Answer] = ask_by_input
     config: str | Path | Mapping[str, Any] | None = None
     mcp_store: McpServerStore | None = None  # the files of MCP servers; None where a program gives them
-    served: ServedSession | None = None  # the session as an MCP server, since the person last said so
+    served: ServedSession | None = None  # to other programs, since the person last said so
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     _router_options: dict[Tier, tuple[Settings, RouterOptions]] = field(default_factory=dict)
 

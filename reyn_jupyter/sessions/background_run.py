@@ -8,6 +8,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
+from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.runtime.engine import also_tell, running_loop
 from reyn_jupyter.runtime.pump import Job
 from reyn_jupyter.runtime.questions.consent import DESK, Answer, OpenQuestion, UnknownQuestionError
@@ -54,7 +55,7 @@ class BackgroundRun:
         run = options.run or new_run_id()
         ask = options.ask or partial(DESK.ask, since=time.time(), waits=waits)
         chosen = options.model_copy(update={"run": run, "ask": ask})
-        job = ENGINE.start(_watched(run, parts, prompt, chosen), on_event=on_event, home=home)
+        job = ENGINE.start(watched_turn(parts, prompt, chosen), on_event=on_event, home=home)
         return cls(job, prompt, run)
 
     @property
@@ -102,12 +103,15 @@ class BackgroundRun:
         return {"run": self.run_id, "prompt": self.prompt, "done": self.done}
 
 
-async def _watched(run: str, parts: Parts, prompt: str, options: TurnOptions) -> Trace:
-    """Run a turn, and tell its watchers when its record grows and when it has ended."""
-    told = _Reports(run)
+async def watched_turn(
+    parts: Parts, prompt: str, options: TurnOptions, *, conversation: Conversation | None = None
+) -> Trace:
+    """Run a turn, and tell its watchers when its record grows and when it has ended; the options name its run."""
+    assert options.run is not None
+    told = _Reports(options.run)
     also_tell(told)
     try:
-        return await turn(parts, prompt, options)
+        return await turn(parts, prompt, options, conversation=conversation)
     finally:
         told.end()
 

@@ -341,7 +341,7 @@ def _served_facts(parts: Parts) -> list[tuple[str, str]]:
         if names
     )
     said = said or "no client now" if served.connections else "no client yet"
-    return [("MCP server", f"on at {served.address}; {said}; %reyn serve shows it")]
+    return [(served.title, f"on at {served.origin}; {said}; %reyn serve shows it")]
 
 
 def model_fact(parts: Parts) -> str:

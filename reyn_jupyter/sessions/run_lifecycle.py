@@ -29,7 +29,7 @@ from reyn_jupyter.support.text import count, enumerate_words
 from reyn_jupyter.support.versions import versions
 
 NAMED = 4  # contents that a note names
-CLIENT_PATIENCE = 1.0  # seconds that an MCP client's call waits for what a running cell keeps busy
+CLIENT_PATIENCE = 1.0  # seconds that a client's call or turn waits for what a running cell keeps busy
 
 
 def variables_for(parts: Parts, model: Model) -> VariablesPolicy:
@@ -95,16 +95,20 @@ async def _prepared(parts: Parts, patience: float | None = None) -> CatalogSnaps
         patience: seconds after which the last one does, since a cell that runs keeps the notebook's variables.
     """
     parts.redactor.refresh()
+    snapshot = await _current(parts, patience)
+    parts.search.begin(snapshot)
+    return snapshot
+
+
+async def _current(parts: Parts, patience: float | None) -> CatalogSnapshot:
+    """Return the catalog as it is, or as it last was where that takes too long."""
     snapshot = None
     try:
         async with asyncio.timeout(patience):
             snapshot = await parts.catalog.refresh()
     except TimeoutError:
         snapshot = parts.catalog.latest
-    if snapshot is None:
-        snapshot = await parts.catalog.refresh()
-    parts.search.begin(snapshot)
-    return snapshot
+    return await parts.catalog.refresh() if snapshot is None else snapshot
 
 
 async def _without_secrets(parts: Parts, text: str) -> str:
@@ -179,12 +183,11 @@ async def turn(
     """
     settings = options.settings(parts.effective)
     parts.override(settings)
-    parts.redactor.refresh()
     if options.new:
         parts.conversation = Conversation(new_run_id())
     conversation = parts.conversation if conversation is None else conversation
-    snapshot = await parts.catalog.refresh()
-    parts.search.begin(snapshot)
+    patience = None if options.client is None else CLIENT_PATIENCE
+    snapshot = await _prepared(parts, patience)
     shown = await _without_secrets(parts, prompt)
     run_id = options.run or new_run_id()
     run = Run(
@@ -198,16 +201,21 @@ async def turn(
         recorded=recorded,
         attended=options.attended,
         ask=options.ask,
+        client=options.client,
     )
+    if options.client is not None:
+        run.note_origins([f"the A2A client {options.client}"])
     try:
         run.model = model = parts.find_model(options.model)
     except ModelError as error:
         run.log.append(_started(parts, shown, options, run, None, None, conversation, replay_of))
         return finish(parts, run, "error", error=error.message, hint=error.hint)
     run.variables = variables_for(parts, model)
+    if options.client is not None:  # who reads the answer, and where, is not known
+        run.variables = settings.variables or "schema"
 
     async def refresh(of: Run) -> None:
-        of.snapshot = await parts.catalog.refresh()
+        of.snapshot = await _current(parts, patience)
 
     place = conversation.begin(options.cell, reader_of(parts, model))
     router_options = parts.router_options(settings, model.tier)
@@ -334,6 +342,7 @@ def _started(
         replay_of=replay_of,
         cell=options.cell,
         notebook=parts.notebook,
+        client=options.client,
         sent=(
             *options.sent,
             *(

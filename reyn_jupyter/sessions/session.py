@@ -8,7 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal, TypeVar
 
-from reyn_jupyter.backends.mcp_serving.served_session import ServedSession
+from reyn_jupyter.backends.serving.served_session import ServedSession
 from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.outputs.blob import Blob
@@ -38,7 +38,7 @@ from reyn_jupyter.sessions.result_objects import (
 )
 from reyn_jupyter.sessions.run_lifecycle import turn
 from reyn_jupyter.sessions.server_overview import server_table
-from reyn_jupyter.sessions.serving.serve import WAIT, serve_session
+from reyn_jupyter.sessions.serving.serve import serve_session
 from reyn_jupyter.sessions.turn_options import TurnOptions, check_question
 
 T = TypeVar("T")
@@ -442,11 +442,12 @@ class Session:
 
     # Others who work with it
 
-    def serve_mcp(self, *, wait: float = WAIT) -> ServedSession:
+    def serve_mcp(self, *, wait: float | None = None) -> ServedSession:
         """Let the MCP clients of this machine work with this session, under its rules; again gives what there is.
 
         Args:
-            wait: seconds that a client's call waits for your answer to a question, at most 600; it is denied then.
+            wait: seconds that a client's call waits for your answer to a question, at most 600; it is denied then. 50
+                where it is left out.
 
         Returns:
             A `ServedSession`: `.address`, `.connections`, `.stop()`. It ends with the session, too.
@@ -454,11 +455,25 @@ class Session:
         Raises:
             ServeError: it cannot be served; says why.
         """
-        return ENGINE.run(serve_session(self.parts, wait))
+        return ENGINE.run(serve_session(self.parts, "mcp", wait))
+
+    def serve_a2a(self, *, wait: float | None = None) -> ServedSession:
+        """Let the A2A clients of this machine ask this session's agent, under its rules; again gives what there is.
+
+        Args:
+            wait: as for `serve_mcp`.
+
+        Returns:
+            A `ServedSession`: `.agent_address`, `.connections`, `.stop()`. It ends with the session, too.
+
+        Raises:
+            ServeError: it cannot be served; says why.
+        """
+        return ENGINE.run(serve_session(self.parts, "a2a", wait))
 
     @property
     def served(self) -> ServedSession | None:
-        """This session as an MCP server; None while it is none."""
+        """This session as an MCP server or an A2A agent; None while it is neither."""
         served = self.parts.served
         return served if served is not None and served.running else None
 

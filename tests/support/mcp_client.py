@@ -13,7 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import Implementation
 
 import reyn_jupyter as reyn
-from reyn_jupyter.backends.mcp_serving.address_file import AddressFile
+from reyn_jupyter.backends.serving.address_file import AddressFile
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.sessions.assembly import ENGINE
 

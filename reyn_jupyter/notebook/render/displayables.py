@@ -84,7 +84,7 @@ DISPLAYABLES: tuple[Displayable, ...] = (
     Displayable(_RESULTS, "Table", "session_tables.table", "table"),
     Displayable(_RESULTS, "Card", "session_tables.card", updates=True),
     Displayable(
-        "reyn_jupyter.backends.mcp_serving.served_session", "ServedSession", "serving_view.served_session"
+        "reyn_jupyter.backends.serving.served_session", "ServedSession", "serving_view.served_session"
     ),
     Displayable("reyn_jupyter.runtime.record.script", "Script", "trace.card.script_view"),
     Displayable(

@@ -10,6 +10,7 @@ import shlex
 import time
 from typing import TYPE_CHECKING
 
+from reyn_jupyter.backends.serving.served_session import CARD_PATH, OFFERS
 from reyn_jupyter.notebook.render import formatting
 from reyn_jupyter.notebook.render.blocks import (
     Badge,
@@ -29,8 +30,9 @@ from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.support.text import age, count
 
 if TYPE_CHECKING:
-    from reyn_jupyter.backends.mcp_serving.connected_clients import ConnectedClient
-    from reyn_jupyter.backends.mcp_serving.served_session import ServedSession
+    from reyn_jupyter.backends.serving.address_file import OfferName
+    from reyn_jupyter.backends.serving.connected_clients import ConnectedClient
+    from reyn_jupyter.backends.serving.served_session import ServedSession
 
 _CLIENTS = 20
 _LONGEST = 4000  # characters of a configuration, which is no use when it is cut
@@ -43,12 +45,10 @@ def served_session(served: ServedSession, look: Look) -> View:
             "It has ended: its address is closed, and its token is worth nothing any more.", "muted"
         )
         badge = Badge("off", "muted")
-        return View(
-            "serve", "This session as an MCP server", (badge,), (), (ended, Commands(("%reyn serve mcp",)))
-        )
+        return View("serve", _title(served), (badge,), (), (ended, Commands(_begin(served))))
     facts = Facts(
         (
-            ("address", look.text(served.address, 200)),
+            *(_address(each, served, look) for each in served.offers),
             (
                 "token",
                 look.text(f"in {served.file.path}, which only you can read; never in this notebook", 400),
@@ -67,9 +67,14 @@ def served_session(served: ServedSession, look: Look) -> View:
     else:
         blocks.append(Notice("No client has connected yet.", "muted"))
     read_token = shlex.join((*served.bridge_command, "--token"))
+    if "mcp" in served.offers:
+        blocks += [
+            _configuration("For an MCP client that starts programs (stdio)", served.stdio_entry, look),
+            _configuration("For an MCP client that speaks HTTP", served.http_entry, look),
+        ]
+    if "a2a" in served.offers:
+        blocks.append(_configuration("For an A2A client, such as another session", served.peer_entry, look))
     blocks += [
-        _configuration("For a client that starts programs (stdio)", served.stdio_entry, look),
-        _configuration("For a client that speaks HTTP", served.http_entry, look),
         Section(
             "The token, for the client's environment; type this in a terminal",
             (Code(look.text(read_token, _LONGEST)),),
@@ -79,12 +84,26 @@ def served_session(served: ServedSession, look: Look) -> View:
     connected = f"{count(sum(each.is_connected for each in served.connections), 'client')} connected"
     return View(
         "serve",
-        "This session as an MCP server",
+        _title(served),
         (Badge("on", "good"),),
         (connected,),
         tuple(blocks),
         ".connections",
     )
+
+
+def _title(served: ServedSession) -> str:
+    return "This session as an " + " and an ".join(OFFERS[each] for each in served.offers)
+
+
+def _begin(served: ServedSession) -> tuple[str, ...]:
+    return tuple(f"%reyn serve {each}" for each in served.offers)
+
+
+def _address(offer: OfferName, served: ServedSession, look: Look) -> tuple[str, str]:
+    if offer == "mcp":
+        return "address", look.text(served.address, 200)
+    return "agent", look.text(f"{served.agent_address}, with its card at {CARD_PATH}", 200)
 
 
 def _configuration(heading: str, entry: object, look: Look) -> Section:

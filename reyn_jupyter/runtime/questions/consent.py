@@ -112,7 +112,7 @@ class Question:
         patterns: what "always" would stand for, one for each target; none where it cannot be offered.
         run: the run that waits for the answer; of an inner run the outermost one.
         callers: the actions that the call is within, the nearest first.
-        client: what the MCP client that calls says of itself; None where a model or a person does.
+        client: what the MCP or A2A client that asks says of itself; None where the person does.
     """
 
     action: str
@@ -132,9 +132,7 @@ class Question:
         """Return the line above the detail."""
         called = f", called by {', '.join(map(printable, self.callers))}," if self.callers else ""
         if self.client is not None:
-            called += (
-                f"{'' if called else ','} for an MCP client that calls itself “{printable(self.client)}”,"
-            )
+            called += f"{'' if called else ','} for a client that calls itself “{printable(self.client)}”,"
         return f"{printable(self.action)}{called} asks for consent to:"
 
     @property

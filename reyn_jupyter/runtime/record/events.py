@@ -35,8 +35,8 @@ class RunStarted:
     """A run begins. `mandates` are the names of the mandates in force; `settings` the router's effective keys.
 
     `parent` is set for an inner run, which holds what a call of another run calls in its turn. `notebook` is the file
-    that the kernel worked for, where its server says so. `client` is what the MCP client of a run of kind "client" says
-    of itself.
+    that the kernel worked for, where its server says so. `client` is what the client that asked says of itself: an MCP
+    client in a run of kind "client", an A2A client in a turn.
     """
 
     run: str

@@ -10,23 +10,21 @@ from __future__ import annotations
 
 import asyncio
 import json
-import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from typing import Any
 
 from cachetools import LRUCache
 
-from reyn_jupyter.backends.mcp_serving.connected_clients import ConnectedClients
+from reyn_jupyter.backends.serving.connected_clients import ConnectedClients
 from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.runtime.large_values import look_through
-from reyn_jupyter.runtime.questions.consent import DESK, Answer, Question
 from reyn_jupyter.runtime.run import Outcome
 from reyn_jupyter.sessions import background_run, run_lifecycle
 from reyn_jupyter.sessions.assembly import Parts
+from reyn_jupyter.sessions.serving.client_consent import ask_person
 from reyn_jupyter.sessions.serving.client_progress import ClientProgress, Send
 from reyn_jupyter.support.text import shorten
 
-ASKING = "waiting for the person, who is asked in the notebook"
 _CLEAN_UP = 5.0  # seconds that a cancelled call may take to end
 _MOST_RESULTS = 1_000  # that are listed as resources
 _LONGEST = 120  # characters of a run's title
@@ -83,7 +81,7 @@ class ClientCalls:
     ) -> Outcome:
         parts, progress = self._parts, ClientProgress(send)
         async with self._clients.places:
-            run = await run_lifecycle.by_client(parts, client, title, self._ask_with(progress))
+            run = await run_lifecycle.by_client(parts, client, title, ask_person(self._wait, progress))
             run.log.listener = progress.hear
             sender = asyncio.create_task(progress.run())
             try:
@@ -114,19 +112,6 @@ class ClientCalls:
         if outcome.blob is not None or not planned.repeatable:
             self._changed()
         return outcome
-
-    def _ask_with(self, progress: ClientProgress) -> Callable[[Question], Awaitable[Answer]]:
-        async def ask(question: Question) -> Answer:
-            progress.waits(ASKING)
-            try:
-                async with asyncio.timeout(self._wait):
-                    return await DESK.ask(question, since=time.time(), waits=True)
-            except TimeoutError:
-                return "unanswered"
-            finally:
-                progress.goes_on()
-
-        return ask
 
 
 def _title(tool: str, arguments: dict[str, Any]) -> str:

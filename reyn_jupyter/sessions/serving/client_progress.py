@@ -1,4 +1,4 @@
-"""The progress of a client's call, as MCP's notifications.
+"""The progress of a client's call or turn, as MCP's notifications or A2A's status messages.
 
 Invariants: the number of each notification is greater than the one before, as the protocol asks; of reports that come
 faster than a client reads, the last one is sent. While the person is asked, a word goes out from time to time, so that
@@ -40,6 +40,11 @@ class ClientProgress:
         if isinstance(event, ActionProgressed):
             self._latest = (event.done, event.total, event.message)
             self._news.set()
+
+    def says(self, message: str) -> None:
+        """Say something that has no number."""
+        self._latest = (None, None, message)
+        self._news.set()
 
     def waits(self, message: str) -> None:
         """Say what is waited for, and say it again until `goes_on`."""

@@ -1,16 +1,14 @@
-"""A session as an MCP server: its handlers, and its life.
+"""A session as an MCP server: its handlers.
 
-Invariants: it begins when the person says so, by a line or a method, and by nothing else: no setting, file or action
-does. It is a task of the session, and ends with it. The tools are the wrappers that a model is offered, in the same
-words; nothing here reaches a handler but through them.
+Invariant: the tools are the wrappers that a model is offered, in the same words; nothing here reaches a handler but
+through them.
 """
 
 from __future__ import annotations
 
 import asyncio
-import secrets
-from collections.abc import Callable, Hashable
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Hashable
+from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from mcp.server.lowlevel.server import NotificationOptions, Server
@@ -39,17 +37,15 @@ from mcp_types import (
     UnsubscribeRequestParams,
 )
 
-from reyn_jupyter.backends.mcp_serving.address_file import AddressFile
-from reyn_jupyter.backends.mcp_serving.connected_clients import (
+from reyn_jupyter.backends.serving.connected_clients import (
     MOST_CALLS,
     MOST_WAITING,
     ClientRequest,
     ConnectedClients,
     TooManyCallsError,
 )
-from reyn_jupyter.backends.mcp_serving.endpoint import Endpoint
-from reyn_jupyter.backends.mcp_serving.served_session import ServedSession
-from reyn_jupyter.guard.state_folder import StateError, StateFolder
+from reyn_jupyter.backends.serving.door import Door
+from reyn_jupyter.backends.serving.mcp_endpoint import McpEndpoint
 from reyn_jupyter.router.surface import universal_tools
 from reyn_jupyter.runtime.live_catalog import catalog_cache
 from reyn_jupyter.runtime.live_catalog.catalog_cache import CatalogCache
@@ -58,7 +54,6 @@ from reyn_jupyter.sessions.assembly import ENGINE, Parts
 from reyn_jupyter.sessions.serving.client_answers import failure, tool_answer
 from reyn_jupyter.sessions.serving.client_calls import ClientCalls
 from reyn_jupyter.sessions.serving.client_resources import ClientResources, UnreadableResourceError
-from reyn_jupyter.support.secrets import cover_in_displays
 from reyn_jupyter.support.versions import versions
 
 if TYPE_CHECKING:
@@ -68,7 +63,6 @@ if TYPE_CHECKING:
 
     Context = ServerRequestContext[Any, Any]
 
-TASK = "MCP server of this session"
 _NOTICE = 2.0  # seconds that word of a change may take to one client
 _MOST_SUBSCRIBED = 100  # resources of which one session's client may be told
 _LONGEST_URI = 2_000  # characters of such a resource's address
@@ -95,12 +89,14 @@ class McpService:
 
     Args:
         parts: the session's.
+        clients: who is heard of, and how much of theirs runs.
         wait: seconds that a question to the person stays open.
+        door: where they come in.
     """
 
-    def __init__(self, parts: Parts, wait: float) -> None:
+    def __init__(self, parts: Parts, clients: ConnectedClients, wait: float, door: Door) -> None:
         self._parts = parts
-        self.clients = ConnectedClients(parts.redactor.text)
+        self.clients = clients
         self._calls = ClientCalls(parts, self.clients, wait, self.look)
         self._resources = ClientResources(parts, self._calls.results)
         self._bus = InMemorySubscriptionBus()
@@ -124,6 +120,19 @@ class McpService:
             on_subscriptions_listen=ListenHandler(self._bus, max_subscriptions=32, max_buffered_events=64),
         )
         self.server.middleware.append(self._take_note)
+        endpoint = McpEndpoint(self.server, clients, door.hosts)
+        self._endpoint = endpoint
+        self.paths, self.answer = endpoint.paths, endpoint.answer
+
+    @asynccontextmanager
+    async def running(self) -> AsyncIterator[None]:
+        """Have what sessions live in, and tell clients what is new meanwhile."""
+        watching = asyncio.create_task(self.watch())
+        try:
+            async with self._endpoint.running():
+                yield
+        finally:
+            watching.cancel()
 
     def look(self) -> None:
         """Tell clients if what is listed is something else than when this was last asked."""
@@ -304,67 +313,4 @@ def _tool(function: dict[str, Any]) -> Tool:
         description=function["description"],
         input_schema=function["parameters"],
         annotations=hints,
-    )
-
-
-async def begin(parts: Parts, wait: float) -> ServedSession:
-    """Begin to serve a session, as a task of it.
-
-    Raises:
-        OSError: no address is free. StateError: it cannot be written down where it is.
-    """
-    await parts.catalog.refresh()
-    service = McpService(parts, wait)
-    endpoint = Endpoint(service.server, service.clients)
-    file = AddressFile(StateFolder(parts.root))
-    session, token = secrets.token_hex(4), endpoint.token
-    # Known as a secret before anybody has it: no record, answer or display shows it.
-    parts.redactor.learn(token.name, token.reveal())
-    cover_in_displays(token.name, token.reveal())
-    endpoint.listen()
-    try:
-        file.add(session, endpoint.url, token, parts.notebook or "")
-    except StateError:
-        endpoint.close()
-        raise
-
-    async def serve() -> None:
-        # In a task of its own, with this one's context: what is asked of the notebook goes where the calls' parts go.
-        watching = asyncio.create_task(service.watch())
-        try:
-            await endpoint.serve()
-        finally:
-            watching.cancel()
-            # First out of the file, so that no bridge finds an address that another program may take.
-            with suppress(StateError):
-                file.remove(session)
-            endpoint.close()
-
-    task = parts.tasks.spawn(serve(), TASK)
-
-    async def end() -> None:
-        task.cancel()
-        await asyncio.wait([task])
-
-    async def wait_for_end() -> None:
-        await asyncio.wait([task])
-
-    def stop() -> None:
-        if not task.done():
-            ENGINE.run(end())
-
-    def look() -> None:
-        if not task.done():
-            service.look_soon()
-
-    return ServedSession(
-        session,
-        endpoint.url,
-        wait,
-        file,
-        service.clients,
-        lambda: not task.done(),
-        stop,
-        lambda: ENGINE.run(wait_for_end()),
-        look,
     )

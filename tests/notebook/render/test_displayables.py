@@ -10,9 +10,9 @@ from typing import cast
 import pytest
 
 import reyn_jupyter as reyn
-from reyn_jupyter.backends.mcp_serving.address_file import AddressFile
-from reyn_jupyter.backends.mcp_serving.connected_clients import ConnectedClient, ConnectedClients
-from reyn_jupyter.backends.mcp_serving.served_session import ServedSession
+from reyn_jupyter.backends.serving.address_file import AddressFile
+from reyn_jupyter.backends.serving.connected_clients import ConnectedClient, ConnectedClients
+from reyn_jupyter.backends.serving.served_session import ServedSession
 from reyn_jupyter.evaluation.run.progress import Progress
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.notebook.mime import mime_type, mimebundle
@@ -24,7 +24,7 @@ from tests.notebook.render.study_samples import every_object, suite_objects
 CLIENT = ConnectedClient("a <b>", 1.0, 2.0, calls=3, errors=1)
 SERVED = ServedSession(
     session="5e551014",
-    address="http://127.0.0.1:9/mcp",
+    origin="http://127.0.0.1:9",
     wait=50.0,
     file=AddressFile(StateFolder(Path("workspace"))),
     clients=cast("ConnectedClients", SimpleNamespace(all=lambda: (CLIENT,))),
@@ -32,6 +32,8 @@ SERVED = ServedSession(
     end=lambda: None,
     serve_here=lambda: None,
     look=lambda: None,
+    add=lambda what: None,  # type: ignore[arg-type, return-value]
+    offered=lambda: ("mcp", "a2a"),
 )
 PROGRESS = Progress(3, 12, 1, 2.0, 1.5, 6.0, 0.0, 10, 4)
 SAMPLES = (

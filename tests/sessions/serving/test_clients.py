@@ -13,8 +13,8 @@ import pytest
 from mcp import Client
 
 import reyn_jupyter as reyn
-from reyn_jupyter.backends.mcp_serving import endpoint
-from reyn_jupyter.backends.mcp_serving.connected_clients import IDLE_SECONDS, ConnectedClients
+from reyn_jupyter.backends.serving import mcp_endpoint
+from reyn_jupyter.backends.serving.connected_clients import IDLE_SECONDS, ConnectedClients
 from reyn_jupyter.notebook.mime import mimebundle
 from tests.support.mcp_client import by_client, call, posted, token_of
 from tests.support.processes import started
@@ -120,8 +120,8 @@ def test_who_is_silent_is_said_to_be_and_after_half_an_hour_is_gone() -> None:
 
 
 def test_sessions_of_clients_that_broke_off_make_room(make: Make, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(endpoint, "_FORGET", 0.0)
-    monkeypatch.setattr(endpoint, "MOST_SESSIONS", 3)
+    monkeypatch.setattr(mcp_endpoint, "_FORGET", 0.0)
+    monkeypatch.setattr(mcp_endpoint, "MOST_SESSIONS", 3)
     session = make()
     served = session.serve_mcp()
     headers = {
@@ -137,7 +137,7 @@ def test_sessions_of_clients_that_broke_off_make_room(make: Make, monkeypatch: p
         assert posted(session, headers=own, content=ready).status_code == 202
         return own
 
-    for number in range(endpoint.MOST_SESSIONS):
+    for number in range(mcp_endpoint.MOST_SESSIONS):
         own = begin()
         until(lambda number=number: len(served.connections) > number)  # type: ignore[misc]
         with httpx2.stream("GET", served.address, headers=own) as news:

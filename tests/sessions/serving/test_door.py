@@ -10,7 +10,7 @@ from contextlib import ExitStack
 import pytest
 
 import reyn_jupyter as reyn
-from reyn_jupyter.backends.mcp_serving.client_connection import MOST_STRANGERS
+from reyn_jupyter.backends.serving.client_connection import MOST_STRANGERS
 from reyn_jupyter.sessions.assembly import ENGINE
 from tests.support.mcp_client import posted, token_of
 from tests.support.waiting import clock_of

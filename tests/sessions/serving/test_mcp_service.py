@@ -26,7 +26,7 @@ from mcp_types import Implementation
 
 import reyn_jupyter as reyn
 from reyn_jupyter import mcp_bridge
-from reyn_jupyter.backends.mcp_serving.address_file import AddressFile
+from reyn_jupyter.backends.serving.address_file import AddressFile
 from reyn_jupyter.catalog.wrapper_specs import wrapper_specs
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.notebook.mime import mimebundle
@@ -90,7 +90,7 @@ def test_what_asks_asks_in_the_notebook_and_runs_once_it_is_allowed(make: Make, 
 
     assert not by_client(session, work).is_error
     assert (workspace / "new.txt").read_text() == "hello"
-    assert "MCP client that calls itself “tester 7”" in titles[0]
+    assert "for a client that calls itself “tester 7”" in titles[0]
 
 
 def test_it_is_denied_when_nobody_answers_and_no_client_answers_for_the_person(
@@ -292,7 +292,7 @@ def test_a_flood_is_bounded_and_a_cancelled_call_takes_its_question_back(make: M
 
 
 def test_it_is_off_until_a_person_says_so_and_ends_with_its_session(make: Make, workspace: Path) -> None:
-    for key in ("serve", "mcp", "serve_mcp", "mcp_server"):
+    for key in ("serve", "mcp", "serve_mcp", "mcp_server", "a2a", "serve_a2a"):
         (workspace / "reyn.yaml").write_text(f"{key}: {{on: true}}\n")
         session = make()
         session.trust()
@@ -402,7 +402,7 @@ def test_what_stands_at_the_address_of_a_session_that_ended_gets_nothing_from_th
     with ThreadingHTTPServer(("127.0.0.1", 0), Other) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         token = Secret("TOKEN", "t" * 30)
-        file.add("5e551014", f"http://127.0.0.1:{server.server_port}/mcp", token, "")
+        file.add("5e551014", f"http://127.0.0.1:{server.server_port}/mcp", token, "", ["mcp"])
         words = [sys.executable, "-P", "-m", "reyn_jupyter.mcp_bridge", "--workspace", str(workspace)]
         pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
         bridge = subprocess.Popen(words, env=environment(), text=True, **pipes)

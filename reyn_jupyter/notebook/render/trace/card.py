@@ -211,7 +211,8 @@ def facts_line(trace: Trace, look: Look) -> str:
     if trace.model is not None:
         facts += [_cost(trace), _sent_amount(trace, look)]
     if trace.started.client is not None:
-        facts.append(f"for the MCP client “{look.line(trace.started.client, 80)}”")
+        protocol = "MCP" if trace.started.run_kind == "client" else "A2A"
+        facts.append(f"for the {protocol} client “{look.line(trace.started.client, 80)}”")
     return " · ".join(facts)
 
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.support.programs.process_identity import ProcessIdentity, process_began
@@ -18,9 +18,10 @@ from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.secret import Secret
 from reyn_jupyter.support.text import count, enumerate_words
 
-FILE = "mcp-served.json"
+FILE = "served.json"
 TOKEN_NAME = "REYN_MCP_TOKEN"  # noqa: S105 - what people call it
 START_LINE = "%reyn serve mcp"
+OfferName = Literal["mcp", "a2a"]
 
 
 class NotServedError(Exception):
@@ -33,11 +34,12 @@ class ServedAddress:
 
     Attributes:
         session: names it among those of the workspace, in 8 hexadecimal digits.
-        url: its endpoint.
+        url: its endpoint for MCP clients; what else it offers lies at the same host and port.
         token: what each request must carry.
         pid, began: its kernel's process, and when that began, in seconds since the epoch.
         at: when serving began.
         notebook: the notebook of the kernel, where it is known.
+        offers: what it is served as.
     """
 
     session: str
@@ -47,6 +49,7 @@ class ServedAddress:
     began: float
     at: float
     notebook: str = ""
+    offers: tuple[str, ...] = ()
 
     @property
     def is_live(self) -> bool:
@@ -72,7 +75,7 @@ class AddressFile:
         self.path = state.path / FILE
         self.root = state.root
 
-    def add(self, session: str, url: str, token: Secret, notebook: str) -> None:
+    def add(self, session: str, url: str, token: Secret, notebook: str, offers: Sequence[OfferName]) -> None:
         """Write down a session of this process, and leave out those whose kernel is gone. Raises StateError."""
         own = {
             "url": url,
@@ -81,6 +84,7 @@ class AddressFile:
             "began": process_began(os.getpid()) or 0.0,
             "at": time.time(),
             "notebook": notebook,
+            "offers": list(offers),
         }
 
         def change(before: Any) -> dict[str, Any]:
@@ -107,13 +111,16 @@ class AddressFile:
         except ValueError as error:
             raise NotServedError(f"{self.path}: {error}. Run {START_LINE} in the notebook again.") from None
 
-    def find(self, session: str | None = None) -> ServedAddress:
+    def find(self, session: str | None = None, offer: OfferName | None = None) -> ServedAddress:
         """Return the session of an id, or of the beginning of one; the newest whose kernel is there when None.
+
+        Args:
+            offer: leave out what is not served as that.
 
         Raises:
             NotServedError: there is none, or its kernel is gone.
         """
-        found = self.all()
+        found = tuple(each for each in self.all() if offer is None or offer in each.offers)
         if session is not None:
             return self._named(found, session)
         live = next((each for each in found if each.is_live), None)
@@ -160,6 +167,7 @@ def _address(session: str, entry: Any) -> ServedAddress | None:
     try:
         token = Secret(TOKEN_NAME, str(entry["token"]))
         pid, began, at = int(entry["pid"]), float(entry["began"]), float(entry["at"])
-        return ServedAddress(session, str(entry["url"]), token, pid, began, at, str(entry["notebook"]))
+        notebook, offers = str(entry["notebook"]), tuple(map(str, entry["offers"]))
+        return ServedAddress(session, str(entry["url"]), token, pid, began, at, notebook, offers)
     except (TypeError, KeyError, ValueError, OverflowError):
         return None

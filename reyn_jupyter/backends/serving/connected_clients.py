@@ -1,4 +1,4 @@
-"""The MCP clients of a served session: who they say that they are, and how much of it is under way at once.
+"""The clients of a served session: who they say that they are, and how much of it is under way at once.
 
 Invariants: what a client says of itself is untrusted text, cleaned and bounded before anybody reads it; there are never
 more entries or calls than the bounds say, whatever is sent. A client that is gone counts as gone, also where it never
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from reyn_jupyter.backends.mcp_serving.client_connection import ClientConnection
+from reyn_jupyter.backends.serving.client_connection import ClientConnection
 from reyn_jupyter.support.encoding import clean
 from reyn_jupyter.support.programs.process_identity import ProcessIdentity
 from reyn_jupyter.support.sanitize import printable
