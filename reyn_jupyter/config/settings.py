@@ -318,6 +318,11 @@ class Peer(SettingsSection):
         own = [name for name in ("model", "prompt", "categories") if getattr(self, name)]
         if self.url is not None and own:
             raise ValueError(f"a peer with a url has its own {' and '.join(own)}; leave it out here")
+        unknown = [name for name in ("max_steps", "tokens", "cost") if getattr(self.limits, name) is not None]
+        if self.url is not None and unknown:
+            raise ValueError(
+                f"{' and '.join(unknown)} of a peer with a url cannot be known; limit its seconds"
+            )
         return self
 
 

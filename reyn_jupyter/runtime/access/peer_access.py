@@ -14,6 +14,8 @@ from reyn_jupyter.config.settings import Peer
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.support.secret import Secret
 
+CATEGORY = "agent.peer"
+
 
 @dataclass(frozen=True)
 class PeerAnswer:
@@ -21,13 +23,20 @@ class PeerAnswer:
 
     Attributes:
         text: what it said; a stranger's text.
-        context_id: what the peer knows the conversation by; None where it keeps none.
-        origins: where strangers' texts come from that the peer read for it.
+        context_id: what a remote peer knows the conversation by; None where it keeps none.
     """
 
     text: str
     context_id: str | None = None
-    origins: tuple[str, ...] = ()
+
+
+def action_of(peer: str) -> str:
+    """Return the qualified name of the action that asks a peer.
+
+    >>> action_of("checker")
+    'agent.peer__checker'
+    """
+    return f"{CATEGORY}__{peer}"
 
 
 class PeerReport(Protocol):
@@ -81,6 +90,10 @@ async def no_remote_peers(name: str, peer: Peer, token: Secret | None) -> NoRetu
 class PeerAccess(Protocol):
     """The peers of a session."""
 
+    @property
+    def missing(self) -> str | None:
+        """Return why no peer can be asked, in a sentence; None where one can."""
+
     async def ask(self, name: str, request: str, *, fresh: bool, report: PeerReport) -> PeerAnswer:
         """Ask a peer for the call under way, and wait for its answer.
 
@@ -101,6 +114,10 @@ class PeerAccess(Protocol):
 
 class NoPeers:
     """Stands where a session has no peers."""
+
+    @property
+    def missing(self) -> str | None:
+        return "Peers are not available here."
 
     async def ask(self, name: str, request: str, *, fresh: bool, report: PeerReport) -> NoReturn:
         raise ActionError(f"The peer {name} is not available here.", "Go on without it.", code="peer_unknown")
