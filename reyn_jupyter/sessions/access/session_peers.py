@@ -114,6 +114,17 @@ class _Memory:
     context_id: str | None = None
     origins: dict[str, None] = field(default_factory=dict)
     connection: PeerConnection | None = None
+    remote_requests: int = 0
+
+    @property
+    def requests(self) -> int:
+        """Return how many requests it knows of."""
+        return len(self.conversation.turns) + self.remote_requests
+
+    def forget(self) -> None:
+        """Know of none."""
+        self.conversation, self.context_id, self.remote_requests = Conversation(new_run_id()), None, 0
+        self.origins = {}
 
 
 class SessionPeers:
@@ -121,12 +132,14 @@ class SessionPeers:
 
     Args:
         session: what they work with; asked once a peer is.
+
+    Attributes:
         connect: makes the connection to a remote peer.
     """
 
-    def __init__(self, session: Callable[[], PeerHost], connect: ConnectPeer = no_remote_peers) -> None:
+    def __init__(self, session: Callable[[], PeerHost]) -> None:
         self._session = session
-        self._connect = connect
+        self.connect: ConnectPeer = no_remote_peers
         self._memories: dict[tuple[str, str | None], _Memory] = {}  # by the peer and the MCP client that asks
         self._uses: dict[str, PeerUse] = {}
 
@@ -142,15 +155,30 @@ class SessionPeers:
         """Return what was asked of each peer."""
         return self._uses
 
+    def problem(self, name: str) -> str | None:
+        """Return why a peer of the settings cannot answer, in words; None where nothing is known against it."""
+        peer = self._session().settings.peers[name]
+        if peer.url is not None:
+            return "nothing here speaks with remote peers" if self.connect is no_remote_peers else None
+        try:
+            self._session().find_model(peer.model)
+        except ModelError as error:
+            return error.message
+        return None
+
     def remembered(self, name: str) -> int:
         """Return how many requests of the person's session a peer remembers."""
         memory = self._memories.get((name, None))
-        return 0 if memory is None else len(memory.conversation.turns) + (memory.context_id is not None)
+        return 0 if memory is None else memory.requests
 
-    async def forget(self, name: str) -> None:
-        """Let a peer forget what it was asked, whoever asked."""
-        for key in [key for key in self._memories if key[0] == name]:
-            await _end(self._memories.pop(key))
+    def forget(self, name: str | None = None) -> int:
+        """Let a peer, or all of them, forget what they were asked, whoever asked; how many requests that were."""
+        forgotten = 0
+        for (each, client), memory in self._memories.items():
+            if name in (None, each):
+                forgotten += self.remembered(each) if client is None else 0
+                memory.forget()
+        return forgotten
 
     async def close(self) -> None:
         """See `PeerAccess.close`."""
@@ -195,14 +223,13 @@ class SessionPeers:
             return _Memory(peer)
         key = (name, outermost.client)
         memory = self._memories.get(key)
-        if memory is not None and memory.peer == peer and not fresh:
-            return memory
-        made = self._memories[key] = _Memory(peer)
-        if memory is not None and memory.peer == peer:
-            made.connection = memory.connection
-        elif memory is not None:
-            await _end(memory)
-        return made
+        if memory is None or memory.peer != peer:
+            if memory is not None:
+                await _end(memory)
+            memory = self._memories[key] = _Memory(peer)
+        elif fresh:
+            memory.forget()
+        return memory
 
     # A peer behind an address
 
@@ -213,10 +240,11 @@ class SessionPeers:
         session, peer = self._session(), memory.peer
         if memory.connection is None:
             token = await session.services.secrets.get(peer.token) if peer.token is not None else None
-            memory.connection = await self._connect(name, peer, token)
+            memory.connection = await self.connect(name, peer, token)
         said = await look_through(request, lambda: session.services.redactor.text(request))
         answer = await memory.connection.ask(said, context_id=memory.context_id, report=report)
         memory.context_id = answer.context_id
+        memory.remote_requests = memory.remote_requests + 1 if answer.context_id is not None else 0
         return answer
 
     # A router loop of this session
