@@ -25,7 +25,7 @@ from reyn_jupyter.catalog.text_normalization import fold, quoted
 from reyn_jupyter.support.encoding import clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 __all__ = ["CatalogError", "CatalogSnapshot", "CategorySlice"]
 
@@ -172,6 +172,21 @@ class CatalogSnapshot:
         """
         changed = CategorySlice.build(self.slices[category_name].category, entries)
         return dataclasses.replace(self, slices=MappingProxyType({**self.slices, category_name: changed}))
+
+    def only(self, category_names: Collection[str], why: str) -> CatalogSnapshot:
+        """Return a snapshot in which every other category is hidden, for a reader who may not use it.
+
+        Args:
+            category_names: those that stay as they are.
+            why: a sentence for people about each of the others.
+        """
+        slices = {
+            name: part
+            if name in category_names or not part.visible
+            else dataclasses.replace(part, hidden=why)
+            for name, part in self.slices.items()
+        }
+        return dataclasses.replace(self, slices=MappingProxyType(slices))
 
     def with_tools(self, tools: ToolRegistry) -> CatalogSnapshot:
         """Return a snapshot of the same actions, run by other tools of the same names; derived data is shared."""

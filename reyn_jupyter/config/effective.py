@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from reyn_jupyter.config import key_table
 from reyn_jupyter.config.config_error import ConfigError
 from reyn_jupyter.config.key_checks import validated
-from reyn_jupyter.config.settings import Settings
+from reyn_jupyter.config.settings import Peer, Settings
 from reyn_jupyter.config.yaml_document import parse_scalar
 
 if TYPE_CHECKING:
@@ -98,6 +98,8 @@ class Effective:
             keys = [info.key]
             if info.key.startswith(f"{key_table.CLASSES}."):
                 keys = [f"{key_table.CLASSES}.{name}" for name in self.settings.embedding.classes]
+            elif info.key.startswith(f"{key_table.PEERS}."):
+                continue
             rows += (
                 {
                     "key": key,
@@ -108,6 +110,16 @@ class Effective:
                 }
                 for key in keys
             )
+        rows += (
+            {
+                "key": (key := f"{key_table.PEERS}.{name}"),
+                "value": _shown(peer),
+                "origin": self.origins.get(key, "default"),
+                "default": None,
+                "description": peer.description,
+            }
+            for name, peer in self.settings.peers.items()
+        )
         return rows
 
     def values(self) -> list[tuple[str, Any]]:
@@ -118,7 +130,7 @@ class Effective:
         """Return the leaf that a key lies in, and a function from the key's new value to the leaf's."""
         parts = key_table.split(key)
         leaf, inner = key, ""
-        if parts[0] == "models" and len(parts) > 2:
+        if parts[0] in ("models", key_table.PEERS) and len(parts) > 2:
             leaf, inner = ".".join(parts[:2]), ".".join(parts[2:])
         elif key.startswith(f"{key_table.CLASSES}.") and parts[-1].endswith(".model"):
             leaf, inner = key.removesuffix(".model"), "model"
@@ -160,6 +172,8 @@ def _shown(value: Any) -> Any:
     if not isinstance(value, BaseModel):
         return value
     entry = value.model_dump(exclude_defaults=True)
+    if isinstance(value, Peer):
+        return entry if value.model is None else {**entry, "model": _shown(value.model)}
     if "headers" in entry:
         entry["headers"] = dict.fromkeys(entry["headers"], "set")
     return entry["model"] if set(entry) == {"model"} else entry

@@ -65,14 +65,18 @@ def _problem(item: Any, leaf: str, source: str, lines: Lines | None) -> ConfigEr
     kind: str = item["type"]
     choices = [info.type for info in key_table.all_keys() if info.key == leaf]
     allowed = choices[0].split(" | ") if choices and kind == "literal_error" else ()
-    message = reason(item, _inner_names(leaf) if kind == "extra_forbidden" else (), allowed)
+    message = reason(item, _inner_names(leaf, location) if kind == "extra_forbidden" else (), allowed)
     key = ".".join(str(part) for part in location) if kind in ("extra_forbidden", "missing") else leaf
     return ConfigError(message, source=source, line=_line(location, lines), key=key)
 
 
-def _inner_names(leaf: str) -> list[str]:
-    from reyn_jupyter.config.settings import EmbeddingClass, ModelEntry
+def _inner_names(leaf: str, location: tuple[int | str, ...]) -> list[str]:
+    from reyn_jupyter.config.settings import EmbeddingClass, ModelEntry, Peer, PeerLimits
 
+    if leaf.startswith(f"{key_table.PEERS}."):
+        inside = location[2:-1]
+        held = ModelEntry if "model" in inside else PeerLimits if "limits" in inside else Peer
+        return list(held.model_fields)
     return list((ModelEntry if leaf.startswith("models.") else EmbeddingClass).model_fields)
 
 

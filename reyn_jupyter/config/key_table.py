@@ -1,6 +1,6 @@
 """The keys of the configuration, by their dotted names, derived from the models.
 
-Invariant: a leaf is the unit in which layers override each other. A model and an embedding class are
+Invariant: a leaf is the unit in which layers override each other. A model, an embedding class and a peer are
 leaves: they are replaced whole, so no layer can put an address or a header under another layer's model.
 """
 
@@ -15,11 +15,14 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from pydantic import BaseModel
 
 from reyn_jupyter.config.config_error import ConfigError
-from reyn_jupyter.config.settings import EmbeddingClass, ModelEntry, Settings
+from reyn_jupyter.config.settings import EmbeddingClass, ModelEntry, Peer, Settings
 from reyn_jupyter.support import text
 
 _LEAVES = (ModelEntry, EmbeddingClass)
 CLASSES = "embedding.classes"
+PEERS = "peers"
+_NAMED = (CLASSES, PEERS)  # sections whose leaves people name
+_PEER = f"{PEERS}.<name>"
 _ALIKE = 0.75  # dotted names share long parts
 
 
@@ -72,7 +75,9 @@ def split(key: str) -> list[str]:
 def check_key(key: str) -> str:
     """Return the key when it can be set. Raises ConfigError, with the nearest key, when it cannot."""
     parts = split(key)
-    if key in _leaf_names() or (key.startswith(f"{CLASSES}.") and parts[2]):
+    if is_leaf(key) and parts[-1]:
+        return key
+    if parts[0] == PEERS and len(parts) > 2 and f"{_PEER}.{'.'.join(parts[2:])}" in _peer_keys():
         return key
     inner = ModelEntry.model_fields
     mapping = len(parts) == 4 and parts[2] in ("headers", "parameters") and parts[3]
@@ -88,6 +93,8 @@ def check_key(key: str) -> str:
 
 def is_leaf(key: str) -> bool:
     """Return whether layers override each other at this key."""
+    if key.startswith(f"{PEERS}."):
+        return len(split(key)) == 2
     return key in _leaf_names() or (key.startswith(f"{CLASSES}.") and key != f"{CLASSES}.")
 
 
@@ -105,7 +112,10 @@ def unknown(key: str, source: str = "", line: int | None = None) -> ConfigError:
         inside = ", ".join(info.key for info in all_keys() if info.key.startswith(f"{key}."))
         return ConfigError(f"needs keys of its own: {inside}", source=source, line=line, key=key)
     close, section = nearest(key), key.rpartition(".")[0]
-    if close:
+    if key.startswith(f"{PEERS}."):
+        names = [name.removeprefix(f"{_PEER}.") for name in sorted(_peer_keys())]
+        hint = f"{PEERS} holds a mapping for each peer, by a name without dots: {', '.join(names)}"
+    elif close:
         hint = f"did you mean {close!r}?"
     elif section in sections():
         below = f"{section}."
@@ -118,7 +128,15 @@ def unknown(key: str, source: str = "", line: int | None = None) -> ConfigError:
 
 @cache
 def _leaf_names() -> frozenset[str]:
-    return frozenset(info.key for info in all_keys() if not info.key.startswith(f"{CLASSES}."))
+    named = tuple(f"{section}." for section in _NAMED)
+    return frozenset(info.key for info in all_keys() if not info.key.startswith(named))
+
+
+@cache
+def _peer_keys() -> frozenset[str]:
+    """Return the keys of a peer and of its sections, under the placeholder for its name."""
+    keys = [info.key for info in all_keys() if info.key.startswith(f"{_PEER}.")]
+    return frozenset((*keys, *(key.rpartition(".")[0] for key in keys if key.count(".") > 2)))
 
 
 def nearest(key: str) -> str | None:
@@ -147,6 +165,8 @@ def _walk(model: type[BaseModel], prefix: str, defaults: BaseModel) -> Iterator[
         key, default = f"{prefix}{name}", getattr(defaults, name)
         if key == CLASSES:
             yield KeyInfo(f"{CLASSES}.<name>.model", "text", None, field.description or "")
+        elif key == PEERS:
+            yield from _walk(Peer, f"{_PEER}.", Peer())
         elif isinstance(default, BaseModel) and not isinstance(default, _LEAVES):
             yield from _walk(type(default), f"{key}.", default)
         else:
@@ -174,13 +194,15 @@ def _leaves(values: Mapping[str, Any], model: type[BaseModel], prefix: str) -> I
         key = f"{prefix}{name}"
         field = model.model_fields.get(name)
         annotation = field.annotation if field else None
-        if isinstance(value, Mapping) and key == CLASSES:
-            yield from ((f"{CLASSES}.{label}", item) for label, item in value.items())
+        if isinstance(value, Mapping) and key in _NAMED:
+            yield from ((f"{key}.{label}", item) for label, item in value.items())
         elif (
             isinstance(value, Mapping) and isinstance(annotation, type) and issubclass(annotation, BaseModel)
         ):
             yield from _leaves(value, annotation, f"{key}.")
-        elif value is None and isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        elif value is None and (
+            key in _NAMED or (isinstance(annotation, type) and issubclass(annotation, BaseModel))
+        ):
             continue  # `router:` with nothing under it
         else:
             yield key, value

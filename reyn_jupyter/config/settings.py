@@ -9,9 +9,11 @@ own.
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, Literal
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
@@ -252,6 +254,78 @@ class Web(SettingsSection):
         return tuple(str(read_host(each)) for each in value)
 
 
+def _peer_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", name) or "__" in name:
+        raise ValueError("the name of a peer has letters, digits, - and single _, at most 64 of them")
+    return name
+
+
+class PeerLimits(SettingsSection):
+    """The limits of one request to a peer, within those of the turn that asks. None is no limit of its own."""
+
+    max_steps: Whole | None = Field(
+        default=None,
+        ge=1,
+        le=1000,
+        description="steps (model calls) a request, those of peers that it asks too",
+    )
+    tokens: Whole | None = Field(default=None, ge=1, le=10**12, description="tokens a request")
+    cost: Real | None = Field(default=None, ge=0, description="US dollars a request")
+    seconds: Real | None = Field(default=None, gt=0, le=86_400, description="seconds a request")
+
+
+class Peer(SettingsSection):
+    """Another agent that models may ask: a router loop of this session's, or one behind an address."""
+
+    description: str = Field(
+        default="", max_length=1000, description="what the peer is good for, as models read it in the catalog"
+    )
+    model: ModelEntry | None = Field(
+        default=None, description="its model, or a tier; that of whoever asks when left out"
+    )
+    prompt: str = Field(
+        default="", max_length=20_000, description="who it is and how it works, for its model"
+    )
+    categories: Words = Field(
+        default=(), max_length=200, description="kinds of action that it may use; none when left out"
+    )
+    limits: PeerLimits = Field(default_factory=PeerLimits)
+    url: str | None = Field(
+        default=None, max_length=500, description="address of a remote peer, in place of a model"
+    )
+    token: str | None = Field(default=None, description="name of the secret that a remote peer is shown")
+
+    @field_validator("url")
+    @classmethod
+    def _web_address(cls, value: str | None) -> str | None:
+        if value is not None:
+            if not value.startswith(("https://", "http://")):
+                raise ValueError("an address begins with https:// or http://")
+            read_host(value)
+        return value
+
+    @field_validator("token")
+    @classmethod
+    def _named(cls, value: str | None) -> str | None:
+        if value is not None and not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]{0,99}", value):
+            raise ValueError("a token is given by the name of a secret: letters, digits and _")
+        return value
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Peer:
+        if self.url is None and self.token is not None:
+            raise ValueError("a token is for a remote peer, which has a url")
+        own = [name for name in ("model", "prompt", "categories") if getattr(self, name)]
+        if self.url is not None and own:
+            raise ValueError(f"a peer with a url has its own {' and '.join(own)}; leave it out here")
+        unknown = [name for name in ("max_steps", "tokens", "cost") if getattr(self.limits, name) is not None]
+        if self.url is not None and unknown:
+            raise ValueError(
+                f"{' and '.join(unknown)} of a peer with a url cannot be known; limit its seconds"
+            )
+        return self
+
+
 class Permissions(SettingsSection):
     """Rules by action and target, e.g. ``file__write(data/**)``. Over the layers they add up; deny wins."""
 
@@ -286,6 +360,7 @@ class Outputs(SettingsSection):
     )
 
 
+PeerName = Annotated[str, AfterValidator(_peer_name)]
 VariablesSetting = Annotated[Literal["off", "schema", "head"] | None, BeforeValidator(_switch)]
 
 
@@ -314,6 +389,9 @@ class Settings(SettingsSection):
     sandbox: Sandbox = Field(default_factory=Sandbox)
     mcp: Mcp = Field(default_factory=Mcp)
     web: Web = Field(default_factory=Web)
+    peers: dict[PeerName, Peer] = Field(
+        default_factory=dict, max_length=100, description="agents that models may ask, by name"
+    )
     permissions: Permissions = Field(default_factory=Permissions)
     outputs: Outputs = Field(default_factory=Outputs)
     llm_log: bool = Field(

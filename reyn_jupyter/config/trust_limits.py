@@ -86,6 +86,7 @@ _SECTIONS = {
     "models": "models count only from a trusted file",
     "router_model": "the choice of the model counts only from a trusted file",
     "embedding": "embedding models count only from a trusted file",
+    "peers": "peers count only from a trusted file",
     "web": "settings of the web count only from a trusted file",
     "mcp": "the registry of MCP servers counts only from a trusted file",
     "calls": "limits of calls count only from a trusted file: a category may have set tighter ones",

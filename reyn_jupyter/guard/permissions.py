@@ -238,6 +238,10 @@ class Policy:
                 return PermissionVerdict("allow", "policy", f"the rule {allowed} allows it", allowed)
             if action.startswith("function__"):
                 return PermissionVerdict("allow", "person", "the person registered this function")
+            if effect is None and action.startswith("agent.peer__"):
+                return PermissionVerdict(
+                    "allow", "purity", "it does nothing by itself: each call of the peer asks"
+                )
             if _only_reads(effect) if effect else purity.repeatable:
                 return PermissionVerdict("allow", "purity", "it only reads inside the workspace")
         by, what = "policy" if asked else "default", _named(action, target)

@@ -31,13 +31,16 @@ _EXAMPLES: dict[Tier, str] = {
 
 
 def resolve_model(
-    settings: Settings, name: str | None = None, environ: Mapping[str, str] | None = None
+    settings: Settings,
+    name: str | ModelEntry | None = None,
+    environ: Mapping[str, str] | None = None,
 ) -> Model:
     """The model to use.
 
     Args:
         settings: the effective settings.
-        name: "offline", a tier, a LiteLLM model string (tier "standard"), or None for `router_model`.
+        name: "offline", a tier, a LiteLLM model string (tier "standard"), or None for `router_model`; or an entry of
+            the settings, which stands for its name where it says no more.
         environ: where keys and addresses are looked up later; the process's environment when None.
 
     Raises:
@@ -46,6 +49,10 @@ def resolve_model(
     Example: ``resolve_model(settings, "openai/gpt-4o-mini").label`` → ``"openai/gpt-4o-mini"``.
     """
     environ = os.environ if environ is None else environ
+    if name is not None and not isinstance(name, str):
+        if name.model_fields_set - {"model"}:
+            return _from_entry(name, _DEFAULT_TIER, environ)
+        name = name.model
     if name is None:
         if settings.router_model == _DEFAULT_TIER and not _configured(settings):
             return _offline()

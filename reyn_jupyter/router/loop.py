@@ -18,11 +18,12 @@ from reyn_jupyter.models.wire import metering
 from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.router.history import History, Reader, Turn, condense
 from reyn_jupyter.router.model_call import ModelCaller, TurnState, sends_of
+from reyn_jupyter.router.prompt import IDENTITY
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.seen_parts import attachments_of
 from reyn_jupyter.router.surface import Offer
 from reyn_jupyter.router.tool_calls import ToolCalls
-from reyn_jupyter.router.turn_budget import TurnBudget
+from reyn_jupyter.router.turn_budget import LoopBudget
 from reyn_jupyter.runtime.action_error import text_of
 from reyn_jupyter.runtime.call.wrappers import Wrappers
 from reyn_jupyter.runtime.large_values import look_through
@@ -60,6 +61,7 @@ class RouterLoop:
         uses: how often actions were invoked, for the hot list.
         unforced: the models of the session whose providers refused a forced choice; added to here.
         history: what the model is sent of the conversation; all of it when None.
+        identity: who the model is told to be.
     """
 
     def __init__(
@@ -78,6 +80,7 @@ class RouterLoop:
         repeat: int = 0,
         unforced: set[str] | None = None,
         history: History | None = None,
+        identity: str = IDENTITY,
     ) -> None:
         self._services = services
         self._conversation = conversation
@@ -95,6 +98,7 @@ class RouterLoop:
             parameters=parameters,
             repeat=repeat,
             history_tokens=self._history.tokens,
+            identity=identity,
         )
         self._refresh, self._is_pushed = refresh, is_pushed
         caller = self._caller
@@ -109,7 +113,7 @@ class RouterLoop:
         self,
         text: str,
         run: Run,
-        budget: TurnBudget,
+        budget: LoopBudget,
         *,
         cell: str | None = None,
         at: int | None = None,
@@ -169,14 +173,14 @@ class RouterLoop:
         run.discovery.gate = self._options.discovery == "gate" and surface == "universal"
         return self._options if self._options.surface == surface else replace(self._options, surface=surface)
 
-    async def _steps(self, state: TurnState, run: Run, budget: TurnBudget) -> None:
+    async def _steps(self, state: TurnState, run: Run, budget: LoopBudget) -> None:
         limits = self._limits
         self._decide_search()
         offer = self._caller.offer(run)
         prefix = self._conversation.prefix(self._caller.system(run, offer.surface), self._history)
         nudged, most = False, limits.max_steps
         while state.step + budget.inner_steps < most:
-            budget.check()
+            budget.begin_step()
             state.step += 1
             budget.own_steps = state.step
             if self._is_pushed():
@@ -235,20 +239,18 @@ class RouterLoop:
         prefix: Prefix,
         offer: Offer,
         run: Run,
-        budget: TurnBudget,
+        budget: LoopBudget,
         limit: int,
     ) -> None:
         """End a turn at the step limit: one more call of the model, without tools, sums up what was done."""
-        budget.check()
+        budget.begin_step()
         state.step += 1
         nudge = Message("user", CLOSING_NUDGE.format(limit=limit))
         reply = await self._caller.ask(state, prefix, offer, "none", run, budget, nudge=nudge)
         why = "not run: this was the closing call, which has no tools"
         self._calls.refuse_all(reply.raw.tool_calls, run, state.step, why)
         state.status = "limit"
-        state.notes.append(
-            f"the limit of {limit} steps was reached (router.limits.max_steps, or --max-steps)"
-        )
+        state.notes.append(f"the limit of {limit} steps was reached ({budget.steps_key})")
         _set_answer(state, reply.kept.text.strip() or f"Stopped after {limit} steps without an answer.")
 
     def _interrupted(self, state: TurnState, run: Run) -> None:
@@ -263,10 +265,11 @@ class RouterLoop:
         happened = f"Before that it ran {', '.join(done)}." if done else "No action had run yet."
         state.status = "interrupted"
         state.answer = ""
-        state.error = f"Interrupted by the person. {happened}"
+        who = "by the person" if run.caller is None else f"by the end of {run.caller.action}, which asked"
+        state.error = f"Interrupted {who}. {happened}"
         state.hint = "The partial run is kept: %reyn trace shows it, %reyn undo restores changed files."
 
-    def _end(self, state: TurnState, run: Run, budget: TurnBudget, cell: str | None, at: int | None) -> None:
+    def _end(self, state: TurnState, run: Run, budget: LoopBudget, cell: str | None, at: int | None) -> None:
         self._calls.settle(state, run, "not run: the turn ended", "")
         redact = self._services.redactor.text
         if state.messages[-1].role != "assistant" or state.messages[-1].tool_calls:
@@ -283,7 +286,7 @@ class RouterLoop:
             state.status,
             run.discovery.names,
             known.hint_due and not run.discovery.hint_due,
-            origins=tuple(run.origins),
+            origins=tuple(run.outermost.origins),
         )
         conversation.add(turn, at)
         self._calls.release()

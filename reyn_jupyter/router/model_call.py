@@ -35,7 +35,7 @@ from reyn_jupyter.router.conversation import Conversation
 from reyn_jupyter.router.normalize_reply import readable
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.surface import Offer, make_offer
-from reyn_jupyter.router.turn_budget import TurnBudget
+from reyn_jupyter.router.turn_budget import LoopBudget
 from reyn_jupyter.runtime.record.action_usage import ActionUse
 from reyn_jupyter.runtime.record.events import (
     ModelReplied,
@@ -110,6 +110,7 @@ class ModelCaller:
         parameters: the model's own, sent with every request.
         repeat: the index of a repeated trial.
         history_tokens: of what goes with every request before the turn's own messages.
+        identity: who the model is told to be.
     """
 
     def __init__(
@@ -124,8 +125,10 @@ class ModelCaller:
         parameters: dict[str, Any] | None = None,
         repeat: int = 0,
         history_tokens: int = 0,
+        identity: str = prompts.IDENTITY,
     ) -> None:
         self._services = services
+        self._identity = identity
         self._history_tokens = history_tokens
         self._model = model
         self._conversation = conversation
@@ -181,7 +184,11 @@ class ModelCaller:
         def make() -> Message:
             options = replace(self._options, surface="flat" if surface == "flat" else "universal")
             static = prompts.static_prompt(
-                run.snapshot, options, inspect=self._services.blobs is not None, search=searching
+                run.snapshot,
+                options,
+                inspect=self._services.blobs is not None,
+                search=searching,
+                identity=self._identity,
             )
             dynamic = prompts.dynamic_prompt(workspace=Path(self._services.root).name, date=date)
             return Message("system", self._services.redactor.text(f"{static}\n\n{dynamic}"))
@@ -214,7 +221,7 @@ class ModelCaller:
         offer: Offer,
         choice: str,
         run: Run,
-        budget: TurnBudget,
+        budget: LoopBudget,
         *,
         nudge: Message | None = None,
         not_forced: str | None = None,

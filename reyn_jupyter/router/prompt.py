@@ -19,6 +19,10 @@ IDENTITY = """# Identity
 You are Reyn, an agent in the kernel of a person's notebook. You work where their data lives: you find actions in a
 catalog, invoke them, and answer from what they return."""
 
+PEER = """# Identity
+You are {name}, an agent that other agents ask for help, in the kernel of a person's notebook. You find actions in a
+catalog, invoke them, and answer from what they return. Who asks sees your answer alone: it has to stand by itself."""
+
 UNIVERSAL = """## Capabilities
 Everything you can do is an action of the catalog, and you reach all of it through a few tools:
 - list_actions shows the actions of a category, with what each does{arguments}. Action names come
@@ -48,9 +52,18 @@ BEHAVIOUR = """## Behaviour
 
 
 def static_prompt(
-    snapshot: CatalogSnapshot, options: RouterOptions, *, inspect: bool, search: bool = False
+    snapshot: CatalogSnapshot,
+    options: RouterOptions,
+    *,
+    inspect: bool,
+    search: bool = False,
+    identity: str = IDENTITY,
 ) -> str:
-    """Return everything before the dynamic part."""
+    """Return everything before the dynamic part.
+
+    Args:
+        identity: the section that says who the model is.
+    """
     universal = options.surface != "flat"
     listed = options.list_schemas
     capabilities = (UNIVERSAL if universal else FLAT).format(
@@ -61,12 +74,18 @@ def static_prompt(
         describe="" if listed else "describe_action → ",
     )
     parts = [
-        "\n".join([IDENTITY, *sentences(options, "identity")]),
+        "\n".join([identity, *sentences(options, "identity")]),
         capabilities.rstrip(),
         "\n".join([_categories(snapshot, options), *sentences(options, "categories")]),
         "\n".join([BEHAVIOUR, *(f"- {line}" for line in sentences(options, "behaviour"))]),
     ]
     return "\n\n".join(parts)
+
+
+def peer_identity(name: str, prompt: str) -> str:
+    """Return the identity of a peer, with what the settings say of it."""
+    said = prompt.strip()
+    return PEER.format(name=name) + (f"\n\n{said}" if said else "")
 
 
 def dynamic_prompt(*, workspace: str, date: str) -> str:

@@ -19,6 +19,7 @@ from reyn_jupyter.runtime.record.runlog import RunLog
 from reyn_jupyter.runtime.services import Actor, VariablesPolicy
 
 Approve = Literal["ask", "read", "all"]
+NOT_ALLOWED = "The peer may not use it: its categories in the settings do not name it."
 
 
 def new_run_id() -> str:
@@ -118,7 +119,7 @@ class Run:
     not consent by itself. `settings` are those that the run began with: they hold for all of it. `client` is what the
     MCP or A2A client that asks says of itself; it is no person, and answers no question.
     `origins` are where strangers' texts came from that the conversation holds, in their order; of an inner run, those
-    of the outermost one count.
+    of the outermost one count. `snapshot` shows the categories in `allowed` alone, where these are given (of a peer).
     """
 
     id: str
@@ -140,6 +141,20 @@ class Run:
     client: str | None = None
     waits: PersonWait = field(default_factory=PersonWait)
     origins: dict[str, None] = field(default_factory=dict)
+    allowed: frozenset[str] | None = None
+    _whole: CatalogSnapshot | None = field(default=None, repr=False)
+
+    @property
+    def whole(self) -> CatalogSnapshot:
+        """The snapshot with the categories that the run may not use; what indexes actions goes by this one."""
+        return self.snapshot if self._whole is None else self._whole
+
+    def see(self, snapshot: CatalogSnapshot) -> None:
+        """Take over the catalog as it is now, as far as the run may use it."""
+        if self.allowed is None:
+            self.snapshot = snapshot
+        elif snapshot is not self._whole:
+            self._whole, self.snapshot = snapshot, snapshot.only(self.allowed, NOT_ALLOWED)
 
     def note_origins(self, origins: Iterable[str]) -> None:
         """Keep where strangers' texts came from that the model has read."""

@@ -22,6 +22,7 @@ from reyn_jupyter.guard.workspace import FileDecision, Workspace
 from reyn_jupyter.outputs.content import BlobStore
 from reyn_jupyter.runtime.access.mcp_access import McpAccess, NoMcpServers
 from reyn_jupyter.runtime.access.mcp_admin import McpAdmin, NoMcpAdmin
+from reyn_jupyter.runtime.access.peer_access import NoPeers, PeerAccess
 from reyn_jupyter.runtime.access.python_switch import PythonSwitch
 from reyn_jupyter.runtime.access.reversals import Reversal, Reversals
 from reyn_jupyter.runtime.access.session_access import (
@@ -111,6 +112,7 @@ class Services:
         mcp: the MCP servers of the session.
         mcp_admin: the files that name them.
         notebook: the cells of the person's notebook, to be read, and proposals of new ones.
+        peers: asks other agents, for the call under way.
         python: whether Python may run in the kernel; off unless the person switched it on.
         reversals: what takes back what calls did to the notebook.
     """
@@ -136,6 +138,7 @@ class Services:
     mcp: McpAccess = field(default_factory=NoMcpServers)
     mcp_admin: McpAdmin = field(default_factory=NoMcpAdmin)
     notebook: NotebookAccess = field(default_factory=NoAccess)
+    peers: PeerAccess = field(default_factory=NoPeers)
     python: PythonSwitch = field(default_factory=PythonSwitch)
     reversals: Reversals = field(default_factory=Reversals)
 

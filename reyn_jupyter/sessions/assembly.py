@@ -23,7 +23,7 @@ from reyn_jupyter.backends.mcp_servers.sign_in_store import ServerSignIn
 from reyn_jupyter.backends.serving.served_session import ServedSession
 from reyn_jupyter.catalog.action import Category, Effect, Purity
 from reyn_jupyter.categories.mcp import CALL_TOOL
-from reyn_jupyter.config import Effective, Settings, load
+from reyn_jupyter.config import Effective, ModelEntry, Settings, load
 from reyn_jupyter.guard.approvals import Approvals
 from reyn_jupyter.guard.permissions import Policy, PolicyInForce
 from reyn_jupyter.guard.state_folder import StateFolder
@@ -61,6 +61,7 @@ from reyn_jupyter.sessions.access.session_embedder import SessionEmbedder
 from reyn_jupyter.sessions.access.session_history import SessionHistory
 from reyn_jupyter.sessions.access.session_models import SessionModels
 from reyn_jupyter.sessions.access.session_notebook import SessionNotebook
+from reyn_jupyter.sessions.access.session_peers import SessionPeers
 from reyn_jupyter.support.files.plain_files import PlainFolder
 from reyn_jupyter.support.installed_places import keep_off
 from reyn_jupyter.support.network.hosts import Host
@@ -108,6 +109,7 @@ class Parts:
     ask_person: Callable[[Question], Answer] = ask_by_input
     config: str | Path | Mapping[str, Any] | None = None
     mcp_store: McpServerStore | None = None  # the files of MCP servers; None where a program gives them
+    peers: SessionPeers | None = None  # other agents that may be asked; None in a trial, which has none
     served: ServedSession | None = None  # to other programs, since the person last said so
     environ: Mapping[str, str] = field(default_factory=lambda: os.environ, repr=False)
     _router_options: dict[Tier, tuple[Settings, RouterOptions]] = field(default_factory=dict)
@@ -158,7 +160,7 @@ class Parts:
             ModelError: it is not configured; says the missing line.
         """
         chosen = self.model if wanted is None else wanted
-        if chosen is not None and not isinstance(chosen, str):
+        if chosen is not None and not isinstance(chosen, str | ModelEntry):
             model: Model = chosen
             return model
         return resolve_model(self.settings, chosen, self.environ)
@@ -267,6 +269,7 @@ def assemble(
         runs=SessionHistory(runs, redactor),
         trust=WorkspaceTrust(trust),
         mcp=McpConnections(mcp_store if mcp_servers is None else mcp_servers, links),
+        peers=(peers := SessionPeers(lambda: parts)),
         notebook=SessionNotebook(LIVE_NOTEBOOK, lambda: parts.notebook_file, workspace, ENGINE.main_thread),
     )
 
@@ -288,6 +291,7 @@ def assemble(
         trust=trust,
         sign_in=mcp_store.sign_in,
         mcp_store=mcp_store if mcp_servers is None else None,
+        peers=peers,
         approvals=approvals,
         rules=rules,
         functions=register,

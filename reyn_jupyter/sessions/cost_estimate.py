@@ -19,7 +19,7 @@ from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.surface import Offer, make_offer
 from reyn_jupyter.sessions.assembly import Parts
 from reyn_jupyter.sessions.result_objects import Card
-from reyn_jupyter.sessions.run_lifecycle import reader_of
+from reyn_jupyter.sessions.turn_history import reader_of
 from reyn_jupyter.sessions.turn_options import TurnOptions
 
 SHOWN = 60  # names of tools on the card
@@ -55,7 +55,7 @@ async def dry(parts: Parts, prompt: str, options: TurnOptions) -> Card:
             parts, replace(router_options, surface=made.surface), _searches(parts, conversation)
         ),
         made.tools.tokens,
-        conversation.history(reader_of(parts, model)).tokens,
+        conversation.history(reader_of(settings, model)).tokens,
         Message("user", parts.redactor.text(prompt)).tokens,
     )
     price = await asyncio.to_thread(price_of, model.label) if model.real else None

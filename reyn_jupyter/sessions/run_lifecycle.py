@@ -11,43 +11,27 @@ from collections.abc import Awaitable, Callable
 
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
 from reyn_jupyter.models.base import Model, ModelError
-from reyn_jupyter.models.providers import is_local
 from reyn_jupyter.router.conversation import Conversation, TurnPlace
-from reyn_jupyter.router.history import Disclosure, Reader
 from reyn_jupyter.router.loop import RouterLoop
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import ManualBudget, TurnBudget
 from reyn_jupyter.runtime.large_values import look_through
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.events import RunEnded, RunKind, RunStarted, RunStatus
-from reyn_jupyter.runtime.record.trace import Call, Trace
+from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import Discovery, RecordedCalls, Run, new_run_id
-from reyn_jupyter.runtime.services import VariablesPolicy
 from reyn_jupyter.sessions.assembly import Parts, keep_out_of_git
+from reyn_jupyter.sessions.turn_history import (
+    history_notes,
+    reader_of,
+    remember_turn,
+    variables_for,
+    withheld_notes,
+)
 from reyn_jupyter.sessions.turn_options import TurnOptions
-from reyn_jupyter.support.text import count, enumerate_words
 from reyn_jupyter.support.versions import versions
 
-NAMED = 4  # contents that a note names
 CLIENT_PATIENCE = 1.0  # seconds that a client's call or turn waits for what a running cell keeps busy
-
-
-def variables_for(parts: Parts, model: Model) -> VariablesPolicy:
-    """Return how much of a variable a model may see: as set, else the schema for hosted, the head for local models."""
-    configured = parts.settings.variables
-    if configured is not None:
-        return configured
-    return "head" if model.host is None or is_local(model.host) else "schema"
-
-
-def reader_of(parts: Parts, model: Model) -> Reader:
-    """Return what of the history a model may be sent, and how much of it it reads."""
-    return Reader(
-        model.host,
-        variables_for(parts, model),
-        parts.settings.local_history,
-        getattr(model, "history_turns", None),
-    )
 
 
 async def by_hand(parts: Parts, what: str, ask: Callable[[Question], Awaitable[Answer]] | None = None) -> Run:
@@ -210,14 +194,14 @@ async def turn(
     except ModelError as error:
         run.log.append(_started(parts, shown, options, run, None, None, conversation, replay_of))
         return finish(parts, run, "error", error=error.message, hint=error.hint)
-    run.variables = variables_for(parts, model)
+    run.variables = variables_for(settings, model)
     if options.client is not None:  # who reads the answer, and where, is not known
         run.variables = settings.variables or "schema"
 
     async def refresh(of: Run) -> None:
-        of.snapshot = await _current(parts, patience)
+        of.see(await _current(parts, patience))
 
-    place = conversation.begin(options.cell, reader_of(parts, model))
+    place = conversation.begin(options.cell, reader_of(settings, model))
     router_options = parts.router_options(settings, model.tier)
     loop = RouterLoop(
         parts.services,
@@ -236,7 +220,7 @@ async def turn(
     )
     in_force = loop.prepare(run, place.at)
     run.log.append(_started(parts, shown, options, run, model, in_force, conversation, replay_of, place))
-    notes, withheld = _notes(place, model, run), _withheld(place, model)
+    notes, withheld = history_notes(place, run), withheld_notes(place, model)
     budget = TurnBudget(settings, parts.spent, options.budget)
     try:
         await loop.turn(
@@ -244,72 +228,8 @@ async def turn(
         )
     finally:  # a turn that failed stands in the history too
         trace = _closed(parts, run)
-        conversation.remember(run.id, _shown(trace, conversation), run.variables)
-        if model.host is not None and trace.sent.requests:
-            conversation.mark_sent(place.history.runs | {run.id}, model.host)
+        remember_turn(conversation, trace, run, place, model)
     return trace
-
-
-def _notes(place: TurnPlace, model: Model, run: Run) -> list[str]:
-    """Return what the card says of the history: what stood on a replaced answer, what was left out, and its size."""
-    notes, history = [], place.history
-    if place.later:
-        before = count(place.at, "turn") if place.at else "no turn"
-        notes.append(
-            f"asked again as turn {(place.at or 0) + 1}: {before} before it went along, "
-            f"{count(place.later, 'later turn')} did not; %reyn history shows them"
-        )
-    if history.left_out:
-        notes.append(
-            f"{history.left_out} earlier results with a variable's content were left out (variables: {run.variables})"
-        )
-    if history.tokens >= run.settings.router.limits.history_tokens // 4:
-        notes.append(
-            f"≈ {history.tokens:,} tokens of history go with every step; --new starts a conversation afresh"
-        )
-    return notes
-
-
-def _withheld(place: TurnPlace, model: Model) -> list[str]:
-    """Return what the card says of the earlier turns that a request to the model left out."""
-    withheld = place.history.withheld
-    if not withheld:
-        return []
-    shown = [item for turn in withheld for item in turn.shown]
-    names = list(dict.fromkeys("a stored result" if item.kind == "blob" else item.name for item in shown))
-    more = " and more" if len(names) > NAMED else ""
-    of = f", with {enumerate_words(names[:NAMED])}{more}," if names else ""
-    note = (
-        f"{count(len(withheld), 'earlier turn')}{of} stayed on this machine, and {model.label} was sent no "
-        "answer or result of that; %reyn config local_history on sends them too"
-    )
-    return [note]
-
-
-def _shown(trace: Trace, conversation: Conversation) -> tuple[Disclosure, ...]:
-    """Return the person's contents that the run put before the model, marked where they describe variables."""
-    calls = set()
-    for call in trace.calls:
-        sources = call.finished.sources if call.finished is not None else ()
-        looked = any(
-            source["kind"] == "blob" and source["name"] in conversation.described for source in sources
-        )
-        if looked or _describes(trace, call):
-            calls.add(call.id)
-            if call.finished is not None and call.finished.blob is not None:
-                conversation.described.add(call.finished.blob)
-    return tuple(
-        Disclosure(item["call"], item["kind"], item["name"], item["bytes"], item["call"] in calls)
-        for item in trace.contents_by_call
-    )
-
-
-def _describes(trace: Trace, call: Call) -> bool:
-    """Return whether a call, or one that it made in its turn, looked at a variable or an output of the notebook."""
-    inner = trace.inner.get(call.id)
-    return (call.resolved.name or "").startswith(("variable__", "notebook__read_cell")) or (
-        inner is not None and any(_describes(inner, each) for each in inner.calls)
-    )
 
 
 def _started(

@@ -20,7 +20,7 @@ from reyn_jupyter.runtime.record.compare import RunDiff, compare
 from reyn_jupyter.runtime.record.script import Script, script_of
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import new_run_id
-from reyn_jupyter.sessions import corpora_overview, embeddings, overview
+from reyn_jupyter.sessions import corpora_overview, embeddings, overview, peer_overview
 from reyn_jupyter.sessions import undo as restoring
 from reyn_jupyter.sessions.assembly import ENGINE, assemble
 from reyn_jupyter.sessions.async_session import AsyncSession, Categories, OnEvent
@@ -233,6 +233,17 @@ class Session:
         """Remove a corpus, not its documents. Raises CorpusActionError."""
         return _run(corpora_overview.drop(self.aio, name))
 
+    # Other agents
+
+    @property
+    def peers(self) -> Table:
+        """The peers: model, host, categories, limits, what was asked of each and what that used, its state."""
+        return peer_overview.peers(self.parts)
+
+    def forget_peer(self, name: str) -> Card:
+        """Let a peer forget what it was asked. Raises PeerNotFoundError."""
+        return peer_overview.forget(self.parts, name)
+
     # Calling actions
 
     def explore(self, query: str = "") -> CatalogExplorer:
@@ -434,10 +445,12 @@ class Session:
         return self.history
 
     def reset(self) -> Card:
-        """Start the conversation afresh, and close what categories have open; runs and blobs stay."""
+        """Start the conversation afresh, peers' too, and close what categories have open; runs and blobs stay."""
         self.close()
         turns = len(self.parts.conversation.turns)
         self.parts.conversation = Conversation(new_run_id())
+        if self.parts.peers is not None:
+            self.parts.peers.forget()
         return Card("reset", "A fresh conversation", (("turns left behind", str(turns)),))
 
     # Others who work with it

@@ -79,6 +79,43 @@ def test_embedding_classes_join_those_that_are_built_in(place):
     assert effective.origins["embedding.classes.light"] == "reyn.yaml"
 
 
+def test_peers_of_the_layers_join_and_one_of_them_is_replaced_whole(place):
+    peers = place.load(
+        "peers: {checker: {prompt: You check.}}",
+        "peers: {checker: {model: strong, categories: [file]}, poet: {}}",
+    ).settings.peers
+    assert sorted(peers) == ["checker", "poet"]
+    assert peers["checker"].model is None and peers["checker"].categories == ()
+
+
+@pytest.mark.parametrize(
+    ("peer", "words"),
+    [
+        ({"a b": {}}, "the name of a peer"),
+        ({"a": {"modle": "x"}}, "did you mean 'model'"),
+        ({"a": {"limits": {"max_step": 2}}}, "did you mean 'max_steps'"),
+        ({"a": {"url": "ftp://a.example.org"}}, "https://"),
+        ({"a": {"url": "https://a.example.org", "model": "strong"}}, "has its own model"),
+        ({"a": {"token": "TOKEN"}}, "remote peer"),
+        ({"a": {"url": "https://a.example.org", "token": "sk live"}}, "name of a secret"),
+    ],
+)
+def test_a_peer_that_does_not_fit_is_refused_in_words(peer, words):
+    with pytest.raises(ConfigError, match=words):
+        from_mapping({"peers": peer})
+
+
+def test_one_field_of_a_peer_changes_and_the_others_stay():
+    before = from_mapping({"peers": {"checker": {"prompt": "You check.", "limits": {"tokens": 5_000}}}})
+    after = before.with_value("peers.checker.limits.max_steps", "3").with_value(
+        "peers.checker.model", "strong"
+    )
+    peer = after.settings.peers["checker"]
+    assert (peer.prompt, peer.limits.tokens, peer.limits.max_steps) == ("You check.", 5_000, 3)
+    assert peer.model is not None and peer.model.model == "strong"
+    assert [row["value"]["model"] for row in after.rows() if row["key"] == "peers.checker"] == ["strong"]
+
+
 def test_on_and_off_are_words_where_a_word_is_meant_and_switches_elsewhere(place):
     effective = place.load("variables: off\nrouter: {repair: on, forgive: off}")
     assert effective.settings.variables == "off"

@@ -45,13 +45,14 @@ def folder(tmp_path_factory):
     return tmp_path_factory.mktemp("narrowing")
 
 
-KEYS = [key.key.replace("<name>.model", "mine") for key in all_keys()]
+KEYS = [key.key.replace("<name>.model", "mine").replace("<name>", "mine") for key in all_keys()]
 
 
 def assert_no_looser(found: Settings, base: Settings) -> None:
     assert found.models == base.models
     assert found.router_model == base.router_model
     assert found.embedding == base.embedding
+    assert found.peers == base.peers
     assert found.action_retrieval.embedding_class in (base.action_retrieval.embedding_class, None)
     for key in LOWER_IS_NARROWER:
         section, *rest = key.split(".")

@@ -29,7 +29,7 @@ def with_table(page: str) -> str:
 
 
 def _shown(value: Any) -> str:
-    if value is None or value == []:
+    if value is None or value in ([], ""):
         return "–"
     if isinstance(value, bool):
         return "on" if value else "off"

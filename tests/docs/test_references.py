@@ -31,6 +31,7 @@ FILE = re.compile(r"(?<![\w./*{-])((?:[\w-]+/)*[\w-]+\.(?:py|md))\b(?![/*{])")
 EXAMPLES = {
     *(
         "agent.peer",
+        "agent.peer__checker",
         "variable__orders",
         "mcp__call_tool",
         "birth_year",

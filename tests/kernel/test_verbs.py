@@ -34,6 +34,7 @@ LOOK = "invoke file__read path=data/orders.csv"
         ("script", "Script", "session.invoke_action('file__read'"),
         ("history", "Table", "Conversation"),
         ("memory", "Table", "Nothing yet"),
+        ("peers", "Table", "No peer is configured"),
         ("corpora", "Table", "Nothing is indexed yet"),
         ("embeddings status", "Card", "Search by meaning"),
         ("models", "Table", "offline"),

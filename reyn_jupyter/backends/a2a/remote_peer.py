@@ -2,7 +2,7 @@
 
 Invariants: requests and their token go to the origin that the person configured, and nowhere else; by plain http a
 token goes to this machine alone. Each exchange ends: with an answer, an error in words, or, where the caller is
-interrupted or the time is over, with word to the agent that its task is cancelled. What an agent says is a stranger's
+interrupted or its time is over, with word to the agent that its task is cancelled. What an agent says is a stranger's
 text, and is handed on as nothing else.
 """
 
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from a2a.client import Client
     from a2a.types import AgentCard
 
-SECONDS = 600.0  # for one request, until the agent's task has ended
 CARD_SECONDS = 300.0  # for which a card that was read is believed
 ONE_SECONDS = 30.0  # for a request that is answered at once: the card, a look at a task, its end
 POLL_FIRST, POLL_LAST = 0.5, 5.0  # seconds between two looks at a task that goes on
@@ -54,7 +53,6 @@ class RemotePeer:
         private_hosts: hosts that may be on this machine or in a private network, as `str(Host)`. The agent's own is
             one of them where its url is an address or localhost, and so says itself where it leads.
         proxy: the URL of a proxy that all requests go through.
-        seconds: that a request may take.
 
     Example:
         >>> peer = RemotePeer("sales", "https://agent.example.org")                      # doctest: +SKIP
@@ -70,7 +68,6 @@ class RemotePeer:
         *,
         private_hosts: Collection[str] = (),
         proxy: str | None = None,
-        seconds: float = SECONDS,
     ) -> None:
         self.name = name
         self.url = url
@@ -80,7 +77,6 @@ class RemotePeer:
         own = {str(host)} if says_itself else set()
         self._web = WebClient({*private_hosts, *own}, proxy)
         self._token = token
-        self._seconds = seconds
         self._card: tuple[float, AgentCard] | None = None
         # Conversations in which the agent has asked something → the task that the answer belongs to.
         self._asked: LRUCache[str, str] = LRUCache(_MOST_OPEN)
@@ -89,7 +85,8 @@ class RemotePeer:
     async def ask(
         self, request: str, *, context_id: str | None = None, report: Report = _unheard
     ) -> RemoteAnswer:
-        """Send a request, and return the answer once there is one.
+        """Send a request, and return the answer once there is one. How long that may take is the caller's to say: who
+        cancels this ends the agent's task.
 
         Args:
             request: the words.
@@ -103,14 +100,7 @@ class RemotePeer:
             raise ActionError(missing, "The person can install it.", code="peer_not_installed")
         await A2A_SDK.load()
         try:
-            async with asyncio.timeout(self._seconds):
-                return await self._exchange(request, context_id, report)
-        except TimeoutError:
-            raise ActionError(
-                f"{self.name} did not finish within {self._seconds:g} seconds, and was told to stop.",
-                "Ask for less at a time, or go on without it.",
-                code="peer_slow",
-            ) from None
+            return await self._exchange(request, context_id, report)
         except WebError as error:
             raise ActionError(str(error), error.hint, code=error.code) from None
 

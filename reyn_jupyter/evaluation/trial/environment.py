@@ -267,7 +267,7 @@ class TrialEnvironment:
         parts.catalog = self._fixtures.live(self._catalog, parts.services)
         snapshot = await parts.catalog.refresh()
         for each in (run, *(caller.run for caller in run.callers)):
-            each.snapshot = snapshot
+            each.see(snapshot)
 
     def _own_root(self) -> Path:
         self.private = self._template.lay_out(self._fixtures.scratch.folder() / NAME)

@@ -6,13 +6,14 @@ belong to no call: nobody can be asked for them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Protocol
 
 from reyn_jupyter.catalog.action import Effect
 from reyn_jupyter.runtime.run import Run
+from reyn_jupyter.runtime.services import Source
 
 
 class ScopedCall(Protocol):
@@ -24,6 +25,12 @@ class ScopedCall(Protocol):
     @property
     def run(self) -> Run:
         """The run that the call is of."""
+
+    def begin_turn(self) -> Run:
+        """Return the call's inner run for a turn of another agent, see `InnerCalls.begin_turn`."""
+
+    def carry(self, sources: Iterable[Source], origins: Iterable[str]) -> None:
+        """Note whose content the call's result carries, and where strangers' texts in it come from."""
 
     def inner_step(self) -> tuple[Run, int]:
         """Return the call's inner run and the number of its next step. Raises PermissionDeniedError."""

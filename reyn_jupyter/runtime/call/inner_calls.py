@@ -17,6 +17,7 @@ from reyn_jupyter.models.base import canonical
 from reyn_jupyter.outputs.convert import to_json
 from reyn_jupyter.runtime.action_error import ActionError, PermissionDeniedError
 from reyn_jupyter.runtime.deadline import GRACE
+from reyn_jupyter.runtime.questions.person_wait import PersonWait
 from reyn_jupyter.runtime.record.events import (
     InnerRunOpened,
     ParentCall,
@@ -125,7 +126,8 @@ class InnerCalls:
             InnerCallError: it failed. PermissionDeniedError: it was denied, or the outer call is over.
         """
         inner, step = self.next_step()
-        run = replace(inner, actor=actor, snapshot=self._run.snapshot)
+        run = replace(inner, actor=actor)
+        run.see(self._run.whole)
         call = str(step)
         given = {} if arguments is None else dict(arguments)
         task = asyncio.get_running_loop().create_task(self._make(call, step, name, given, run))
@@ -150,14 +152,31 @@ class InnerCalls:
         Raises:
             PermissionDeniedError: the outer call is over. ActionError: too many calls are around it.
         """
+        self._check_open()
+        if self._inner is None:
+            self._inner = self._open()
+            self._begin_record(self._inner)
+        self._steps += 1
+        return self._inner, self._steps
+
+    def begin_turn(self) -> Run:
+        """Return the inner run, for a turn that is all of it: what runs the turn records its first and last events.
+
+        Raises:
+            PermissionDeniedError: the outer call is over. ActionError: too many calls are around it, or it called
+                something already.
+        """
+        self._check_open()
+        if self._inner is not None:
+            raise ActionError(f"{self._action} has called something already, so it can begin no turn.")
+        self._inner = self._open()
+        return self._inner
+
+    def _check_open(self) -> None:
         if self._over:
             raise PermissionDeniedError(
                 f"Denied: {self._action} may call nothing more (the call is over).", ""
             )
-        if self._inner is None:
-            self._inner = self._open()
-        self._steps += 1
-        return self._inner, self._steps
 
     def _open(self) -> Run:
         depth = len(self._run.callers) + 1
@@ -171,10 +190,8 @@ class InnerCalls:
         outer.log.append(InnerRunOpened(call=self._call, at=time.time(), run=run))
         outermost = outer.outermost
         log = self._runs.open_inner(run, outermost.id, outermost.log)
-        began = outer.log.events[0]
-        assert isinstance(began, RunStarted)
         key = call_key(self._action, self._arguments)
-        inner = replace(
+        return replace(
             outer,
             id=run,
             actor="workflow",
@@ -182,11 +199,17 @@ class InnerCalls:
             recorded=None if outer.recorded is None else NothingRecorded(),
             started=time.time(),
             clock=time.perf_counter(),
+            waits=PersonWait(),
             caller=Caller(outer, self._call, self._action, key, self._lends, self._mark),
         )
-        log.append(
+
+    def _begin_record(self, inner: Run) -> None:
+        outer = self._run
+        began = outer.log.events[0]
+        assert isinstance(began, RunStarted)
+        inner.log.append(
             RunStarted(
-                run=run,
+                run=inner.id,
                 at=inner.started,
                 run_kind="inner",
                 session=began.session,
@@ -196,7 +219,6 @@ class InnerCalls:
                 versions=began.versions,
             )
         )
-        return inner
 
     async def end(self, status: RunStatus) -> None:
         """End what still runs of it, and its record."""
@@ -212,6 +234,9 @@ class InnerCalls:
     def _end_record(self, status: RunStatus) -> None:
         run = self._inner
         if run is None:
+            return
+        if run.log.events and isinstance(run.log.events[-1], RunEnded):  # a turn records its end by itself
+            run.log.close()
             return
         notes = (run.log.problem,) if run.log.problem else ()
         run.log.append(

@@ -225,7 +225,7 @@ class Invoker:
                 await arrival.wait()
         except TimeoutError:
             raise CallTimeoutError(arrival.late, arrival.hint) from None
-        run.snapshot = await self._refresh()
+        run.see(await self._refresh())
 
     def answering(
         self, call: ActionCall, run: Run, look: Callable[[], Awaitable[ImmediateAnswer]]
@@ -313,7 +313,7 @@ class Invoker:
         if self._refresh is not None and action is not None and not action.purity.repeatable:
             snapshot = await self._refresh()
             for caller in run.callers:
-                caller.run.snapshot = snapshot
+                caller.run.see(snapshot)
         return outcome
 
     def _planned(self, call: ActionCall, run: Run) -> PlannedCall:

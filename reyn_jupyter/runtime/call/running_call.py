@@ -8,7 +8,7 @@ is asked. A call around this one does not keep it waiting for a place that itsel
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -27,7 +27,7 @@ from reyn_jupyter.runtime.deadline import Deadline, DeadlineError
 from reyn_jupyter.runtime.live_catalog.category_scope import category_scope
 from reyn_jupyter.runtime.record.events import RunStatus
 from reyn_jupyter.runtime.run import Run
-from reyn_jupyter.runtime.services import ToolContext
+from reyn_jupyter.runtime.services import Source, ToolContext
 from reyn_jupyter.support.import_path import imports_of
 from reyn_jupyter.support.text import count
 
@@ -124,6 +124,17 @@ class RunningCall:
         """Wait for consent to an effect, unless the call has it. Raises PermissionDeniedError."""
         if self._over or effect not in self._granted:
             await self.ask(effect, reason=reason)
+
+    def begin_turn(self) -> Run:
+        """Return the call's inner run, for a turn that is all of it. Raises PermissionDeniedError, ActionError."""
+        return self._within.begin_turn()
+
+    def carry(self, sources: Iterable[Source], origins: Iterable[str]) -> None:
+        """Note whose content the result carries, and where strangers' texts in it come from."""
+        for source in sources:
+            self._context.used(source)
+        for origin in origins:
+            self._context.came_from(origin)
 
     def inner_step(self) -> tuple[Run, int]:
         """Return the call's inner run and the number of its next step. Raises PermissionDeniedError."""

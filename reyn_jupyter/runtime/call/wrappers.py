@@ -16,7 +16,7 @@ from reyn_jupyter.catalog.action import Action
 from reyn_jupyter.catalog.arguments.preparation import lift, misplaced, prepare
 from reyn_jupyter.catalog.discovery.listing import LARGEST_LIMIT, describe_action, list_actions
 from reyn_jupyter.catalog.discovery.listing_filter import InvalidListingError, select_categories
-from reyn_jupyter.catalog.discovery.search_results import SEARCH_LIMIT, as_query, search_answer
+from reyn_jupyter.catalog.discovery.search_results import SEARCH_LIMIT, Found, as_query, search_answer
 from reyn_jupyter.catalog.discovery.visibility import nearest_category, search_hint
 from reyn_jupyter.catalog.names import NameEncoder
 from reyn_jupyter.catalog.resolve import UnknownActionError, find
@@ -173,7 +173,7 @@ class Wrappers:
         self, call: ActionCall, error: UnknownActionError, run: Run, *, salvaged: bool = False
     ) -> PlannedCall:
         settings = run.settings.router
-        if settings.repair and run.actor == "model":
+        if settings.repair and run.actor != "person":
             repaired = unambiguous(run.snapshot, call.name)
             if repaired is not None:
                 flags: tuple[Flag, ...] = (*call.flags, *(("salvaged",) if salvaged else ()), "repaired")
@@ -220,7 +220,7 @@ class Wrappers:
 
     def _gated(self, call: ActionCall, run: Run) -> PlannedCall | None:
         """Answer a model's call before any listing with the listing that it skipped; None where the call may go on."""
-        if not run.discovery.gate or run.discovery.listed or run.actor != "model":
+        if not run.discovery.gate or run.discovery.listed or run.actor == "person":
             return None
         category = nearest_category(run.snapshot, call.name)
         payload: dict[str, Any] = {
@@ -242,7 +242,7 @@ class Wrappers:
             return checked
         call, prepared = checked
         hint = None
-        if run.discovery.hint_due and run.actor == "model":
+        if run.discovery.hint_due and run.actor != "person":
             hint = self._search_hint
         payload = list_actions(
             run.snapshot,
@@ -312,10 +312,11 @@ class Wrappers:
             problem: Problem = "stale" if error.payload.get("redirects") else "invalid"
             return self._invoker.answer(call, run, ImmediateAnswer(error.payload, problem))
         limit = min(prepared.get("limit", SEARCH_LIMIT), LARGEST_LIMIT)
+        within = [part.category.name for part in parts]
 
         async def look() -> ImmediateAnswer:
-            await search.ready(run.snapshot)
-            found = await search.find(run.snapshot, query, limit, [part.category.name for part in parts])
+            await search.ready(run.whole)
+            found = await search.find(run.whole, query, limit, within) if within else Found(())
             payload = search_answer(found, run.settings.outputs.answer_bytes)
             if payload["items"]:
                 self._listed(run, payload)

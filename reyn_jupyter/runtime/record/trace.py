@@ -466,13 +466,19 @@ class Trace:
     @property
     def sent(self) -> Sent:
         """Return what left the kernel: hosts, bytes, and the person's contents in these requests."""
+        runs = [run._sent for run in (self, *self.all_inner)]
+        return Sent.of(
+            (request for requests, _ in runs for request in requests),
+            (content for _, contents in runs for content in contents),
+        )
+
+    @property
+    def _sent(self) -> tuple[list[RequestSent], list[dict[str, Any]]]:
+        """The requests of this run alone, and what of the person's was in them."""
         requests = [event for event in self.events if isinstance(event, RequestSent)]
         last = max((each.step for each in requests if each.by == "model"), default=0)
         steps = {call.id: call.resolved.step for call in self.calls}
-        contents = [item for item in self.contents_by_call if steps.get(item["call"], 0) < last]
-        for inner in self.all_inner:
-            requests += [event for event in inner.events if isinstance(event, RequestSent)]
-        return Sent.of(requests, contents)
+        return requests, [item for item in self.contents_by_call if steps.get(item["call"], 0) < last]
 
     @property
     def sent_contents(self) -> list[dict[str, Any]]:

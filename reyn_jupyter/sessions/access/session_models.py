@@ -26,6 +26,25 @@ from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.support.secrets import Redactor
 
 
+async def permit_model(call: ScopedCall | None, model: Model) -> None:
+    """Wait for consent where text goes to a host that the model of the turn does not run on.
+
+    Raises:
+        PermissionDeniedError: it is denied, or there is no call to ask for.
+    """
+    host = model.host
+    if host is None or is_local(host):
+        return
+    if call is None:
+        raise PermissionDeniedError(
+            f"Denied: {model.label} runs on {host}, and nobody can be asked outside a call.",
+            "Ask it within a call, or use a model on this machine.",
+        )
+    own = call.run.model
+    if own is None or own.host != host:
+        await call.permit(Effect("network", host), f"its text goes to the model {model.label}")
+
+
 class SessionModels:
     """Asks models for categories, see `ModelAccess`.
 
@@ -53,7 +72,7 @@ class SessionModels:
         call = current_call()
         try:
             answering = self._answering(call, model)
-            await self._permit(call, answering)
+            await permit_model(call, answering)
             request = self._request(answering, prompt, system)
             response = await (
                 self._in_run(call, answering, request) if call else self._apart(answering, request)
@@ -67,23 +86,8 @@ class SessionModels:
 
     def _answering(self, call: ScopedCall | None, model: str | None) -> Model:
         """Return the model that is meant. Raises ModelError."""
-        own = call.run.outermost.model if call is not None else None
+        own = call.run.model if call is not None else None
         return own if model is None and own is not None else self._find(model)
-
-    @staticmethod
-    async def _permit(call: ScopedCall | None, model: Model) -> None:
-        """Wait for consent where text goes to a host that the turn's own does not go to."""
-        host = model.host
-        if host is None or is_local(host):
-            return
-        if call is None:
-            raise PermissionDeniedError(
-                f"Denied: {model.label} runs on {host}, and nobody can be asked outside a call.",
-                "Ask it within a call, or use a model on this machine.",
-            )
-        own = call.run.outermost.model
-        if own is None or own.host != host:
-            await call.permit(Effect("network", host), f"its text goes to the model {model.label}")
 
     def _request(self, model: Model, prompt: str, system: str) -> Request:
         clean = self._redactor.text

@@ -113,7 +113,10 @@ def _inner_run(
         knob = f'session.trace("{look.line(inner.run[-12:], 20)}").call_log'
         blocks.append(Notice(f"… {count(left, 'more call')} not shown here; all of them: {knob}", "muted"))
     tokens = f" · {count(inner.tokens, 'token')}" if inner.replies else ""
-    return [Section(f"Inner run · {count(len(inner.calls), 'call')}{tokens}", tuple(blocks))]
+    who = "Inner run"
+    if inner.model is not None:  # a peer's, which has a model of its own
+        who = f"Answered by {look.line(inner.model, 60)} · {count(len(inner.steps), 'step')}"
+    return [Section(f"{who} · {count(len(inner.calls), 'call')}{tokens}", tuple(blocks))]
 
 
 def is_seen(parts: Sequence[Block]) -> bool:

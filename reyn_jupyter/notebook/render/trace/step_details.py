@@ -80,7 +80,7 @@ _CALLED_BY = {
     "model": "the model",
     "person": "you",
     "workflow": "the call around it",
-    "peer": "the call around it, as a peer",
+    "peer": "the peer that the call around it asked",
 }
 
 
