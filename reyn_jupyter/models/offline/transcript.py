@@ -18,6 +18,7 @@ GUIDES = ("list_actions", "describe_action", "search_actions")
 
 _BLOB = re.compile(r"\A\[blob:([0-9a-fA-F-]{8,64})\][ ]?(.{0,200})")
 _COUNT = re.compile(r"(?:text|json_array|json_object) \| (\d{1,12}) (?:lines|entries|keys)")
+_KIND = re.compile(r"(text|json_array|json_object) \| ")
 _LEFT = re.compile(r"\n(\d{1,15} \w{1,20} left)(?: · next: [^\n]{0,80})?\Z")
 
 
@@ -98,6 +99,19 @@ class ToolOutput:
         """The id of the blob that the text is a summary of."""
         match = _BLOB.match(self.text)
         return match.group(1) if match else None
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of a blob, where its summary begins with that; None where an action wrote a summary of its own."""
+        match = _BLOB.match(self.text)
+        kind = _KIND.match(match.group(2)) if match else None
+        return kind.group(1) if kind else None
+
+    @property
+    def summary(self) -> str:
+        """The summary without the id of its blob."""
+        match = _BLOB.match(self.text)
+        return self.text[match.start(2) :] if match else self.text
 
     @property
     def total(self) -> int | None:
