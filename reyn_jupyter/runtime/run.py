@@ -117,7 +117,8 @@ class Run:
     run around it.
     `ask` answers this run's questions about consent, in place of the input of a cell; a call by hand that has one is
     not consent by itself. `settings` are those that the run began with: they hold for all of it. `client` is what the
-    MCP or A2A client that asks says of itself; it is no person, and answers no question.
+    MCP or A2A client that asks says of itself; it is no person, and answers no question. `depth` is how
+    many peers ask one another already where a peer of another session asks for the turn.
     `origins` are where strangers' texts came from that the conversation holds, in their order; of an inner run, those
     of the outermost one count. `snapshot` shows the categories in `allowed` alone, where these are given (of a peer).
     """
@@ -139,6 +140,7 @@ class Run:
     caller: Caller | None = None
     model: Model | None = None
     client: str | None = None
+    depth: int = 0
     waits: PersonWait = field(default_factory=PersonWait)
     origins: dict[str, None] = field(default_factory=dict)
     allowed: frozenset[str] | None = None

@@ -186,6 +186,7 @@ async def turn(
         attended=options.attended,
         ask=options.ask,
         client=options.client,
+        depth=options.depth,
     )
     if options.client is not None:
         run.note_origins([f"the A2A client {options.client}"])

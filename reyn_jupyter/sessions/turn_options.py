@@ -39,6 +39,7 @@ class TurnOptions(BaseModel):
         ask: answers the run's questions about consent, in place of the input of a cell.
         run: the id that the run gets; a fresh one when None.
         client: what the A2A client that asks says of itself; None where the person does.
+        depth: how many peers ask one another already, where such a client is another session's peer.
         repeat: the index (from 0) of a repeated trial; it is part of every request's key.
         keys: any other settings for this turn, by dotted key (a replay's are those of its run).
     """
@@ -58,6 +59,7 @@ class TurnOptions(BaseModel):
     ask: Callable[[Question], Awaitable[Answer]] | None = None
     run: str | None = None
     client: str | None = None
+    depth: int = Field(default=0, ge=0)
     kind: Literal["turn", "replay"] = "turn"
     repeat: int = Field(default=0, ge=0)
     keys: dict[str, Any] = Field(default_factory=dict)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import reyn_jupyter as reyn
+from reyn_jupyter.models.base import Request
 from reyn_jupyter.models.scripted import ScriptedModel, call
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from tests.support.a2a_agents import EveryAnswer, HelloWorldExecutor, agent
@@ -93,3 +94,27 @@ def test_one_session_asks_another_that_is_served(workspace: Path, tmp_path: Path
         assert "peer_denied" in result_in(model, 1) and not served.runs.rows
     asking.close()
     served.close()
+
+
+def test_sessions_that_ask_each_other_come_to_an_end(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def pass_on(request: Request) -> Any:
+        last = request.messages[-1]
+        return str(last.content) if last.role == "tool" else ask("go on")
+
+    (tmp_path / "other").mkdir()
+    rules = {"permissions": {"allow": ["agent.peer__far"]}}
+    sessions = [
+        reyn.Session(folder, model=ScriptedModel(otherwise=pass_on), config=rules)
+        for folder in (workspace, tmp_path / "other")
+    ]
+    for number, (session, other) in enumerate(zip(sessions, reversed(sessions), strict=True)):
+        address = other.serve_a2a().agent_address
+        monkeypatch.setenv(f"TOKEN_{number}", token_of(other))
+        session.configure("peers.far", {"url": address, "token": f"TOKEN_{number}"})
+    trace = sessions[0].ask("go", approve="all")
+    assert "peer_too_deep" in trace.answer
+    assert [len(session.runs.rows) for session in sessions] == [2, 2]
+    for session in sessions:
+        session.close()

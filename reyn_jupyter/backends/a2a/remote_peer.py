@@ -26,11 +26,12 @@ from reyn_jupyter.support.text import shorten
 
 if TYPE_CHECKING:
     from a2a.client import Client
-    from a2a.types import AgentCard
+    from a2a.types import AgentCard, Message
 
 CARD_SECONDS = 300.0  # for which a card that was read is believed
 ONE_SECONDS = 30.0  # for a request that is answered at once: the card, a look at a task, its end
 POLL_FIRST, POLL_LAST = 0.5, 5.0  # seconds between two looks at a task that goes on
+DEPTH_KEY = "reyn.depth"  # in a message's metadata
 MOST_LOST = 5  # looks in a row that may fail
 _WAIT_FOR_CANCEL = 2.0  # seconds that an interrupted call waits for the agent to hear of it
 _MOST_OPEN = 200  # conversations in which an agent has asked something
@@ -83,7 +84,7 @@ class RemotePeer:
         self._cancelling: set[asyncio.Task[None]] = set()
 
     async def ask(
-        self, request: str, *, context_id: str | None = None, report: Report = _unheard
+        self, request: str, *, context_id: str | None = None, report: Report = _unheard, depth: int = 0
     ) -> RemoteAnswer:
         """Send a request, and return the answer once there is one. How long that may take is the caller's to say: who
         cancels this ends the agent's task.
@@ -92,6 +93,7 @@ class RemotePeer:
             request: the words.
             context_id: the conversation that it goes on with; None begins one.
             report: takes the agent's words on its progress.
+            depth: how many peers ask one another, this one among them; an agent that is such a session keeps count.
 
         Raises:
             ActionError: there is no answer; it says why, and what to do.
@@ -100,7 +102,7 @@ class RemotePeer:
             raise ActionError(missing, "The person can install it.", code="peer_not_installed")
         await A2A_SDK.load()
         try:
-            return await self._exchange(request, context_id, report)
+            return await self._exchange(request, context_id, report, depth)
         except WebError as error:
             raise ActionError(str(error), error.hint, code=error.code) from None
 
@@ -110,12 +112,21 @@ class RemotePeer:
             task.cancel()
         await self._web.close()
 
-    async def _exchange(self, request: str, context_id: str | None, report: Report) -> RemoteAnswer:
+    async def _exchange(
+        self, request: str, context_id: str | None, report: Report, depth: int
+    ) -> RemoteAnswer:
+        from a2a.helpers import new_text_message
+        from a2a.types import Role
+
         headers = self._headers()
         card = await self._read_card(headers)
+        asked = self._asked.pop(context_id, None) if context_id is not None else None
+        message = new_text_message(request, context_id=context_id, task_id=asked, role=Role.ROLE_USER)
+        if depth:
+            message.metadata.update({DEPTH_KEY: depth})
         answer, cut = AnswerInParts(), ""
         # In a task of its own, so that an interrupt can still hear which task of the agent's it ends.
-        talk = asyncio.create_task(self._converse(headers, card, request, context_id, answer, report))
+        talk = asyncio.create_task(self._converse(headers, card, message, answer, report))
         try:
             cut = await asyncio.shield(talk)
         except BaseException as error:
@@ -169,18 +180,14 @@ class RemotePeer:
         self,
         headers: dict[str, str],
         card: AgentCard,
-        request: str,
-        context_id: str | None,
+        message: Message,
         answer: AnswerInParts,
         report: Report,
     ) -> str:
-        """Send a request, take what comes until it is over; return why the rest was left out, "" where nothing is."""
+        """Send a message, take what comes until it is over; return why the rest was left out, "" where nothing is."""
         from a2a.client.errors import A2AClientError
-        from a2a.helpers import new_text_message
-        from a2a.types import Role, SendMessageRequest
+        from a2a.types import SendMessageRequest
 
-        asked = self._asked.pop(context_id, None) if context_id is not None else None
-        message = new_text_message(request, context_id=context_id, task_id=asked, role=Role.ROLE_USER)
         async with self._client(headers, card) as client:
             try:
                 async for event in client.send_message(SendMessageRequest(message=message)):

@@ -1,12 +1,17 @@
-"""The way to peers behind an address: by the A2A protocol."""
+"""The way to peers behind an address: by the A2A protocol.
+
+Invariant: a request says how many peers ask one another already, so that sessions that ask each other come to an end.
+"""
 
 from __future__ import annotations
 
 from reyn_jupyter.backends.a2a.remote_peer import RemotePeer
 from reyn_jupyter.backends.a2a.sdk import A2A_SDK
 from reyn_jupyter.config.settings import Peer, Web
-from reyn_jupyter.runtime.access.peer_access import PeerAnswer, PeerReport
+from reyn_jupyter.runtime.access.peer_access import CATEGORY, PeerAnswer, PeerReport
 from reyn_jupyter.runtime.action_error import ActionError
+from reyn_jupyter.runtime.call.call_scope import current_call
+from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.support.secret import Secret
 
 
@@ -25,6 +30,11 @@ def connect_remote(name: str, peer: Peer, token: Secret | None, web: Web) -> Rem
     return RemoteConnection(remote)
 
 
+def peers_around(run: Run) -> list[str]:
+    """Return the actions of peers that a run is within, the outermost first."""
+    return [each.action for each in reversed(run.callers) if each.action.startswith(f"{CATEGORY}__")]
+
+
 class RemoteConnection:
     """A peer behind an address, see `PeerConnection`."""
 
@@ -33,7 +43,9 @@ class RemoteConnection:
 
     async def ask(self, request: str, *, context_id: str | None, report: PeerReport) -> PeerAnswer:
         """See `PeerConnection.ask`."""
-        answer = await self._remote.ask(request, context_id=context_id, report=report)
+        call = current_call()
+        depth = 1 if call is None else len(peers_around(call.run)) + call.run.outermost.depth + 1
+        answer = await self._remote.ask(request, context_id=context_id, report=report, depth=depth)
         text = answer.text
         if answer.asks:
             text = f"[the peer asks something before it goes on; the next request to it answers that]\n{text}"

@@ -24,7 +24,6 @@ from reyn_jupyter.router.prompt import peer_identity
 from reyn_jupyter.router.router_options import RouterOptions
 from reyn_jupyter.router.turn_budget import PeerBudget
 from reyn_jupyter.runtime.access.peer_access import (
-    CATEGORY,
     ConnectPeer,
     PeerAnswer,
     PeerConnection,
@@ -42,7 +41,7 @@ from reyn_jupyter.runtime.record.run_store import RunStore
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import Discovery, Run, new_run_id
 from reyn_jupyter.runtime.services import Services, Source
-from reyn_jupyter.sessions.access.remote_peers import connect_remote
+from reyn_jupyter.sessions.access.remote_peers import connect_remote, peers_around
 from reyn_jupyter.sessions.access.session_models import permit_model
 from reyn_jupyter.sessions.turn_history import (
     history_notes,
@@ -320,7 +319,7 @@ class SessionPeers:
 def _check_way(run: Run, name: str) -> None:
     """Check that a peer would neither wait for its own answer nor stand too deep. Raises ActionError."""
     action = action_of(name)
-    around = [each.action for each in reversed(run.callers) if each.action.startswith(f"{CATEGORY}__")]
+    around = peers_around(run)
     way = " → ".join([*around, action])
     if action in around:
         raise ActionError(
@@ -328,9 +327,10 @@ def _check_way(run: Run, name: str) -> None:
             f"The requests are {way}. Answer from what is known, or ask another peer.",
             code="peer_circle",
         )
-    if len(around) >= DEEPEST:
+    deep = len(around) + run.outermost.depth
+    if deep >= DEEPEST:
         raise ActionError(
-            f"{action} was not asked: {count(len(around), 'peer')} ask one another already, and {DEEPEST} may.",
+            f"{action} was not asked: {count(deep, 'peer')} ask one another already, and {DEEPEST} may.",
             f"The requests are {way}. Answer without it.",
             code="peer_too_deep",
         )

@@ -19,6 +19,7 @@ from a2a.server.tasks import TaskUpdater
 from a2a.types import Message, TaskState
 from cachetools import LRUCache
 
+from reyn_jupyter.backends.a2a.remote_peer import DEPTH_KEY
 from reyn_jupyter.backends.serving.connected_clients import (
     MOST_CALLS,
     MOST_WAITING,
@@ -41,6 +42,7 @@ from reyn_jupyter.support.text import shorten
 LONGEST_REQUEST = 100_000  # characters
 LONGEST_ANSWER = 1_000_000  # characters
 MOST_CONTEXTS = 100  # histories that are kept
+_DEEPEST = 1_000.0  # that is believed
 _LONGEST_STEP = 120  # characters of a word on the progress
 
 
@@ -81,7 +83,7 @@ class ClientTurns(AgentExecutor):
         history = self._histories.setdefault((key, context.context_id), _History())
         try:
             with self._clients.call(key) as end:
-                trace = await self._turn(request, label, history, updater)
+                trace = await self._turn(request, label, _depth(context.message), history, updater)
                 end(trace.status == "ok")
         except TooManyCallsError:
             busy = f"Not begun: {MOST_CALLS} turns and calls run at once here, and {MOST_WAITING} more wait."
@@ -101,10 +103,12 @@ class ClientTurns(AgentExecutor):
         assert context.task_id is not None and context.context_id is not None
         await TaskUpdater(event_queue, context.task_id, context.context_id).cancel()
 
-    async def _turn(self, request: str, label: str, history: _History, updater: TaskUpdater) -> Trace:
+    async def _turn(
+        self, request: str, label: str, depth: int, history: _History, updater: TaskUpdater
+    ) -> Trace:
         progress = _TurnProgress(updater)
         options = TurnOptions(
-            attended=False, ask=ask_person(self._wait, progress), client=label, run=new_run_id()
+            attended=False, ask=ask_person(self._wait, progress), client=label, depth=depth, run=new_run_id()
         )
         async with history.lock, self._clients.places:
             await updater.start_work()
@@ -150,6 +154,12 @@ def _request(message: Message) -> tuple[str, str]:
     if len(request) > LONGEST_REQUEST:
         return "", f"A request has at most {LONGEST_REQUEST:,} characters."
     return request, ""
+
+
+def _depth(message: Message) -> int:
+    """Return how many peers ask one another already, as the client says; 0 where it says nothing of that."""
+    said = dict(message.metadata).get(DEPTH_KEY)
+    return int(min(said, _DEEPEST)) if isinstance(said, float) and said >= 0 else 0
 
 
 async def _say(updater: TaskUpdater, state: Any, words: str) -> None:
