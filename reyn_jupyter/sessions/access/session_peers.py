@@ -283,9 +283,7 @@ class SessionPeers:
         run.actor, run.model, run.discovery = "peer", model, Discovery()
         run.budget = PeerBudget(name, peer.limits, outer.budget)
         run.variables = min(outer.variables, variables_for(run.settings, model), key=LOOSENESS.__getitem__)
-        allowed = frozenset(peer.categories)
-        run.allowed = allowed if outer.allowed is None else allowed & outer.allowed
-        run.see(outer.whole)
+        run.narrow(frozenset(peer.categories))
 
     def _loop(
         self, session: PeerHost, run: Run, name: str, memory: _Memory, model: Model, place: TurnPlace
