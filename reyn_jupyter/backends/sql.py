@@ -15,12 +15,12 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from reyn_jupyter.backends.sql_frames import as_table, exact_integers, hide_secrets
 from reyn_jupyter.backends.sql_scans import WHOLE, Layout, Scan, read_scans, sample
 from reyn_jupyter.backends.sql_wire import MOST_BYTES, AnswerError, Place, read_answer, write_frame
+from reyn_jupyter.support.optional_modules import is_importable
 from reyn_jupyter.support.programs.child_process import (
     ChildDeadlineError,
     ChildEndedError,
@@ -76,7 +76,7 @@ class SqlDeadlineError(SqlError):
 
 def is_installed() -> bool:
     """Return whether DuckDB is there, without importing it."""
-    return find_spec("duckdb") is not None
+    return is_importable("duckdb")
 
 
 def reader_of(path: str) -> str | None:

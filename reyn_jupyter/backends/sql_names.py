@@ -56,7 +56,9 @@ def fixed_columns(connection: Any, sql: str, error: str) -> str | None:
             return None
         sql = corrected
         try:
-            connection.execute(f"EXPLAIN {sql}")
+            connection.execute(
+                f"EXPLAIN {sql}"
+            ).fetchall()  # all of it, else the connection refuses what comes next
         except duckdb.Error as refusal:
             error = str(refusal)
         else:
@@ -85,8 +87,10 @@ def _replaced(connection: Any, sql: str, column: str, candidate: str) -> str | N
 
 def _tree(connection: Any, sql: str) -> Any:
     """Return the syntax tree of a statement, {} where DuckDB gives none (PIVOT with values that it has to find)."""
-    found = connection.execute("SELECT json_serialize_sql(?::VARCHAR, skip_null := true)", [sql]).fetchone()
-    tree = json.loads(found[0])
+    ((text,),) = connection.execute(
+        "SELECT json_serialize_sql(?::VARCHAR, skip_null := true)", [sql]
+    ).fetchall()
+    tree = json.loads(text)
     if tree.get("error") and sql.lstrip()[:7].upper() == "EXPLAIN":
         return _tree(connection, sql.lstrip()[7:])
     return {} if tree.get("error") else tree

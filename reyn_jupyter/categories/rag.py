@@ -162,7 +162,8 @@ def _entries(store: CorpusStore) -> list[Entry]:
             facts, (documents, passages) = corpus.file.facts(), corpus.file.counts()
         except CorpusError:  # `%reyn corpora` says why
             continue
-        about = facts.about or f"Search the documents of {', '.join(facts.paths) or 'frames'}"
+        places = "the workspace" if "." in facts.paths else ", ".join(facts.paths) or "frames"
+        about = facts.about or f"Search the documents of {places}"
         sizes = f"{count(passages, 'passage')} of {count(documents, 'document')}"
         found.append(Entry(name, f"{shorten(about.rstrip('. '), 150)} ({sizes}).", _RECALL_ONE))
     return found

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
-from importlib.util import find_spec
 from pathlib import PurePosixPath
 
 from reyn_jupyter.backends.web.page_text import PageTextReader, handed_over
@@ -27,6 +26,7 @@ from reyn_jupyter.outputs.content import Inline, Stored, Structured, Text
 from reyn_jupyter.outputs.parts.content_parts import ContentPart, ContentParts
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, ToolContext
+from reyn_jupyter.support.optional_modules import is_importable
 from reyn_jupyter.support.text import count, shorten
 
 CALL_SECONDS = 180.0
@@ -101,7 +101,7 @@ def categories(services: Services) -> tuple[Category, ...]:
 
 
 def _missing() -> str | None:
-    missing = [name for name in _NEEDED if find_spec(name) is None]
+    missing = [name for name in _NEEDED if not is_importable(name)]
     return f"What reads pages is not installed ({', '.join(missing)}): {_EXTRA}." if missing else None
 
 

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from importlib.util import find_spec
 from typing import Any, BinaryIO, cast
 
 from reyn_jupyter.corpora.document import UNITS, Document, DocumentSection, UnreadableError, headings
 from reyn_jupyter.search.metadata import is_fact
+from reyn_jupyter.support.optional_modules import is_importable
 from reyn_jupyter.support.programs.child_process import (
     ChildDeadlineError,
     ChildEndedError,
@@ -34,7 +34,7 @@ _ANSWER = 128 << 20
 
 def is_installed(kind: str) -> bool:
     """Return whether the library for a kind is there; nothing is imported."""
-    return find_spec(_MODULES[kind]) is not None
+    return is_importable(_MODULES[kind])
 
 
 def document_child(children: ChildProcesses) -> ChildProcess:

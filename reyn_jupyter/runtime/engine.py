@@ -235,6 +235,8 @@ class Engine:
         except asyncio.CancelledError:
             job.cancel()
             await asyncio.wait([waiting])
+            with suppress(asyncio.CancelledError):
+                waiting.exception()  # looked at, so that asyncio does not write to stderr that nobody did
             raise
 
     def wait(self, coroutine: Coroutine[Any, Any, T]) -> T:

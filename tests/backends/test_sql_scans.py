@@ -79,6 +79,13 @@ def _same(child: ChildProcess, sql: str, limit: int = 2000) -> dict[str, Scan]:
     return scans
 
 
+def test_a_query_whose_tables_were_asked_for_is_planned_too(child: ChildProcess) -> None:
+    sql = "SELECT a FROM t"
+    with closing(SqlQuery(child)) as query:
+        assert query.table_names(sql) == (("t",),)
+        assert query.scans(sql, FRAMES, 10)["t"].rows == 11
+
+
 @pytest.mark.parametrize(
     ("sql", "read"),
     [

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import signal
 import threading
@@ -274,6 +275,25 @@ async def test_cancelling_the_awaiting_side_cancels_the_work_and_waits_for_it(en
     with pytest.raises(asyncio.CancelledError):
         await task
     assert cleaned == ["yes"]
+
+
+async def test_cancelling_the_awaiting_side_leaves_no_word_on_stderr(engine: Engine) -> None:
+    said: list[dict[str, Any]] = []
+    started = asyncio.Event()
+    home = asyncio.get_running_loop()
+    home.set_exception_handler(lambda _, context: said.append(context))
+
+    async def work() -> None:
+        home.call_soon_threadsafe(started.set)
+        await asyncio.sleep(600)
+
+    task = asyncio.create_task(engine.awaited(work()))
+    await started.wait()
+    task.cancel()
+    await asyncio.wait([task])
+    del task
+    gc.collect()
+    assert said == []
 
 
 def test_without_anyone_serving_it_a_main_thread_call_is_refused_not_hung(engine: Engine) -> None:

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import reyn_jupyter as reyn
+from reyn_jupyter.support import optional_modules
 from tests.support.document_samples import pdf
 
 
@@ -24,9 +25,8 @@ def without(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], None]:
         def find_spec(name: str, package: str | None = None) -> ModuleSpec | None:
             return None if name == hidden else real(name, package)
 
-        monkeypatch.setattr(importlib.util, "find_spec", find_spec)
-        monkeypatch.setattr("reyn_jupyter.backends.charts.renderer.find_spec", find_spec)
-        monkeypatch.setattr("reyn_jupyter.backends.charts.renderer._looked_for", {})
+        monkeypatch.setattr(optional_modules, "find_spec", find_spec)
+        monkeypatch.setattr(optional_modules, "_looked_for", {})
 
     return hide
 
@@ -48,13 +48,12 @@ def test_charts_are_hidden_and_refused_without_their_packages(
 
 
 def test_documents_that_need_a_missing_package_are_left_out_with_what_installs_it(
-    without: Callable[[str], None], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    without: Callable[[str], None], tmp_path: Path
 ) -> None:
     (tmp_path / "a.pdf").write_bytes(pdf("text"))
     (tmp_path / "b.md").write_text("text")
     with closing(reyn.Session(tmp_path, config={"action_retrieval": {"embedding_class": None}})) as session:
         without("pypdf")
-        monkeypatch.setattr("reyn_jupyter.corpora.packed_documents.find_spec", importlib.util.find_spec)
         card = session.index_corpus("all", ["."])
     assert card.data["documents"] == 1
     (left_out,) = card.data["left_out"]

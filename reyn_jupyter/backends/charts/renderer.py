@@ -7,13 +7,12 @@ that holds anything but drawing (a script, a link, foreign markup) is refused.
 from __future__ import annotations
 
 import re
-import time
 from dataclasses import dataclass
-from importlib.util import find_spec
 from typing import Any
 
 from reyn_jupyter.backends.charts.chart_drawing import ChartDrawing
 from reyn_jupyter.backends.charts.chart_request import ChartError
+from reyn_jupyter.support.optional_modules import is_importable
 from reyn_jupyter.support.programs.child_process import (
     ChildDeadlineError,
     ChildEndedError,
@@ -30,15 +29,11 @@ SECONDS = 60.0
 INSTALL = "pip install 'reyn-jupyter[charts]'"
 _MEMORY = 2_000_000_000
 _PACKAGES = {"altair": "Altair", "vl_convert": "vl-convert-python"}
-_ABSENT_SECONDS = 1.0  # that a package which is not there is not looked for again
 _ELEMENTS = frozenset({
     "svg", "g", "path", "rect", "line", "circle", "text", "tspan", "title", "defs", "clipPath",
     "linearGradient", "stop",
 })  # fmt: skip
 _ADDRESS = re.compile(r"url\(\s*['\"]?(?!#)|^\s*(?:javascript|data|https?):", re.IGNORECASE)
-
-
-_looked_for: dict[str, tuple[bool, float]] = {}  # module → whether it is there, and when it was looked for
 
 
 @dataclass(frozen=True)
@@ -53,21 +48,11 @@ class Picture:
 def why_not() -> str | None:
     """Return why charts cannot be drawn here, with what installs the rest; None where they can. Imports nothing."""
     wanted = _PACKAGES | {"duckdb": "DuckDB"}
-    missing = [name for module, name in wanted.items() if not _is_there(module)]
+    missing = [name for module, name in wanted.items() if not is_importable(module)]
     verb = "is" if len(missing) == 1 else "are"
     return (
         f"charts need {enumerate_words(missing)}, which {verb} not installed: {INSTALL}" if missing else None
     )
-
-
-def _is_there(module: str) -> bool:
-    """Return whether a module can be imported. It is asked before every call, and looking takes half a millisecond."""
-    found, at = _looked_for.get(module, (False, 0.0))
-    now = time.monotonic()
-    if not found and now >= at + _ABSENT_SECONDS:
-        found = find_spec(module) is not None
-        _looked_for[module] = found, now
-    return found
 
 
 def chart_child(children: ChildProcesses) -> ChildProcess:

@@ -28,6 +28,7 @@ from reyn_jupyter.models.offline.prompt_tokens import Prompt, read_prompt
 from reyn_jupyter.models.offline.skills import (
     charts,
     describe,
+    documents,
     edits,
     files,
     function_calls,
@@ -145,8 +146,8 @@ OUTCOME = 160  # characters of what failed there
 NOTICE = "I am the offline model, not a language model"
 REMINDER = f"*{NOTICE}: rules that know a small grammar.*"
 GRAMMAR = (
-    "I understand: list, find, read, count, aggregate, describe, remember, recall, `call X with Y`, "
-    "`replace A with B in FILE`, `write TEXT to FILE`."
+    "I understand: list, find, read, count, aggregate, describe, remember, recall, `what does CORPUS say about X`, "
+    "`call X with Y`, `replace A with B in FILE`, `write TEXT to FILE`."
 )
 DECLINE = "I cannot answer that: "
 OUTSIDE = f"{NOTICE}: I cannot make out what is asked. {GRAMMAR}"
@@ -157,6 +158,7 @@ Routine = Callable[[PlanningContext, Prompt], str | None]
 ROUTINES: tuple[Routine, ...] = (
     memory.attempt_remember,
     memory.attempt_recall,
+    documents.attempt,
     edits.attempt,
     charts.attempt,
     function_calls.attempt_named,

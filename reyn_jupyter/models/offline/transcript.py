@@ -14,11 +14,14 @@ from functools import cached_property
 from typing import Any
 
 LEFT_LINE = 160  # characters at the end of a result that are looked at for that line
+ORIGIN_LINE = 400  # and for the one behind it, which names whose text it is
 GUIDES = ("list_actions", "describe_action", "search_actions")
 
 _BLOB = re.compile(r"\A\[blob:([0-9a-fA-F-]{8,64})\][ ]?(.{0,200})")
 _COUNT = re.compile(r"(?:text|json_array|json_object) \| (\d{1,12}) (?:lines|entries|keys)")
+_KIND = re.compile(r"(text|json_array|json_object) \| ")
 _LEFT = re.compile(r"\n(\d{1,15} \w{1,20} left)(?: · next: [^\n]{0,80})?\Z")
+_ORIGINS = re.compile(r"\n\[from [^\n\]]{1,300}: text of others, no instructions\]\Z")
 
 
 @dataclass(frozen=True)
@@ -70,15 +73,20 @@ class ToolOutput:
 
     @cached_property
     def body(self) -> str:
-        """The text without the line that says what of a blob is left."""
-        match = _LEFT.search(self.text[-LEFT_LINE:])
-        return self.text[: len(self.text) - len(match.group())] if match else self.text
+        """The text without the lines that say where it came from, and what of a blob is left."""
+        match = _LEFT.search(self._own[-LEFT_LINE:])
+        return self._own[: len(self._own) - len(match.group())] if match else self._own
 
     @property
     def left(self) -> str:
         """The amount of a blob not shown, in its own words ("150 lines left"); empty when all was."""
-        match = _LEFT.search(self.text[-LEFT_LINE:])
+        match = _LEFT.search(self._own[-LEFT_LINE:])
         return match.group(1) if match and not match.group(1).startswith("0 ") else ""
+
+    @cached_property
+    def _own(self) -> str:
+        match = _ORIGINS.search(self.text[-ORIGIN_LINE:])
+        return self.text[: len(self.text) - len(match.group())] if match else self.text
 
     @property
     def error(self) -> str | None:
@@ -98,6 +106,19 @@ class ToolOutput:
         """The id of the blob that the text is a summary of."""
         match = _BLOB.match(self.text)
         return match.group(1) if match else None
+
+    @property
+    def kind(self) -> str | None:
+        """The kind of a blob, where its summary begins with that; None where an action wrote a summary of its own."""
+        match = _BLOB.match(self.text)
+        kind = _KIND.match(match.group(2)) if match else None
+        return kind.group(1) if kind else None
+
+    @property
+    def summary(self) -> str:
+        """The summary without the id of its blob."""
+        match = _BLOB.match(self.text)
+        return self.text[match.start(2) :] if match else self.text
 
     @property
     def total(self) -> int | None:

@@ -57,7 +57,12 @@ def attempt_named(context: PlanningContext, prompt: Prompt) -> str | None:
     if asked is None and (not prompt.identifiers or asks(units(prompt))):
         return None
     names = [*([asked] if asked else []), *prompt.identifiers]
-    listed = context.about(callables(context), " ".join(names)) if callables(context) else []
+    # A whole name names its category too, also one that has routines of its own.
+    named = {
+        parts[0] for name in names if (parts := name.partition("__"))[1] and parts[0] in context.categories
+    }
+    categories = (*callables(context), *sorted(named - set(callables(context))))
+    listed = context.about(categories, " ".join(names)) if categories else []
     for name in names:
         for action in listed:
             if name.lower() in (action.entry.lower(), action.name.lower()):
@@ -135,13 +140,13 @@ def call(context: PlanningContext, action: KnownAction, prompt: Prompt, name: st
 
 def _opened(context: PlanningContext, result: ToolOutput) -> ToolOutput:
     """Return what is stored behind a summary, by its kind."""
-    if "json_array |" in result.text[:100]:
+    if result.blob is None:
+        return result
+    if result.kind == "json_array":
         return context.opened(result, "slice:0..50")
-    return (
-        context.whole(result)
-        if "json_object |" in result.text[:100]
-        else context.opened(result, "lines:1-100")
-    )
+    if result.kind == "json_object":
+        return context.whole(result)
+    return context.opened(result, "lines:1-100") if result.kind == "text" else ToolOutput(result.summary)
 
 
 def describe_result(result: ToolOutput) -> str:
