@@ -211,6 +211,32 @@ def test_a_request_that_failed_leaves_a_history_that_can_go_on(workspace: Path) 
     assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
 
 
+def test_two_runs_may_ask_a_peer_at_once(workspace: Path) -> None:
+    both = threading.Barrier(2, timeout=60)
+
+    async def meet(request: Any) -> str:
+        await asyncio.to_thread(both.wait)
+        return f"heard {request.messages[-1].content}"
+
+    def delegate(request: Any) -> Any:
+        last = request.messages[-1]
+        return "done" if last.role == "tool" else ask("checker", last.content)
+
+    agents = Agents(main=delegate, checker=meet)
+    session = agents.session(workspace, {"checker": CHECKER})
+    runs = [session.start(prompt, new=True) for prompt in ("one", "two")]
+    answers = {peer_call(run.result(60))[1].answer for run in runs}
+    assert answers == {"heard one", "heard two"} and session.peers.rows[0]["remembers"] == 2
+
+
+def test_a_peer_is_held_to_the_listing_as_whoever_asks_is(workspace: Path) -> None:
+    agents = Agents(main=[call("list_actions"), ask("checker"), "done"], checker=[READ, READ, "done"])
+    session = agents.session(workspace, {"checker": CHECKER}, config={"router": {"discovery": "gate"}})
+    _, inner = peer_call(session.ask("go"))
+    assert [each.resolved.problem for each in inner.calls] == ["gated", None]
+    assert "table__query" not in results(agents.read_by("checker"))[0]
+
+
 # How it is recorded
 
 
