@@ -19,9 +19,11 @@ from reyn_jupyter.catalog.action import (
     Tool,
 )
 from reyn_jupyter.catalog.call_limits import CallLimits
+from reyn_jupyter.config.settings import Peer
 from reyn_jupyter.outputs.content import Text
 from reyn_jupyter.outputs.parts.content_parts import ContentParts
 from reyn_jupyter.runtime.access.peer_access import CATEGORY
+from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, ToolContext
 
 CALL_SECONDS = 600.0
@@ -68,7 +70,7 @@ def categories(services: Services) -> tuple[Category, ...]:
             CATEGORY,
             "Ask another agent, which has instructions, a model and actions of its own, to do or to check something.",
             resources=Resources(
-                Tool("delegate_to_agent", _ask, Purity.UNKNOWN, _reaches, untrusted_output=True),
+                Tool("delegate_to_agent", _ask, Purity.UNKNOWN, _reaches, plan=_peer, untrusted_output=True),
                 _target,
                 "delegate a request",
                 entries,
@@ -85,10 +87,20 @@ def _target(entry: str, args: Arguments) -> Arguments:
     return {"peer": entry, **args}
 
 
+def _peer(args: Arguments, context: ToolContext) -> Peer:
+    """Return what the settings say of the peer now; consent and request go by the same, whatever becomes of them."""
+    peer = context.services.settings().peers.get(args["peer"])
+    if peer is None:
+        raise ActionError(
+            f"There is no peer {args['peer']!r} any more.", "Go on without it.", code="peer_unknown"
+        )
+    return peer
+
+
 def _reaches(args: Arguments, context: ToolContext) -> Sequence[Effect]:
     """Return what a remote peer is reached with; the host of a model is asked about in the call, which knows it."""
-    peer = context.services.settings().peers.get(args["peer"])
-    if peer is None or peer.url is None:
+    peer: Peer = context.plan
+    if peer.url is None:
         return ()
     effects = [Effect.network(peer.url)]
     return effects if peer.token is None else [*effects, Effect(EffectKind.SECRET, peer.token)]
@@ -98,6 +110,6 @@ async def _ask(args: Arguments, context: ToolContext) -> Text | ContentParts:
     name = args["peer"]
     context.came_from(f"the peer {name}")
     answer = await context.services.peers.ask(
-        name, args["request"], fresh=bool(args.get("fresh")), report=context.report
+        name, context.plan, args["request"], fresh=bool(args.get("fresh")), report=context.report
     )
     return ContentParts(answer.parts) if answer.parts else Text(answer.text)

@@ -151,6 +151,13 @@ class Run:
         """The snapshot with the categories that the run may not use; what indexes actions goes by this one."""
         return self.snapshot if self._whole is None else self._whole
 
+    def narrow(self, categories: frozenset[str]) -> None:
+        """Let the run use these categories alone, as far as it could until now."""
+        whole = self.whole
+        self.allowed = categories if self.allowed is None else categories & self.allowed
+        self._whole = None
+        self.see(whole)
+
     def see(self, snapshot: CatalogSnapshot) -> None:
         """Take over the catalog as it is now, as far as the run may use it."""
         if self.allowed is None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import reyn_jupyter as reyn
+from reyn_jupyter import categories as installed
+from reyn_jupyter.catalog.action import Category
 from reyn_jupyter.models.base import Message, Request, ToolCall
 from reyn_jupyter.models.scripted import ScriptedModel, Step, call
 
@@ -49,11 +52,16 @@ class Agents:
         }
         self.model = ScriptedModel(otherwise=lambda request: self.models[name_in(request)].complete(request))
 
-    def session(self, workspace: Path, peers: dict[str, Any], **options: Any) -> reyn.Session:
-        """Return a session with these peers."""
+    def session(
+        self, workspace: Path, peers: dict[str, Any], more: Sequence[Category] = (), **options: Any
+    ) -> reyn.Session:
+        """Return a session with these peers, and with more categories than those that are installed."""
         config = {"peers": peers, **options.pop("config", {})}
         options = {"store": "memory", **options}
-        return reyn.Session(workspace, model=self.model, config=config, **options)
+        offered: list[Category] = []
+        made = reyn.Session(workspace, model=self.model, config=config, categories=offered, **options)
+        offered += [*installed.load(made.parts.services)[0], *more]
+        return made
 
     def requests(self, name: str) -> list[Request]:
         return self.models[name].requests

@@ -25,6 +25,7 @@ from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.support.secret import Secret
 from tests.categories.peer_support import Agents, ask, invoke, results
+from tests.runtime.call.test_inner_calls import calling, flow, writer
 from tests.support.waiting import LoopClock
 
 CHECKER = {"description": "Checks figures.", "prompt": "You check figures twice.", "categories": ["file"]}
@@ -69,6 +70,7 @@ def test_the_catalog_describes_peers_as_they_are_configured(workspace: Path) -> 
     assert "not available" in str(without.error)
 
 
+READ = invoke("file__read", path="notes.txt")
 FORBIDDEN = {
     "list one": call("list_actions", category=["table"]),
     "list all": call("list_actions"),
@@ -122,13 +124,33 @@ def test_what_a_peer_changes_leaves_its_catalog_as_narrow_as_it_was(workspace: P
     assert "file__" not in results(agents.read_by("keeper"))[1]
 
 
-def test_a_peer_of_a_peer_has_the_categories_of_both(workspace: Path) -> None:
-    reads = invoke("file__read", path="notes.txt")
-    agents = Agents(main=[ask("a"), "done"], a=[ask("b"), "done"], b=[reads, "done"])
-    session = agents.session(workspace, {"a": {"categories": ["agent.peer"]}, "b": {"categories": ["file"]}})
-    _, inner = peer_call(session.ask("go"))
+def test_what_an_action_of_a_peer_calls_is_within_its_categories_too(workspace: Path) -> None:
+    out = {"path": "out.txt", "text": "x"}
+    steps = [invoke("outer__run"), READ, invoke("sly__run"), "done"]
+    agents = Agents(main=[ask("worker"), "done"], worker=steps)
+    sly = flow("sly", calling("file__read", path="notes.txt"))
+    added = [flow("outer", calling("store__put", **out)), writer(), sly]
+    session = agents.session(workspace, {"worker": {"categories": ["outer", "store", "sly"]}}, added)
+    _, inner = peer_call(session.ask("go", approve="all"))
+    assert [each.finished.ok for each in inner.calls] == [True, False, False]
+    assert (workspace / "out.txt").read_text() == "x"
+
+
+def test_a_peer_of_a_peer_has_the_categories_that_both_have(workspace: Path) -> None:
+    tries = [READ, ask("c"), invoke("reyn_source__list", path="."), "done"]
+    agents = Agents(main=[ask("a"), "done"], a=[ask("b"), "done"], b=tries, c=["never"])
+    peers = {
+        "a": {"categories": ["agent.peer", "reyn_source"]},
+        "b": {"categories": ["file", "reyn_source"]},
+        "c": {},
+    }
+    _, inner = peer_call(agents.session(workspace, peers).ask("go", max_steps=20))
     (deepest,) = inner.inner.values()
-    assert deepest.calls[0].finished.ok is False and deepest.calls[0].resolved.problem == "hidden"
+    assert [each.resolved.problem for each in deepest.calls] == ["hidden", "hidden", None]
+    assert (
+        "- reyn_source:" in agents.read_by("b")[0].content
+        and "- agent.peer:" not in agents.read_by("b")[0].content
+    )
 
 
 # What it remembers
@@ -190,6 +212,32 @@ def test_a_request_that_failed_leaves_a_history_that_can_go_on(workspace: Path) 
     assert roles == ["system", "user", "assistant", "tool", "assistant", "user"]
 
 
+def test_two_runs_may_ask_a_peer_at_once(workspace: Path) -> None:
+    both = threading.Barrier(2, timeout=60)
+
+    async def meet(request: Any) -> str:
+        await asyncio.to_thread(both.wait)
+        return f"heard {request.messages[-1].content}"
+
+    def delegate(request: Any) -> Any:
+        last = request.messages[-1]
+        return "done" if last.role == "tool" else ask("checker", last.content)
+
+    agents = Agents(main=delegate, checker=meet)
+    session = agents.session(workspace, {"checker": CHECKER})
+    runs = [session.start(prompt, new=True) for prompt in ("one", "two")]
+    answers = {peer_call(run.result(60))[1].answer for run in runs}
+    assert answers == {"heard one", "heard two"} and session.peers.rows[0]["remembers"] == 2
+
+
+def test_a_peer_is_held_to_the_listing_as_whoever_asks_is(workspace: Path) -> None:
+    agents = Agents(main=[call("list_actions"), ask("checker"), "done"], checker=[READ, READ, "done"])
+    session = agents.session(workspace, {"checker": CHECKER}, config={"router": {"discovery": "gate"}})
+    _, inner = peer_call(session.ask("go"))
+    assert [each.resolved.problem for each in inner.calls] == ["gated", None]
+    assert "table__query" not in results(agents.read_by("checker"))[0]
+
+
 # How it is recorded
 
 
@@ -248,6 +296,20 @@ def test_a_replay_takes_the_answer_from_the_record_and_asks_no_peer(workspace: P
     assert again.answer == "done" and not again.inner and len(agents.requests("checker")) == 1
 
 
+def test_a_replay_that_asks_a_peer_anew_neither_reads_nor_changes_what_it_remembers(workspace: Path) -> None:
+    agents = Agents(
+        main=[ask("checker", "one"), "done", ask("checker", "two"), "done"], checker=["yes", "no", "yes"]
+    )
+    session = agents.session(workspace, {"checker": CHECKER})
+    trace = session.ask("go")
+    asked(session, "once")
+    again = session.replay(trace.run, model=agents.model)
+    assert peer_call(again)[1].answer == "no"
+    assert [message.content for message in agents.read_by("checker")[1:]] == ["two"]
+    session.invoke_action("agent.peer__checker", {"request": "three"})
+    assert [message.content for message in agents.read_by("checker")[1:]] == ["one", "yes", "three"]
+
+
 def test_a_long_answer_is_stored_like_any_result(workspace: Path) -> None:
     agents = Agents(main=[ask("poet"), "done"], poet=["a line of the peer\n" * 1_000_000])
     session = agents.session(workspace, {"poet": {}})
@@ -268,9 +330,6 @@ def test_a_long_answer_is_stored_like_any_result(workspace: Path) -> None:
 def counted(tokens: int, cost: float | None = 0.0, text: str = "", *calls: Any) -> Response:
     made = tuple(calls)
     return Response(text, made, "tool_calls" if made else "stop", Usage(tokens, 0), cost)
-
-
-READ = invoke("file__read", path="notes.txt")
 
 
 def test_a_peers_steps_are_steps_of_the_turn(workspace: Path) -> None:
@@ -334,6 +393,20 @@ def test_a_peer_that_takes_too_long_is_stopped(workspace: Path) -> None:
     found, inner = peer_call(trace)
     assert found.finished.code == "peer_timeout" and "peers.checker.limits.seconds" in found.finished.output
     assert inner.status == "interrupted" and "agent.peer__checker" in inner.error and trace.answer == "done"
+
+
+def test_the_person_may_take_longer_than_a_peer(workspace: Path) -> None:
+    agents = Agents(
+        main=[ask("writer"), "done"], writer=[invoke("file__write", path="b.txt", content="b"), "ok"]
+    )
+    session = agents.session(workspace, {"writer": {**CHECKER, "limits": {"seconds": 30}}})
+
+    async def slow(question: Question) -> Answer:
+        LoopClock().advance(3600)
+        await asyncio.sleep(0)
+        return "once"
+
+    assert results(agents.read_by("main") if session.ask("go", ask=slow) else [])[0].startswith("ok")
 
 
 def test_an_interrupt_ends_the_peer_and_keeps_what_it_did(workspace: Path) -> None:

@@ -362,3 +362,25 @@ def test_the_offline_model_answers_through_litellm_too(workspace: Path, server: 
     through = reyn.Session(workspace, store="memory", model="offline/embedded").ask("list the files in data")
     assert (through.status, through.answer) == (direct.status, direct.answer) and direct.calls
     assert [call.label for call in through.calls][-1] == [call.label for call in direct.calls][-1]
+
+
+def test_a_peer_has_a_model_of_its_own_on_a_server_of_its_own(workspace: Path, server: OpenAIServer) -> None:
+    delegate = Call(
+        "invoke_action", {"action_name": "agent.peer__checker", "args": {"request": "how many lines?"}}
+    )
+    own = {"model": "openai/own", "api_base": server.url, "parameters": {"temperature": 0.5}}
+    peers = {"checker": {"prompt": "You count twice.", "model": own, "categories": ["file"]}}
+    with OpenAIServer() as other:
+        config = {"models": {"standard": {"model": "openai/test", "api_base": other.url}}, "peers": peers}
+        other.script(Answer(calls=(delegate,)), Answer("Three, says the checker."))
+        server.script(Answer(calls=(READ,)), Answer("Three lines."))
+        s = reyn.Session(workspace, config=config)
+        trace = s.ask("how long is notes.txt?")
+        assert trace.answer == "Three, says the checker."
+        assert results(sent(other.requests[1]))[0].startswith("Three lines.\n[from the peer checker")
+    first, second = server.requests
+    assert (first.body["model"], first.body["temperature"]) == ("own", 0.5)
+    assert "You count twice." in sent(first)[0].content and sent(first)[1].content == "how many lines?"
+    assert results(sent(second)) == ["first line\nsecond line\nthird line\n"]
+    (inner,) = trace.inner.values()
+    assert inner.model == "openai/own" and sum(trace.sent.local.values()) > 0 and len(trace.sent.local) == 2

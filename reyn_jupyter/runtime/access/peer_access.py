@@ -88,17 +88,20 @@ class PeerAccess(Protocol):
     def missing(self) -> str | None:
         """Return why no peer can be asked, in a sentence; None where one can."""
 
-    async def ask(self, name: str, request: str, *, fresh: bool, report: PeerReport) -> PeerAnswer:
+    async def ask(
+        self, name: str, peer: Peer, request: str, *, fresh: bool, report: PeerReport
+    ) -> PeerAnswer:
         """Ask a peer for the call under way, and wait for its answer.
 
         Args:
-            name: of the peer, as the settings have it.
+            name: of the peer.
+            peer: what the settings say of it, as the call was judged.
             request: what is asked.
             fresh: whether the peer forgets first what it was asked before.
             report: takes how far the peer is.
 
         Raises:
-            ActionError: it is not there, would wait for its own answer, failed, or reached a limit.
+            ActionError: it would wait for its own answer, failed, or reached a limit.
             PermissionDeniedError: its model or its address is on a host that the call may not reach.
         """
 
@@ -113,8 +116,10 @@ class NoPeers:
     def missing(self) -> str | None:
         return "Peers are not available here."
 
-    async def ask(self, name: str, request: str, *, fresh: bool, report: PeerReport) -> NoReturn:
-        raise ActionError(f"The peer {name} is not available here.", "Go on without it.", code="peer_unknown")
+    async def ask(self, name: str, peer: Peer, request: str, *, fresh: bool, report: PeerReport) -> NoReturn:
+        raise ActionError(
+            f"The peer {name} is not available here.", "Go on without it.", code="not_available"
+        )
 
     async def close(self) -> None:
         """End nothing."""

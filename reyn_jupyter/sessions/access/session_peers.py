@@ -186,14 +186,13 @@ class SessionPeers:
         for memory in self._memories.values():
             await _end(memory)
 
-    async def ask(self, name: str, request: str, *, fresh: bool, report: PeerReport) -> PeerAnswer:
+    async def ask(
+        self, name: str, peer: Peer, request: str, *, fresh: bool, report: PeerReport
+    ) -> PeerAnswer:
         """See `PeerAccess.ask`."""
         call = current_call()
         if call is None:
             raise PermissionDeniedError("Denied: a peer is asked within a call.", "Invoke its action.")
-        peer = call.run.settings.peers.get(name)
-        if peer is None:
-            raise ActionError(f"There is no peer {name!r}.", "Go on without it.", code="peer_unknown")
         _check_way(call.run, name)
         use = self._uses.setdefault(name, PeerUse())
         use.requests, use.last = use.requests + 1, "failed"
@@ -263,20 +262,21 @@ class SessionPeers:
         except ModelError as error:
             raise _failure(session, name, error.message, error.hint) from None
         await permit_model(call, model)
-        run = call.begin_turn()
+        report(f"asking {model.label}")
+        run, conversation = call.begin_turn(), memory.conversation
         self._equip(run, outer, peer, model, name)
-        place = memory.conversation.begin(None, reader_of(run.settings, model))
+        place = conversation.begin(None, reader_of(run.settings, model))
         loop = self._loop(session, run, name, memory, model, place)
         options = loop.prepare(run)
         shown = await look_through(request, lambda: session.services.redactor.text(request))
-        run.log.append(_started(run, shown, model, options, memory.conversation, place))
+        run.log.append(_started(run, shown, model, options, conversation, place))
         notes = history_notes(place, run)
         assert isinstance(run.budget, PeerBudget)
         try:
             await loop.turn(request, run, run.budget, notes=notes, notes_if_sent=withheld_notes(place, model))
         finally:
             trace = session.runs.trace_of(run.log.events)
-            remember_turn(memory.conversation, trace, run, place, model)
+            remember_turn(conversation, trace, run, place, model)
             self._uses[name].add(trace)
             _carry(call, memory, trace)
         return _answer(session, name, trace)
@@ -287,9 +287,7 @@ class SessionPeers:
         run.actor, run.model, run.discovery = "peer", model, Discovery()
         run.budget = PeerBudget(name, peer.limits, outer.budget)
         run.variables = min(outer.variables, variables_for(run.settings, model), key=LOOSENESS.__getitem__)
-        allowed = frozenset(peer.categories)
-        run.allowed = allowed if outer.allowed is None else allowed & outer.allowed
-        run.see(outer.whole)
+        run.narrow(frozenset(peer.categories))
 
     def _loop(
         self, session: PeerHost, run: Run, name: str, memory: _Memory, model: Model, place: TurnPlace
