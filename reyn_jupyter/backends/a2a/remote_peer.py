@@ -53,7 +53,7 @@ class RemotePeer:
         token: what each request carries; None where the agent takes everybody.
         private_hosts: hosts that may be on this machine or in a private network, as `str(Host)`. The agent's own is
             one of them where its url is an address or localhost, and so says itself where it leads.
-        proxy: the URL of a proxy that all requests go through.
+        proxy: the URL of a proxy that all requests go through, but for those to this machine.
 
     Example:
         >>> peer = RemotePeer("sales", "https://agent.example.org")                      # doctest: +SKIP
@@ -76,7 +76,7 @@ class RemotePeer:
         host = self._at.host
         says_itself = host.address is not None or host.is_here
         own = {str(host)} if says_itself else set()
-        self._web = WebClient({*private_hosts, *own}, proxy)
+        self._web = WebClient({*private_hosts, *own}, None if host.is_here else proxy)
         self._token = token
         self._card: tuple[float, AgentCard] | None = None
         # Conversations in which the agent has asked something → the task that the answer belongs to.
@@ -288,6 +288,8 @@ class RemotePeer:
     def _explained(self, error: Exception) -> ActionError:
         """Return the error for what the SDK raised."""
         import httpx
+        from a2a.client.errors import A2AClientError
+        from a2a.utils.errors import A2AError
 
         cause: Any = error.__cause__
         if isinstance(cause, httpx.HTTPStatusError):
@@ -296,6 +298,12 @@ class RemotePeer:
                 self.name, str(self._at.host), response.status_code, response.headers.get("location")
             )
         words = shorten(visible(" ".join(str(error).split())), LONGEST_WORDS // 4)
+        if isinstance(error, A2AError) and not isinstance(error, A2AClientError):
+            return ActionError(
+                f"{self.name} answered with an error ({type(error).__name__}): {words}",
+                "Ask otherwise, or go on without it.",
+                code="peer_failed",
+            )
         return ActionError(
             f"{self.name} sent an answer that is none of the A2A protocol ({type(error).__name__}): {words}",
             "Go on without it.",

@@ -84,7 +84,7 @@ class AgentService:
     def _skills(self) -> list[AgentSkill]:
         """Return a skill for each kind of action that a model is offered."""
         snapshot = self._parts.catalog.latest
-        categories = [] if snapshot is None else [part.category for part in snapshot.slices.values()]
+        categories = () if snapshot is None else snapshot.categories
         return [
             AgentSkill(
                 id=each.name,

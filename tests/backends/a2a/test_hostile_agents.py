@@ -226,13 +226,12 @@ async def test_an_answer_of_100_mb_in_one_is_refused_while_it_arrives() -> None:
         b"data: []\n\n",
         b'data: {"jsonrpc": "2.0", "id": 1}\n\n',
         b'data: {"jsonrpc": "2.0", "id": 1, "result": {"task": 7}}\n\n',
-        b'data: {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "no\\u001b[2K"}}\n\n',
         b"event: error\ndata: x\n\n",
         b"data: " + b"[" * 100_000 + b"\n\n",
         b"<html>",
         b"",
     ],
-    ids=["no json", "list", "nothing", "wrong type", "error", "error event", "deep", "html", "empty"],
+    ids=["no json", "list", "nothing", "wrong type", "error event", "deep", "html", "empty"],
 )
 async def test_an_answer_that_is_none_is_an_error_in_words(body: bytes) -> None:
     async def post(request: Any, send: Any, write: Any) -> None:
@@ -291,3 +290,34 @@ async def test_ids_of_an_agent_are_bounded() -> None:
 
     with served(by_hand(post=post)) as site:
         assert (await asked(site)).context_id is None
+
+
+async def test_an_error_of_an_agent_is_shown_with_its_words_cleaned() -> None:
+    async def post(request: Any, send: Any, write: Any) -> None:
+        await send(EVENTS)
+        error = {"jsonrpc": "2.0", "id": 1, "error": {"code": -32603, "message": "no\x1b[2K room"}}
+        await write(f"data: {json.dumps(error)}\n\n".encode(), False)
+
+    code, words = await code_of(by_hand(post=post))
+    assert code == "peer_failed" and "no␛[2K room" in words
+
+
+@pytest.mark.parametrize(
+    ("status", "code"), [(302, "peer_elsewhere"), (401, "peer_denied"), (500, "peer_failed")]
+)
+async def test_a_request_that_is_refused_or_moved_is_not_followed(status: int, code: str) -> None:
+    async def post(request: Any, send: Any, write: Any) -> None:
+        location = [(b"location", other.url.encode())]
+        await send({**EVENTS, "status": status, "headers": location})
+        await write(b"", False)
+
+    with served(by_hand()) as other:
+        assert (await code_of(by_hand(post=post)))[0] == code
+        assert other.requests == []
+
+
+async def test_a_token_for_this_machine_goes_through_no_proxy() -> None:
+    with served(by_hand()) as proxy, served(by_hand(lambda url: b"[]")) as site:
+        with pytest.raises(ActionError):
+            await asked(site, token=Secret("PEER_TOKEN", "correct-horse"), proxy=proxy.url)
+        assert site.requests and not proxy.requests

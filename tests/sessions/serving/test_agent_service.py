@@ -56,7 +56,10 @@ def test_the_card_names_what_there_is_and_where(make: Make) -> None:
     assert session.served is not None
     assert {each.url for each in card.supported_interfaces} == {session.served.origin + "/a2a"}
     assert {each.protocol_version for each in card.supported_interfaces} == {"1.0", "0.3"}
-    assert card.capabilities.streaming and "file" in {each.id for each in card.skills}
+    skills = {each.id for each in card.skills}
+    assert (
+        card.capabilities.streaming and "file" in skills and "agent.peer" not in skills
+    )  # none is configured
 
 
 def test_each_context_has_a_history_of_its_own_and_each_client_its_own_contexts(make: Make) -> None:
