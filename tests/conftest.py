@@ -5,6 +5,7 @@ A part is a folder: `make browser-test` runs tests/browser, `make unit` what is 
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
@@ -18,6 +19,9 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal import lambda_sources
 
+# Compiled modules are kept, whatever the shell says: tests start hundreds of processes, which would compile all again.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 settings.register_profile("whatever the machine does besides", deadline=None)  # no test asserts speed
@@ -55,6 +59,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         item.add_marker(part_of(item.nodeid))
     order = [*PARTS.values(), UNIT]
     items.sort(key=lambda item: order.index(part_of(item.nodeid)))
+
+
+def pytest_collection_finish() -> None:
+    # A million objects of the collected tests stay to the end: no collection of garbage looks at them again.
+    gc.freeze()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 Reader = Callable[[str], Document]
 
 _FRONT = re.compile(r"\A---[ \t]*\n(.{0,8000}?\n)---[ \t]*(?:\n|\Z)", re.DOTALL)
+# A line that begins as a heading does, or stands below one; there is no heading without it.
+_MAY_BE_HEADING = re.compile(
+    r"(?:^|(?<=\r)) {0,3}(?:#{1,6}[ \t\r]|#{1,6}$|(?:=+|-+)[ \t]*(?:\r|$))", re.MULTILINE
+)
 _BLOCK = re.compile(
     r"^(?:(?:export|default|public|private|protected|static|abstract|async|pub(?:\([a-z]+\))?|final|open|override)\s+)*"
     r"(?:def|class|func|function|fn|struct|interface|impl|trait|enum|type|module|package|namespace|sub|proc|const|"
@@ -75,6 +79,8 @@ def markdown_headings(text: str) -> list[tuple[int, int, str]]:
     >>> markdown_headings("# A\\n\\n```\\n# no heading\\n```\\nB\\n-")
     [(0, 1, 'A'), (5, 2, 'B')]
     """
+    if not _MAY_BE_HEADING.search(text):  # the parser takes a second for each megabyte
+        return []
     tokens = _blocks_parser().parse(text)
     return [
         (token.map[0], int(token.tag[1]), tokens[at + 1].content)

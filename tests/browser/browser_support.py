@@ -114,7 +114,7 @@ class Served:
         self.connection = Connection(self.hub, self._put, None)
         self._http = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._http.daemon_threads = True
-        threading.Thread(target=self._http.serve_forever, daemon=True).start()
+        threading.Thread(target=self._http.serve_forever, args=(0.02,), daemon=True).start()
         self.url = f"http://127.0.0.1:{self._http.server_port}"
 
     def _put(self, message: dict[str, Any]) -> None:

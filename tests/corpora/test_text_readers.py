@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from markdown_it import MarkdownIt
 
 from reyn_jupyter.corpora.document import Document, UnreadableError
-from reyn_jupyter.corpora.text_readers import code_reader, read_markdown, read_notebook
+from reyn_jupyter.corpora.text_readers import code_reader, markdown_headings, read_markdown, read_notebook
 from tests.support.document_samples import notebook
 
 
@@ -18,6 +21,13 @@ def test_markdown_is_cut_at_headings_of_both_kinds_and_not_inside_code() -> None
     document = read_markdown(text)
     assert outline(document) == [("", 1), ("A", 3), ("A › B", 11), ("C", 14)]
     assert "# no heading" in document.sections[1].text
+
+
+@given(st.text("#=-a \t\r\n>`"))
+def test_no_heading_of_any_text_is_overlooked(text: str) -> None:
+    tokens = MarkdownIt("commonmark").parse(text)
+    lines = [each.map[0] for each in tokens if each.type == "heading_open" and each.level == 0 and each.map]
+    assert [line for line, _, _ in markdown_headings(text)] == lines
 
 
 def test_front_matter_becomes_facts_and_keeps_the_lines_true() -> None:

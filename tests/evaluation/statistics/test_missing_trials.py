@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import math
 import subprocess
 import sys
+from collections.abc import Iterator
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import false_discovery_control
 from statsmodels.stats.multitest import multipletests
@@ -27,7 +29,15 @@ def test_holms_own_example() -> None:
     assert benjamini_hochberg([0.04, 0.01, 0.03, 0.02]) == pytest.approx((0.04, 0.04, 0.04, 0.04))
 
 
-@settings(max_examples=15, deadline=None)
+@pytest.fixture(scope="module")
+def no_garbage_collection() -> Iterator[None]:
+    """statsmodels collects all garbage at every correction: two seconds each where the whole suite is loaded."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(gc, "collect", lambda *_: 0)
+        yield
+
+
+@pytest.mark.usefixtures("no_garbage_collection")
 @given(P_VALUES)
 def test_corrections_keep_order_and_never_help(p_values: list[float]) -> None:
     strict, loose = holm(p_values), benjamini_hochberg(p_values)

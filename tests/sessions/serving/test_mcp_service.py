@@ -400,7 +400,7 @@ def test_what_stands_at_the_address_of_a_session_that_ended_gets_nothing_from_th
 
     file = AddressFile(StateFolder(workspace))
     with ThreadingHTTPServer(("127.0.0.1", 0), Other) as server:
-        Thread(target=server.serve_forever, daemon=True).start()
+        Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
         token = Secret("TOKEN", "t" * 30)
         file.add("5e551014", f"http://127.0.0.1:{server.server_port}/mcp", token, "", ["mcp"])
         words = [sys.executable, "-P", "-m", "reyn_jupyter.mcp_bridge", "--workspace", str(workspace)]
