@@ -6,8 +6,8 @@ import time
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from reyn_jupyter.backends.mcp_servers.server_store import WORKSPACE_FILE
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.guard.trust import SERVERS_FILE
 from reyn_jupyter.models.base import Model, ModelError, estimate_tokens
 from reyn_jupyter.models.providers import key_status, provider_host, required_key
 from reyn_jupyter.outputs.blob import Blob
@@ -211,9 +211,7 @@ def trust(parts: Parts) -> Card:
     if present.project is None and not has_servers:
         nothing = (("reyn.yaml", "there is none"), (".mcp.json", "there is none"))
         return Card("trust", "Nothing to trust", (workspace, *nothing))
-    names = ([PROJECT_FILE] if present.project is not None else []) + (
-        [WORKSPACE_FILE] if has_servers else []
-    )
+    names = ([PROJECT_FILE] if present.project is not None else []) + ([SERVERS_FILE] if has_servers else [])
     facts: list[tuple[str, str]] = []
     if present.project is not None:
         before = {item.key for item in present.held_back}

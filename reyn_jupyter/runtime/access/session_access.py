@@ -134,6 +134,13 @@ class TrustAccess(Protocol):
     def is_trusted(self) -> bool:
         """True if the workspace's ``reyn.yaml`` is trusted as it is now."""
 
+    @property
+    def awaits_trust(self) -> bool:
+        """True if the workspace brought a file that would count, and that the person has not trusted.
+
+        Nobody has said then that its other files are the person's own.
+        """
+
 
 @dataclass(frozen=True)
 class Proposal:
@@ -203,6 +210,10 @@ class NoAccess:
 
     @property
     def is_trusted(self) -> bool:
+        return False
+
+    @property
+    def awaits_trust(self) -> bool:
         return False
 
     @property

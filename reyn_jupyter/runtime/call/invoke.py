@@ -284,7 +284,7 @@ class Invoker:
             text = payload = self._services.redactor.text(payload)
         error = str(payload["error"]) if isinstance(payload, dict) and "error" in payload else None
         origins: tuple[str, ...] = self._services.redactor.value(
-            origins_of(call.name, None, (), answered.sources, run.snapshot, self._services.blobs)
+            origins_of(call.name, None, (), answered.sources, run, self._services.blobs, self._services.trust)
         )
         if origins:
             text = f"{text}\n{origin_line(origins)}"

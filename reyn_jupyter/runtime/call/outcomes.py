@@ -84,7 +84,9 @@ class OutcomeBuilder:
         )
         note = clip(redactor.text(_note(value)), NOTE_BYTES)
         origins = redactor.value(
-            origins_of(name, tool, reports.origins, reports.sources, run.snapshot, self._services.blobs)
+            origins_of(
+                name, tool, reports.origins, reports.sources, run, self._services.blobs, self._services.trust
+            )
         )
         text, stored = redactor.text(delivered.text), delivered.blob is not None
         for line in (f"[{note}]" if note else "", _told_origins(origins, run)):
@@ -126,7 +128,9 @@ class OutcomeBuilder:
         text = self._services.redactor.text(delivered.text)
         payload = pydantic_core.from_json(text)
         origins = self._services.redactor.value(
-            origins_of(name, tool, reports.origins, reports.sources, run.snapshot, self._services.blobs)
+            origins_of(
+                name, tool, reports.origins, reports.sources, run, self._services.blobs, self._services.trust
+            )
         )
         if line := _told_origins(origins, run):
             payload["note"] = line
@@ -194,7 +198,7 @@ class OutcomeBuilder:
         who = "the person" if run.caller is None else f"the end of {run.caller.action}, which called it,"
         error = f"interrupted by {who} while {name} ran" + (f"; {done}" if done else "")
         origins = self._services.redactor.value(
-            origins_of(name, None, reports.origins, (), run.snapshot, None)
+            origins_of(name, None, reports.origins, (), run, None, self._services.trust)
         )
         return self._refusal(name, run, error, "It may not have finished.", origins=origins, **reports.kept)
 
