@@ -14,6 +14,7 @@ from reyn_jupyter.config import PROJECT_FILE, ConfigError
 from reyn_jupyter.config.yaml_document import read_bytes
 
 if TYPE_CHECKING:
+    from reyn_jupyter.guard.own_memories import MemoryOwnership
     from reyn_jupyter.guard.state_folder import StateFolder
 
 FILE = "trust.json"
@@ -95,8 +96,9 @@ class Trust:
 class WorkspaceTrust:
     """The trust in a workspace, for those who may only ask."""
 
-    def __init__(self, trust: Trust) -> None:
+    def __init__(self, trust: Trust, memories: MemoryOwnership) -> None:
         self._trust = trust
+        self.memories = memories
 
     @property
     def is_trusted(self) -> bool:

@@ -24,7 +24,9 @@ from urllib.parse import quote
 
 import reyn_jupyter as reyn
 from reyn_jupyter import categories as category_files
+from reyn_jupyter.backends.memory_format import Memory
 from reyn_jupyter.catalog.action import Category, Operation, Purity, Tool
+from reyn_jupyter.categories.memory import memory_store
 from reyn_jupyter.config import user_path
 from reyn_jupyter.models.base import Request, ToolCall
 from reyn_jupyter.models.scripted import ScriptedModel, call
@@ -316,6 +318,14 @@ def _file(world: World, text: str, number: int) -> tuple[list[Any], str]:
     return [invoke("file__read", path=path)], path
 
 
+def _memory(world: World, text: str, number: int) -> tuple[list[Any], str]:
+    """Let there be a memory that the model made, with consent, of what it had read in an earlier conversation."""
+    slug, source = f"letter-{number}", "https://example.org/letter"
+    made = Memory("shared", slug, "Letter", "What it says.", "reference", text, origins=(source,))
+    memory_store(world.session.parts.services).remember(made)
+    return [invoke(f"memory_entry__{slug}")], f"memory {slug}, remembered after {source}"
+
+
 CHANNELS = (
     Channel("a page", _page),
     Channel("a long page, looked into", _stored_page),
@@ -326,6 +336,7 @@ CHANNELS = (
     Channel("a resource link", _tool("link")),
     Channel("an MCP resource", _resource),
     Channel("a file of a folder without trust", _file),
+    Channel("a memory of what was read before", _memory),
 )
 
 

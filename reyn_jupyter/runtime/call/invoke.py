@@ -393,6 +393,7 @@ class Invoker:
             reports.sources.append,
             lambda change: self._changing(call, change, run),
             came_from=reports.origins.append,
+            origins=lambda: tuple(run.outermost.origins),
             reversible=lambda reversal: self._services.reversals.keep(run.id, call.id, reversal),
         )
 
