@@ -6,7 +6,7 @@ with an error, and with a look into what was stored of it, in a later session to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 
 from reyn_jupyter.catalog.action import Tool
@@ -37,6 +37,7 @@ def origins_of(
     run: Run,
     store: BlobStore | None,
     trust: TrustAccess,
+    made_of: Mapping[str, tuple[str, ...]],
 ) -> tuple[str, ...]:
     """Return where strangers' texts in a result come from, each in one short line.
 
@@ -48,6 +49,7 @@ def origins_of(
         run: the run of the call; its catalog knows whose results are, its settings whose files.
         store: where the blobs are.
         trust: whether the workspace is the person's own.
+        made_of: where texts of others in results that this session stored came from, by blob.
     """
     found = list(reported)
     if tool is not None and tool.untrusted_output and not found:
@@ -56,6 +58,8 @@ def origins_of(
         if source.kind == "blob":
             if action := _untrusted_action(source.name, run.snapshot, store):
                 found.append(f"{action}, stored as {source.name[:8]}…")
+            else:  # what a query made of a page's table, say
+                found += made_of.get(source.name, ())
         elif source.kind in ("file", "notebook") and (whose := _whose(source, run, trust)):
             found.append(f"{'files' if source.name == '.' else source.name} {whose}")
     # No origin can end the line that names it.
