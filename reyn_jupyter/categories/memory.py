@@ -46,6 +46,7 @@ from reyn_jupyter.catalog.action import (
     Tool,
 )
 from reyn_jupyter.corpora.memory_search import MemorySearch
+from reyn_jupyter.guard.workspace import protects
 from reyn_jupyter.outputs.content import Text
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, Source, ToolContext
@@ -438,7 +439,13 @@ def _import_plan(store: MemoryStore, tree: FileTree) -> Any:
             named = tree.within(context.workspace).locate(given)
             place = services.workspace.root / named
         try:
-            notes, left_out = read_notes(place, named, (lambda path: True) if outside else context.may_read)
+            notes, left_out = read_notes(
+                place,
+                named,
+                (lambda path: True)
+                if outside
+                else lambda path: protects(path.split("/")) is None and context.may_read(path),
+            )
             listing = store.listing(layer)
         except MemoryStoreError as error:
             raise ActionError(

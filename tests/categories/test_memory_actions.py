@@ -440,6 +440,14 @@ async def test_notes_are_shown_first_and_taken_in_only_then(actions: Actions, tm
     assert actions.effects("memory_operation__import", path="notes") == ()
 
 
+async def test_a_file_that_is_named_like_a_secret_is_no_note(actions: Actions, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    for name in ("id_rsa.md", "a.md"):
+        (tmp_path / "notes" / name).write_text("text\n")
+    found = await actions.call("memory_operation__import", path="notes", dry_run=True)
+    assert [each["path"] for each in found["left_out"]] == ["notes/id_rsa.md"] and found["would_import"] == 1
+
+
 @pytest.mark.parametrize("path", ["../outside", "/etc", "~", ".reyn", "missing"])
 async def test_a_model_takes_notes_from_the_workspace_alone(actions: Actions, path: str) -> None:
     with pytest.raises(ActionError):
