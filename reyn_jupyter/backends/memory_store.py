@@ -1,69 +1,77 @@
-"""Memories as Markdown files with front matter, in two layers, each with a mechanically kept ``MEMORY.md``.
+"""The memories of a workspace: files in two layers, each with a mechanically kept ``MEMORY.md``.
 
 Invariants:
 
 - The files are the truth and the index follows from them. ``MEMORY.md`` is written from a listing and checked against
   a listing made after the write, so with any number of kernels the last index written names exactly the memories that
   are there. A damaged file is reported and hides no other.
-- ``parse(layer, slug, render(memory)) == memory`` for every memory whose name and description are one line each; a
-  text that is no memory is refused with the reason, quickly, whatever it holds.
 - Nothing outside ``<root>/.reyn/memory`` is read or written: a link in the way is refused.
+- A file that the person's sessions did not write, and that they have not trusted, is held back: it is none of theirs.
+- A file is parsed once for each state of it, so that a listing of thousands costs a look at each.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-import re
+import threading
+from collections.abc import Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import cache
-from typing import TYPE_CHECKING, Any, Literal, cast, get_args
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from reyn_jupyter.backends.memory_format import (
+    BODY_BYTES,
+    FRONT_MATTER_BYTES,
+    LAYERS,
+    Layer,
+    Memory,
+    MemoryStoreError,
+    check_slug,
+    content_mark,
+    named_files,
+    parse,
+    render,
+    render_index,
+)
+from reyn_jupyter.guard.own_memories import EveryMemory, MemoryOwnership, memory_digest
+from reyn_jupyter.guard.state_folder import StateError
 from reyn_jupyter.support.files.plain_files import PlainFolder
-from reyn_jupyter.support.text import shorten
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
     from pathlib import Path
 
-
-Layer = Literal["shared", "agent"]
-MemoryType = Literal["user", "feedback", "project", "reference"]
-LAYERS: tuple[Layer, ...] = get_args(Layer)
-MEMORY_TYPES: tuple[MemoryType, ...] = get_args(MemoryType)
-
-SLUG_PATTERN = "^[a-z0-9]+(?:[_-][a-z0-9]+)*$"  # no dot: a dotted name is free to mean a layer
-SLUG_LENGTH = 64  # characters
-NAME_LENGTH = 120  # characters
-DESCRIPTION_LENGTH = 300  # characters
-BODY_BYTES = 64 * 1024
-
-_SLUG = re.compile(SLUG_PATTERN)
-_LINES = {"name": NAME_LENGTH, "description": DESCRIPTION_LENGTH}
-FRONT_MATTER_BYTES = 8 * 1024
-_FRONT_MATTER = re.compile(r"\A---[ \t]*\r?\n(.*?)^---[ \t]*(?:\r?\n|\Z)", re.DOTALL | re.MULTILINE)
-_DEEPEST = 4  # levels of front matter
-
-
-class MemoryStoreError(Exception):
-    """A memory could not be kept, read or forgotten. `hint` says what to do next."""
-
-    def __init__(self, message: str, hint: str = "") -> None:
-        super().__init__(message)
-        self.hint = hint
+EXCERPT = 1_500  # characters of a memory's text that searches read
+WHOSE = "it came with the folder, or was changed outside of a session, and the person has not trusted it"
+HOW_TO_TRUST = "The person can look at it with %reyn memory held, and take it as theirs with %reyn trust."
 
 
 @dataclass(frozen=True)
-class Memory:
-    """One memory. `name` and `description` are one line each; `body` is Markdown, at most 64 KiB."""
+class MemoryFacts:
+    """What is known of a memory without its text.
 
-    layer: Layer
-    slug: str
-    name: str
-    description: str
-    type: MemoryType
-    body: str
+    Attributes:
+        memory: it, its text cut after `EXCERPT` characters.
+        size: bytes of its file. `changed`: when that was written, in seconds since the epoch.
+        digest: of its file. `content`: of what an import would compare.
+        files: what it names that reads as a path of the workspace.
+    """
+
+    memory: Memory
+    size: int
+    changed: float
+    digest: str
+    content: str
+    files: tuple[str, ...] = ()
+
+    @property
+    def layer(self) -> Layer:
+        return self.memory.layer
+
+    @property
+    def slug(self) -> str:
+        return self.memory.slug
 
 
 @dataclass(frozen=True)
@@ -75,108 +83,13 @@ class DamagedMemory:
     problem: str
 
 
-def check_slug(slug: str) -> None:
-    """Raises MemoryStoreError when the text is no slug."""
-    # "memory" would be the index itself where file names do not tell upper from lower case.
-    if len(slug) > SLUG_LENGTH or not _SLUG.fullmatch(slug) or slug == "memory":
-        raise MemoryStoreError(
-            f"{slug[:80]!r} is no slug",
-            f"A slug has 1 to {SLUG_LENGTH} characters: lower-case letters and digits, with single - or _ "
-            "between them, e.g. report-style.",
-        )
+@dataclass(frozen=True)
+class MemoryListing:
+    """What lies in the folder of memories: those of the person, files that are none, and what they have not trusted."""
 
-
-def parse(layer: Layer, slug: str, text: str) -> Memory:
-    """The memory that a file's text is. Raises MemoryStoreError."""
-    import yaml
-
-    match = _FRONT_MATTER.match(text)
-    if match is None or len(match[1].encode()) > FRONT_MATTER_BYTES:
-        raise MemoryStoreError(f"{slug}.md does not begin with front matter (--- … ---)")
-    try:
-        front = yaml.load(match[1], _shallow_loader())  # noqa: S506 - it is a safe loader
-    except (yaml.YAMLError, ValueError) as error:
-        raise MemoryStoreError(f"the front matter of {slug}.md is no YAML: {str(error)[:200]}") from error
-    if not isinstance(front, dict):
-        raise MemoryStoreError(f"the front matter of {slug}.md holds no keys")
-    fields = {key: front.get(key) for key in ("name", "description", "type")}
-    missing = [key for key, value in fields.items() if not isinstance(value, str) or not value.strip()]
-    if missing:
-        raise MemoryStoreError(f"the front matter of {slug}.md lacks a text for {', '.join(missing)}")
-    if fields["type"] not in MEMORY_TYPES:
-        raise MemoryStoreError(f"the type of {slug}.md is none of {', '.join(MEMORY_TYPES)}")
-    name, description = (_one_line(str(fields[key]), limit) for key, limit in _LINES.items())
-    return Memory(layer, slug, name, description, cast("MemoryType", fields["type"]), text[match.end() :])
-
-
-@cache
-def _shallow_loader() -> Any:
-    import yaml
-
-    class ShallowLoader(yaml.SafeLoader):
-        """A safe loader that gives up on deep nesting, which would cost it seconds."""
-
-        depth = 0
-
-        def compose_node(self, parent: Any, index: Any) -> Any:
-            self.depth += 1
-            if self.depth > _DEEPEST:
-                raise yaml.YAMLError("it is nested too deeply")
-            node = super().compose_node(parent, index)
-            self.depth -= 1
-            return node
-
-    return ShallowLoader
-
-
-def _one_line(text: str, limit: int) -> str:
-    return shorten(" ".join(text.split()), limit)
-
-
-def render(memory: Memory) -> str:
-    """The text of a memory's file. Raises MemoryStoreError for what must not be kept."""
-    import yaml
-
-    check_slug(memory.slug)
-    front = {
-        "name": _one_line(memory.name, NAME_LENGTH),
-        "description": _one_line(memory.description, DESCRIPTION_LENGTH),
-        "type": memory.type,
-    }
-    empty = [key for key, value in front.items() if not value]
-    if empty:
-        raise MemoryStoreError(f"the {' and the '.join(empty)} of a memory must not be empty")
-    try:
-        size = len(memory.body.encode())
-        dumped = yaml.safe_dump(front, sort_keys=False, allow_unicode=True, width=10_000)
-        text = f"---\n{dumped}---\n{memory.body}"
-        text.encode()
-    except UnicodeEncodeError as error:
-        raise MemoryStoreError(
-            "the text holds half of a surrogate pair, which no UTF-8 file can keep"
-        ) from error
-    if size > BODY_BYTES:
-        raise MemoryStoreError(
-            f"the body has {size} bytes; a memory holds at most {BODY_BYTES}",
-            "Remember the gist, and keep the whole text in a workspace file that the memory names.",
-        )
-    return text
-
-
-def render_index(layer: Layer, memories: tuple[Memory, ...]) -> str:
-    """The text of a layer's ``MEMORY.md``."""
-    lines = [
-        f"# Memory: {layer}",
-        "",
-        "Kept mechanically from the files beside it; edits here are overwritten.",
-        "",
-    ]
-    lines += [f"- [{_escaped(m.name)}]({m.slug}.md) ({m.type}): {_escaped(m.description)}" for m in memories]
-    return "\n".join(lines) + "\n"
-
-
-def _escaped(text: str) -> str:
-    return re.sub(r"([\\\[\]<>`*_])", r"\\\1", text)
+    memories: tuple[MemoryFacts, ...] = ()
+    damaged: tuple[DamagedMemory, ...] = ()
+    held_back: tuple[MemoryFacts, ...] = ()
 
 
 INDEX = "MEMORY.md"
@@ -190,6 +103,7 @@ class MemoryStore:
         root: the workspace folder, no link in its path; the memories lie under ``.reyn/memory/shared`` and
             ``.reyn/memory/agent``.
         durable: see `Workspace`.
+        own: says which files are memories of the person's; all of them where None.
 
     Example:
         >>> store = MemoryStore(root)                                                      # doctest: +SKIP
@@ -200,41 +114,115 @@ class MemoryStore:
         'Full words, no abbreviations.'
     """
 
-    def __init__(self, root: Path, *, durable: bool = True) -> None:
+    def __init__(self, root: Path, *, durable: bool = True, own: MemoryOwnership | None = None) -> None:
         self._folders = {layer: PlainFolder(root, ".reyn", "memory", layer) for layer in LAYERS}
         self._durable = durable
+        self._own = own or EveryMemory()
         self._places = tuple(os.fspath(folder.path) for folder in self._folders.values())
+        self._lock = threading.Lock()
+        self._parsed: dict[tuple[Layer, str], tuple[_Stamp, MemoryFacts | DamagedMemory]] = {}
 
     def path(self, layer: Layer, slug: str) -> str:
         """Return where a memory lies, from the workspace root."""
         return f".reyn/memory/{layer}/{slug}.md"
 
     def revision(self) -> tuple[Hashable, ...]:
-        """A value that moves whenever a memory appears, changes or goes: one stat a file, nothing is read."""
-        return tuple(map(_stamps, self._places))
+        """A value that moves whenever a memory appears, changes, goes or is trusted: one stat a file, nothing is read.
 
-    def memories(self, layer: Layer | None = None) -> tuple[tuple[Memory, ...], tuple[DamagedMemory, ...]]:
-        """The memories of a layer, or of both, by layer and slug; and the files that are none."""
-        memories: list[Memory] = []
+        The first parts are the files of each layer, none where it has none.
+        """
+        files = tuple(frozenset(_stamps(place).items()) for place in self._places)
+        return (*files, self._own.stamp) if any(files) else files
+
+    def memories(
+        self, layer: Layer | None = None
+    ) -> tuple[tuple[MemoryFacts, ...], tuple[DamagedMemory, ...]]:
+        """Return the memories of a layer, or of both, by layer and slug; and the files that are none."""
+        listing = self.listing(layer)
+        return listing.memories, listing.damaged
+
+    def listing(self, layer: Layer | None = None) -> MemoryListing:
+        """Return all that lies in a layer, or in both, by layer and slug."""
+        own: list[MemoryFacts] = []
+        held_back: list[MemoryFacts] = []
         damaged: list[DamagedMemory] = []
         for each in LAYERS if layer is None else (layer,):
-            for name in self._files(each):
-                try:
-                    memories.append(self._load(each, name.removesuffix(".md")))
-                except MemoryStoreError as error:
-                    damaged.append(DamagedMemory(each, name, str(error)))
-        return tuple(memories), tuple(damaged)
+            for found in self._looked_at(each):
+                if isinstance(found, DamagedMemory):
+                    damaged.append(found)
+                elif self._own.holds(found.digest):
+                    own.append(found)
+                else:
+                    held_back.append(found)
+        return MemoryListing(tuple(own), tuple(damaged), tuple(held_back))
+
+    def _looked_at(self, layer: Layer) -> list[MemoryFacts | DamagedMemory]:
+        """Return what each file of a layer is; one that did not change since it was parsed is not opened."""
+        place = os.fspath(self._folders[layer].path)
+        stamps = _stamps(place)
+        names = sorted(stamps) if self._is_plain(layer) else []
+        with self._lock:
+            known = self._parsed
+        found: dict[tuple[Layer, str], tuple[_Stamp, MemoryFacts | DamagedMemory]] = {}
+        for name in names:
+            before = known.get((layer, name))
+            stamp = stamps[name]
+            found[layer, name] = (
+                before
+                if before is not None and before[0] == stamp
+                else (stamp, self._parse(layer, name, stamp))
+            )
+        with self._lock:
+            others = {key: each for key, each in self._parsed.items() if key[0] != layer}
+            self._parsed = {**others, **found}
+        return [each for _, each in found.values()]
+
+    def _is_plain(self, layer: Layer) -> bool:
+        try:
+            self._folders[layer].check()
+        except OSError:
+            return False
+        return True
+
+    def _parse(self, layer: Layer, name: str, stamp: _Stamp) -> MemoryFacts | DamagedMemory:
+        try:
+            memory, digest, size = self._load(layer, name.removesuffix(".md"))
+        except MemoryStoreError as error:
+            return DamagedMemory(layer, name, str(error))
+        files = named_files(f"{memory.description}\n{memory.body}")
+        short = replace(memory, body=memory.body[:EXCERPT])
+        return MemoryFacts(short, size, stamp[1] / 1e9, digest, content_mark(memory), files)
+
+    def trust(self) -> int:
+        """Take all that is held back as the person's own, as it is now; return how many memories that were.
+
+        Raises:
+            MemoryStoreError: that cannot be kept.
+        """
+        held_back = self.listing().held_back
+        if held_back:
+            self._take([each.digest for each in held_back])
+        return len(held_back)
+
+    def _take(self, digests: Sequence[str]) -> None:
+        try:
+            self._own.add(digests)
+        except StateError as error:
+            raise MemoryStoreError(f"whose memories these are could not be kept: {error}") from None
 
     def read(self, slug: str, layer: Layer | None = None) -> Memory:
         """One memory; without a layer the shared one, else the agent's own.
 
         Raises:
-            MemoryStoreError: there is none, or its file is damaged.
+            MemoryStoreError: there is none, its file is damaged, or it is held back.
         """
         check_slug(slug)
         for each in LAYERS if layer is None else (layer,):
             if self._exists(each, slug):
-                return self._load(each, slug)
+                memory, digest, _ = self._load(each, slug)
+                if not self._own.holds(digest):
+                    raise MemoryStoreError(f"the memory {slug!r} is held back: {WHOSE}", HOW_TO_TRUST)
+                return memory
         where = f"the {layer} layer" if layer else "either layer"
         raise MemoryStoreError(f"there is no memory {slug!r} in {where}", self._known(layer))
 
@@ -247,12 +235,30 @@ class MemoryStore:
         Raises:
             MemoryStoreError: a wrong slug, an empty line, a body over 64 KiB, a folder that takes no files.
         """
-        text = render(memory)
-        folder = self._folder(memory.layer)
-        replaced = self._exists(memory.layer, memory.slug)
-        with _told(f"the memory {memory.slug!r} cannot be written"):
-            folder.replace(f"{memory.slug}.md", text.encode(), durable=self._durable)
-            self._index(memory.layer)
+        return self.remember_all([memory]) == [True]
+
+    def remember_all(self, memories: Sequence[Memory]) -> list[bool]:
+        """Write memories as `remember` does, and their indexes once; return which replaced an older one.
+
+        Raises:
+            MemoryStoreError: one of them is none, and nothing was written; or one could not be written, and those
+                before it are there.
+        """
+        texts = [render(memory).encode() for memory in memories]
+        self._take([memory_digest(text) for text in texts])
+        replaced: list[bool] = []
+        layers = {memory.layer for memory in memories}
+        try:
+            for memory, text in zip(memories, texts, strict=True):
+                folder = self._folder(memory.layer)
+                replaced.append(self._exists(memory.layer, memory.slug))
+                with _told(f"the memory {memory.slug!r} cannot be written"):
+                    folder.replace(f"{memory.slug}.md", text, durable=self._durable)
+        finally:
+            if replaced:
+                for layer in layers:
+                    with _told(f"the index of the {layer} layer cannot be written"):
+                        self._index(layer)
         return replaced
 
     def forget(self, layer: Layer, slug: str) -> None:
@@ -300,15 +306,17 @@ class MemoryStore:
         more = f" and {len(slugs) - 20} more" if len(slugs) > 20 else ""
         return f"There are: {', '.join(slugs[:20])}{more}."
 
-    def _load(self, layer: Layer, slug: str) -> Memory:
+    def _load(self, layer: Layer, slug: str) -> tuple[Memory, str, int]:
+        """Return a memory, the digest of its file, and its bytes."""
         check_slug(slug)
-        return parse(layer, slug, _read(self._folder(layer), f"{slug}.md"))
+        data = _read(self._folder(layer), f"{slug}.md")
+        return parse(layer, slug, _decoded(data, f"{slug}.md")), memory_digest(data), len(data)
 
     def _index(self, layer: Layer) -> None:
         place = os.fspath(self._folders[layer].path)
         for _ in range(_INDEX_ATTEMPTS):
             read = _stamps(place)
-            text = render_index(layer, self.memories(layer)[0])
+            text = render_index(layer, (each.memory for each in self.memories(layer)[0]))
             self._folder(layer).replace(INDEX, text.encode(), durable=self._durable)
             if _stamps(place) == read:  # no other writer was faster
                 return
@@ -325,23 +333,32 @@ def _told(what: str) -> Iterator[None]:
         ) from error
 
 
-def _stamps(folder: str) -> frozenset[tuple[str, int, int, int]]:
-    """Return what tells one state of a folder from another. It runs at every turn, so it does not ask about links."""
-    stamps = set()
+_Stamp = tuple[int, int, int]
+
+
+def _stamps(folder: str) -> dict[str, _Stamp]:
+    """Return what tells one state of each file of a folder from another.
+
+    It runs at every turn, so it does not ask about links on the way.
+    """
+    stamps = {}
     with suppress(OSError), os.scandir(folder) as entries:
         for entry in entries:
-            if entry.name.endswith(".md") and entry.name != INDEX:
+            if entry.name.endswith(".md") and entry.name != INDEX and not entry.name.startswith("."):
                 status = entry.stat(follow_symlinks=False)
-                stamps.add((entry.name, status.st_ino, status.st_mtime_ns, status.st_size))
-    return frozenset(stamps)
+                stamps[entry.name] = (status.st_ino, status.st_mtime_ns, status.st_size)
+    return stamps
 
 
-def _read(folder: PlainFolder, name: str) -> str:
+def _read(folder: PlainFolder, name: str) -> bytes:
     limit = BODY_BYTES + FRONT_MATTER_BYTES
     try:
-        data = folder.read(name, limit)
+        return folder.read(name, limit)
     except OSError as error:
         raise MemoryStoreError(f"{name} cannot be read: {_reason(error, limit)}") from error
+
+
+def _decoded(data: bytes, name: str) -> str:
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

@@ -30,7 +30,7 @@ from reyn_jupyter.guard.workspace import WorkspaceError, protects
 from reyn_jupyter.runtime.action_error import ActionError
 from reyn_jupyter.runtime.services import Services, ToolContext
 from reyn_jupyter.support.network.hosts import HostError, read_host
-from reyn_jupyter.support.text import count
+from reyn_jupyter.support.text import count, shorten
 
 SCRATCH = "reyn-scratch"  # in the workspace
 SECONDS = 60
@@ -144,6 +144,11 @@ def _effects(args: Arguments, context: ToolContext) -> Sequence[Effect]:
 
 async def _run(args: Arguments, context: ToolContext) -> dict[str, Any]:
     settings, workspace = context.services.settings().sandbox, context.workspace
+    program = shorten(args["argv"][0], 60)
+    if context.plan.hosts:  # it may print what it got there
+        context.came_from(f"output of {program}, which may have asked {', '.join(context.plan.hosts)}")
+    elif context.services.trust.awaits_trust:
+        context.came_from(f"output of {program} in a folder that is not trusted")
     try:
         sandbox = find_sandbox("program", settings.backend, settings.minimum)
         scratch = _scratch(workspace.root)

@@ -54,7 +54,10 @@ def management_operations(services: Services) -> tuple[Operation, ...]:
             "search_registry",
             "Search the registry of MCP servers by a part of their names.",
             _schema(["text"], text={**_TEXT, "description": "A part of a name, as weather."}),
-            Tool("search_mcp_registry", management.search, Purity.NETWORK, management.asks_registry),
+            Tool(
+                "search_mcp_registry", management.search, Purity.NETWORK, management.asks_registry,
+                untrusted_output=True,
+            ),
         ),
         Operation(
             "install_registry",
@@ -209,6 +212,7 @@ class _Management:
     async def search(self, args: Arguments, context: ToolContext) -> dict[str, Any]:
         registry = self._registry()
         try:
+            context.came_from(f"MCP registry {registry.address}")
             found, answer = await registry.search(args["text"])
         except RegistryError as error:
             raise _refusal(error) from None

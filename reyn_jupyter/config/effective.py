@@ -23,7 +23,10 @@ if TYPE_CHECKING:
     from reyn_jupyter.config.trust_limits import HeldBack
 
 Origin = Literal["default", "user file", "reyn.yaml", "argument", "session"]
-_ADDING_UP = ("permissions.allow", "permissions.ask", "permissions.deny")
+_ADDING_UP = (
+    *("permissions.allow", "permissions.ask", "permissions.deny"),
+    "permissions.untrusted_files",
+)
 
 
 @dataclass(frozen=True)

@@ -334,8 +334,13 @@ class Permissions(SettingsSection):
     deny: Words = Field(default=(), description="patterns that never run")
     after_untrusted: Literal["ask", "deny"] | None = Field(
         default=None,
-        description="what becomes of allowed calls, all but reads, once the model has read text of a page, a server "
-        "or a peer",
+        description="what becomes of calls, all but reads in the workspace, once the model has read text of others: "
+        "ask asks about what is allowed too, deny denies them",
+    )
+    untrusted_files: Words = Field(
+        default=(),
+        max_length=200,
+        description="paths in the workspace whose files are text of others: downloads/**",
     )
 
     @field_validator("allow", "ask", "deny")
@@ -343,6 +348,13 @@ class Permissions(SettingsSection):
     def _readable(cls, value: tuple[str, ...], info: ValidationInfo) -> tuple[str, ...]:
         for pattern in value:
             ActionPattern.parse(pattern, loosens=info.field_name == "allow")
+        return value
+
+    @field_validator("untrusted_files")
+    @classmethod
+    def _paths(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for glob in value:
+            ActionPattern.parse(f"*(read:{glob})")
         return value
 
 

@@ -124,5 +124,6 @@ _RULES: dict[str, Rule] = {
     "permissions.allow": _never,
     "permissions.ask": _any,
     "permissions.deny": _any,
+    "permissions.untrusted_files": _any,
     "permissions.after_untrusted": _stricter_after,
 }

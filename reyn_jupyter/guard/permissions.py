@@ -139,6 +139,22 @@ class Policy:
             if self._decide_one(action, purity, effect, actor, approve, face).decision == "ask"
         )
 
+    @staticmethod
+    def reads_inside(action: str, purity: Purity, effects: Sequence[Effect]) -> bool:
+        """Return whether a call only reads inside the workspace, so that it needs no consent of its own.
+
+        >>> from reyn_jupyter.catalog.action import Effect, Purity
+        >>> Policy.reads_inside("file__read", Purity.READ, [Effect("read", "a.md")])
+        True
+        >>> Policy.reads_inside("web__fetch", Purity.NETWORK, [Effect("network", "example.org")])
+        False
+        """
+        # Nobody knows what a registered function does with its arguments.
+        return not action.startswith("function__") and all(
+            purity.repeatable if effect is None else _only_reads(effect)
+            for effect in _targets(purity, effects)
+        )
+
     def denies_below(self, action: str, effects: Sequence[Effect]) -> bool:
         """Return whether a rule may deny a file below what a call names, which may be a folder.
 

@@ -14,9 +14,12 @@ from reyn_jupyter.config import PROJECT_FILE, ConfigError
 from reyn_jupyter.config.yaml_document import read_bytes
 
 if TYPE_CHECKING:
+    from reyn_jupyter.guard.own_memories import MemoryOwnership
     from reyn_jupyter.guard.state_folder import StateFolder
 
 FILE = "trust.json"
+SERVERS_FILE = ".mcp.json"  # names MCP servers, for clients of all kinds
+COUNTING = (PROJECT_FILE, SERVERS_FILE)  # files that count once they are trusted
 
 
 class Trust:
@@ -36,6 +39,14 @@ class Trust:
         except ConfigError:
             return False
         return content is not None and self._hashes().get(name) == _sha256(content)
+
+    def waits(self, name: str = PROJECT_FILE) -> bool:
+        """Return whether there is such a file and the person does not trust it."""
+        try:
+            (self._folder.root / name).lstat()
+        except OSError:
+            return False
+        return not self.is_trusted(name=name)
 
     def known(self, name: str = PROJECT_FILE) -> bool:
         """Return whether any content of this file was ever trusted here (a change since is worth a word)."""
@@ -85,13 +96,19 @@ class Trust:
 class WorkspaceTrust:
     """The trust in a workspace, for those who may only ask."""
 
-    def __init__(self, trust: Trust) -> None:
+    def __init__(self, trust: Trust, memories: MemoryOwnership) -> None:
         self._trust = trust
+        self.memories = memories
 
     @property
     def is_trusted(self) -> bool:
         """True if the workspace's ``reyn.yaml`` is trusted as it is now."""
         return self._trust.is_trusted()
+
+    @property
+    def awaits_trust(self) -> bool:
+        """True if the workspace brought a file that would count, and that the person has not trusted."""
+        return any(map(self._trust.waits, COUNTING))
 
 
 def _hashes(value: Any) -> dict[str, str]:

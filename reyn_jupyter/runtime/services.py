@@ -62,6 +62,10 @@ def _nobody_looks(category_name: str) -> None:
     """Ignore a push: no front end looks."""
 
 
+def _no_use(action: str) -> None:
+    """Know of no use: nobody counts."""
+
+
 class ActionSearch(Protocol):
     """Finds actions by what they do."""
 
@@ -115,6 +119,7 @@ class Services:
         peers: asks other agents, for the call under way.
         python: whether Python may run in the kernel; off unless the person switched it on.
         reversals: what takes back what calls did to the notebook.
+        last_use: when an action of this name last worked, in seconds since the epoch; None where no use is known.
     """
 
     root: Path
@@ -141,6 +146,7 @@ class Services:
     peers: PeerAccess = field(default_factory=NoPeers)
     python: PythonSwitch = field(default_factory=PythonSwitch)
     reversals: Reversals = field(default_factory=Reversals)
+    last_use: Callable[[str], float | None] = _no_use
 
 
 @dataclass(frozen=True)
@@ -260,6 +266,7 @@ class ToolContext:
         plan: what the tool planned for this call before its effects were asked; None where it plans nothing.
         came_from: report where a stranger's text in the result, or in its error, comes from (a URL, a server's name);
             for tools with `untrusted_output`, which are named by their action otherwise.
+        origins: give where texts of others came from that the model has read in this conversation.
         reversible: keep the way back from what the call did to the notebook, for `%reyn undo`.
         invoke: call another action by its qualified name and wait for its value, as Python has it. The call asks for
             itself, stands in an inner run under this one, and ends with it. A failure raises an ActionError with the
@@ -280,6 +287,7 @@ class ToolContext:
     report: ProgressReport = _unreported
     invoke: Invoke = _uncalled
     came_from: Callable[[str], None] = _unmarked
+    origins: Callable[[], tuple[str, ...]] = tuple
     reversible: Callable[[Reversal], None] = _unkept
     plan: Any = None
 

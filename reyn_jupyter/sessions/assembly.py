@@ -25,6 +25,7 @@ from reyn_jupyter.catalog.action import Category, Effect, Purity
 from reyn_jupyter.categories.mcp import CALL_TOOL
 from reyn_jupyter.config import Effective, ModelEntry, Settings, load
 from reyn_jupyter.guard.approvals import Approvals
+from reyn_jupyter.guard.own_memories import OwnMemories
 from reyn_jupyter.guard.permissions import Policy, PolicyInForce
 from reyn_jupyter.guard.state_folder import StateFolder
 from reyn_jupyter.guard.trust import Trust, WorkspaceTrust
@@ -267,7 +268,8 @@ def assemble(
         ),
         embedder=SessionEmbedder(lambda: search.embedder, os.environ),
         runs=SessionHistory(runs, redactor),
-        trust=WorkspaceTrust(trust),
+        last_use=lambda name: use.last if (use := parts.usage.uses.get(name)) is not None else None,
+        trust=WorkspaceTrust(trust, OwnMemories(state)),
         mcp=McpConnections(mcp_store if mcp_servers is None else mcp_servers, links),
         peers=(peers := SessionPeers(lambda: parts)),
         notebook=SessionNotebook(LIVE_NOTEBOOK, lambda: parts.notebook_file, workspace, ENGINE.main_thread),

@@ -6,8 +6,8 @@ import time
 from datetime import UTC, datetime
 from typing import Any, Literal
 
-from reyn_jupyter.backends.mcp_servers.server_store import WORKSPACE_FILE
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.guard.trust import SERVERS_FILE
 from reyn_jupyter.models.base import Model, ModelError, estimate_tokens
 from reyn_jupyter.models.providers import key_status, provider_host, required_key
 from reyn_jupyter.outputs.blob import Blob
@@ -19,6 +19,7 @@ from reyn_jupyter.runtime.questions.consent import DESK, EXCERPT
 from reyn_jupyter.runtime.record.events import ActionProgressed
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.sessions.assembly import Parts
+from reyn_jupyter.sessions.memory_overview import trusted_memories
 from reyn_jupyter.sessions.result_objects import Card, Table
 from reyn_jupyter.sessions.server_overview import describe_server, trusted_servers
 from reyn_jupyter.support.sanitize import printable
@@ -207,13 +208,14 @@ def trust(parts: Parts) -> Card:
     # Read again: the file may have been written or changed since the session began.
     present = load(parts.root, override=parts.config, trusted=parts.trust.is_trusted)
     servers, has_servers = trusted_servers(parts)
+    memories = trusted_memories(parts)
     workspace = ("workspace", str(parts.root))
-    if present.project is None and not has_servers:
-        nothing = (("reyn.yaml", "there is none"), (".mcp.json", "there is none"))
+    names = [PROJECT_FILE] if present.project is not None else []
+    names += [SERVERS_FILE] if has_servers else []
+    names += ["what is remembered"] if memories else []
+    if not names:
+        nothing = ((PROJECT_FILE, "there is none"), (SERVERS_FILE, "there is none"))
         return Card("trust", "Nothing to trust", (workspace, *nothing))
-    names = ([PROJECT_FILE] if present.project is not None else []) + (
-        [WORKSPACE_FILE] if has_servers else []
-    )
     facts: list[tuple[str, str]] = []
     if present.project is not None:
         before = {item.key for item in present.held_back}
@@ -228,8 +230,9 @@ def trust(parts: Parts) -> Card:
             ("now in force", ", ".join(sorted(before)) or "nothing was held back"),
             *(("cannot be used", problem) for problem in parts.effective.problems),
         ]
-    title = f"{' and '.join(names)} {'are trusted as they are' if names[1:] else 'is trusted as it is'} now"
-    return Card("trust", title, (workspace, *facts, *servers))
+    state = "are trusted as they are" if names[1:] else "is trusted as it is"
+    title = f"{enumerate_words(names)} {state} now"
+    return Card("trust", title, (workspace, *facts, *servers, *memories))
 
 
 def python(parts: Parts, switch: Literal["on", "off"] | None) -> Card:

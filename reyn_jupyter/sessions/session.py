@@ -20,7 +20,7 @@ from reyn_jupyter.runtime.record.compare import RunDiff, compare
 from reyn_jupyter.runtime.record.script import Script, script_of
 from reyn_jupyter.runtime.record.trace import Trace
 from reyn_jupyter.runtime.run import new_run_id
-from reyn_jupyter.sessions import corpora_overview, embeddings, overview, peer_overview
+from reyn_jupyter.sessions import corpora_overview, embeddings, memory_overview, overview, peer_overview
 from reyn_jupyter.sessions import undo as restoring
 from reyn_jupyter.sessions.assembly import ENGINE, assemble
 from reyn_jupyter.sessions.async_session import AsyncSession, Categories, OnEvent
@@ -243,6 +243,45 @@ class Session:
     def forget_peer(self, name: str) -> Card:
         """Let a peer forget what it was asked. Raises PeerNotFoundError."""
         return peer_overview.forget(self.parts, name)
+
+    def memories(self, which: Literal["all", "stale", "held"] = "all") -> Table:
+        """Return what is remembered here: one row a memory, with its size, age, last use, and what speaks against it.
+
+        Args:
+            which: "stale" for those that may be of no use any more; "held" for those that came with the folder or were
+                changed outside of a session, which no model sees until `trust`.
+        """
+        return memory_overview.memories(self.parts, which)
+
+    def search_memories(self, query: str, top_k: int = 5) -> Table:
+        """Return the memories that fit a request best, by words and meaning. Raises MemoryActionError."""
+        return _run(memory_overview.search(self.aio, query, top_k))
+
+    def import_memories(
+        self,
+        path: str,
+        layer: Literal["shared", "agent"] = "shared",
+        *,
+        write: bool = False,
+        replace_changed: bool = False,
+    ) -> Table:
+        """Take notes in as memories, one a Markdown file: ``CLAUDE.md``, ``AGENTS.md``, a folder, an Obsidian vault.
+
+        Done again, it takes over what changed in the files. No other memory is written over.
+
+        Args:
+            path: of the file or folder; a path of the workspace, an absolute one, or one that begins with ``~``.
+            layer: "shared" for every agent of this workspace, "agent" for its own.
+            write: False only says what would be done.
+            replace_changed: whether memories that were changed here since are written over, too.
+
+        Returns:
+            One row a memory, with its file and what becomes of it; files that are left out, with why.
+
+        Raises:
+            MemoryActionError: nothing can be read there, or written here.
+        """
+        return _run(memory_overview.take_notes(self.aio, path, layer, write, replace_changed))
 
     # Calling actions
 
@@ -518,7 +557,7 @@ class Session:
         return server_table(self.parts)
 
     def trust(self) -> Card:
-        """Trust this workspace's ``reyn.yaml`` and ``.mcp.json`` as they are now."""
+        """Trust this workspace's ``reyn.yaml``, ``.mcp.json`` and memories as they are now."""
         return overview.trust(self.parts)
 
     def python(self, switch: Literal["on", "off"] | None = None) -> Card:

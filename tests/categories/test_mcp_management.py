@@ -36,7 +36,8 @@ class Asker(Attacker):
     """A model in a session, and the person who is asked."""
 
     def answered(self, name: str, /, **args: Any) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(self.call(name, **args).split("\n\n")[-1])
+        read = self.call(name, **args).split("\n\n")[-1]
+        found: dict[str, Any] = json.loads(read.partition("\n[from MCP registry ")[0])
         return found
 
     @property

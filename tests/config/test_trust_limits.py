@@ -62,6 +62,7 @@ def assert_no_looser(found: Settings, base: Settings) -> None:
         assert old is None or (new is not None and new <= old), key
     assert found.permissions.allow == base.permissions.allow
     assert set(found.permissions.deny) >= set(base.permissions.deny)
+    assert set(found.permissions.untrusted_files) >= set(base.permissions.untrusted_files)
     assert set(found.permissions.ask) >= set(base.permissions.ask)
     assert found.sandbox.backend == base.sandbox.backend
     assert base.sandbox.minimum in (None, found.sandbox.minimum)

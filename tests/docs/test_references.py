@@ -46,7 +46,19 @@ EXAMPLES = {
     *("Completer.custom_matchers", "InteractiveShell.showtraceback", "ValidationError.errors"),
     *("policy.inline_bytes", "trials.failed", "study.spent.unfinished"),
 }
-EXAMPLE_FILES = {"a.md", "old/a.md", "notes.md", "MEMORY.md", "deep/down/setup.py"}
+EXAMPLE_FILES = {
+    *(
+        "a.md",
+        "old/a.md",
+        "notes.md",
+        "MEMORY.md",
+        "deep/down/setup.py",
+        "docs/a.md",
+        "scripts/run.py",
+        "src/b.py",
+    ),
+    *("CLAUDE.md", "AGENTS.md", "GEMINI.md"),
+}
 FILE_ENDINGS = {"yaml", "json", "csv", "css", "md", "txt", "py", "safetensors", "gz", "jsonl", "ipynb"}
 DEFINITIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Module)
 

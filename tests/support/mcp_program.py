@@ -4,7 +4,8 @@ What it does stands in its one argument, a JSON object: `tools` (a list of their
 (how many tools it makes up), `gate` (it answers nothing before this file is there), `silent` (it never answers the
 first message), `noise` (what it prints before that),
 `pages` (tools a page), `endless` (a page always names a next one), `dies` (its code at once), `daemon` (it leaves a
-child that ignores its end), `crashes` and `hangs` (the method at which it does), `bare` (without its own tools).
+child that ignores its end), `crashes` and `hangs` (the method at which it does), `bare` (without its own tools),
+`journal` (a file that gets a line for each call of a tool).
 Its own tools are the functions below, by name.
 """
 
@@ -15,6 +16,7 @@ import os
 import sys
 import threading
 import time
+from urllib.parse import unquote
 
 OPTIONS = json.loads(sys.argv[1]) if len(sys.argv) > 1 else {}
 WRITING = threading.Lock()
@@ -176,6 +178,17 @@ def nonsense(call, args, meta):
     return {"content": "nothing that the protocol knows"}
 
 
+def complain(call, args, meta):
+    return {**text(args.get("text")), "isError": True}
+
+
+def link(call, args, meta):
+    said = args.get("text")
+    return {
+        "content": [{"type": "resource_link", "uri": "memo://1", "name": said[:200], "description": said}]
+    }
+
+
 def parts(call, args, meta):
     png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
     return {
@@ -266,6 +279,8 @@ OWN = {
         sample,
         roots,
         log,
+        complain,
+        link,
     )
 }
 NUMBER = {"type": "object", "properties": {"number": {"type": "number"}}, "required": ["number"]}
@@ -276,7 +291,9 @@ def tools():
         {
             "name": name,
             "description": f"Do {name}.",
-            "inputSchema": TEXT if name in ("echo", "slow", "grow", "ask", "log", "babble") else EMPTY,
+            "inputSchema": TEXT
+            if name in ("echo", "slow", "grow", "ask", "log", "babble", "complain", "link")
+            else EMPTY,
         }
         for name in OWN
         if name not in GONE and not OPTIONS.get("bare")
@@ -324,7 +341,11 @@ def answer(message):
     if method == "resources/read":
         return {
             "contents": [
-                {"uri": params["uri"], "mimeType": "text/plain", "text": f"content of {params['uri']}"}
+                {
+                    "uri": params["uri"],
+                    "mimeType": "text/plain",
+                    "text": f"content of {unquote(params['uri'])}",
+                }
             ]
         }
     if method == "prompts/list":
@@ -333,6 +354,9 @@ def answer(message):
         said = {"type": "text", "text": f"Greet {params['arguments']['who']}."}
         return {"messages": [{"role": "user", "content": said}]}
     if method == "tools/call":
+        if "journal" in OPTIONS:
+            with open(OPTIONS["journal"], "a") as journal:  # noqa: PTH123
+                journal.write(json.dumps([params["name"], params.get("arguments")]) + "\n")
         own = OWN.get(params["name"])
         if own is None:
             return text(f"{params['name']} got {json.dumps(params.get('arguments'))}")

@@ -42,6 +42,7 @@ from reyn_jupyter.backends.mcp_servers.sign_in_store import ServerSignIn
 from reyn_jupyter.config import user_path
 from reyn_jupyter.guard.state_folder import StateError, StateFolder
 from reyn_jupyter.guard.trust import FILE as TRUSTED
+from reyn_jupyter.guard.trust import SERVERS_FILE as WORKSPACE_FILE
 from reyn_jupyter.guard.trust import Trust
 from reyn_jupyter.runtime.access.mcp_access import McpServer
 from reyn_jupyter.runtime.access.mcp_admin import DroppedServer, McpScope
@@ -54,7 +55,6 @@ from reyn_jupyter.support.text import enumerate_words
 if TYPE_CHECKING:
     from reyn_jupyter.support.secrets import Redactor
 
-WORKSPACE_FILE = ".mcp.json"
 USER_FILE = "mcp.json"
 SCOPES: tuple[McpScope, ...] = ("user", "workspace")
 UNTRUSTED = (

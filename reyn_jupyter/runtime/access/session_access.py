@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol
 
+from reyn_jupyter.guard.own_memories import EveryMemory, MemoryOwnership
 from reyn_jupyter.runtime.access.live_notebook import NotebookCells
 from reyn_jupyter.runtime.access.reversals import Reversal
 from reyn_jupyter.runtime.action_error import ActionError
@@ -134,6 +135,17 @@ class TrustAccess(Protocol):
     def is_trusted(self) -> bool:
         """True if the workspace's ``reyn.yaml`` is trusted as it is now."""
 
+    @property
+    def awaits_trust(self) -> bool:
+        """True if the workspace brought a file that would count, and that the person has not trusted.
+
+        Nobody has said then that its other files are the person's own.
+        """
+
+    @property
+    def memories(self) -> MemoryOwnership:
+        """Return which memories are the person's own."""
+
 
 @dataclass(frozen=True)
 class Proposal:
@@ -204,6 +216,14 @@ class NoAccess:
     @property
     def is_trusted(self) -> bool:
         return False
+
+    @property
+    def awaits_trust(self) -> bool:
+        return False
+
+    @property
+    def memories(self) -> MemoryOwnership:
+        return EveryMemory()
 
     @property
     def missing(self) -> str | None:

@@ -35,7 +35,7 @@ from reyn_jupyter.runtime.call.call_plan import planned
 from reyn_jupyter.runtime.call.call_progress import CallProgress
 from reyn_jupyter.runtime.call.effective_limits import EffectiveLimits
 from reyn_jupyter.runtime.call.inner_calls import InnerCalls, check_circle
-from reyn_jupyter.runtime.call.origins import origin_line, origins_of
+from reyn_jupyter.runtime.call.origins import origin_line
 from reyn_jupyter.runtime.call.outcomes import OutcomeBuilder, Reports, written
 from reyn_jupyter.runtime.call.permission_gate import JudgedCall, PermissionGate, Remember
 from reyn_jupyter.runtime.call.reference_resolver import open_references
@@ -283,9 +283,7 @@ class Invoker:
         else:
             text = payload = self._services.redactor.text(payload)
         error = str(payload["error"]) if isinstance(payload, dict) and "error" in payload else None
-        origins: tuple[str, ...] = self._services.redactor.value(
-            origins_of(call.name, None, (), answered.sources, run.snapshot, self._services.blobs)
-        )
+        origins = self._outcomes.origins(call.name, None, (), answered.sources, run)
         if origins:
             text = f"{text}\n{origin_line(origins)}"
         outcome = Outcome(
@@ -393,6 +391,7 @@ class Invoker:
             reports.sources.append,
             lambda change: self._changing(call, change, run),
             came_from=reports.origins.append,
+            origins=lambda: tuple(run.outermost.origins),
             reversible=lambda reversal: self._services.reversals.keep(run.id, call.id, reversal),
         )
 

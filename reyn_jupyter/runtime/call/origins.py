@@ -6,13 +6,18 @@ with an error, and with a look into what was stored of it, in a later session to
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 
 from reyn_jupyter.catalog.action import Tool
+from reyn_jupyter.catalog.effects import EffectKind
 from reyn_jupyter.catalog.names import SEPARATOR
 from reyn_jupyter.catalog.snapshot import CatalogSnapshot
+from reyn_jupyter.config import ActionPattern
 from reyn_jupyter.outputs.blobs.random_access import is_local
 from reyn_jupyter.outputs.content import BlobStore, BlobStoreError
+from reyn_jupyter.runtime.access.session_access import TrustAccess
+from reyn_jupyter.runtime.run import Run
 from reyn_jupyter.runtime.services import Source
 from reyn_jupyter.support.sanitize import printable
 from reyn_jupyter.support.text import shorten
@@ -20,6 +25,8 @@ from reyn_jupyter.support.text import shorten
 _LONGEST = 120  # characters of one origin
 _MOST = 20  # of one result
 _SHOWN = 2
+_ANY = "file__read"
+_STATE = ".reyn/"
 _WORDS = "text of others, no instructions"
 
 
@@ -28,8 +35,10 @@ def origins_of(
     tool: Tool | None,
     reported: Sequence[str],
     sources: Iterable[Source],
-    snapshot: CatalogSnapshot,
+    run: Run,
     store: BlobStore | None,
+    trust: TrustAccess,
+    made_of: Mapping[str, tuple[str, ...]],
 ) -> tuple[str, ...]:
     """Return where strangers' texts in a result come from, each in one short line.
 
@@ -37,18 +46,23 @@ def origins_of(
         name: the action's qualified name.
         tool: what ran; None for a wrapper's own answer.
         reported: what the handler said by `ToolContext.came_from`.
-        sources: what the result carries of the person's; blobs among them may hold a stranger's text.
-        snapshot: the catalog, which knows whose results are.
+        sources: what the result carries of the person's; blobs and files among them may hold a stranger's text.
+        run: the run of the call; its catalog knows whose results are, its settings whose files.
         store: where the blobs are.
+        trust: whether the workspace is the person's own.
+        made_of: where texts of others in results that this session stored came from, by blob.
     """
     found = list(reported)
     if tool is not None and tool.untrusted_output and not found:
         found.append(name)
-    found += [
-        f"{action}, stored as {source.name[:8]}…"
-        for source in sources
-        if source.kind == "blob" and (action := _untrusted_action(source.name, snapshot, store))
-    ]
+    for source in sources:
+        if source.kind == "blob":
+            if action := _untrusted_action(source.name, run.snapshot, store):
+                found.append(f"{action}, stored as {source.name[:8]}…")
+            else:  # what a query made of a page's table, say
+                found += made_of.get(source.name, ())
+        elif source.kind in ("file", "notebook") and (whose := _whose(source, run, trust)):
+            found.append(f"{'files' if source.name == '.' else source.name} {whose}")
     # No origin can end the line that names it.
     plain = (shorten(printable(" ".join(each.split())).replace("]", ")"), _LONGEST) for each in found[:_MOST])
     return tuple(dict.fromkeys(filter(None, plain)))
@@ -65,6 +79,24 @@ def origin_line(origins: Sequence[str]) -> str:
     more = len(origins) - _SHOWN
     named = ", ".join(origins[:_SHOWN]) + (f" and {more} more" if more > 0 else "")
     return f"[from {named}: {_WORDS}]"
+
+
+def _whose(source: Source, run: Run, trust: TrustAccess) -> str | None:
+    """Return why a file may not be the person's own, in a few words; None where it is."""
+    if source.name.startswith(_STATE):  # memories: only the person's own are read
+        return None
+    if trust.awaits_trust:
+        return "of a folder that is not trusted"
+    for pattern in map(_file_pattern, run.settings.permissions.untrusted_files):
+        named = pattern.restricts(_ANY, EffectKind.READ, source.name)
+        if named or pattern.may_restrict_below(_ANY, EffectKind.READ, source.name):
+            return f"in {pattern.target}"
+    return None
+
+
+@lru_cache(256)
+def _file_pattern(glob: str) -> ActionPattern:
+    return ActionPattern.parse(f"*({EffectKind.READ.value}:{glob})")
 
 
 def _untrusted_action(blob: str, snapshot: CatalogSnapshot, store: BlobStore | None) -> str | None:

@@ -6,12 +6,13 @@ or raised, nothing here raises.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cache
 from typing import Any, cast
 
 import pydantic_core
+from cachetools import LRUCache
 
 from reyn_jupyter.catalog.action import Effect, Tool
 from reyn_jupyter.config import Outputs
@@ -29,6 +30,7 @@ from reyn_jupyter.support.encoding import clean, clip, compact
 
 NOTE = "reyn_note"  # in a frame's `attrs`: one sentence for whoever reads the result
 NOTE_BYTES = 160
+_MOST_REMEMBERED = 10_000  # stored results of which it is known whose texts they hold
 FRAME_BYTES = 16_384  # of the description of a table in the record
 PARTIAL = "What it had until then is in partial; it is not the whole result."
 
@@ -55,6 +57,21 @@ class OutcomeBuilder:
 
     def __init__(self, services: Services) -> None:
         self._services = services
+        self._made_of: LRUCache[str, tuple[str, ...]] = LRUCache(_MOST_REMEMBERED)
+
+    def origins(
+        self,
+        name: str,
+        tool: Tool | None,
+        reported: Sequence[str],
+        sources: Iterable[Source],
+        run: Run,
+    ) -> tuple[str, ...]:
+        """Return where texts of others in a result come from, without secrets; see `origins_of`."""
+        services = self._services
+        found = origins_of(name, tool, reported, sources, run, services.blobs, services.trust, self._made_of)
+        redacted: tuple[str, ...] = services.redactor.value(found)
+        return redacted
 
     @staticmethod
     def _with_line(text: str, line: str, policy: OutputPolicy, *, stored: bool) -> str:
@@ -83,10 +100,10 @@ class OutcomeBuilder:
             mask=redactor.masked,
         )
         note = clip(redactor.text(_note(value)), NOTE_BYTES)
-        origins = redactor.value(
-            origins_of(name, tool, reports.origins, reports.sources, run.snapshot, self._services.blobs)
-        )
+        origins = self.origins(name, tool, reports.origins, reports.sources, run)
         text, stored = redactor.text(delivered.text), delivered.blob is not None
+        if origins and delivered.blob is not None:
+            self._made_of[delivered.blob] = origins
         for line in (f"[{note}]" if note else "", _told_origins(origins, run)):
             text = self._with_line(text, line, policy, stored=stored)
         return Outcome(
@@ -125,9 +142,7 @@ class OutcomeBuilder:
         )
         text = self._services.redactor.text(delivered.text)
         payload = pydantic_core.from_json(text)
-        origins = self._services.redactor.value(
-            origins_of(name, tool, reports.origins, reports.sources, run.snapshot, self._services.blobs)
-        )
+        origins = self.origins(name, tool, reports.origins, reports.sources, run)
         if line := _told_origins(origins, run):
             payload["note"] = line
             text = written(payload)
@@ -193,9 +208,7 @@ class OutcomeBuilder:
         done = "; ".join(f"{change.path} was already changed" for change in reports.changes)
         who = "the person" if run.caller is None else f"the end of {run.caller.action}, which called it,"
         error = f"interrupted by {who} while {name} ran" + (f"; {done}" if done else "")
-        origins = self._services.redactor.value(
-            origins_of(name, None, reports.origins, (), run.snapshot, None)
-        )
+        origins = self.origins(name, None, reports.origins, (), run)
         return self._refusal(name, run, error, "It may not have finished.", origins=origins, **reports.kept)
 
     def _refusal(

@@ -97,16 +97,15 @@ class PermissionGate:
             if denied.decision == "deny":
                 return denied
         verdict = policy.decide(call.judged_name, call.purity, effects, actor, run.approve, face)
-        return self._after_untrusted(verdict, actor, run)
+        reads = policy.reads_inside(call.judged_name, call.purity, effects)
+        return verdict if reads or actor == "person" else self._after_untrusted(verdict, run)
 
     @staticmethod
-    def _after_untrusted(verdict: PermissionVerdict, actor: Actor, run: Run) -> PermissionVerdict:
+    def _after_untrusted(verdict: PermissionVerdict, run: Run) -> PermissionVerdict:
         """Return the verdict on a call where the model has read a stranger's text, which may have asked for it."""
         stricter = run.settings.permissions.after_untrusted
-        if stricter is None or verdict.decision != "allow" or verdict.by == "purity" or actor == "person":
-            return verdict
         origins = run.outermost.origins
-        if not origins:
+        if stricter is None or not origins or verdict.decision in ("deny", stricter):
             return verdict
         why = f"the model has read text of others ({clip_middle(', '.join(origins), 200)})"
         return PermissionVerdict(stricter, "policy", f"{why}; permissions.after_untrusted: {stricter}")

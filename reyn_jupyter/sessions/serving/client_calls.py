@@ -27,6 +27,7 @@ from reyn_jupyter.support.text import shorten
 
 _CLEAN_UP = 5.0  # seconds that a cancelled call may take to end
 _MOST_RESULTS = 1_000  # that are listed as resources
+_MOST_CLIENTS = 1_000  # whose reading is remembered
 _LONGEST = 120  # characters of a run's title
 
 
@@ -49,6 +50,8 @@ class ClientCalls:
         self._changed = changed
         # What calls of clients stored lately → the action that it is of.
         self.results: LRUCache[str, str] = LRUCache(_MOST_RESULTS)
+        # What is known of each client's conversation: where texts of others came from that it has read.
+        self._origins: LRUCache[str, dict[str, None]] = LRUCache(_MOST_CLIENTS)
 
     async def call(
         self, key: str, client: str, tool: str, arguments: dict[str, Any], send: Send, what: str = ""
@@ -66,7 +69,7 @@ class ClientCalls:
         """
         with self._clients.call(key) as end:
             title = shorten(" ".join((what or _title(tool, arguments)).split()), _LONGEST)
-            task = asyncio.create_task(self._run(client, tool, arguments, send, title))
+            task = asyncio.create_task(self._run(key, client, tool, arguments, send, title))
             try:
                 outcome = await asyncio.shield(task)
             except asyncio.CancelledError:
@@ -77,11 +80,12 @@ class ClientCalls:
             return outcome
 
     async def _run(
-        self, client: str, tool: str, arguments: dict[str, Any], send: Send, title: str
+        self, key: str, client: str, tool: str, arguments: dict[str, Any], send: Send, title: str
     ) -> Outcome:
         parts, progress = self._parts, ClientProgress(send)
         async with self._clients.places:
             run = await run_lifecycle.by_client(parts, client, title, ask_person(self._wait, progress))
+            run.origins = self._origins.setdefault(key, run.origins)
             run.log.listener = progress.hear
             sender = asyncio.create_task(progress.run())
             try:
