@@ -33,6 +33,7 @@ def desk(workspace: Path, site: Site) -> Iterator[Attacker]:
     (workspace / "rules" / "prices.md").write_text(f"# Prices\n\n## Tea\n\n{TEA}\n")
     settings = {
         "action_retrieval": {"embedding_class": None},
+        "router": {"limits": {"max_steps": 12}},
         "web": {"private_hosts": [urlsplit(site.url).netloc]},
         "peers": {"checker": {"description": "Check a claim.", "categories": ["rag_corpus"]}},
     }

@@ -40,6 +40,7 @@ LOOK = "invoke file__read path=data/orders.csv"
         ("models", "Table", "offline"),
         ("config", "Table", "router.limits.max_steps"),
         ("config router.limits.max_steps", "Table", "8"),
+        ("config peers.checker.description looks things up", "Table", "looks things up"),
         ("approvals", "Table", "Approvals"),
         ("surface", "Table", "universal"),
         ("trust", "Card", "there is none"),

@@ -23,7 +23,10 @@ def run(context: Context, options: ConfigOptions) -> Table:
     table = session.config
     if options.key is None:
         return table
-    rows = tuple(row for row in table.rows if str(row["key"]).startswith(options.key))
+    asked = options.key  # the beginning of keys, or a key within one that is shown whole (peers.NAME.model)
+    rows = tuple(
+        row for row in table.rows if row["key"].startswith(asked) or asked.startswith(f"{row['key']}.")
+    )
     if not rows:
         keys = [str(row["key"]) for row in session.config.rows]
         meant = did_you_mean(nearest_names(options.key, keys, 1))
