@@ -58,6 +58,19 @@ def _press(*labels: str) -> Callable[[LabPage], None]:
     return press
 
 
+DESK = (
+    "%load_ext reyn_jupyter\nimport shutil\nfrom importlib.resources import files\n"
+    'shutil.copytree(str(files("reyn_jupyter") / "docs"), "manual", dirs_exist_ok=True)',
+    "%reyn config action_retrieval.embedding_class none",
+    "%reyn corpora index manual manual/web.md manual/outputs.md",
+)
+PEER = (
+    "%reyn config peers.checker.description looks claims up in the manual\n"
+    "%reyn config peers.checker.categories [rag_corpus]",
+    "%%reyn --max-steps 12\ncall agent.peer__checker with request='what does manual say about large results?'",
+)
+
+
 def _leave_open(page: LabPage) -> None:
     """Run the last cell until it asks for consent."""
     page.start(page.cells - 1)
@@ -117,6 +130,10 @@ SCENES = (
         ),
         _ask_in_the_panel,
     ),
+    Scene("corpus", (*DESK, "%%reyn\nwhat does manual say about a page that redirects to another host?")),
+    Scene("passages", (*DESK, '%reyn corpora manual "what may a page do?"')),
+    Scene("peer", (*DESK, *PEER), _press("Details")),
+    Scene("peers", (*DESK, *PEER, "%reyn peers")),
     Scene("report", ("%load_ext reyn_jupyter", _EVAL)),
 )
 
