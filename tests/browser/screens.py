@@ -59,14 +59,18 @@ def _press(*labels: str) -> Callable[[LabPage], None]:
 
 
 DESK = (
-    "%load_ext reyn_jupyter\nimport shutil\nfrom importlib.resources import files\n"
-    'shutil.copytree(str(files("reyn_jupyter") / "docs"), "manual", dirs_exist_ok=True)',
+    (
+        "%load_ext reyn_jupyter\nimport shutil\nfrom importlib.resources import files\n"
+        'shutil.copytree(str(files("reyn_jupyter") / "docs"), "manual", dirs_exist_ok=True)'
+    ),
     "%reyn config action_retrieval.embedding_class none",
     "%reyn corpora index manual manual/web.md manual/outputs.md",
 )
 PEER = (
-    "%reyn config peers.checker.description looks claims up in the manual\n"
-    "%reyn config peers.checker.categories [rag_corpus]",
+    (
+        "%reyn config peers.checker.description looks claims up in the manual\n"
+        "%reyn config peers.checker.categories [rag_corpus]"
+    ),
     "%%reyn --max-steps 12\ncall agent.peer__checker with request='what does manual say about large results?'",
 )
 
