@@ -581,6 +581,17 @@ def test_a_remote_peer_is_asked_with_consent_to_its_host_and_its_secret(workspac
     assert elsewhere.closed == 1
 
 
+def test_a_replay_asks_a_remote_peer_by_a_connection_of_its_own(workspace: Path) -> None:
+    agents = Agents(main=[ask("far", "one"), "done", ask("far", "two"), "done"])
+    session = agents.session(workspace, {"far": {"url": "https://agents.example.org"}})
+    assert session.parts.peers is not None
+    session.parts.peers.connect = (elsewhere := Elsewhere()).connect
+    asked(session, "once")
+    trace = session.ask("go")
+    session.replay(trace.run, model=agents.model)
+    assert elsewhere.asked == [("one", None), ("two", None)] and elsewhere.closed == 1
+
+
 def test_a_remote_peer_is_not_reached_without_consent(workspace: Path) -> None:
     agents = Agents(main=[ask("far"), "done"])
     session = agents.session(workspace, {"far": REMOTE}, secrets={"AGENT_TOKEN": "correct-horse-battery"})

@@ -141,7 +141,7 @@ class SessionPeers:
     def __init__(self, session: Callable[[], PeerHost]) -> None:
         self._session = session
         self.connect: ConnectPeer = self._connect
-        self._memories: dict[tuple[str, str | None], _Memory] = {}  # by the peer and the MCP client that asks
+        self._memories: dict[str, _Memory] = {}
         self._uses: dict[str, PeerUse] = {}
 
     @property
@@ -168,17 +168,15 @@ class SessionPeers:
         return None
 
     def remembered(self, name: str) -> int:
-        """Return how many requests of the person's session a peer remembers."""
-        memory = self._memories.get((name, None))
-        return 0 if memory is None else memory.requests
+        """Return how many requests a peer remembers."""
+        return self._memories[name].requests if name in self._memories else 0
 
     def forget(self, name: str | None = None) -> int:
-        """Let a peer, or all of them, forget what they were asked, whoever asked; how many requests that were."""
-        forgotten = 0
-        for (each, client), memory in self._memories.items():
-            if name in (None, each):
-                forgotten += self.remembered(each) if client is None else 0
-                memory.forget()
+        """Let a peer, or all of them, forget what they were asked; how many requests that were."""
+        forgetting = [memory for each, memory in self._memories.items() if name in (None, each)]
+        forgotten = sum(memory.requests for memory in forgetting)
+        for memory in forgetting:
+            memory.forget()
         return forgotten
 
     async def close(self) -> None:
@@ -196,7 +194,7 @@ class SessionPeers:
         _check_way(call.run, name)
         use = self._uses.setdefault(name, PeerUse())
         use.requests, use.last = use.requests + 1, "failed"
-        memory = await self._memory(name, peer, call.run, fresh)
+        memory, passing = await self._memory(name, peer, call.run.outermost, fresh)
         asked = self._turn if peer.url is None else self._request
         try:
             answer: Any = await Deadline(peer.limits.seconds).within(
@@ -212,24 +210,28 @@ class SessionPeers:
         except asyncio.CancelledError:
             use.last = "interrupted"
             raise
+        finally:
+            if passing:
+                await _end(memory)
         use.last = "answered"
         assert isinstance(answer, PeerAnswer)
         return answer
 
-    async def _memory(self, name: str, peer: Peer, run: Run, fresh: bool) -> _Memory:
-        """Return what a peer remembers of whoever asks; a replay neither reads nor changes it."""
-        outermost = run.outermost
-        if outermost.recorded is not None:
-            return _Memory(peer)
-        key = (name, outermost.client)
-        memory = self._memories.get(key)
+    async def _memory(self, name: str, peer: Peer, outermost: Run, fresh: bool) -> tuple[_Memory, bool]:
+        """Return what a peer remembers of whoever asks, and whether that is for this request alone.
+
+        It is for a replay, and for a client, who is not the person and says by itself who it is.
+        """
+        if outermost.recorded is not None or outermost.client is not None:
+            return _Memory(peer), True
+        memory = self._memories.get(name)
         if memory is None or memory.peer != peer:
             if memory is not None:
                 await _end(memory)
-            memory = self._memories[key] = _Memory(peer)
+            memory = self._memories[name] = _Memory(peer)
         elif fresh:
             memory.forget()
-        return memory
+        return memory, False
 
     # A peer behind an address
 
@@ -263,12 +265,12 @@ class SessionPeers:
             raise _failure(session, name, error.message, error.hint) from None
         await permit_model(call, model)
         report(f"asking {model.label}")
+        shown = await look_through(request, lambda: session.services.redactor.text(request))
         run, conversation = call.begin_turn(), memory.conversation
         self._equip(run, outer, peer, model, name)
         place = conversation.begin(None, reader_of(run.settings, model))
         loop = self._loop(session, run, name, memory, model, place)
         options = loop.prepare(run)
-        shown = await look_through(request, lambda: session.services.redactor.text(request))
         run.log.append(_started(run, shown, model, options, conversation, place))
         notes = history_notes(place, run)
         assert isinstance(run.budget, PeerBudget)
