@@ -23,6 +23,7 @@ from reyn_jupyter.notebook.render.value_text import Look
 from reyn_jupyter.runtime.access.peer_access import PeerAnswer, PeerConnection, PeerReport
 from reyn_jupyter.runtime.questions.consent import Answer, Question
 from reyn_jupyter.runtime.record.trace import Trace
+from reyn_jupyter.sessions import current
 from reyn_jupyter.support.secret import Secret
 from tests.categories.peer_support import Agents, ask, invoke, results
 from tests.runtime.call.test_inner_calls import calling, flow, writer
@@ -269,6 +270,19 @@ def test_a_peers_turn_stands_in_the_run_of_whoever_asks(workspace: Path) -> None
         assert "Answered by scripted · 2 steps · 1 call" in shown and "file__read" in shown
     assert [row["run"] for row in session.runs.rows] == [trace.run]
     assert found.finished.sources == ({"kind": "file", "name": "notes.txt"},)
+
+
+def test_an_exported_page_holds_the_steps_of_a_peer(
+    workspace: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agents = Agents(main=[ask("checker"), "done"], checker=[READ, "three lines, I counted"])
+    session = agents.session(workspace, {"checker": CHECKER})
+    trace = session.ask("go")
+    monkeypatch.setattr(current, "_current", [session])
+    reyn.export(tmp_path / "page.html", trace)
+    page = (tmp_path / "page.html").read_text()
+    assert all(each in page for each in ("c0.m1", "c0.c0", "c0.m2", "three lines, I counted"))
+    assert "the peer that the call around it asked" in page
 
 
 def test_undo_takes_back_what_a_peer_changed(workspace: Path) -> None:

@@ -10,9 +10,10 @@ import pytest
 import reyn_jupyter as reyn
 from reyn_jupyter.models.base import Request
 from reyn_jupyter.models.scripted import ScriptedModel, call
-from reyn_jupyter.runtime.questions.consent import Answer, Question
+from reyn_jupyter.runtime.questions.consent import DESK, Answer, Question
 from tests.support.a2a_agents import EveryAnswer, HelloWorldExecutor, agent
 from tests.support.a2a_client import token_of
+from tests.support.waiting import until
 
 
 def ask(request: str, **args: Any) -> Any:
@@ -118,3 +119,24 @@ def test_sessions_that_ask_each_other_come_to_an_end(
     assert [len(session.runs.rows) for session in sessions] == [2, 2]
     for session in sessions:
         session.close()
+
+
+def test_an_interrupt_here_ends_the_turn_in_the_other_session(workspace: Path, tmp_path: Path) -> None:
+    write = call("invoke_action", action_name="file__write", args={"path": "new.txt", "content": "hello"})
+    served = reyn.Session(workspace, model=ScriptedModel(write, "never"))
+    address = served.serve_a2a().agent_address
+    (tmp_path / "other").mkdir()
+    asking, _, _ = session_with(
+        tmp_path / "other",
+        {"url": address, "token": "NOTEBOOK_TOKEN"},
+        ask("write it"),
+        secrets={"NOTEBOOK_TOKEN": token_of(served)},
+    )
+    run = asking.start("go", approve="all")
+    until(DESK.pending)
+    run.cancel()
+    until(lambda: not DESK.pending() and run.done)
+    until(lambda: served.trace().status != "running")
+    assert served.trace().status in ("cancelled", "interrupted") and not (workspace / "new.txt").exists()
+    asking.close()
+    served.close()

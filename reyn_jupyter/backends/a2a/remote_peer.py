@@ -130,6 +130,7 @@ class RemotePeer:
         try:
             cut = await asyncio.shield(talk)
         except BaseException as error:
+            self._card = None  # it may be another agent by now
             await self._end(headers, card, answer, talk)
             if isinstance(error, Exception) and not isinstance(error, ActionError | WebError):
                 raise self._explained(error) from None

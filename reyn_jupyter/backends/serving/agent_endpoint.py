@@ -147,6 +147,11 @@ class _ClientContexts(DefaultServerCallContextBuilder):
 
     def build(self, request: Request) -> ServerCallContext:
         context = super().build(request)
+        # The SDK logs what stands here: the token does not.
+        headers = context.state["headers"]
+        context.state["headers"] = {
+            name: headers[name] for name in headers if name.lower() != "authorization"
+        }
         context.state["client"] = _known(request).client
         return context
 

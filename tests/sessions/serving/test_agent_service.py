@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -354,3 +355,14 @@ def test_a_client_of_the_older_protocol_is_answered(make: Make) -> None:
     result = ENGINE.run(send()).json()["result"]
     assert result["status"]["state"] == "completed"
     assert result["artifacts"][0]["parts"][0]["text"] == "fine"
+
+
+def test_no_log_gets_the_token_however_much_is_logged(make: Make, caplog: pytest.LogCaptureFixture) -> None:
+    session = make(model=ScriptedModel(otherwise="fine"))
+    with caplog.at_level(logging.NOTSET), caplog.at_level(logging.NOTSET, "a2a"):
+        session.serve_a2a()
+        by_agent(session, lambda client: asked(client, "hi"))
+        assert posted(session, content=b"{").status_code == 200
+        token = token_of(session)
+        session.served.stop()  # type: ignore[union-attr]
+    assert caplog.records and token not in caplog.text
