@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from mcp import Client
 
 import reyn_jupyter as reyn
 from reyn_jupyter.models.scripted import ScriptedModel
@@ -198,13 +197,10 @@ def test_a_client_of_a_served_session_is_remembered_from_call_to_call(tmp_path: 
         config = {"permissions": rules, "web": site.settings}
         session = reyn.Session(tmp_path, store="memory", namespace={}, config=config)
         session.serve_mcp()
-
-        async def obey(client: Client) -> str:
-            await call("file__write", path="before.txt", content="x")(client)
-            await call("web__fetch", url=f"{site.url}/short")(client)
-            return text(await call("file__write", path="stolen.txt", content="x")(client))
-
-        said = by_client(session, obey)
+        by_client(session, call("file__write", path="before.txt", content="x"))
+        read = text(by_client(session, call("web__fetch", url=f"{site.url}/short")))
+        # Over a connection of its own: what tells clients apart may end, or not be found out in time.
+        said = text(by_client(session, call("file__write", path="stolen.txt", content="x")))
         session.close()
-    assert "text of others" in said and (tmp_path / "before.txt").exists()
-    assert not (tmp_path / "stolen.txt").exists()
+    assert "Just a few words" in read and "text of others" in said
+    assert (tmp_path / "before.txt").exists() and not (tmp_path / "stolen.txt").exists()

@@ -50,7 +50,8 @@ class ClientCalls:
         self._changed = changed
         # What calls of clients stored lately → the action that it is of.
         self.results: LRUCache[str, str] = LRUCache(_MOST_RESULTS)
-        # What is known of each client's conversation: where texts of others came from that it has read.
+        # By what a client calls itself: where texts of others came from that it has read. A connection may end, and
+        # its process may not be found; the model behind a client of the same name may go on with what it read.
         self._origins: LRUCache[str, dict[str, None]] = LRUCache(_MOST_CLIENTS)
 
     async def call(
@@ -69,7 +70,7 @@ class ClientCalls:
         """
         with self._clients.call(key) as end:
             title = shorten(" ".join((what or _title(tool, arguments)).split()), _LONGEST)
-            task = asyncio.create_task(self._run(key, client, tool, arguments, send, title))
+            task = asyncio.create_task(self._run(client, tool, arguments, send, title))
             try:
                 outcome = await asyncio.shield(task)
             except asyncio.CancelledError:
@@ -80,12 +81,12 @@ class ClientCalls:
             return outcome
 
     async def _run(
-        self, key: str, client: str, tool: str, arguments: dict[str, Any], send: Send, title: str
+        self, client: str, tool: str, arguments: dict[str, Any], send: Send, title: str
     ) -> Outcome:
         parts, progress = self._parts, ClientProgress(send)
         async with self._clients.places:
             run = await run_lifecycle.by_client(parts, client, title, ask_person(self._wait, progress))
-            run.origins = self._origins.setdefault(key, run.origins)
+            run.origins = self._origins.setdefault(client, run.origins)
             run.log.listener = progress.hear
             sender = asyncio.create_task(progress.run())
             try:
