@@ -198,9 +198,9 @@ def test_a_client_of_a_served_session_is_remembered_from_call_to_call(tmp_path: 
         session = reyn.Session(tmp_path, store="memory", namespace={}, config=config)
         session.serve_mcp()
         by_client(session, call("file__write", path="before.txt", content="x"))
-        read = text(by_client(session, call("web__fetch", url=f"{site.url}/short")))
+        read = text(by_client(session, call("web__fetch", url=f"{site.url}/data.json")))
         # Over a connection of its own: what tells clients apart may end, or not be found out in time.
         said = text(by_client(session, call("file__write", path="stolen.txt", content="x")))
         session.close()
-    assert "Just a few words" in read and "text of others" in said
+    assert "rows" in read and "text of others" in said
     assert (tmp_path / "before.txt").exists() and not (tmp_path / "stolen.txt").exists()
