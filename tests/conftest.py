@@ -22,6 +22,8 @@ from hypothesis.internal import lambda_sources
 # Compiled modules are kept, whatever the shell says: tests start hundreds of processes, which would compile all again.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
+# Altair loads jsonschema, and that a grammar of addresses, for two seconds; no test checks a format of addresses.
+sys.modules["rfc3987_syntax"] = None  # type: ignore[assignment]
 os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 settings.register_profile("whatever the machine does besides", deadline=None)  # no test asserts speed

@@ -34,6 +34,8 @@ def run(
     yield run
     extension.unload(shell)
     atexit.unregister(shell.atexit_operations)
-    shell.displayhook.do_full_cache = False  # or its end collects all garbage, a second where the whole suite is loaded
+    shell.displayhook.do_full_cache = (
+        False  # or its end collects all garbage, a second where the whole suite is loaded
+    )
     shell.atexit_operations()
     sys.excepthook, sys.displayhook = hooks

@@ -27,7 +27,9 @@ def shell() -> Iterator[InteractiveShell]:
     made.history_manager.enabled = False
     yield made
     atexit.unregister(made.atexit_operations)
-    made.displayhook.do_full_cache = False  # or its end collects all garbage, a second where the whole suite is loaded
+    made.displayhook.do_full_cache = (
+        False  # or its end collects all garbage, a second where the whole suite is loaded
+    )
     made.atexit_operations()
     sys.excepthook, sys.displayhook = hooks
 

@@ -109,10 +109,7 @@ class Sequential:
             ValueError: the difference does not lie between −1 and 1.
         """
         if not abs(gap) <= 1:
-            raise ValueError(
-                f"a scenario's difference is {gap!r}; of rates it lies between −1 and 1. Give the sign of numbers "
-                "without bounds, and leave out a scenario that has no pair of trials"
-            )
+            _check_gaps(np.array([gap]))
         old = self.state
         self._capital += np.log1p(gap * STAKES)
         most = float(self._capital.max())
@@ -144,11 +141,22 @@ def stop(gaps: Iterable[float], alpha: float = 0.05) -> int | None:
         >>> stop([1, 1, 0, 1, 1, 1, 1, 1, 1, 1])
         8
     """
-    looking = Sequential(alpha)
-    for gap in gaps:
-        if looking.add(gap).stopped:
-            return looking.state.stopped_at
-    return None
+    threshold = Sequential(alpha).state.threshold
+    values = np.fromiter(gaps, float)
+    _check_gaps(values)
+    kinds, kind_of = np.unique(values, return_inverse=True)  # few: a logarithm for each of them is enough
+    capital = np.log1p(np.outer(kinds, STAKES))[kind_of].cumsum(axis=0)
+    most = capital.max(axis=1)
+    reached = most + np.log(np.exp(capital - most[:, None]).mean(axis=1)) >= threshold
+    return int(reached.argmax()) + 1 if reached.any() else None
+
+
+def _check_gaps(gaps: Floats) -> None:
+    for gap in gaps[~(np.abs(gaps) <= 1)]:
+        raise ValueError(
+            f"a scenario's difference is {float(gap)!r}; of rates it lies between −1 and 1. Give the sign of numbers "
+            "without bounds, and leave out a scenario that has no pair of trials"
+        )
 
 
 _HALVINGS = 20  # of an interval of length 1: to six digits

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from cachetools import LRUCache
 
+from reyn_jupyter.search.embedders.built_in_vectors import built_in_vectors, digest_text
 from reyn_jupyter.search.embedders.embedder import Embedder
 
 if TYPE_CHECKING:
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
 
 
 MUCH = 10_000  # records from which on the seconds of loading torch are worth it
-REMEMBERED = 4_096  # texts, about 6 MB: those of the built-in actions, for every session of a process
+REMEMBERED = 4_096  # texts, about 6 MB, for every session of a process
 LIGHT, HEAVY = "packaged weights", "sentence-transformers"
 
 
@@ -132,6 +133,10 @@ class LocalEmbedder(Embedder):
         with self._lock:
             held = {text: self._known[text] for text in texts if text in self._known}
         missing = list(dict.fromkeys(text for text in texts if text not in held))
+        if missing:
+            ahead = built_in_vectors(self.key)
+            held |= {text: ahead[digest] for text in missing if (digest := digest_text(text)) in ahead}
+            missing = [text for text in missing if text not in held]
         if missing:
             serving = self._serving()
             with one_thread():

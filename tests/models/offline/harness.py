@@ -11,6 +11,7 @@ import io
 import json
 import re
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import pandas as pd
@@ -24,6 +25,14 @@ Schema = dict[str, Any]
 INLINE = 800
 ROUNDS = 8
 PAGE = 40  # items of a listing at most, as the real one is bounded by bytes
+
+
+@cache
+def _database() -> Any:
+    """An empty database: making one takes longer than most queries."""
+    import duckdb
+
+    return duckdb.connect()
 
 
 def schema(required: tuple[str, ...] = (), **properties: str) -> Schema:
@@ -269,9 +278,7 @@ class Desk:
 
     def query(self, given: dict[str, Any]) -> pd.DataFrame:
         """The rows of a query over the world's frames and files; raises `duckdb.Error`."""
-        import duckdb
-
-        with duckdb.connect() as connection:
+        with _database().cursor() as connection:
             for alias, source in given["sources"].items():
                 held = self.world.variables.get(source)
                 frame = held if held is not None else pd.read_csv(io.StringIO(self.files[source]))

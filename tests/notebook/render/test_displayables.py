@@ -36,13 +36,13 @@ SERVED = ServedSession(
     offered=lambda: ("mcp", "a2a"),
 )
 PROGRESS = Progress(3, 12, 1, 2.0, 1.5, 6.0, 0.0, 10, 4)
-SAMPLES = (
-    *every_kind("a").values(),
-    *every_object("a").values(),
-    *suite_objects("a").values(),
-    PROGRESS,
-    SERVED,
-)
+
+
+@pytest.fixture(scope="module")
+def samples(run: BackgroundRun) -> tuple[object, ...]:
+    """At least one of each kind."""
+    made = (every_kind("a"), every_object("a"), suite_objects("a"))
+    return (*(each for kinds in made for each in kinds.values()), PROGRESS, SERVED, run)
 
 
 @pytest.fixture(scope="module")
@@ -61,10 +61,12 @@ def test_a_declared_type_and_the_function_that_draws_it_exist(kind: Displayable)
 
 
 @pytest.mark.parametrize("kind", DISPLAYABLES, ids=lambda kind: kind.name)
-def test_a_declared_type_is_shown_as_data_html_and_text(kind: Displayable, run: BackgroundRun) -> None:
-    samples = [each for each in (*SAMPLES, run) if displayable(type(each)) is kind]
-    assert samples, f"there is no sample of {kind.name}"
-    for sample in samples:
+def test_a_declared_type_is_shown_as_data_html_and_text(
+    kind: Displayable, samples: tuple[object, ...]
+) -> None:
+    found = [each for each in samples if displayable(type(each)) is kind]
+    assert found, f"there is no sample of {kind.name}"
+    for sample in found:
         bundle = mimebundle(sample)
         assert set(bundle) == {mime_type(sample), "text/html", "text/plain"}
         assert all(bundle.values())

@@ -11,8 +11,12 @@ import numpy as np
 import pytest
 
 from reyn_jupyter.search import build
+from reyn_jupyter.search.embedders import built_in_vectors as built_in
+from reyn_jupyter.search.embedders.built_in_vectors import built_in_vectors, digest_text
 from reyn_jupyter.search.embedders.embedder import MINI, Embedder, EmbedderError
+from reyn_jupyter.search.embedders.local import LocalEmbedder
 from reyn_jupyter.search.embedders.packaged import KEY, PackagedMiniLM, weights_folder
+from tests.search.embedders.built_in_vectors import built_in_texts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -74,6 +78,37 @@ def test_a_text_has_one_vector_whatever_stands_beside_it(folder: Path) -> None:
     assert np.abs(together - alone).max() < 1e-5
     assert np.abs(np.linalg.norm(together, axis=1) - 1).max() < 1e-5
     assert packaged.embed([]).shape == (0, 384)
+
+
+def test_texts_of_built_in_actions_have_the_models_vectors_ahead(folder: Path) -> None:
+    texts = built_in_texts()
+    ahead = built_in_vectors(KEY)
+    known = [text for text in texts if digest_text(text) in ahead]
+    # A description that changed is embedded as any other, until somebody writes the file again.
+    assert len(known) > 0.8 * len(texts), (
+        "python -m tests.search.embedders.built_in_vectors writes them again"
+    )
+    found = LocalEmbedder(KEY, 384, _none, None).embed(known)
+    some = slice(None, None, 5)
+    assert (
+        np.abs(np.einsum("nd,nd->n", found[some], PackagedMiniLM(folder).embed(known[some])) - 1).max() < 1e-5
+    )
+    with pytest.raises(AssertionError, match="loaded"):
+        LocalEmbedder("another model", 384, _none, None).embed(known)
+
+
+def _none() -> Embedder:
+    raise AssertionError("a model was loaded")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"PK\x03\x04", b"nothing of the kind"])
+def test_without_its_file_nothing_is_known_ahead(
+    content: bytes | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(built_in, "FILE", tmp_path / "vectors.npz")
+    if content is not None:
+        built_in.FILE.write_bytes(content)
+    assert built_in_vectors.__wrapped__(KEY) == {}
 
 
 def test_other_weights_are_refused(folder: Path, tmp_path: Path) -> None:
