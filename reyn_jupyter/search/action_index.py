@@ -259,6 +259,11 @@ class ActionEmbeddingIndex:
             if loading is not None:
                 await asyncio.wrap_future(loading)
 
+    @property
+    def newest(self) -> int:
+        """The number of the newest snapshot that is wanted."""
+        return self._wanted[0]
+
     def todo(self, after: int) -> BuildTask | None:
         """Return the work of a build in the background; None where there is nothing new since number `after`."""
         embedder = self._in_force.embedder

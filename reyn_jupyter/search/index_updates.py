@@ -45,6 +45,10 @@ class BuildTask:
 class UpdatableIndex(Protocol):
     """An index that is brought up to date."""
 
+    @property
+    def newest(self) -> int:
+        """The number of the newest snapshot that is wanted."""
+
     def todo(self, after: int) -> BuildTask | None:
         """Return the work for a newer snapshot than number `after`; None where there is none. May take long."""
 
@@ -127,8 +131,14 @@ async def _catch_up(held: weakref.ref[UpdatableIndex], usable: _Usable) -> None:
 
 
 async def _next(held: weakref.ref[UpdatableIndex], number: int) -> BuildTask | None:
-    index = held()
-    return await asyncio.to_thread(index.todo, number) if index is not None else None
+    while (index := held()) is not None:
+        newest = index.newest
+        todo = await asyncio.to_thread(index.todo, number)
+        if todo is not None or index.newest == newest:
+            return todo
+        # A newer one came after the thread had looked, and began no build of its own, since this one goes on.
+        del index
+    return None
 
 
 async def _prepare(held: weakref.ref[UpdatableIndex], usable: _Usable, number: int) -> None:

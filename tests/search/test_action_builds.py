@@ -47,6 +47,33 @@ def test_it_waits_for_what_came_while_a_build_was_under_way() -> None:
     assert (names(answer), answer.ranking, index.vectors) == (["skill__water_plants"], "hybrid", 1)
 
 
+def test_what_comes_as_a_build_finds_nothing_more_to_do_is_built_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    index = ActionEmbeddingIndex(LOCAL, None)
+    later = LITTLE.replace("skill", [Entry("water_plants", "Irrigates the greenhouse.", schema())])
+    looked, came = threading.Event(), threading.Event()
+    todo = index.todo
+
+    def slow(after: int) -> object:
+        found = todo(after)
+        if found is None and not looked.is_set():
+            looked.set()
+            assert came.wait(60)
+        return found
+
+    monkeypatch.setattr(index, "todo", slow)
+
+    async def turns() -> Found:
+        await index.ready(LITTLE, 120.0)
+        await asyncio.to_thread(looked.wait, 60)
+        index.begin(later)
+        came.set()
+        await index.ready(later, 120.0)
+        return await index.find(later, "irrigation")
+
+    answer = run(turns())
+    assert (names(answer), answer.ranking, answer.note) == (["skill__water_plants"], "hybrid", "")
+
+
 class Held(Embedder):
     """A local embedder that gives no vector before it may."""
 
